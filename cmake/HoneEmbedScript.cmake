@@ -1,0 +1,12 @@
+# Writes OUTPUT: one C++ file that holds the files NAMES (separated by |) of FOLDER as raw string literals.
+string(REPLACE "|" ";" names "${NAMES}")
+set(text "#include \"runtime/jit/embedded_sources.h\"\n\n#include <array>\n\nnamespace hone::embedded {\n\n")
+list(LENGTH names count)
+string(APPEND text "std::span<const SourceFile> ${SYMBOL}() {\n"
+                   "  static const std::array<SourceFile, ${count}> files{{\n")
+foreach(name IN LISTS names)
+  file(READ "${FOLDER}/${name}" content)
+  string(APPEND text "      {\"${name}\", R\"hone_embed(${content})hone_embed\"},\n")
+endforeach()
+string(APPEND text "  }};\n  return files;\n}\n\n}  // namespace hone::embedded\n")
+file(WRITE "${OUTPUT}" "${text}")

@@ -1,0 +1,13 @@
+# hone_target(<target>): what every target of the project is compiled with.
+function(hone_target target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+  if(HONE_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(HONE_SANITIZERS)
+    target_compile_options(${target} PRIVATE -fsanitize=${HONE_SANITIZERS} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${HONE_SANITIZERS}>)
+  endif()
+endfunction()

@@ -1,0 +1,46 @@
+// DeviceFacts: plain data about a device, as far as tuning needs it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hone {
+
+/// Limits and sizes of one device. Constructible in a test; nothing here asks a driver.
+///
+/// Fields that a device does not have (the memory clock of a CPU) are 0 and mean "unknown".
+struct DeviceFacts {
+  std::string kind;          ///< "cuda" or "host": rows of different kinds are never mixed in the cache
+  std::string name;          ///< as the driver or the operating system calls it: "NVIDIA H100 80GB HBM3"
+  std::string architecture;  ///< what code is compiled for: "sm_90", "x86_64"
+  std::string driver;        ///< driver version, "13.0"; for the host, its C library
+
+  int compute_capability = 0;  ///< 10 × major + minor; 0 for the host
+  int sm_count = 1;            ///< multiprocessors; on the host, worker threads
+  int warp_threads = 32;
+  int max_threads_per_block = 1024;
+  int max_threads_per_sm = 2048;
+  int max_blocks_per_sm = 32;
+  int registers_per_sm = 65536;     ///< 32-bit registers; 0: not a limit on this device
+  int registers_per_block = 65536;
+  int smem_bytes_per_sm = 0;
+  int smem_bytes_per_block = 49152;          ///< without opting in to more
+  int smem_bytes_per_block_optin = 49152;    ///< with cudaFuncAttributeMaxDynamicSharedMemorySize
+  int smem_bytes_reserved_per_block = 0;     ///< taken by the system from every resident block
+  std::int64_t l2_bytes = 0;                 ///< last-level cache
+  std::int64_t memory_bytes = 0;
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+
+  bool operator==(const DeviceFacts&) const = default;
+};
+
+/// Peak memory bandwidth that clock and bus width imply, in GB/s (10^9 bytes per second); 0 when unknown.
+/// 2 transfers per clock (double data rate) × bus bytes: the formula of NVIDIA's deviceQuery sample.
+double peak_bandwidth_gbps(const DeviceFacts& facts);
+
+/// The facts that decide which kernel is fastest, as canonical text: one `key=value;` per field in a fixed order.
+/// Two devices with the same text share winners; the driver is left out, since it may change under a winner.
+std::string tuning_identity(const DeviceFacts& facts);
+
+}  // namespace hone

@@ -1,0 +1,34 @@
+// Error: the one exception type that Hone throws.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace hone {
+
+/// What kind of thing went wrong. The values are stable; the CLI derives its exit code from them.
+enum class ErrorCode {
+  invalid_argument,  ///< the caller asked for something that has no meaning (null pointer, negative size)
+  unsupported,       ///< the request is well formed, but this build or device cannot do it
+  not_found,         ///< a named thing (device, file, family, operation) does not exist
+  compile_failed,    ///< a kernel did not compile; the message carries the compiler's log
+  device_failed,     ///< the driver, or the checked host device, reported a failure
+  out_of_memory,     ///< the device has too little free memory
+  cache_failed,      ///< the cache file cannot be used (only where the caller asked for the cache itself)
+  io_failed,         ///< an input file cannot be read
+  not_tuned,         ///< MissPolicy::error and no winner serves the problem
+};
+
+/// Thrown for everything that is not an ordinary outcome. The message names what was asked, what was found and
+/// what to do. Ordinary outcomes (a cache miss, a rejected candidate) are values instead.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+}  // namespace hone

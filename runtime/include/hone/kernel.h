@@ -1,0 +1,116 @@
+// Unit, Binary, Module, Kernel and Launch: a kernel from its source to the moment it runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace hone {
+
+/// A named piece of kernel source. `name` is what `#include "…"` says.
+struct SourceFile {
+  std::string name;
+  std::string text;
+};
+
+/// One thing to compile: a generated source of a few lines that instantiates one Variant of a template.
+struct Unit {
+  std::string name;                  ///< for messages: "reduce sum f32 block_threads=256 …"
+  std::string source;                ///< defines the entries as extern "C" __global__ functions
+  std::vector<SourceFile> headers;   ///< what `source` may include
+  std::vector<std::string> entries;  ///< names of the kernels; Launch::entry indexes this list
+};
+
+/// A compiled Unit, as it is stored beside its winner.
+struct Binary {
+  std::string format;        ///< "cubin" or "elf"
+  std::string architecture;  ///< DeviceFacts::architecture of the device that can load it
+  std::vector<std::byte> code;
+};
+
+/// What a compiled kernel needs, as the device reports it.
+struct Resources {
+  int registers = 0;           ///< per thread; 0 on the host
+  int static_smem_bytes = 0;   ///< per block
+  int local_bytes = 0;         ///< per thread: stack and spilled registers
+  int max_threads_per_block = 1024;
+
+  bool operator==(const Resources&) const = default;
+};
+
+/// A kernel inside a loaded Module; valid as long as the Module lives.
+struct Kernel {
+  const void* handle = nullptr;  ///< cudaKernel_t, or the host device's entry
+  Resources resources;
+};
+
+/// A loaded Binary. Owned by whoever called Device::load; destroying it unloads the code, so no launch of it may
+/// be pending. Immutable after loading, hence safe to use from any thread.
+class Module {
+ public:
+  virtual ~Module() = default;
+  Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// The kernel at `entry` in Unit::entries.
+  virtual const Kernel& kernel(int entry) const = 0;
+};
+
+/// The argument values of one launch, stored inline so that a launch allocates nothing.
+class Arguments {
+ public:
+  static constexpr int kCapacity = 12;
+  static constexpr std::size_t kSlotBytes = 8;
+
+  /// Appends one kernel parameter: a pointer or scalar of at most 8 bytes.
+  template <class T>
+  void push(T value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kSlotBytes);
+    std::memcpy(slots_[static_cast<std::size_t>(count_)].data(), &value, sizeof(T));
+    ++count_;
+  }
+
+  int count() const { return count_; }
+  const void* slot(int index) const { return slots_[static_cast<std::size_t>(index)].data(); }
+
+ private:
+  struct alignas(kSlotBytes) Slot : std::array<std::byte, kSlotBytes> {};
+  std::array<Slot, kCapacity> slots_;
+  int count_ = 0;
+};
+
+/// Three extents of a grid or block.
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// One kernel launch.
+struct Launch {
+  int entry = 0;  ///< which kernel of the Module
+  Dim3 grid;
+  Dim3 block;
+  std::uint32_t dynamic_smem_bytes = 0;
+  Arguments arguments;
+};
+
+/// The launches, in stream order, that answer one call. Fixed capacity: filled on the hit path.
+class LaunchList {
+ public:
+  static constexpr int kCapacity = 2;
+
+  Launch& add() { return launches_[static_cast<std::size_t>(count_++)]; }
+  const Launch* begin() const { return launches_.data(); }
+  const Launch* end() const { return launches_.data() + count_; }
+
+ private:
+  std::array<Launch, kCapacity> launches_;
+  int count_ = 0;
+};
+
+}  // namespace hone

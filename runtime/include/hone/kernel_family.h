@@ -1,0 +1,105 @@
+// KernelFamily: one tunable algorithm. Built-in and user-defined families implement the same interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/device_facts.h>
+#include <hone/kernel.h>
+#include <hone/problem.h>
+#include <hone/variant.h>
+
+namespace hone {
+
+/// One array that a call reads or writes.
+struct BufferSpec {
+  std::string_view name;
+  bool is_input = true;
+  DType dtype = DType::f32;
+  std::int64_t elements = 0;
+
+  std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
+};
+
+/// What the occupancy model must know of a variant on a problem.
+struct WorkShape {
+  int block_threads = 0;
+  std::uint32_t dynamic_smem_bytes = 0;
+  std::int64_t tiles = 1;                      ///< pieces of work that blocks take turns at
+  std::int64_t bytes_in_flight_per_block = 0;  ///< loads that a block has outstanding at once
+  bool one_block = false;    ///< the variant only works as a single block
+  int launches = 1;          ///< kernels per call
+  bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
+};
+
+/// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets
+/// itself). What follows is scratch that may hold anything.
+inline constexpr std::size_t kWorkspaceHeaderBytes = 128;
+
+/// One tunable algorithm. Implementations are immutable: every method may be called from any thread at any time.
+///
+/// A family is pure description; Sessions do the compiling, measuring, storing and launching.
+class KernelFamily {
+ public:
+  virtual ~KernelFamily() = default;
+
+  /// Names the family in the cache: letters, digits and underscores.
+  virtual std::string_view name() const = 0;
+
+  /// Raise it when the meaning of a parameter changes though no source file does.
+  virtual int version() const = 0;
+
+  virtual const ParameterSpace& space() const = 0;
+  virtual std::span<const std::string_view> operations() const = 0;
+
+  /// The template files that units include. Their text is part of the cache key.
+  virtual std::span<const SourceFile> sources() const = 0;
+
+  /// Why a problem makes no sense for this family ("" if it does): an unsupported dtype, a negative extent.
+  virtual std::string refuse(const Problem& problem) const = 0;
+
+  /// Why a variant cannot be used for a problem on a device ("" if it can). Must not depend on compiled code.
+  virtual std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const = 0;
+
+  /// The source that instantiates a variant. Headers are filled in from sources().
+  virtual Unit unit(const Problem& problem, const Variant& variant) const = 0;
+
+  virtual WorkShape shape(const Problem& problem, const Variant& variant) const = 0;
+
+  /// Bytes that the algorithm must move through device memory: each input once, each output once.
+  virtual std::int64_t bytes_moved(const Problem& problem) const = 0;
+
+  /// Bytes of workspace, header included; 0 when no launch of the candidate needs any.
+  virtual std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const = 0;
+
+  /// The launches that answer a call. `buffers` are in the order of buffers(). On the hit path: must not allocate.
+  virtual void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                      void* workspace, LaunchList& launches) const = 0;
+
+  /// The arrays of a call, inputs first.
+  virtual std::vector<BufferSpec> buffers(const Problem& problem) const = 0;
+
+  /// Names of the kinds of input that results are verified on. The first is what is measured; the others are the
+  /// awkward ones (NaN, infinities, cancellation).
+  virtual std::span<const std::string_view> input_kinds(const Problem& problem) const = 0;
+
+  /// One period of an input's contents. The buffer is filled with it over and over, so that gigabytes of input cost
+  /// no more than a pattern; a length that is no multiple of any tile makes displaced reads visible.
+  virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const = 0;
+
+  /// Compares outputs with a reference in higher precision, computed from the patterns. "" when right, else what
+  /// was expected, found and allowed.
+  virtual std::string verify(const Problem& problem, const Candidate& candidate,
+                             std::span<const std::vector<std::byte>> patterns,
+                             std::span<const std::vector<std::byte>> outputs) const = 0;
+};
+
+/// Digest of everything in a family that decides what its binaries do: name, version, space and sources.
+std::string family_digest(const KernelFamily& family);
+
+}  // namespace hone

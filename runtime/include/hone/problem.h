@@ -1,0 +1,56 @@
+// Problem: what is asked of a kernel family; SizeRange: the sizes that share one winner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <hone/dtype.h>
+
+namespace hone {
+
+class KernelFamily;
+
+/// What the caller demands of the arithmetic.
+enum class Numerics : std::uint8_t {
+  reproducible,  ///< the same winner gives the same bits from run to run
+};
+
+/// Up to three extents; each family says what they mean. Unused ones are 1.
+using Extents = std::array<std::int64_t, 3>;
+
+/// The widest alignment that any built-in family distinguishes, in bytes.
+inline constexpr std::uint32_t kMaxAlignment = 16;
+
+/// What is asked. Plain data: built on every call, so nothing here allocates.
+struct Problem {
+  const KernelFamily* family = nullptr;  ///< not owned; outlives every Session that sees it
+  std::uint8_t operation = 0;            ///< index into KernelFamily::operations()
+  DType dtype = DType::f32;
+  Numerics numerics = Numerics::reproducible;
+  std::uint32_t alignment = kMaxAlignment;  ///< bytes; what the caller's pointers are all aligned to
+  Extents extents{1, 1, 1};
+};
+
+/// The largest power of two up to kMaxAlignment that divides the address.
+std::uint32_t alignment_of(const void* pointer);
+
+/// First and last value of one extent that a winner serves.
+struct SizeRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  bool operator==(const SizeRange&) const = default;
+};
+
+/// Sizes fall into octaves around the powers of two: class k holds ⌈2^(k−½)⌉ … ⌈2^(k+½)⌉ − 1. Everything below
+/// class 8 (n ≤ 181) is served like class 8: those problems differ by less than a launch's jitter.
+inline constexpr int kSmallestSizeClass = 8;
+
+int size_class(std::int64_t extent);
+SizeRange size_range(int size_class);
+
+/// "reduce sum f32 n=1048576": for messages.
+std::string to_string(const Problem& problem);
+
+}  // namespace hone
