@@ -1,0 +1,161 @@
+// The rows of the cache as plain data. Everything is text and numbers: the cache knows no CUDA.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hone::cache {
+
+/// The device that winners were measured on.
+struct DeviceRecord {
+  std::string kind;          ///< "cuda" or "host"
+  std::string name;          ///< for people
+  std::string architecture;  ///< of the binaries: "sm_90"
+  std::string identity;      ///< every fact that decides which kernel is fastest, as canonical text; the key
+  int sm_count = 0;
+  int max_threads_per_sm = 0;
+  double peak_bandwidth_gbps = 0;  ///< 0: unknown
+
+  bool operator==(const DeviceRecord&) const = default;
+};
+
+/// What produced a binary, and what ran it.
+struct ToolchainRecord {
+  std::string compiler;       ///< identity of the compiler; part of the key
+  std::string driver;         ///< a different driver makes a row stale, not unusable
+  std::string family_digest;  ///< of template sources, parameter space and family version; part of the key
+
+  bool operator==(const ToolchainRecord&) const = default;
+};
+
+/// First and last value of an extent, both served.
+struct RangeRecord {
+  std::int64_t first = 1;
+  std::int64_t last = 1;
+
+  bool operator==(const RangeRecord&) const = default;
+};
+
+/// A class of problems that share one winner.
+struct ProblemRecord {
+  std::string family;
+  std::string operation;
+  std::string dtype;
+  std::string numerics;        ///< "reproducible"
+  std::string launch_context;  ///< "stream"
+  int alignment = 0;           ///< bytes
+  std::array<RangeRecord, 3> sizes;
+
+  bool operator==(const ProblemRecord&) const = default;
+};
+
+/// The whole key of a winner. Lookups compare every column, never a hash alone.
+struct KeyRecord {
+  DeviceRecord device;
+  ToolchainRecord toolchain;
+  ProblemRecord problem;
+};
+
+/// A candidate and what its compiled code needs.
+struct CandidateRecord {
+  std::string variant;  ///< "block_threads=256 vector_bytes=16 …"
+  std::int64_t max_blocks = 0;
+  int block_threads = 0;
+  int registers = 0;
+  int static_smem_bytes = 0;
+  int local_bytes = 0;
+  int max_threads_per_block = 0;
+  int resident_blocks = 0;  ///< per SM
+
+  bool operator==(const CandidateRecord&) const = default;
+};
+
+struct WinnerRecord {
+  CandidateRecord candidate;
+  bool tuned = false;  ///< false: chosen by the occupancy model, never measured
+  std::array<std::int64_t, 3> tuned_extents{1, 1, 1};
+  std::int64_t bytes_moved = 0;  ///< at tuned_extents
+  double median_us = 0;
+  double spread_us = 0;
+
+  bool operator==(const WinnerRecord&) const = default;
+};
+
+/// One measured or rejected candidate of a tuning.
+struct TrialRecord {
+  CandidateRecord candidate;
+  std::int64_t bytes_in_flight_per_sm = 0;
+  double predicted_us = 0;
+  double median_us = 0;
+  double spread_us = 0;
+  int samples = 0;
+  bool is_default = false;
+  std::string verdict;  ///< "ok", "wrong", "rejected", "failed"
+  std::string reason;
+
+  bool operator==(const TrialRecord&) const = default;
+};
+
+/// One run of the tuner on one problem.
+struct TuningRecord {
+  std::int64_t started_at = 0;  ///< seconds since 1970, UTC
+  double compile_ms = 0;
+  double measure_ms = 0;
+  bool budget_spent = false;
+  std::vector<TrialRecord> trials;  ///< best first
+
+  bool operator==(const TuningRecord&) const = default;
+};
+
+/// Compiled code.
+struct BinaryRecord {
+  std::string format;  ///< "cubin" or "elf"
+  std::string architecture;
+  std::vector<std::byte> code;
+
+  bool operator==(const BinaryRecord&) const = default;
+};
+
+/// What one tuning writes: all of it in one transaction, or nothing.
+struct Publication {
+  KeyRecord key;
+  WinnerRecord winner;
+  BinaryRecord binary;
+  std::optional<TuningRecord> tuning;  ///< none for a heuristic choice
+};
+
+/// What a lookup asks for: one problem, by its extents.
+struct Query {
+  DeviceRecord device;        ///< only `kind`, `architecture` and `identity` are compared
+  ToolchainRecord toolchain;  ///< an empty `compiler` matches any: without a compiler here, none can disagree
+  std::string family;
+  std::string operation;
+  std::string dtype;
+  std::string numerics;
+  std::string launch_context;
+  int alignment = 0;
+  std::array<std::int64_t, 3> extents{1, 1, 1};
+};
+
+/// The answer to a Query, verified: digests of row and binary held.
+struct Hit {
+  WinnerRecord winner;
+  std::array<RangeRecord, 3> sizes;
+  BinaryRecord binary;
+  bool stale_driver = false;  ///< measured under another driver version
+};
+
+/// A winner as inspection shows it.
+struct StoredWinner {
+  std::int64_t id = 0;
+  KeyRecord key;
+  WinnerRecord winner;
+  std::int64_t created_at = 0;  ///< seconds since 1970, UTC
+  std::int64_t binary_bytes = 0;
+};
+
+}  // namespace hone::cache

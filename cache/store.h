@@ -1,0 +1,64 @@
+// Store: the cache file. Every operation opens it, does its work in one short transaction and closes it again.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cache/records.h"
+
+namespace hone::cache {
+
+enum class StoreFault {
+  unopenable,      ///< a directory, no permission, no such folder and it cannot be made
+  not_a_database,  ///< a file of another kind
+  foreign,         ///< an SQLite database that is not Hone's, or whose schema was changed
+  newer,           ///< written by a newer Hone
+  read_only,       ///< a write was asked for
+  busy,            ///< another process kept it locked past the time-out
+  corrupt,         ///< SQLite or a digest found damage
+  full,            ///< no space is left
+  failed,          ///< anything else SQLite reports
+};
+
+/// Thrown when the file cannot serve. The message names the path, what was found and what to do.
+class StoreError : public std::runtime_error {
+ public:
+  StoreError(StoreFault fault, const std::string& message) : std::runtime_error(message), fault_(fault) {}
+  StoreFault fault() const noexcept { return fault_; }
+
+ private:
+  StoreFault fault_;
+};
+
+/// The cache file at one path. Holds no connection and no lock between calls, so it is safe to use from any thread,
+/// across fork, and from many processes at once. A file that does not exist is an empty cache; the first
+/// publication creates it with its folder.
+class Store {
+ public:
+  explicit Store(std::filesystem::path path) : path_(std::move(path)) {}
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// The winner that serves the query, with its binary; a tuned one before an untuned one, the same driver before
+  /// another, the newest before older ones. Rows whose digest does not hold are skipped: a miss, never a wrong
+  /// winner. Throws StoreError.
+  std::optional<Hit> find(const Query& query) const;
+
+  /// Writes winner, binary and trials in one transaction; a winner with the same key is replaced, unless it is tuned
+  /// and the new one is not. Throws StoreError; then nothing was written.
+  void publish(const Publication& publication) const;
+
+  /// All winners, ordered by device, family, operation, dtype, alignment and size. Throws StoreError.
+  std::vector<StoredWinner> winners() const;
+
+  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id.
+  std::optional<TuningRecord> tuning(std::int64_t winner_id) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace hone::cache
