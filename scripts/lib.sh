@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # What scripts/quickstart and scripts/test share. Sourced, never run; works from any folder.
 
 project_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
