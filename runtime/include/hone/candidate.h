@@ -15,7 +15,7 @@ namespace hone {
 /// How many blocks a launch may have. The grid of a call is min(max_blocks, tiles of the call), so that one
 /// geometry serves every size of a range.
 struct Geometry {
-  std::int64_t max_blocks = 1;  ///< 1, or whole waves: a multiple of resident blocks × SMs
+  std::int64_t max_blocks = 0;  ///< 1, or the same number for every SM; 0: none was listed
 
   bool operator==(const Geometry&) const = default;
 };
@@ -41,8 +41,8 @@ constexpr std::string_view name(Verdict verdict) { return kVerdictNames[static_c
 
 /// One candidate on one problem, and what is known of it. Fields that were never determined are 0.
 struct Trial {
-  Candidate candidate;
-  Resources resources;
+  Candidate candidate = {};
+  Resources resources = {};
   int resident_blocks = 0;                   ///< per SM, from the occupancy query
   std::int64_t bytes_in_flight_per_sm = 0;   ///< modelled: resident blocks × bytes a block has outstanding
   double predicted_us = 0;                   ///< by the occupancy model
@@ -51,19 +51,19 @@ struct Trial {
   int samples = 0;
   bool is_default = false;  ///< the model's first choice: what `heuristic` would have dispatched to
   Verdict verdict = Verdict::rejected;
-  std::string reason;
+  std::string reason = {};
 };
 
 /// The candidate that a range of problems is dispatched to, with its evidence.
 struct Winner {
-  Candidate candidate;
-  Resources resources;
+  Candidate candidate = {};
+  Resources resources = {};
   int resident_blocks = 0;
   bool tuned = false;          ///< false: the occupancy model's choice, never measured
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
   Extents tuned_extents{1, 1, 1};
-  std::array<SizeRange, 3> sizes;  ///< the extents that it serves
+  std::array<SizeRange, 3> sizes = {};  ///< the extents that it serves
 };
 
 /// Where a choice came from.

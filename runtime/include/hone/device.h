@@ -17,6 +17,7 @@ namespace hone {
 
 /// What a stream is doing, as far as a launch must know.
 struct StreamState {
+  std::uint64_t id = 0;  ///< the same for every handle of one stream; the per-thread default stream differs by thread
   bool capturing = false;
   std::uint64_t capture_id = 0;  ///< identifies the graph under construction while capturing
 };

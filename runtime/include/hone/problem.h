@@ -43,8 +43,8 @@ struct SizeRange {
   bool operator==(const SizeRange&) const = default;
 };
 
-/// Sizes fall into octaves around the powers of two: class k holds ⌈2^(k−½)⌉ … ⌈2^(k+½)⌉ − 1. Everything below
-/// class 8 (n ≤ 181) is served like class 8: those problems differ by less than a launch's jitter.
+/// Extents fall into octaves around the powers of two: class k holds those from above 2^(k−½) to below 2^(k+½). All
+/// up to 362 belong to class 8: such problems differ by less than the jitter of a launch.
 inline constexpr int kSmallestSizeClass = 8;
 
 int size_class(std::int64_t extent);

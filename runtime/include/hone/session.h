@@ -115,6 +115,7 @@ class Session {
   SessionCounters counters() const;
 
  private:
+  friend class Plan;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -34,8 +34,8 @@ struct TuningOptions {
   /// Candidates that need more workspace than this are rejected.
   std::size_t workspace_bytes = 128 * 1024;
 
-  std::stop_token stop;  ///< ends the tuning early, without a winner
-  std::function<void(const TuningProgress&)> on_progress;
+  std::stop_token stop = {};  ///< ends the tuning early, without a winner
+  std::function<void(const TuningProgress&)> on_progress = {};
 };
 
 /// Everything that a tuning found out.
@@ -54,12 +54,5 @@ struct Tuning {
 /// its own and never touches the caller's. Throws invalid_argument when the family refuses the problem and
 /// out_of_memory when the inputs do not fit; a candidate's failure is a Trial.
 Tuning tune(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options);
-
-/// The occupancy model's first choice for `problem`, compiled and ready to load, never measured.
-struct HeuristicChoice {
-  Trial trial;
-  std::shared_ptr<const Binary> binary;
-};
-HeuristicChoice choose_by_model(const Device& device, const Problem& problem, std::size_t workspace_bytes);
 
 }  // namespace hone

@@ -1,0 +1,31 @@
+// From a problem to the candidate that serves it: by measurement, or by the occupancy model alone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <hone/tuning.h>
+
+#include "runtime/jit/binary_memo.h"
+
+namespace hone {
+
+/// tune() with a memo of binaries that outlives the tuning.
+Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
+                           BinaryMemo& memo);
+
+/// The occupancy model's first choice for `problem`, compiled, never measured.
+struct ModelChoice {
+  Trial trial;
+  std::shared_ptr<const Binary> binary;
+};
+
+/// Compiles variants in the order of the ranking until one has a candidate: as a rule, the first. May run while the
+/// caller captures a stream. Throws compile_failed when no variant of the family gives a candidate, unsupported when
+/// there is no compiler.
+ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo);
+
+/// Throws Error(invalid_argument) when the family refuses the problem.
+void require_accepted(const Problem& problem);
+
+}  // namespace hone

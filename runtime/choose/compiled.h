@@ -1,0 +1,26 @@
+// CompiledCode: a variant with its binary and the module it was loaded as.
+#pragma once
+
+#include <memory>
+
+#include <hone/device.h>
+#include <hone/kernel_family.h>
+
+#include "runtime/search/candidates.h"
+
+namespace hone {
+
+struct CompiledCode {
+  CompiledVariant compiled = {};
+  std::shared_ptr<const Binary> binary = {};
+  std::shared_ptr<const Module> module = {};
+};
+
+/// The unit of a variant with the family's sources as its headers.
+Unit unit_of(const Problem& problem, const Variant& variant);
+
+/// Loads a binary and asks for its resources and occupancy. Throws device_failed.
+CompiledCode load_variant(Device& device, const Problem& problem, const Variant& variant, const Unit& unit,
+                          std::shared_ptr<const Binary> binary);
+
+}  // namespace hone

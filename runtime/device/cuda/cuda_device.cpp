@@ -1,0 +1,203 @@
+#include "runtime/device/cuda/cuda_device.h"
+
+#include <array>
+#include <mutex>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <hone/error.h>
+
+#include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_facts.h"
+#include "runtime/device/cuda/cuda_memory.h"
+#include "runtime/device/cuda/cuda_module.h"
+#include "runtime/device/cuda/cuda_scopes.h"
+#include "runtime/device/cuda/cuda_timer.h"
+#include "runtime/jit/nvrtc_compiler.h"
+
+namespace hone {
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int ordinal)
+      : ordinal_(ordinal),
+        name_(fmt::format("cuda:{}", ordinal)),
+        facts_(query_cuda_facts(ordinal)),
+        memory_(ordinal) {}
+
+  ~CudaDevice() override = default;
+
+  std::string_view name() const override { return name_; }
+  const DeviceFacts& facts() const override { return facts_; }
+
+  std::string compiler_identity() const override { return compiler_.identity(); }
+  Binary compile(const Unit& unit) const override { return compiler_.compile(unit, facts_.architecture); }
+
+  std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override {
+    const DeviceGuard guard(ordinal_);
+    const RelaxedCaptureScope relaxed;
+    return CudaModule::load(binary, entries, ordinal_, facts_);
+  }
+
+  int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
+
+  void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void deallocate(void* pointer) noexcept override { memory_.deallocate(pointer); }
+
+  void copy_to_device(void* to, const void* from_host, std::size_t bytes, Stream stream) override {
+    copy(to, from_host, bytes, cudaMemcpyHostToDevice, stream, "copying to the device");
+  }
+  void copy_to_host(void* to_host, const void* from, std::size_t bytes, Stream stream) override {
+    copy(to_host, from, bytes, cudaMemcpyDeviceToHost, stream, "copying to the host");
+  }
+  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream, "copying on the device");
+  }
+  void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) override {
+    if (bytes == 0) return;
+    const DeviceGuard guard(ordinal_);
+    check(cudaMemsetAsync(to, byte_value, bytes, stream), "filling device memory");
+  }
+
+  MemoryKind memory_kind(const void* pointer) const override;
+
+  Stream create_stream() override {
+    const DeviceGuard guard(ordinal_);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
+    return stream;
+  }
+  void destroy_stream(Stream stream) noexcept override { ignore(cudaStreamDestroy(stream)); }
+
+  void synchronize(Stream stream) override {
+    const DeviceGuard guard(ordinal_);
+    check(cudaStreamSynchronize(stream), "waiting for a stream");
+  }
+
+  StreamState stream_state(Stream stream) const override;
+  void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  double time_us(Stream stream, const std::function<void()>& work) override;
+
+ private:
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Stream stream, std::string_view doing) {
+    if (bytes == 0) return;
+    const DeviceGuard guard(ordinal_);
+    check(cudaMemcpyAsync(to, from, bytes, kind, stream), doing);
+  }
+
+  int ordinal_;
+  std::string name_;
+  DeviceFacts facts_;
+  NvrtcCompiler compiler_{NvrtcSearch::from_environment()};
+  CudaMemory memory_;
+  CudaTimer timer_;
+};
+
+int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const {
+  const Resources& resources = kernel.resources;
+  const auto static_smem_bytes = static_cast<std::size_t>(resources.static_smem_bytes);
+  const auto smem_limit = static_cast<std::size_t>(facts_.smem_bytes_per_block_optin);
+  if (block_threads < 1 || block_threads > resources.max_threads_per_block) return 0;
+  if (dynamic_smem_bytes > smem_limit - static_smem_bytes) return 0;
+  const DeviceGuard guard(ordinal_);
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.handle, block_threads, dynamic_smem_bytes),
+        fmt::format("asking for the occupancy of blocks of {} threads", block_threads));
+  return blocks;
+}
+
+// What kernels of this device can use as device memory: memory of this device, managed memory, and memory of a peer
+// that this device may access. Page-locked host memory is `host` although kernels can read it: over the bus, which is
+// not what anything is tuned for. The driver cannot tell ordinary host memory from an address that is nowhere; both
+// are `host`.
+MemoryKind CudaDevice::memory_kind(const void* pointer) const {
+  if (pointer == nullptr) return MemoryKind::unknown;
+  const DeviceGuard guard(ordinal_);
+  cudaPointerAttributes attributes{};
+  const cudaError_t status = cudaPointerGetAttributes(&attributes, pointer);
+  if (status == cudaErrorInvalidValue) {
+    ignore(status);
+    return MemoryKind::unknown;
+  }
+  check(status, "asking where a pointer points to");
+  switch (attributes.type) {
+    case cudaMemoryTypeDevice:
+    case cudaMemoryTypeManaged:
+      return attributes.devicePointer != nullptr ? MemoryKind::device : MemoryKind::unknown;
+    case cudaMemoryTypeHost:
+    case cudaMemoryTypeUnregistered:
+      return MemoryKind::host;
+  }
+  return MemoryKind::unknown;
+}
+
+/// The same number for all handles of one stream. cudaStreamPerThread is one handle for a stream in every thread.
+std::uint64_t stream_id(cudaStream_t stream) {
+  static thread_local char of_this_thread;
+  if (stream == cudaStreamPerThread) return reinterpret_cast<std::uintptr_t>(&of_this_thread);
+  return stream == cudaStreamLegacy ? 0 : reinterpret_cast<std::uintptr_t>(stream);
+}
+
+// A capture that an error has broken counts as capturing, until its owner ends it. So does the default stream while
+// a blocking stream is captured: nothing may be enqueued there either, and the launch will say so, but the caller
+// must not tune or allocate first. That state has no capture of its own and the id 0.
+StreamState CudaDevice::stream_state(Stream stream) const {
+  const DeviceGuard guard(ordinal_);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  const cudaError_t status = cudaStreamGetCaptureInfo(stream, &capture, &id);
+  if (status == cudaErrorStreamCaptureImplicit) {
+    ignore(status);
+    return {.id = stream_id(stream), .capturing = true, .capture_id = 0};
+  }
+  check(status, "asking whether a stream is being captured");
+  return {.id = stream_id(stream),
+          .capturing = capture != cudaStreamCaptureStatusNone,
+          .capture_id = capture == cudaStreamCaptureStatusActive ? id : 0};
+}
+
+void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream stream) {
+  std::array<void*, Arguments::kCapacity> pointers;
+  for (int i = 0; i < launch.arguments.count(); ++i) {
+    pointers[static_cast<std::size_t>(i)] = const_cast<void*>(launch.arguments.slot(i));  // CUDA only reads them
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3{launch.grid.x, launch.grid.y, launch.grid.z};
+  config.blockDim = dim3{launch.block.x, launch.block.y, launch.block.z};
+  config.dynamicSmemBytes = launch.dynamic_smem_bytes;
+  config.stream = stream;
+  const DeviceGuard guard(ordinal_);
+  const cudaError_t status = cudaLaunchKernelExC(&config, kernel.handle, pointers.data());
+  if (status != cudaSuccess) [[unlikely]] {
+    check(status, fmt::format("launching {}x{}x{} blocks of {}x{}x{} threads with {} bytes of dynamic shared memory",
+                              launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y,
+                              launch.block.z, launch.dynamic_smem_bytes));
+  }
+}
+
+// The device stays current while `work` runs, so that its launches find it current.
+double CudaDevice::time_us(Stream stream, const std::function<void()>& work) {
+  const DeviceGuard guard(ordinal_);
+  CudaTimer::Span span(timer_);
+  span.start(stream);
+  work();
+  span.stop(stream);
+  return span.wait_us();
+}
+
+}  // namespace
+
+std::shared_ptr<Device> make_cuda_device(int ordinal) {
+  std::string reason;
+  const int count = cuda_device_count(reason);
+  if (count == 0) throw Error(ErrorCode::unsupported, fmt::format("cuda:{} cannot be opened: {}", ordinal, reason));
+  if (ordinal < 0 || ordinal >= count) {
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("there is no device cuda:{}; the CUDA devices here are cuda:0 to cuda:{}", ordinal, count - 1));
+  }
+  return std::make_shared<CudaDevice>(ordinal);
+}
+
+}  // namespace hone

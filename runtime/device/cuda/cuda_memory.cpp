@@ -1,0 +1,75 @@
+#include "runtime/device/cuda/cuda_memory.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <hone/error.h>
+
+#include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_scopes.h"
+
+namespace hone {
+
+CudaMemory::CudaMemory(int ordinal) : ordinal_(ordinal) {
+  int pools = 0;
+  check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, ordinal), "asking for memory pools");
+  if (pools == 0) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("cuda:{} has no stream-ordered memory allocator (cudaDevAttrMemoryPoolsSupported is 0), "
+                            "which Hone needs; use another device",
+                            ordinal));
+  }
+  const DeviceGuard guard(ordinal_);
+  const RelaxedCaptureScope relaxed;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = ordinal_;
+  check(cudaMemPoolCreate(&pool_, &properties), "creating a memory pool");
+  if (const cudaError_t status = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); status != cudaSuccess) {
+    ignore(cudaMemPoolDestroy(pool_));
+    check(status, "creating the stream of a memory pool");
+  }
+}
+
+CudaMemory::~CudaMemory() {
+  ignore(cudaStreamDestroy(stream_));
+  ignore(cudaMemPoolDestroy(pool_));
+}
+
+void* CudaMemory::allocate(std::size_t bytes) {
+  const DeviceGuard guard(ordinal_);
+  const RelaxedCaptureScope relaxed;
+  void* pointer = nullptr;
+  const cudaError_t status = cudaMallocFromPoolAsync(&pointer, std::max<std::size_t>(bytes, 1), pool_, stream_);
+  if (status == cudaErrorMemoryAllocation) {
+    ignore(status);
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    ignore(cudaMemGetInfo(&free_bytes, &total_bytes));
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("cuda:{} has too little memory: {} bytes were asked for, {} of {} are free; ask for less, "
+                            "or free memory that this or another program holds",
+                            ordinal_, bytes, free_bytes, total_bytes));
+  }
+  check(status, fmt::format("allocating {} bytes on cuda:{}", bytes, ordinal_));
+  // Until the allocation has been executed in its stream, no other stream may use it.
+  check(cudaStreamSynchronize(stream_), "waiting for an allocation");
+  return pointer;
+}
+
+void CudaMemory::deallocate(void* pointer) noexcept {
+  if (pointer == nullptr) return;
+  try {
+    const DeviceGuard guard(ordinal_);
+    const RelaxedCaptureScope relaxed;
+    ignore(cudaFreeAsync(pointer, stream_));
+    // A pool hands memory back to the driver when a stream is waited for. Here, so that the caller's streams do not
+    // pay for it later.
+    ignore(cudaStreamSynchronize(stream_));
+  } catch (...) {
+    // Only the guard throws, and only when the driver is shutting down: it has freed everything already.
+  }
+}
+
+}  // namespace hone

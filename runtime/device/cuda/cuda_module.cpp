@@ -1,0 +1,102 @@
+#include "runtime/device/cuda/cuda_module.h"
+
+#include <elf.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+#include <hone/error.h>
+
+#include "runtime/device/cuda/cuda_check.h"
+
+namespace hone {
+namespace {
+
+/// Whether `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
+bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t size, std::uint64_t total) {
+  return offset <= total && (size == 0 || count <= (total - offset) / size);
+}
+
+template <class Header>
+Header header_at(const std::vector<std::byte>& code, std::uint64_t offset) {
+  Header header;
+  std::memcpy(&header, code.data() + offset, sizeof(Header));
+  return header;
+}
+
+void refuse_unfit(const Binary& binary, int ordinal, const DeviceFacts& facts) {
+  if (binary.format != "cubin") {
+    throw Error(ErrorCode::device_failed,
+                fmt::format("cuda:{} loads binaries of the format \"cubin\", this one is \"{}\"; compile the kernel "
+                            "for this device",
+                            ordinal, binary.format));
+  }
+  if (binary.architecture != facts.architecture) {
+    throw Error(ErrorCode::device_failed,
+                fmt::format("the binary is for {}, cuda:{} ({}) is {}; compile the kernel for this device",
+                            binary.architecture, ordinal, facts.name, facts.architecture));
+  }
+  if (!is_whole_elf(binary.code)) {
+    throw Error(ErrorCode::device_failed,
+                fmt::format("the binary of {} bytes is damaged: it is no whole cubin; compile the kernel again",
+                            binary.code.size()));
+  }
+}
+
+Kernel find_kernel(cudaLibrary_t library, const std::string& entry, int ordinal, const DeviceFacts& facts) {
+  cudaKernel_t kernel = nullptr;
+  check(cudaLibraryGetKernel(&kernel, library, entry.c_str()), fmt::format("looking for the kernel \"{}\"", entry));
+
+  // Asking for a kernel's attributes also puts its code on the device, which lazy loading would otherwise leave to
+  // the first launch (CUDA C++ Programming Guide, "Lazy Loading").
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, static_cast<const void*>(kernel)),
+        fmt::format("reading the resources of the kernel \"{}\"", entry));
+
+  // Only a limit, which costs a kernel that stays below it nothing.
+  const int static_smem_bytes = static_cast<int>(attributes.sharedSizeBytes);
+  check(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        facts.smem_bytes_per_block_optin - static_smem_bytes, ordinal),
+        fmt::format("allowing the kernel \"{}\" all shared memory", entry));
+  return {.handle = kernel,
+          .resources = {.registers = attributes.numRegs,
+                        .static_smem_bytes = static_smem_bytes,
+                        .local_bytes = static_cast<int>(attributes.localSizeBytes),
+                        .max_threads_per_block = attributes.maxThreadsPerBlock}};
+}
+
+}  // namespace
+
+bool is_whole_elf(const std::vector<std::byte>& code) {
+  if (code.size() < sizeof(Elf64_Ehdr)) return false;
+  const auto elf = header_at<Elf64_Ehdr>(code, 0);
+  if (std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  if (elf.e_shnum == 0 || elf.e_shentsize != sizeof(Elf64_Shdr)) return false;
+  if (elf.e_phnum != 0 && elf.e_phentsize != sizeof(Elf64_Phdr)) return false;
+  if (!fits(elf.e_shoff, elf.e_shnum, sizeof(Elf64_Shdr), code.size())) return false;
+  if (!fits(elf.e_phoff, elf.e_phnum, sizeof(Elf64_Phdr), code.size())) return false;
+  for (std::uint64_t i = 0; i < elf.e_shnum; ++i) {
+    const auto section = header_at<Elf64_Shdr>(code, elf.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type != SHT_NOBITS && !fits(section.sh_offset, section.sh_size, 1, code.size())) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::vector<std::string>& entries, int ordinal,
+                                             const DeviceFacts& facts) {
+  refuse_unfit(binary, ordinal, facts);
+  cudaLibrary_t library = nullptr;
+  // Without further options the driver keeps a copy of the code.
+  check(cudaLibraryLoadData(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+        fmt::format("loading a cubin of {} bytes on cuda:{}", binary.code.size(), ordinal));
+  std::unique_ptr<CudaModule> module(new CudaModule(library));
+  module->kernels_.reserve(entries.size());
+  for (const std::string& entry : entries) {
+    module->kernels_.push_back(find_kernel(library, entry, ordinal, facts));
+  }
+  return module;
+}
+
+CudaModule::~CudaModule() { ignore(cudaLibraryUnload(library_)); }
+
+}  // namespace hone

@@ -1,0 +1,95 @@
+#include <hone/device.h>
+
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <hone/error.h>
+
+#include "runtime/device/host/host_device.h"
+#ifdef HONE_WITH_CUDA
+#include "runtime/device/cuda/cuda_device.h"
+#endif
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+/// How many CUDA devices there are; `reason` says why where there are none.
+int count_cuda_devices(std::string& reason) {
+#ifdef HONE_WITH_CUDA
+  return cuda_device_count(reason);
+#else
+  reason = "this Hone was built without the CUDA toolkit";
+  return 0;
+#endif
+}
+
+std::shared_ptr<Device> open_cuda([[maybe_unused]] int ordinal) {
+#ifdef HONE_WITH_CUDA
+  return make_cuda_device(ordinal);
+#else
+  throw Error(ErrorCode::unsupported, cuda_unavailable_reason());
+#endif
+}
+
+/// N of "cuda:N", or -1.
+int parse_ordinal(std::string_view name) {
+  if (!name.starts_with(kCudaPrefix)) return -1;
+  const std::string_view digits = name.substr(kCudaPrefix.size());
+  int ordinal = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+  return error == std::errc{} && end == digits.data() + digits.size() ? ordinal : -1;
+}
+
+}  // namespace
+
+std::vector<std::string> device_names() {
+  std::string reason;
+  std::vector<std::string> names;
+  for (int ordinal = 0; ordinal < count_cuda_devices(reason); ++ordinal)
+    names.push_back(fmt::format("{}{}", kCudaPrefix, ordinal));
+  names.emplace_back("host");
+  return names;
+}
+
+std::string cuda_unavailable_reason() {
+  std::string reason;
+  return count_cuda_devices(reason) > 0 ? "" : reason;
+}
+
+std::shared_ptr<Device> Device::open(std::string_view name) {
+  std::string reason;
+  const int cuda_devices = count_cuda_devices(reason);
+  if (name == "host" || (name == "auto" && cuda_devices == 0)) return make_host_device();
+  if (name == "auto") return open_cuda(0);
+
+  const int ordinal = parse_ordinal(name);
+  if (ordinal >= 0 && ordinal < cuda_devices) return open_cuda(ordinal);
+  if (ordinal >= 0 && cuda_devices == 0)
+    throw Error(ErrorCode::unsupported, fmt::format("device '{}' cannot be opened: {}", name, reason));
+  throw Error(ErrorCode::not_found, fmt::format("there is no device '{}'; this machine has: {} (or 'auto')", name,
+                                                fmt::join(device_names(), ", ")));
+}
+
+DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes)
+    : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes) {}
+
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : device_(std::move(other.device_)), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (data_) device_->deallocate(data_);
+}
+
+}  // namespace hone

@@ -1,0 +1,146 @@
+#include "runtime/dispatch/cache_bridge.h"
+
+#include <chrono>
+#include <utility>
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kReproducible = "reproducible";
+constexpr std::string_view kStream = "stream";
+
+/// Fields that Query and ProblemRecord share.
+template <class Record>
+void describe(Record& record, const Problem& problem) {
+  record.family = problem.family->name();
+  record.operation = problem.family->operations()[problem.operation];
+  record.dtype = info(problem.dtype).name;
+  record.numerics = kReproducible;
+  record.launch_context = kStream;
+  record.alignment = static_cast<int>(problem.alignment);
+}
+
+}  // namespace
+
+CacheBridge::CacheBridge(const Device& device, std::filesystem::path path) : device_(device) {
+  if (path.empty()) return;
+  store_.emplace(std::move(path));
+  const DeviceFacts& facts = device.facts();
+  device_record_ = {.kind = facts.kind,
+                    .name = facts.name,
+                    .architecture = facts.architecture,
+                    .identity = tuning_identity(facts),
+                    .sm_count = facts.sm_count,
+                    .max_threads_per_sm = facts.max_threads_per_sm,
+                    .peak_bandwidth_gbps = peak_bandwidth_gbps(facts)};
+  compiler_ = device.compiler_identity();
+}
+
+std::optional<CachedWinner> CacheBridge::find(const Problem& problem, std::string& failure) const {
+  if (!store_) return std::nullopt;
+  cache::Query query;
+  query.device = device_record_;
+  query.toolchain = toolchain(*problem.family);
+  query.extents = problem.extents;
+  describe(query, problem);
+  try {
+    std::optional<cache::Hit> hit = store_->find(query);
+    if (!hit) return std::nullopt;
+    const cache::CandidateRecord& record = hit->winner.candidate;
+    const std::optional<Variant> variant = problem.family->space().parse(record.variant);
+    if (!variant || record.max_blocks < 1) return std::nullopt;
+
+    CachedWinner found{.winner = {.candidate = {*variant, {.max_blocks = record.max_blocks}},
+                                  .resources = {.registers = record.registers,
+                                                .static_smem_bytes = record.static_smem_bytes,
+                                                .local_bytes = record.local_bytes,
+                                                .max_threads_per_block = record.max_threads_per_block},
+                                  .resident_blocks = record.resident_blocks,
+                                  .tuned = hit->winner.tuned,
+                                  .median_us = hit->winner.median_us,
+                                  .spread_us = hit->winner.spread_us,
+                                  .tuned_extents = hit->winner.tuned_extents},
+                       .binary = {.format = std::move(hit->binary.format),
+                                  .architecture = std::move(hit->binary.architecture),
+                                  .code = std::move(hit->binary.code)}};
+    for (std::size_t i = 0; i < found.winner.sizes.size(); ++i)
+      found.winner.sizes[i] = {hit->sizes[i].first, hit->sizes[i].last};
+    return found;
+  } catch (const cache::StoreError& error) {
+    failure = error.what();
+    return std::nullopt;
+  }
+}
+
+void CacheBridge::publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning,
+                          std::string& failure) const {
+  if (!store_) return;
+  const Trial chosen{.candidate = winner.candidate,
+                     .resources = winner.resources,
+                     .resident_blocks = winner.resident_blocks};
+  cache::Publication publication{
+      .key = {.device = device_record_, .toolchain = toolchain(*problem.family), .problem = {}},
+      .winner = {.candidate = to_record(problem, chosen),
+                 .tuned = winner.tuned,
+                 .tuned_extents = winner.tuned_extents,
+                 .bytes_moved = problem.family->bytes_moved(problem),
+                 .median_us = winner.median_us,
+                 .spread_us = winner.spread_us},
+      .binary = {.format = binary.format, .architecture = binary.architecture, .code = binary.code},
+      .tuning = {}};
+  describe(publication.key.problem, problem);
+  for (std::size_t i = 0; i < winner.sizes.size(); ++i)
+    publication.key.problem.sizes[i] = {winner.sizes[i].first, winner.sizes[i].last};
+  if (tuning) publication.tuning = to_record(*tuning);
+  try {
+    store_->publish(publication);
+  } catch (const cache::StoreError& error) {
+    failure = error.what();
+  }
+}
+
+const std::string& CacheBridge::digest_of(const KernelFamily& family) const {
+  const std::scoped_lock lock(mutex_);
+  std::string& digest = digests_[&family];
+  if (digest.empty()) digest = family_digest(family);
+  return digest;
+}
+
+cache::ToolchainRecord CacheBridge::toolchain(const KernelFamily& family) const {
+  return {.compiler = compiler_, .driver = device_.facts().driver, .family_digest = digest_of(family)};
+}
+
+cache::CandidateRecord CacheBridge::to_record(const Problem& problem, const Trial& trial) const {
+  return {.variant = problem.family->space().to_string(trial.candidate.variant),
+          .max_blocks = trial.candidate.geometry.max_blocks,
+          .block_threads = problem.family->shape(problem, trial.candidate.variant).block_threads,
+          .registers = trial.resources.registers,
+          .static_smem_bytes = trial.resources.static_smem_bytes,
+          .local_bytes = trial.resources.local_bytes,
+          .max_threads_per_block = trial.resources.max_threads_per_block,
+          .resident_blocks = trial.resident_blocks};
+}
+
+cache::TuningRecord CacheBridge::to_record(const Tuning& tuning) const {
+  const auto now = std::chrono::system_clock::now() -
+                   std::chrono::duration<double, std::milli>(tuning.compile_ms + tuning.measure_ms);
+  cache::TuningRecord record{
+      .started_at = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count(),
+      .compile_ms = tuning.compile_ms,
+      .measure_ms = tuning.measure_ms,
+      .budget_spent = tuning.budget_spent,
+      .trials = {}};
+  for (const Trial& trial : tuning.trials)
+    record.trials.push_back({.candidate = to_record(tuning.problem, trial),
+                             .bytes_in_flight_per_sm = trial.bytes_in_flight_per_sm,
+                             .predicted_us = trial.predicted_us,
+                             .median_us = trial.median_us,
+                             .spread_us = trial.spread_us,
+                             .samples = trial.samples,
+                             .is_default = trial.is_default,
+                             .verdict = std::string(name(trial.verdict)),
+                             .reason = trial.reason});
+  return record;
+}
+
+}  // namespace hone

@@ -1,0 +1,55 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/session.h>
+
+#include "runtime/dispatch/session_impl.h"
+
+namespace hone {
+
+struct Plan::State {
+  Session::Impl* session;
+  Problem planned;
+  const LoadedPlan* plan;
+  DeviceBuffer workspace;
+};
+
+Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+const Winner& Plan::winner() const { return state_->plan->winner; }
+
+void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) const {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a plan for {} cannot launch {}: {}", to_string(state_->planned), to_string(problem), why));
+  };
+  const Problem& planned = state_->planned;
+  if (problem.family != planned.family || problem.operation != planned.operation || problem.dtype != planned.dtype ||
+      problem.numerics != planned.numerics)
+    refuse("it is another kind of problem");
+  if (problem.alignment < planned.alignment)
+    refuse(fmt::format("the pointers are aligned to {} bytes only", problem.alignment));
+  for (std::size_t i = 0; i < problem.extents.size(); ++i) {
+    const SizeRange& range = winner().sizes[i];
+    if (problem.extents[i] < range.first || problem.extents[i] > range.last)
+      refuse(fmt::format("extent {} is outside of {} … {}", problem.extents[i], range.first, range.last));
+  }
+  state_->session->check_buffers(problem, buffers);
+  state_->plan->loaded.enqueue(*state_->session->device(), problem, buffers, state_->workspace.data(), stream);
+}
+
+Plan Session::make_plan(const Problem& problem) {
+  auto state = std::make_unique<Plan::State>();
+  state->session = impl_.get();
+  state->planned = problem;
+  state->plan = impl_->resolve(problem, false).plan;
+  if (state->plan->needs_workspace) state->workspace = zeroed_buffer(impl_->device(), WorkspacePool::kWorkspaceBytes);
+  return Plan(std::move(state));
+}
+
+}  // namespace hone

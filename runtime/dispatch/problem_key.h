@@ -1,0 +1,33 @@
+// ProblemKey: the problems that share one winner, packed for the lookup of a call.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <hone/problem.h>
+
+namespace hone {
+
+struct ProblemKey {
+  const KernelFamily* family = nullptr;
+  std::uint64_t packed = 0;
+
+  explicit ProblemKey(const Problem& problem) : family(problem.family) {
+    packed = problem.operation;
+    packed = packed << 8 | static_cast<std::uint64_t>(problem.dtype);
+    packed = packed << 8 | static_cast<std::uint64_t>(problem.numerics);
+    packed = packed << 8 | static_cast<std::uint64_t>(std::countr_zero(problem.alignment));
+    for (std::int64_t extent : problem.extents) packed = packed << 8 | static_cast<std::uint64_t>(size_class(extent));
+  }
+
+  bool operator==(const ProblemKey&) const = default;
+
+  /// Fibonacci hashing: the high bits of a product with 2^64 ÷ golden ratio are well mixed.
+  std::size_t hash() const {
+    const std::uint64_t mixed = (packed ^ reinterpret_cast<std::uintptr_t>(family)) * 0x9E3779B97F4A7C15u;
+    return static_cast<std::size_t>(mixed >> 32);
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,71 @@
+// Session::Impl: the table of loaded plans, and how a problem gets into it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include <hone/session.h>
+
+#include "runtime/dispatch/append_only_map.h"
+#include "runtime/dispatch/cache_bridge.h"
+#include "runtime/dispatch/problem_key.h"
+#include "runtime/dispatch/workspace_pool.h"
+#include "runtime/jit/binary_memo.h"
+#include "runtime/measure/loaded_candidate.h"
+
+namespace hone {
+
+/// A winner that is loaded and ready to launch.
+struct LoadedPlan {
+  Winner winner;
+  LoadedCandidate loaded;
+  bool needs_workspace = false;
+  bool is_provisional = false;  ///< a heuristic choice that the next call outside of capture replaces by a tuned one
+};
+
+/// A plan and where it came from.
+struct Resolved {
+  const LoadedPlan* plan = nullptr;
+  ChoiceSource source = ChoiceSource::memory;
+};
+
+class Session::Impl {
+ public:
+  Impl(std::shared_ptr<Device> device, SessionOptions options);
+
+  Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
+
+  /// The plan of a problem: from the table, the cache file, or by the miss policy. Waits while another thread misses.
+  Resolved resolve(const Problem& problem, bool capturing);
+
+  Tuning tune(const Problem& problem, TuningOptions options);
+
+  /// Throws invalid_argument for buffers that are null, misaligned or not device memory, as far as the options say.
+  void check_buffers(const Problem& problem, std::span<void* const> buffers) const;
+
+  const std::shared_ptr<Device>& device() const { return device_; }
+  const SessionOptions& options() const { return options_; }
+  SessionCounters counters() const;
+
+ private:
+  Resolved miss(const Problem& problem, bool capturing);
+  const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do);
+  const LoadedPlan* tune_miss(const Problem& problem);
+  const LoadedPlan& adopt(const Tuning& tuning);
+  const LoadedPlan& install(const Problem& problem, const Winner& winner, const Binary& binary);
+  void count_cache_failure(const std::string& failure);
+
+  std::shared_ptr<Device> device_;
+  SessionOptions options_;
+  WorkspacePool workspaces_;
+  CacheBridge cache_;
+  BinaryMemo memo_;
+  AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
+  std::mutex miss_mutex_;  ///< one miss at a time: tunings would disturb each other's measurements
+  mutable std::mutex counters_mutex_;
+  SessionCounters counters_;
+};
+
+}  // namespace hone

@@ -1,0 +1,38 @@
+// compile_all(): compiles many units on all cores.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/kernel.h>
+
+namespace hone {
+
+/// What became of one unit: a binary, or why there is none, or neither when it was not started in time.
+struct CompileOutcome {
+  std::shared_ptr<const Binary> binary;
+  std::string error;
+
+  bool started() const { return binary != nullptr || !error.empty(); }
+};
+
+/// Called from the thread that called compile_all(), as units finish: `done` of `total`, growing.
+using CompileProgress = std::function<void(int done, int total)>;
+
+/// Compiles `units` for `device`, one per hardware thread at a time, started in their order. outcomes[i] belongs to
+/// units[i]. Once `stop` is requested or `deadline` is over no further unit is started; those under way are finished.
+///
+/// A unit that fails is an outcome. A compiler that is missing or does not serve the device fails them all, so that
+/// Error(unsupported) is thrown; what on_progress throws is passed on too, once the units under way are finished.
+std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Unit> units, std::stop_token stop = {},
+                                        const CompileProgress& on_progress = {},
+                                        std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
+
+}  // namespace hone

@@ -1,0 +1,96 @@
+#include "runtime/measure/race.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <hone/error.h>
+
+#include "runtime/measure/statistics.h"
+
+namespace hone {
+namespace {
+
+/// Device events resolve about half a microsecond: a batch of 100 µs keeps that below one percent.
+constexpr double kBatchUs = 100;
+constexpr int kMostCallsPerSample = 64;
+
+constexpr int kQualifyingSamples = 3;
+
+/// A round keeps those within `keep` times the best median, at most `most`, and gives each `samples` more.
+struct Round {
+  double keep;
+  std::size_t most;
+  int samples;
+};
+constexpr std::array<Round, 3> kRounds{{{1.25, 48, 5}, {1.08, 16, 10}, {1.04, 8, 20}}};
+
+void record(Contender& contender) {
+  const Estimate result = estimate(contender.samples_us);
+  contender.trial->median_us = result.median_us;
+  contender.trial->spread_us = result.spread_us;
+  contender.trial->samples = result.samples;
+}
+
+}  // namespace
+
+void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
+               const std::function<void(int done, double best_us)>& on_measured) {
+  std::vector<Contender*> field;
+  double best_us = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    Contender& contender = contenders[i];
+    if (i > 0 && limits.reached()) {
+      contender.trial->verdict = Verdict::rejected;
+      contender.trial->reason = "not measured: the time budget was spent";
+      continue;
+    }
+    if (qualify(contender)) {
+      field.push_back(&contender);
+      best_us = std::min(best_us, contender.trial->median_us);
+    }
+    on_measured(static_cast<int>(i) + 1, std::isfinite(best_us) ? best_us : 0);
+  }
+
+  std::mt19937 random(static_cast<unsigned>(field.size()));
+  for (const Round& round : kRounds) {
+    std::sort(field.begin(), field.end(),
+              [](const Contender* a, const Contender* b) { return a->trial->median_us < b->trial->median_us; });
+    while (field.size() > 1 &&
+           (field.size() > round.most || field.back()->trial->median_us > round.keep * field.front()->trial->median_us))
+      field.pop_back();
+    for (int sampled = 0; sampled < round.samples && !limits.reached(); ++sampled) {
+      std::shuffle(field.begin(), field.end(), random);
+      for (Contender* contender : field) sample(*contender);
+    }
+    for (Contender* contender : field) record(*contender);
+  }
+}
+
+bool Race::qualify(Contender& contender) {
+  const auto call = [&] { contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_); };
+  try {
+    device_.time_us(stream_, call);  // the first launch may load code
+    const double once_us = std::max(device_.time_us(stream_, call), 0.1);
+    contender.calls_per_sample = static_cast<int>(std::clamp(std::ceil(kBatchUs / once_us), 1.0, double{kMostCallsPerSample}));
+    for (int i = 0; i < kQualifyingSamples; ++i) sample(contender);
+  } catch (const Error& error) {
+    contender.trial->verdict = Verdict::failed;
+    contender.trial->reason = error.what();
+    return false;
+  }
+  record(contender);
+  return true;
+}
+
+void Race::sample(Contender& contender) {
+  const double batch_us = device_.time_us(stream_, [&] {
+    for (int i = 0; i < contender.calls_per_sample; ++i)
+      contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_);
+  });
+  contender.samples_us.push_back(batch_us / contender.calls_per_sample);
+}
+
+}  // namespace hone

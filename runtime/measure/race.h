@@ -1,0 +1,63 @@
+// Race: measures candidates against each other and drops the losers early.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/device.h>
+
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/workload.h"
+
+namespace hone {
+
+using Clock = std::chrono::steady_clock;
+
+/// When to stop measuring.
+struct RaceLimits {
+  Clock::time_point deadline;
+  std::stop_token stop;
+
+  bool reached() const { return stop.stop_requested() || Clock::now() >= deadline; }
+};
+
+/// One candidate in the race: the trial to fill in, and its code.
+struct Contender {
+  Trial* trial = nullptr;
+  LoadedCandidate loaded;
+  std::vector<double> samples_us = {};  ///< per call
+  int calls_per_sample = 1;
+};
+
+/// Measures contenders on one workload. Each sample is a batch of calls between two device events, long enough for the
+/// events' resolution, on inputs that are not in the cache. All contenders get a few samples; then the field is
+/// narrowed round by round to those near the best, and the rest get more, in an order that changes every time, so that
+/// a drifting clock hits all alike.
+class Race {
+ public:
+  /// All references must outlive the race. `workspace` serves every contender.
+  Race(Device& device, const Problem& problem, Workload& workload, void* workspace, Stream stream)
+      : device_(device), problem_(problem), workload_(workload), workspace_(workspace), stream_(stream) {}
+
+  /// Writes median, spread and samples into the trials. The first contender is always measured; those that are not
+  /// reached before the limits become `rejected`, those that cannot run `failed`. `on_measured(done, best_us)` is
+  /// called after each contender's first samples.
+  void run(std::vector<Contender>& contenders, const RaceLimits& limits,
+           const std::function<void(int done, double best_us)>& on_measured);
+
+ private:
+  bool qualify(Contender& contender);
+  void sample(Contender& contender);
+
+  Device& device_;
+  const Problem& problem_;
+  Workload& workload_;
+  void* workspace_;
+  Stream stream_;
+};
+
+}  // namespace hone

@@ -1,0 +1,106 @@
+#include "runtime/measure/workload.h"
+
+#include <algorithm>
+
+namespace hone {
+namespace {
+
+/// Copies together are this many times the last-level cache: what was read a round ago has been displaced.
+constexpr std::size_t kCacheMultiple = 2;
+
+constexpr std::size_t kCopyAlignment = 256;
+
+constexpr int kPoison = 0xA5;  // a float of −2.9e−16 and a double of −2.6e−127: nobody's result
+
+std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream)
+    : device_(std::move(device)), problem_(problem), stream_(stream) {
+  const std::size_t offset = problem.alignment < kMaxAlignment ? problem.alignment : 0;
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  std::size_t input_bytes = 0;
+  for (const BufferSpec& spec : specs) {
+    const std::size_t stride = round_up(spec.size_bytes() + offset, kCopyAlignment);
+    arrays_.push_back({spec, {}, stride, spec.is_input ? offset : 0});
+    if (spec.is_input) input_bytes += stride;
+  }
+  const std::size_t rotation_bytes = kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes);
+  copies_ = input_bytes == 0 ? 1 : rotation_bytes / input_bytes + 1;
+  for (Array& array : arrays_) array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes);
+  pointers_.resize(arrays_.size());
+}
+
+void Workload::fill_all() {
+  const std::string_view kind = problem_.family->input_kinds(problem_).front();
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const Array& array = arrays_[i];
+    if (!array.spec.is_input || array.spec.elements == 0) continue;
+    fill(array.memory.as<std::byte>() + array.offset_bytes, array.memory.size_bytes() - array.offset_bytes,
+         problem_.family->input_pattern(problem_, static_cast<int>(i), kind));
+  }
+}
+
+const std::vector<void*>& Workload::next() {
+  turn_ = (turn_ + 1) % copies_;
+  for (std::size_t i = 0; i < arrays_.size(); ++i)
+    pointers_[i] = arrays_[i].memory.as<std::byte>() + arrays_[i].offset_bytes + turn_ * arrays_[i].stride_bytes;
+  return pointers_;
+}
+
+std::string Workload::verify(const Problem& problem, const Candidate& candidate, std::string_view kind,
+                             const std::function<void(const Problem&, std::span<void* const>)>& run) {
+  const Check check = prepare(problem, kind);
+  run(problem, check.pointers);
+  const std::vector<std::vector<std::byte>> outputs = read_outputs(check);
+  if (problem.numerics == Numerics::reproducible) {
+    run(problem, check.pointers);
+    if (read_outputs(check) != outputs) return "two runs on the same input gave different bits";
+  }
+  return problem.family->verify(problem, candidate, check.patterns, outputs);
+}
+
+Workload::Check Workload::prepare(const Problem& problem, std::string_view kind) {
+  Check check;
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    std::byte* first_copy = arrays_[i].memory.as<std::byte>() + arrays_[i].offset_bytes;
+    check.pointers.push_back(first_copy);
+    if (specs[i].is_input) {
+      check.patterns.push_back(problem.family->input_pattern(problem, static_cast<int>(i), kind));
+      fill(first_copy, specs[i].size_bytes(), check.patterns.back());
+    } else {
+      check.outputs.push_back(specs[i]);
+      device_->fill_bytes(first_copy, kPoison, specs[i].size_bytes(), stream_);
+    }
+  }
+  return check;
+}
+
+std::vector<std::vector<std::byte>> Workload::read_outputs(const Check& check) {
+  const std::size_t inputs = check.pointers.size() - check.outputs.size();
+  std::vector<std::vector<std::byte>> outputs;
+  for (std::size_t i = 0; i < check.outputs.size(); ++i) {
+    outputs.emplace_back(check.outputs[i].size_bytes());
+    device_->copy_to_host(outputs.back().data(), check.pointers[inputs + i], outputs.back().size(), stream_);
+  }
+  device_->synchronize(stream_);
+  return outputs;
+}
+
+void Workload::fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern) {
+  auto* const first = static_cast<std::byte*>(memory);
+  std::size_t filled = std::min(bytes, pattern.size());
+  if (filled == 0) return;
+  device_->copy_to_device(first, pattern.data(), filled, stream_);
+  device_->synchronize(stream_);  // the pattern is the caller's
+  // Whole patterns double until the rest fits.
+  while (filled < bytes) {
+    const std::size_t step = std::min(filled, bytes - filled);
+    device_->copy_on_device(first + filled, first, step, stream_);
+    filled += step;
+  }
+}
+
+}  // namespace hone

@@ -1,0 +1,63 @@
+// Workload: device memory with inputs to run a problem on, over and over, without finding them in the cache.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// The arrays of one problem, several times over: launches that take the copies in turn read memory, not the last-level
+/// cache. Pointers have exactly the problem's alignment. Not thread-safe.
+class Workload {
+ public:
+  /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`.
+  Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream);
+
+  /// Fills all copies of all inputs with the first input kind.
+  void fill_all();
+
+  /// The buffers of the next call, in the order of KernelFamily::buffers().
+  const std::vector<void*>& next();
+
+  /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
+  /// outputs, and lets the family compare; where results must be reproducible, runs it twice. `run` enqueues a call on
+  /// the workload's stream. "" when right, else what was wrong.
+  std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind,
+                     const std::function<void(const Problem&, std::span<void* const>)>& run);
+
+ private:
+  struct Array {
+    BufferSpec spec;
+    DeviceBuffer memory;
+    std::size_t stride_bytes;  ///< from copy to copy
+    std::size_t offset_bytes;  ///< of the first copy, for the problem's alignment
+  };
+
+  struct Check {
+    std::vector<void*> pointers;
+    std::vector<std::vector<std::byte>> patterns;  ///< of the inputs
+    std::vector<BufferSpec> outputs;
+  };
+
+  Check prepare(const Problem& problem, std::string_view kind);
+  std::vector<std::vector<std::byte>> read_outputs(const Check& check);
+  void fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern);
+
+  std::shared_ptr<Device> device_;
+  Problem problem_;
+  Stream stream_;
+  std::vector<Array> arrays_;
+  std::size_t copies_ = 1;
+  std::size_t turn_ = 0;
+  std::vector<void*> pointers_;
+};
+
+}  // namespace hone

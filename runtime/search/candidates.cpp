@@ -1,0 +1,108 @@
+#include "runtime/search/candidates.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/search/model.h"
+#include "runtime/search/occupancy.h"
+
+namespace hone {
+namespace {
+
+/// Candidates that have less than this share of the needed bytes in flight are not worth measuring.
+constexpr double kLeastShareInFlight = 0.5;
+
+/// Work that is many times what the SMs hold in flight runs at the speed of memory, or should.
+constexpr std::int64_t kSaturatingMultiple = 8;
+
+bool by_prediction(const Trial& a, const Trial& b) { return a.predicted_us < b.predicted_us; }
+
+/// Why a candidate that is resident should not be measured; "" if it should.
+std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial, const WorkShape& shape,
+                           std::size_t workspace_bytes) {
+  if (trial.resources.local_bytes > 0)
+    return fmt::format("spills: {} bytes of local memory per thread", trial.resources.local_bytes);
+
+  const std::size_t workspace = problem.family->workspace_bytes(problem, trial.candidate);
+  if (workspace > workspace_bytes)
+    return fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
+
+  const std::int64_t needed = bytes_in_flight_needed(facts);
+  const bool saturating = problem.family->bytes_moved(problem) > needed * facts.sm_count * kSaturatingMultiple;
+  if (saturating && shape.one_block) return "one block cannot draw the bandwidth of all SMs";
+  if (saturating && static_cast<double>(trial.bytes_in_flight_per_sm) < kLeastShareInFlight * static_cast<double>(needed))
+    return fmt::format("has {} bytes in flight per SM, memory needs {}", trial.bytes_in_flight_per_sm, needed);
+  return "";
+}
+
+}  // namespace
+
+std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
+  if (shape.one_block) return {{.max_blocks = 1}};
+  const std::int64_t sms = facts.sm_count;
+  std::vector<Geometry> result;
+  for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
+  for (std::int64_t waves : {1, 2, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
+  return result;
+}
+
+VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
+  const KernelFamily& family = *problem.family;
+  const std::int64_t bytes = family.bytes_moved(problem);
+  VariantRanking ranking;
+  for (const Variant& variant : family.space().all()) {
+    std::string reason = family.reject(problem, variant, facts);
+    const WorkShape shape = family.shape(problem, variant);
+    const int resident = reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
+    if (reason.empty() && resident == 0) reason = "no block of it fits an SM";
+    if (!reason.empty()) {
+      ranking.rejected.push_back({.candidate = {variant, {}}, .reason = std::move(reason)});
+      continue;
+    }
+    double best = std::numeric_limits<double>::infinity();
+    for (const Geometry& geometry : geometries(facts, shape, resident))
+      best = std::min(best, predict(facts, shape, bytes, resident, geometry).us);
+    ranking.variants.push_back({variant, best});
+  }
+  std::stable_sort(ranking.variants.begin(), ranking.variants.end(),
+                   [](const RankedVariant& a, const RankedVariant& b) { return a.predicted_us < b.predicted_us; });
+  return ranking;
+}
+
+CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
+                              std::span<const CompiledVariant> variants, std::size_t workspace_bytes) {
+  const std::int64_t bytes = problem.family->bytes_moved(problem);
+  CandidateList list;
+  for (const CompiledVariant& compiled : variants) {
+    const WorkShape shape = problem.family->shape(problem, compiled.variant);
+    Trial trial{.candidate = {compiled.variant, {}},
+                .resources = compiled.resources,
+                .resident_blocks = compiled.resident_blocks};
+    if (compiled.resident_blocks == 0) {
+      trial.reason = fmt::format("no block is resident: {} threads of {} registers, {} bytes of shared memory",
+                                 shape.block_threads, compiled.resources.registers,
+                                 compiled.resources.static_smem_bytes + static_cast<int>(shape.dynamic_smem_bytes));
+      list.rejected.push_back(std::move(trial));
+      continue;
+    }
+    std::int64_t covered_by = 0;
+    for (const Geometry& geometry : geometries(facts, shape, compiled.resident_blocks)) {
+      const Prediction prediction = predict(facts, shape, bytes, compiled.resident_blocks, geometry);
+      trial.candidate.geometry = geometry;
+      trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
+      trial.predicted_us = prediction.us;
+      trial.reason = covered_by > 0 ? fmt::format("{} blocks already cover all of the work", covered_by)
+                                    : reason_against(facts, problem, trial, shape, workspace_bytes);
+      if (shape.tiles <= geometry.max_blocks && covered_by == 0) covered_by = geometry.max_blocks;
+      (trial.reason.empty() ? list.candidates : list.rejected).push_back(trial);
+    }
+  }
+  for (Trial& trial : list.candidates) trial.verdict = Verdict::ok;
+  std::stable_sort(list.candidates.begin(), list.candidates.end(), by_prediction);
+  return list;
+}
+
+}  // namespace hone

@@ -1,0 +1,49 @@
+// From compiled variants to an ordered list of candidates; what cannot take part carries its reason.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/device_facts.h>
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// The geometries of a variant of which `resident_blocks` fit an SM: a single block for variants that want one; else
+/// the same number of blocks for every SM, in one wave (1, 2, 4, … resident blocks) and in 2 or 4 waves.
+std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks);
+
+/// A variant that may be compiled, with the best prediction that its occupancy could allow.
+struct RankedVariant {
+  Variant variant;
+  double predicted_us = 0;
+};
+
+/// The variants that the family allows for the problem, most promising first. Registers are not known before
+/// compiling; the ranking assumes that they limit nothing.
+struct VariantRanking {
+  std::vector<RankedVariant> variants;
+  std::vector<Trial> rejected;
+};
+VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem);
+
+/// A variant after compiling.
+struct CompiledVariant {
+  Variant variant = {};
+  Resources resources = {};
+  int resident_blocks = 0;  ///< per SM, from the occupancy query
+};
+
+/// Candidates to measure, best prediction first, and the rejected ones. A candidate is rejected when no block of it is
+/// resident, when it spills, when it needs more workspace than there is, when it cannot have the bytes in flight that
+/// memory needs though the work would provide them, or when a smaller grid already covers all of the work.
+struct CandidateList {
+  std::vector<Trial> candidates;
+  std::vector<Trial> rejected;
+};
+CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
+                              std::span<const CompiledVariant> variants, std::size_t workspace_bytes);
+
+}  // namespace hone

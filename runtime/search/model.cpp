@@ -1,0 +1,76 @@
+#include "runtime/search/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone {
+namespace {
+
+// H100 80GB HBM3, CUDA 13.0, 2026-11: an empty kernel takes 2.66 µs in a stream, a second kernel 1.5 to 1.9 µs more;
+// the best reductions reach 93 % of the bandwidth that clock and bus width imply, and the same bytes in flight
+// saturate them as a latency of about 0.7 µs would.
+constexpr ModelConstants kCuda{.launch_us = 2.7,
+                               .extra_launch_us = 1.7,
+                               .join_us = 1.0,
+                               .memory_latency_us = 0.7,
+                               .thread_us = 0,
+                               .bandwidth_gbps = 1000,
+                               .sm_bandwidth_gbps = 100};
+constexpr double kReachableShare = 0.93;
+
+// Two cores of an x86-64 server, 2026-11: threads are fibers, and a core waits for no load before it issues the next.
+constexpr ModelConstants kHost{.launch_us = 10,
+                               .extra_launch_us = 10,
+                               .join_us = 1,
+                               .memory_latency_us = 0,
+                               .thread_us = 0.3,
+                               .bandwidth_gbps = 0,
+                               .sm_bandwidth_gbps = 8};
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+ModelConstants model_constants(const DeviceFacts& facts) {
+  ModelConstants constants = facts.kind == "cuda" ? kCuda : kHost;
+  const double peak = peak_bandwidth_gbps(facts);
+  if (peak > 0) constants.bandwidth_gbps = kReachableShare * peak;
+  if (constants.bandwidth_gbps == 0) constants.bandwidth_gbps = constants.sm_bandwidth_gbps * facts.sm_count;
+  return constants;
+}
+
+Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
+                   const Geometry& geometry) {
+  const ModelConstants constants = model_constants(facts);
+  const std::int64_t blocks = std::clamp<std::int64_t>(shape.tiles, 1, geometry.max_blocks);
+  const std::int64_t slots = std::int64_t{resident_blocks} * facts.sm_count;
+  const std::int64_t blocks_at_once = std::min(blocks, slots);
+  const std::int64_t busy_sms = std::min<std::int64_t>(blocks, facts.sm_count);
+  const std::int64_t in_flight = divide_up(blocks_at_once, facts.sm_count) * shape.bytes_in_flight_per_block;
+
+  // Every wave takes as many rounds as its longest block has tiles; slots without a tile then idle.
+  const std::int64_t waves = divide_up(blocks, slots);
+  const std::int64_t rounds = waves * divide_up(shape.tiles, blocks);
+  const double bytes = static_cast<double>(bytes_moved) * static_cast<double>(rounds * blocks_at_once) /
+                       static_cast<double>(std::max<std::int64_t>(shape.tiles, 1));
+
+  double sm_gbps = constants.sm_bandwidth_gbps;
+  if (constants.memory_latency_us > 0)
+    sm_gbps = std::min(sm_gbps, static_cast<double>(in_flight) / constants.memory_latency_us * 1e-3);
+  const double gbps = std::min(constants.bandwidth_gbps, sm_gbps * static_cast<double>(busy_sms));
+
+  double us = constants.launch_us + constants.extra_launch_us * (shape.launches - 1) + constants.memory_latency_us +
+              bytes / (gbps * 1e3);
+  us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
+  if (shape.joins_blocks) us += constants.join_us;
+  if (blocks > 1)  // someone reads all partial results
+    us += constants.memory_latency_us * static_cast<double>(divide_up(blocks, shape.block_threads));
+  return {.blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = us};
+}
+
+std::int64_t bytes_in_flight_needed(const DeviceFacts& facts) {
+  const ModelConstants constants = model_constants(facts);
+  return static_cast<std::int64_t>(constants.bandwidth_gbps * 1e3 * constants.memory_latency_us / facts.sm_count);
+}
+
+}  // namespace hone

@@ -1,0 +1,40 @@
+// The occupancy model: what a candidate is predicted to take, and why.
+#pragma once
+
+#include <cstdint>
+
+#include <hone/candidate.h>
+#include <hone/device_facts.h>
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// Costs that DeviceFacts do not tell. They order candidates; measurement decides.
+struct ModelConstants {
+  double launch_us;              ///< an empty kernel, back to back
+  double extra_launch_us;        ///< each further kernel of one call
+  double join_us;                ///< ticket, fence and reload of a last block
+  double memory_latency_us;      ///< of one load under load; 0: loads do not wait
+  double thread_us;              ///< per thread and block: starting it and taking it through the block's barriers
+  double bandwidth_gbps;         ///< what the best kernels reach
+  double sm_bandwidth_gbps;      ///< most that one SM can draw when the others are idle
+};
+
+/// Constants for the device's kind; bandwidth from the memory clock and bus width where those are known.
+ModelConstants model_constants(const DeviceFacts& facts);
+
+struct Prediction {
+  std::int64_t blocks = 0;                  ///< grid of the call
+  std::int64_t bytes_in_flight_per_sm = 0;  ///< of the busiest SM
+  double us = 0;
+};
+
+/// Time of one call by Little's law and whole waves: an SM draws bytes in flight ÷ latency, all SMs together at most
+/// the device's bandwidth, and the work ends when the block with the most tiles does.
+Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
+                   const Geometry& geometry);
+
+/// Bytes per SM that must be outstanding to saturate memory: bandwidth × latency ÷ SMs. 0 where loads do not wait.
+std::int64_t bytes_in_flight_needed(const DeviceFacts& facts);
+
+}  // namespace hone
