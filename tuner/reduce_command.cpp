@@ -102,7 +102,9 @@ Reduction reduce_once(Session& session, ReduceOp op, const InputFile& input, con
   device.synchronize(stream);
 
   const Problem problem = reduce_problem(op, input.dtype, input.elements, alignment_of(in));
-  Reduction reduction{.op = op, .value = read_value(result_dtype, bytes)};
+  Reduction reduction;
+  reduction.op = op;
+  reduction.value = read_value(result_dtype, bytes);
   reduction.variant = problem.family->space().to_string(choice.winner->candidate.variant);
   reduction.blocks = choice.winner->candidate.geometry.max_blocks;
   reduction.source = choice.source;

@@ -104,13 +104,9 @@ std::shared_ptr<Device> open_device(const std::string& name) {
   try {
     return Device::open(name);
   } catch (const Error& error) {
-    const std::string reason = cuda_unavailable_reason();
-    throw CommandError(ExitCode::device,
-                       fmt::format("device '{}' is not available: {}{}; devices here: {}", name, error.what(),
-                                   reason.empty() || std::string_view(error.what()).find(reason) != std::string::npos
-                                       ? std::string{}
-                                       : fmt::format(" ({})", reason),
-                                   known_devices()));
+    throw CommandError(ExitCode::device, error.code() == ErrorCode::not_found
+                                             ? std::string(error.what())
+                                             : fmt::format("{}; devices here: {}", error.what(), known_devices()));
   }
 }
 
