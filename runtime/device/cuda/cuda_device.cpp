@@ -132,6 +132,13 @@ MemoryKind CudaDevice::memory_kind(const void* pointer) const {
   return MemoryKind::unknown;
 }
 
+/// The same number for all handles of one stream. cudaStreamPerThread is one handle for a stream in every thread.
+std::uint64_t stream_id(cudaStream_t stream) {
+  static thread_local char of_this_thread;
+  if (stream == cudaStreamPerThread) return reinterpret_cast<std::uintptr_t>(&of_this_thread);
+  return stream == cudaStreamLegacy ? 0 : reinterpret_cast<std::uintptr_t>(stream);
+}
+
 // A capture that an error has broken counts as capturing, until its owner ends it. So does the default stream while
 // a blocking stream is captured: nothing may be enqueued there either, and the launch will say so, but the caller
 // must not tune or allocate first. That state has no capture of its own and the id 0.
@@ -142,10 +149,11 @@ StreamState CudaDevice::stream_state(Stream stream) const {
   const cudaError_t status = cudaStreamGetCaptureInfo(stream, &capture, &id);
   if (status == cudaErrorStreamCaptureImplicit) {
     ignore(status);
-    return {.capturing = true, .capture_id = 0};
+    return {.id = stream_id(stream), .capturing = true, .capture_id = 0};
   }
   check(status, "asking whether a stream is being captured");
-  return {.capturing = capture != cudaStreamCaptureStatusNone,
+  return {.id = stream_id(stream),
+          .capturing = capture != cudaStreamCaptureStatusNone,
           .capture_id = capture == cudaStreamCaptureStatusActive ? id : 0};
 }
 
