@@ -12,8 +12,9 @@ std::filesystem::path chosen_cache_path(const std::string& option, const Session
 std::filesystem::path required_cache_path(const std::string& option, const SessionOptions& from_environment) {
   std::filesystem::path path = chosen_cache_path(option, from_environment);
   if (path.empty()) {
-    throw CommandError(ExitCode::usage, "the cache is off, so there is no file to work with; give --cache PATH, or unset "
-                                        "HONE_CACHE");
+    throw CommandError(ExitCode::usage,
+                       "the cache is off, so there is no file to work with; give --cache PATH, or unset "
+                       "HONE_CACHE");
   }
   return path;
 }

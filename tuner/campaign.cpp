@@ -34,8 +34,8 @@ std::string why_nothing_won(const Tuning& tuning) {
   for (const Trial& trial : tuning.trials) {
     if (!trial.reason.empty()) ++counts[trial.reason];
   }
-  const auto most = std::max_element(counts.begin(), counts.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == counts.end()) return "none of its candidates could be measured";
   return fmt::format("{} of {} candidates: {}", most->second, tuning.trials.size(), most->first);
 }

@@ -27,12 +27,12 @@ struct CampaignItem {
   Problem problem;
   Outcome outcome = Outcome::not_reached;
   std::string reason;
-  Candidate candidate;             ///< the winner's; only for tuned and kept
-  double median_us = 0;            ///< at measured_problem
-  Problem measured_problem;        ///< a kept winner may have been measured at another size of its range
-  double default_us = 0;           ///< of the model's default candidate; 0 where it was not measured now
-  int measured = 0;                ///< candidates measured
-  int rejected = 0;                ///< candidates rejected, failed or wrong
+  Candidate candidate;       ///< the winner's; only for tuned and kept
+  double median_us = 0;      ///< at measured_problem
+  Problem measured_problem;  ///< a kept winner may have been measured at another size of its range
+  double default_us = 0;     ///< of the model's default candidate; 0 where it was not measured now
+  int measured = 0;          ///< candidates measured
+  int rejected = 0;          ///< candidates rejected, failed or wrong
   double compile_ms = 0;
   double measure_ms = 0;
   bool budget_spent = false;
@@ -41,9 +41,9 @@ struct CampaignItem {
 struct CampaignResult {
   std::vector<CampaignItem> items;  ///< in the order of the problems
   bool interrupted = false;
-  bool out_of_budget = false;       ///< the total budget ended it
-  std::string cache_failure;        ///< winners could not be stored: why; ended the campaign
-  std::string device_failure;       ///< the device failed: why; ended the campaign
+  bool out_of_budget = false;  ///< the total budget ended it
+  std::string cache_failure;   ///< winners could not be stored: why; ended the campaign
+  std::string device_failure;  ///< the device failed: why; ended the campaign
 };
 
 /// Called from the thread that runs the campaign.
@@ -57,9 +57,9 @@ class CampaignObserver {
 };
 
 struct CampaignOptions {
-  std::chrono::milliseconds budget{2000};                  ///< per problem
-  std::optional<std::chrono::milliseconds> total_budget;   ///< for all; the last problem's budget shrinks to fit
-  bool again = false;                                      ///< tune even what has a tuned winner
+  std::chrono::milliseconds budget{2000};                 ///< per problem
+  std::optional<std::chrono::milliseconds> total_budget;  ///< for all; the last problem's budget shrinks to fit
+  bool again = false;                                     ///< tune even what has a tuned winner
   std::stop_token stop;
   std::function<std::chrono::steady_clock::time_point()> now = &std::chrono::steady_clock::now;
 };

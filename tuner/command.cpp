@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <hone/error.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <ostream>
@@ -34,14 +34,19 @@ std::string help_text(const CLI::App* app, std::string, CLI::AppFormatMode) {
 ExitCode exit_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument:
-    case ErrorCode::not_found: return ExitCode::usage;
+    case ErrorCode::not_found:
+      return ExitCode::usage;
     case ErrorCode::device_failed:
-    case ErrorCode::out_of_memory: return ExitCode::device;
-    case ErrorCode::io_failed: return ExitCode::input;
-    case ErrorCode::cache_failed: return ExitCode::cache;
+    case ErrorCode::out_of_memory:
+      return ExitCode::device;
+    case ErrorCode::io_failed:
+      return ExitCode::input;
+    case ErrorCode::cache_failed:
+      return ExitCode::cache;
     case ErrorCode::unsupported:
     case ErrorCode::compile_failed:
-    case ErrorCode::not_tuned: return ExitCode::not_tuned;
+    case ErrorCode::not_tuned:
+      return ExitCode::not_tuned;
   }
   return ExitCode::failed;
 }
@@ -62,7 +67,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
   return names;
 }
 
@@ -142,7 +148,8 @@ class Command {
     }
     refuse_extras(app_, app_);
     const auto chosen = app_.get_subcommands();
-    if (chosen.empty()) throw CommandError(ExitCode::usage, "no command was given; commands are devices, tune, inspect and reduce");
+    if (chosen.empty())
+      throw CommandError(ExitCode::usage, "no command was given; commands are devices, tune, inspect and reduce");
     refuse_extras(app_, *chosen.front());
     const std::string name = chosen.front()->get_name();
     if (name == "devices") return run_devices(devices_, context);

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <hone/device.h>
 #include <hone/error.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <array>

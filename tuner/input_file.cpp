@@ -94,9 +94,9 @@ InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw
   if (path.extension() != ".npy" && !begins_with_npy_magic(in)) return describe_raw(path, file_bytes, raw_dtype);
   InputFile file = describe_npy(path, in, file_bytes);
   if (raw_dtype && *raw_dtype != file.dtype) {
-    throw CommandError(ExitCode::usage, fmt::format("'{}' holds {} elements, but --dtype says {}; leave --dtype out",
-                                                    printable(path.string()), info(file.dtype).name,
-                                                    info(*raw_dtype).name));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' holds {} elements, but --dtype says {}; leave --dtype out",
+                                   printable(path.string()), info(file.dtype).name, info(*raw_dtype).name));
   }
   return file;
 }

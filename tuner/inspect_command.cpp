@@ -42,9 +42,10 @@ std::optional<std::int64_t> parse_id(const std::string& text) {
   std::int64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (error != std::errc{} || end != text.data() + text.size() || id < 1) {
-    throw CommandError(ExitCode::usage, fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
-                                                    "hone inspect",
-                                                    printable(text)));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
+                                   "hone inspect",
+                                   printable(text)));
   }
   return id;
 }
@@ -95,8 +96,8 @@ bool same_heading(const StoredWinner& a, const StoredWinner& b) {
 
 std::string heading_text(const cache::KeyRecord& key) {
   return printable(fmt::format("{} ({}, {}): {} SMs, {} GB/s; driver {}; {}", key.device.name, key.device.kind,
-                               key.device.architecture, key.device.sm_count,
-                               gbps_text(key.device.peak_bandwidth_gbps), key.toolchain.driver,
+                               key.device.architecture, key.device.sm_count, gbps_text(key.device.peak_bandwidth_gbps),
+                               key.toolchain.driver,
                                key.toolchain.compiler.empty() ? "no compiler" : key.toolchain.compiler));
 }
 
@@ -153,8 +154,9 @@ void explain_nothing(const Winners& all, const std::filesystem::path& path, cons
   }
   std::error_code ignored;
   context.err << fmt::format("hone: {}; fill it with: hone tune\n",
-                             std::filesystem::exists(path, ignored) ? fmt::format("the cache {} holds no winner yet", file)
-                                                                    : fmt::format("there is no cache file {} yet", file));
+                             std::filesystem::exists(path, ignored)
+                                 ? fmt::format("the cache {} holds no winner yet", file)
+                                 : fmt::format("there is no cache file {} yet", file));
 }
 
 }  // namespace

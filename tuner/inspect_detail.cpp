@@ -49,17 +49,18 @@ void print_key(const cache::StoredWinner& stored, const Context& context) {
   out << printable(fmt::format("Winner {}: {} for n = {}, alignment {}", stored.id, problem_text(key.problem),
                                sizes_text(key.problem), key.problem.alignment))
       << "\n\n";
-  print_field(out, "device", fmt::format("{} ({}, {}): {} SMs, {} GB/s", key.device.name, key.device.kind,
-                                         key.device.architecture, key.device.sm_count,
-                                         gbps_text(key.device.peak_bandwidth_gbps)));
+  print_field(out, "device",
+              fmt::format("{} ({}, {}): {} SMs, {} GB/s", key.device.name, key.device.kind, key.device.architecture,
+                          key.device.sm_count, gbps_text(key.device.peak_bandwidth_gbps)));
   print_field(out, "identity", key.device.identity);
   print_field(out, "driver", key.toolchain.driver);
   print_field(out, "compiler", key.toolchain.compiler);
   print_field(out, "family", fmt::format("{}, digest {}", key.problem.family, key.toolchain.family_digest));
   print_field(out, "numerics", key.problem.numerics);
   print_field(out, "context", key.problem.launch_context);
-  print_field(out, "stored", fmt::format("{}, {} ago", date_text(stored.created_at),
-                                         format_age(context.environment.unix_time() - stored.created_at)));
+  print_field(out, "stored",
+              fmt::format("{}, {} ago", date_text(stored.created_at),
+                          format_age(context.environment.unix_time() - stored.created_at)));
 }
 
 std::string extents_text(const std::array<std::int64_t, 3>& extents) {
@@ -72,17 +73,20 @@ void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
   const cache::WinnerRecord& winner = stored.winner;
   const cache::CandidateRecord& candidate = winner.candidate;
   print_field(out, "candidate", candidate.variant);
-  print_field(out, "grid", fmt::format("at most {} blocks of {} threads", candidate.max_blocks, candidate.block_threads));
-  print_field(out, "resources", fmt::format("{} registers and {} B of local memory a thread, {} B of shared memory a block",
-                                            candidate.registers, candidate.local_bytes, candidate.static_smem_bytes));
+  print_field(out, "grid",
+              fmt::format("at most {} blocks of {} threads", candidate.max_blocks, candidate.block_threads));
+  print_field(out, "resources",
+              fmt::format("{} registers and {} B of local memory a thread, {} B of shared memory a block",
+                          candidate.registers, candidate.local_bytes, candidate.static_smem_bytes));
   print_field(out, "occupancy",
               fmt::format("{}: {} resident blocks × {} threads of {} per SM", percent_text(winner_occupancy(stored)),
                           candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm));
   if (winner.tuned) {
-    print_field(out, "measured", fmt::format("{} µs ± {} at n = {}: {} GB/s, {} of the device's", us_text(winner.median_us),
-                                             format_us(winner.spread_us), extents_text(winner.tuned_extents),
-                                             gbps_text(winner_gbps(stored)),
-                                             share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps)));
+    print_field(
+        out, "measured",
+        fmt::format("{} µs ± {} at n = {}: {} GB/s, {} of the device's", us_text(winner.median_us),
+                    format_us(winner.spread_us), extents_text(winner.tuned_extents), gbps_text(winner_gbps(stored)),
+                    share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps)));
   } else {
     print_field(out, "measured", "never: the occupancy model's first choice; measure with: hone tune");
   }
@@ -108,19 +112,19 @@ std::vector<std::string> trial_row(std::size_t rank, const cache::TrialRecord& t
                                    const cache::StoredWinner& stored) {
   const cache::CandidateRecord& candidate = trial.candidate;
   const auto count = [](std::int64_t value) { return value > 0 ? fmt::format("{}", value) : std::string(kUnknown); };
-  return {fmt::format("{}", rank),
-          short_variant(candidate.variant),
-          count(candidate.max_blocks),
-          count(candidate.registers),
-          percent_text(occupancy(candidate.resident_blocks, candidate.block_threads,
-                                 stored.key.device.max_threads_per_sm)),
-          trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
-          us_text(trial.predicted_us),
-          us_text(trial.median_us),
-          trial.median_us > 0 ? format_us(trial.spread_us) : std::string(kUnknown),
-          gap_text(trial.median_us, stored.winner.median_us),
-          count(trial.samples),
-          note_of(trial, stored)};
+  return {
+      fmt::format("{}", rank),
+      short_variant(candidate.variant),
+      count(candidate.max_blocks),
+      count(candidate.registers),
+      percent_text(occupancy(candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm)),
+      trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
+      us_text(trial.predicted_us),
+      us_text(trial.median_us),
+      trial.median_us > 0 ? format_us(trial.spread_us) : std::string(kUnknown),
+      gap_text(trial.median_us, stored.winner.median_us),
+      count(trial.samples),
+      note_of(trial, stored)};
 }
 
 void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& tuning, bool all,
@@ -145,8 +149,8 @@ void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& 
   const auto measured = std::count_if(tuning.trials.begin(), tuning.trials.end(),
                                       [](const cache::TrialRecord& trial) { return trial.verdict == "ok"; });
   const auto seconds = [](double ms) { return format_duration(std::chrono::milliseconds{std::llround(ms)}); };
-  context.out << fmt::format("\n{} candidates, {} measured; compiling {}, measuring {}{}\n", tuning.trials.size(), measured,
-                             seconds(tuning.compile_ms), seconds(tuning.measure_ms),
+  context.out << fmt::format("\n{} candidates, {} measured; compiling {}, measuring {}{}\n", tuning.trials.size(),
+                             measured, seconds(tuning.compile_ms), seconds(tuning.measure_ms),
                              tuning.budget_spent ? ", budget spent" : "");
   table.print(context.out, context.environment.out_columns(), 2);
 }

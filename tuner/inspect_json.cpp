@@ -22,7 +22,8 @@ Json to_json(const cache::CandidateRecord& candidate) {
 
 Json to_json(const cache::KeyRecord& key) {
   Json sizes = Json::array();
-  for (const cache::RangeRecord& range : key.problem.sizes) sizes.push_back({{"first", range.first}, {"last", range.last}});
+  for (const cache::RangeRecord& range : key.problem.sizes)
+    sizes.push_back({{"first", range.first}, {"last", range.last}});
   return {{"device",
            {{"kind", key.device.kind},
             {"name", key.device.name},

@@ -89,19 +89,22 @@ class HeaderParser {
   }
 
   DType descr() {
-    if (peek() == '[') refuse("its elements are records (a structured dtype); save one field: numpy.save(file, a['x'])");
+    if (peek() == '[')
+      refuse("its elements are records (a structured dtype); save one field: numpy.save(file, a['x'])");
     const std::string_view text = string();
     for (const DTypeInfo& known : kDTypes) {
       if (known.npy_name == text) return known.dtype;
     }
     if (text.starts_with('>')) {
-      refuse(fmt::format("its elements are big-endian ('{}'); save them as little-endian: "
-                         "numpy.save(file, a.astype('<{}'))",
-                         printable(text), printable(text.substr(1))));
+      refuse(
+          fmt::format("its elements are big-endian ('{}'); save them as little-endian: "
+                      "numpy.save(file, a.astype('<{}'))",
+                      printable(text), printable(text.substr(1))));
     }
-    refuse(fmt::format("its elements have the dtype '{}'; Hone reduces <f4, <f8, <i4 and <i8: "
-                       "numpy.save(file, a.astype('<f4'))",
-                       printable(text)));
+    refuse(
+        fmt::format("its elements have the dtype '{}'; Hone reduces <f4, <f8, <i4 and <i8: "
+                    "numpy.save(file, a.astype('<f4'))",
+                    printable(text)));
   }
 
   bool boolean() {
@@ -171,8 +174,9 @@ std::optional<std::int64_t> count_elements(const std::vector<std::int64_t>& shap
 NpyHeader read_npy_header(std::istream& in) {
   const std::string preamble = read_bytes(in, kNpyMagic.size() + 2, "preamble");
   if (!preamble.starts_with(kNpyMagic)) {
-    refuse("it does not begin with the .npy magic (\\x93NUMPY); for raw elements, name the file otherwise and give "
-           "--dtype");
+    refuse(
+        "it does not begin with the .npy magic (\\x93NUMPY); for raw elements, name the file otherwise and give "
+        "--dtype");
   }
   const int major = static_cast<unsigned char>(preamble[6]);
   const int minor = static_cast<unsigned char>(preamble[7]);
@@ -181,9 +185,11 @@ NpyHeader read_npy_header(std::istream& in) {
   }
   const std::string length_bytes = read_bytes(in, major == 1 ? 2 : 4, "header length");
   std::uint32_t length = 0;
-  for (std::size_t i = length_bytes.size(); i-- > 0;) length = length << 8U | static_cast<unsigned char>(length_bytes[i]);
+  for (std::size_t i = length_bytes.size(); i-- > 0;)
+    length = length << 8U | static_cast<unsigned char>(length_bytes[i]);
   if (length > kMaxHeaderBytes) {
-    refuse(fmt::format("its .npy header claims {} bytes, more than any plain array needs: the file is damaged", length));
+    refuse(
+        fmt::format("its .npy header claims {} bytes, more than any plain array needs: the file is damaged", length));
   }
   const std::string text = read_bytes(in, length, "header");
 

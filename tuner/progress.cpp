@@ -60,10 +60,12 @@ milliseconds CampaignProgress::remaining(TimePoint now) const {
 
 std::string CampaignProgress::line(TimePoint now, std::size_t columns) const {
   const std::string head = fmt::format("{} {}", position(), problem_);
-  const std::string phase = tuning_.total > 0 ? fmt::format("  {} {}/{}", kPhaseNames[static_cast<std::size_t>(tuning_.phase)],
-                                                            tuning_.done, tuning_.total)
-                                              : std::string{};
-  const std::string best = tuning_.best_us > 0 ? fmt::format("  best {} µs", format_us(tuning_.best_us)) : std::string{};
+  const std::string phase =
+      tuning_.total > 0
+          ? fmt::format("  {} {}/{}", kPhaseNames[static_cast<std::size_t>(tuning_.phase)], tuning_.done, tuning_.total)
+          : std::string{};
+  const std::string best =
+      tuning_.best_us > 0 ? fmt::format("  best {} µs", format_us(tuning_.best_us)) : std::string{};
   const std::string left = fmt::format("  about {} left", format_duration(remaining(now)));
   const std::string whole = head + phase + best + left;
   if (display_width(whole) <= columns) return whole;

@@ -71,10 +71,11 @@ std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value,
 }
 
 [[noreturn]] void refuse_size(std::string_view text, std::string_view why) {
-  throw CommandError(ExitCode::usage,
-                     fmt::format("'{}' is not a size: {}. Sizes are counts of elements, such as 1000, 1e6, 64Ki, 1Mi or "
-                                 "2^20; 2^10..2^24 means every octave between",
-                                 text, why));
+  throw CommandError(
+      ExitCode::usage,
+      fmt::format("'{}' is not a size: {}. Sizes are counts of elements, such as 1000, 1e6, 64Ki, 1Mi or "
+                  "2^20; 2^10..2^24 means every octave between",
+                  text, why));
 }
 
 /// The value of a well-formed size, nullopt when it is too large. Throws when it is not well formed.
@@ -150,8 +151,7 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
   }
   const double milliseconds = value * unit->milliseconds;
   if (milliseconds < 1 || milliseconds > kMaxDurationMs) {
-    throw CommandError(ExitCode::usage,
-                       fmt::format("the duration '{}' is outside 1ms … 24h. {}", text, kHelp));
+    throw CommandError(ExitCode::usage, fmt::format("the duration '{}' is outside 1ms … 24h. {}", text, kHelp));
   }
   return std::chrono::milliseconds{std::llround(milliseconds)};
 }

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -76,10 +76,14 @@ ReducedValue floating_value(double value, int digits) {
 /// With the digits that reading it back needs (max_digits10).
 ReducedValue read_value(DType dtype, const std::array<std::byte, 8>& bytes) {
   switch (dtype) {
-    case DType::f32: return floating_value(static_cast<double>(value_of<float>(bytes)), 9);
-    case DType::f64: return floating_value(value_of<double>(bytes), 17);
-    case DType::i32: return {fmt::format("{}", value_of<std::int32_t>(bytes)), value_of<std::int32_t>(bytes)};
-    case DType::i64: return {fmt::format("{}", value_of<std::int64_t>(bytes)), value_of<std::int64_t>(bytes)};
+    case DType::f32:
+      return floating_value(static_cast<double>(value_of<float>(bytes)), 9);
+    case DType::f64:
+      return floating_value(value_of<double>(bytes), 17);
+    case DType::i32:
+      return {fmt::format("{}", value_of<std::int32_t>(bytes)), value_of<std::int32_t>(bytes)};
+    case DType::i64:
+      return {fmt::format("{}", value_of<std::int64_t>(bytes)), value_of<std::int64_t>(bytes)};
   }
   return {};
 }
@@ -117,10 +121,14 @@ Reduction reduce_once(Session& session, ReduceOp op, const InputFile& input, con
 /// Where the candidate came from, in the words of the help text.
 std::string source_text(const Reduction& reduction) {
   switch (reduction.source) {
-    case ChoiceSource::tuned: return "tuned now";
-    case ChoiceSource::heuristic: return "heuristic";
-    case ChoiceSource::cache: return reduction.tuned ? "cache" : "cache, untuned";
-    case ChoiceSource::memory: return reduction.tuned ? "memory" : "memory, untuned";
+    case ChoiceSource::tuned:
+      return "tuned now";
+    case ChoiceSource::heuristic:
+      return "heuristic";
+    case ChoiceSource::cache:
+      return reduction.tuned ? "cache" : "cache, untuned";
+    case ChoiceSource::memory:
+      return reduction.tuned ? "memory" : "memory, untuned";
   }
   return {};
 }

@@ -17,7 +17,8 @@ std::string short_parameter(std::string_view item) {
   if (name == "block_threads") return fmt::format("{}t", value);
   if (name == "vector_bytes") return fmt::format("{}B", value);
   if (name == "unroll") return fmt::format("x{}", value);
-  const bool is_number = std::all_of(value.begin(), value.end(), [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+  const bool is_number =
+      std::all_of(value.begin(), value.end(), [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
   return std::string(is_number ? item : value);
 }
 
@@ -52,13 +53,9 @@ std::string percent_text(double fraction) {
   return fmt::format("{:.{}f} %", fraction * 100, fraction < 0.0995 ? 1 : 0);
 }
 
-std::string us_text(double microseconds) {
-  return microseconds > 0 ? format_us(microseconds) : std::string(kUnknown);
-}
+std::string us_text(double microseconds) { return microseconds > 0 ? format_us(microseconds) : std::string(kUnknown); }
 
-std::string share_text(double part, double whole) {
-  return percent_text(part > 0 && whole > 0 ? part / whole : 0);
-}
+std::string share_text(double part, double whole) { return percent_text(part > 0 && whole > 0 ? part / whole : 0); }
 
 std::string range_text(std::int64_t first, std::int64_t last) {
   return first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last);

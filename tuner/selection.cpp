@@ -29,9 +29,8 @@ constexpr auto kDTypeNames = [] {
 std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
   const auto found = std::find(known.begin(), known.end(), word);
   if (found == known.end()) {
-    throw CommandError(ExitCode::usage,
-                       fmt::format("unknown {} '{}'{}; known are {}", kind, printable(word), did_you_mean(word, known),
-                                   fmt::join(known, ", ")));
+    throw CommandError(ExitCode::usage, fmt::format("unknown {} '{}'{}; known are {}", kind, printable(word),
+                                                    did_you_mean(word, known), fmt::join(known, ", ")));
   }
   return static_cast<std::size_t>(found - known.begin());
 }

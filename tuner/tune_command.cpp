@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <chrono>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "tuner/campaign.h"
 #include "tuner/cache_path.h"
+#include "tuner/campaign.h"
 #include "tuner/quantities.h"
 #include "tuner/selection.h"
 #include "tuner/suggest.h"
@@ -81,9 +81,9 @@ void check_memory(const std::vector<Problem>& problems, const Device& device) {
   for (const Problem& problem : problems) {
     const std::int64_t needed = problem.family->bytes_moved(problem);
     if (available > 0 && needed > available) {
-      throw CommandError(ExitCode::usage, fmt::format("{} takes {}, but {} has {} of memory; give smaller sizes",
-                                                      problem_label(problem), format_bytes(needed), device.name(),
-                                                      format_bytes(available)));
+      throw CommandError(ExitCode::usage,
+                         fmt::format("{} takes {}, but {} has {} of memory; give smaller sizes", problem_label(problem),
+                                     format_bytes(needed), device.name(), format_bytes(available)));
     }
   }
 }

@@ -36,10 +36,13 @@ std::string finished_text(const CampaignItem& item, const DeviceFacts& facts) {
                          item.candidate.geometry.max_blocks, us_text(item.median_us), gbps_text(measured_gbps(item)),
                          share_text(measured_gbps(item), peak_bandwidth_gbps(facts)),
                          item.budget_spent ? " (budget spent)" : "");
-    case Outcome::failed: return fmt::format("{}: FAILED: {}", label, item.reason);
-    case Outcome::interrupted: return fmt::format("{}: interrupted", label);
+    case Outcome::failed:
+      return fmt::format("{}: FAILED: {}", label, item.reason);
+    case Outcome::interrupted:
+      return fmt::format("{}: interrupted", label);
     case Outcome::kept:
-    case Outcome::not_reached: break;
+    case Outcome::not_reached:
+      break;
   }
   return label;
 }
@@ -88,7 +91,8 @@ void TuneProgressPrinter::planned(std::size_t to_tune, std::size_t kept) {
   progress_.emplace(to_tune, options_.budget, options_.total_budget, now());
   if (quiet_) return;
   context_.err << fmt::format("Tuning {} problem{} on {}", to_tune, to_tune == 1 ? "" : "s", printable(facts_.name));
-  if (kept > 0) context_.err << fmt::format("; {} more {} tuned already (--again repeats)", kept, kept == 1 ? "is" : "are");
+  if (kept > 0)
+    context_.err << fmt::format("; {} more {} tuned already (--again repeats)", kept, kept == 1 ? "is" : "are");
   if (to_tune > 0) context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now())));
   context_.err << std::endl;
 }

@@ -9,10 +9,10 @@
 namespace hone::tuner {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::npy_file;
 using testing::TemporaryFolder;
 using testing::write_file;
-using ::testing::HasSubstr;
 
 class InputFileTest : public ::testing::Test {
  protected:

@@ -10,10 +10,10 @@
 namespace hone::tuner {
 namespace {
 
-using testing::npy_header;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::npy_header;
 
 NpyHeader read(const std::string& bytes) {
   std::istringstream in(bytes);
