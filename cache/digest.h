@@ -22,7 +22,7 @@ class Digest {
   Digest& add(std::string_view tag, std::string_view value);
   Digest& add(std::string_view tag, std::span<const std::byte> value);
   Digest& add(std::string_view tag, std::int64_t value);
-  Digest& add(std::string_view tag, double value);
+  Digest& add(std::string_view tag, double value);  ///< -0 counts as 0, and all NaNs alike, as they do in SQLite
 
   /// 32 hexadecimal digits.
   std::string hex() const;

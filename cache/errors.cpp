@@ -1,0 +1,91 @@
+#include "cache/errors.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace hone::cache {
+namespace {
+
+struct FaultText {
+  StoreFault fault;
+  std::string_view found;
+  std::string_view advice;
+};
+
+constexpr std::array<FaultText, 9> kFaultTexts{{
+    {StoreFault::unopenable, "cannot be opened",
+     "check the path and its permissions, or set HONE_CACHE to another file"},
+    {StoreFault::not_a_database, "is a file of another kind", "set HONE_CACHE to another file"},
+    {StoreFault::foreign, "is an SQLite database, but not Hone's", "set HONE_CACHE to another file"},
+    {StoreFault::newer, "was written by a newer Hone", "use that one, or set HONE_CACHE to another file"},
+    {StoreFault::read_only, "cannot be written to",
+     "make it and its folder writable, or set HONE_CACHE to another file"},
+    {StoreFault::busy, "is locked by another process",
+     "try again when that is done, or set HONE_CACHE to another file"},
+    {StoreFault::corrupt, "is damaged", "delete it (its winners are tuned again), or set HONE_CACHE to another file"},
+    {StoreFault::full, "has no space left to grow", "free some, or set HONE_CACHE to a file elsewhere"},
+    {StoreFault::failed, "failed", "set HONE_CACHE to another file if this persists"},
+}};
+
+struct CodeFault {
+  int code;
+  StoreFault fault;
+};
+
+/// Extended codes before the primary codes that they refine; the first match counts.
+constexpr std::array<CodeFault, 16> kCodeFaults{{
+    {SQLITE_READONLY_ROLLBACK, StoreFault::unopenable},  // a reader may not finish what a dead writer left
+    {SQLITE_READONLY_RECOVERY, StoreFault::unopenable},
+    {SQLITE_READONLY_CANTINIT, StoreFault::unopenable},
+    {SQLITE_IOERR_SHORT_READ, StoreFault::corrupt},
+    {SQLITE_IOERR_CORRUPTFS, StoreFault::corrupt},
+    {SQLITE_IOERR_DELETE, StoreFault::unopenable},  // the journal of a dead writer, in a read-only folder
+    {SQLITE_CANTOPEN, StoreFault::unopenable},
+    {SQLITE_PERM, StoreFault::unopenable},
+    {SQLITE_AUTH, StoreFault::unopenable},
+    {SQLITE_NOTADB, StoreFault::not_a_database},
+    {SQLITE_READONLY, StoreFault::read_only},
+    {SQLITE_BUSY, StoreFault::busy},
+    {SQLITE_LOCKED, StoreFault::busy},
+    {SQLITE_CORRUPT, StoreFault::corrupt},
+    {SQLITE_FULL, StoreFault::full},
+    {SQLITE_INTERRUPT, StoreFault::failed},
+}};
+
+StoreFault fault_of(int extended_code, int system_errno) {
+  // SQLite calls only ENOSPC "full"; a quota and a limit on the file's size are the same to the user.
+  const bool is_write_error = extended_code == SQLITE_IOERR_WRITE || extended_code == SQLITE_IOERR_TRUNCATE;
+  if (is_write_error && (system_errno == EDQUOT || system_errno == EFBIG)) return StoreFault::full;
+  for (const CodeFault& entry : kCodeFaults) {
+    if (entry.code == extended_code || entry.code == (extended_code & 0xff)) return entry.fault;
+  }
+  return StoreFault::failed;
+}
+
+}  // namespace
+
+StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail) {
+  const FaultText& text = kFaultTexts[static_cast<std::size_t>(fault)];
+  return StoreError(fault, fmt::format("the cache {} {}: {}; {}", path.native(), text.found, detail, text.advice));
+}
+
+StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) {
+  if (connection == nullptr) return store_error(path, StoreFault::failed, "out of memory");
+  const int code = sqlite3_extended_errcode(connection);
+  const int system_errno = sqlite3_system_errno(connection);
+  std::string detail = sqlite3_errmsg(connection);
+  const int primary = code & 0xff;
+  if (system_errno != 0 && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR)) {
+    detail += fmt::format(" ({})", std::generic_category().message(system_errno));
+  }
+  if (code == SQLITE_READONLY_ROLLBACK) detail = "an interrupted write must be undone first, and the file is read-only";
+  if (primary == SQLITE_INTERRUPT) detail = "an operation took far too long and was given up";
+  return store_error(path, fault_of(code, system_errno), detail);
+}
+
+}  // namespace hone::cache

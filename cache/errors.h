@@ -1,0 +1,19 @@
+// store_error: one sentence per StoreFault, and which SQLite result is which fault.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "cache/store.h"
+
+struct sqlite3;
+
+namespace hone::cache {
+
+/// "the cache <path> <what is wrong>: <detail>; <what to do>".
+StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail);
+
+/// The error that the last call on `connection` left behind (nullptr: it could not even be allocated).
+StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection);
+
+}  // namespace hone::cache

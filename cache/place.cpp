@@ -1,0 +1,61 @@
+#include "cache/place.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "cache/errors.h"
+
+namespace hone::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view describe(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::directory:
+      return "it is a directory";
+    case fs::file_type::fifo:
+      return "it is a FIFO, not a file";
+    case fs::file_type::character:
+    case fs::file_type::block:
+      return "it is a device, not a file";
+    case fs::file_type::socket:
+      return "it is a socket, not a file";
+    default:
+      return "it is not a regular file";
+  }
+}
+
+void create_folder(const fs::path& cache, const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return;
+  create_folder(cache, folder.parent_path());
+  // Another process may have made it meanwhile. If it is a file, the next step fails and says so.
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return;
+  const std::string reason = std::generic_category().message(errno);
+  throw store_error(cache, StoreFault::unopenable, "its folder " + folder.native() + " cannot be made: " + reason);
+}
+
+}  // namespace
+
+bool file_exists(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return false;
+  if (error) throw store_error(path, StoreFault::unopenable, error.message());
+  if (status.type() != fs::file_type::regular) throw store_error(path, StoreFault::unopenable, describe(status.type()));
+  return true;
+}
+
+void create_parent_folders(const fs::path& path) { create_folder(path, path.parent_path()); }
+
+void make_private(const fs::path& path) noexcept {
+  // By name: closing a descriptor of our own would drop the locks that SQLite holds for the whole process. A file
+  // system without permissions may refuse; that is no reason to do without a cache.
+  ::chmod(path.c_str(), S_IRUSR | S_IWUSR);
+}
+
+}  // namespace hone::cache

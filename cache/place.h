@@ -1,0 +1,18 @@
+// The place of the cache file: what may be opened there, and how it is made.
+#pragma once
+
+#include <filesystem>
+
+namespace hone::cache {
+
+/// Whether there is a file at `path`. Throws StoreError(unopenable) when there is something that is no regular file
+/// (asked by name only, so a FIFO cannot block), or when the folder cannot be searched.
+bool file_exists(const std::filesystem::path& path);
+
+/// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable).
+void create_parent_folders(const std::filesystem::path& path);
+
+/// Takes all rights from group and others. The file must not hold anything yet.
+void make_private(const std::filesystem::path& path) noexcept;
+
+}  // namespace hone::cache

@@ -1,0 +1,253 @@
+#include "cache/rows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "cache/digest.h"
+#include "cache/fields.h"
+
+namespace hone::cache {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+/// NULL is how SQLite stores what is not a number; an infinite time means as little.
+double storable(double value) { return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN(); }
+
+template <class Record>
+void append_names(Names& names) {
+  const Record record;
+  each_field(record, [&](std::string_view name, const auto&) { names.push_back(name); });
+}
+
+struct Binder {
+  Statement& statement;
+
+  void operator()(std::string_view, double value) const { statement.bind(storable(value)); }
+  void operator()(std::string_view, const auto& value) const { statement.bind(value); }
+};
+
+struct Reader {
+  Statement& statement;
+
+  void operator()(std::string_view, auto& value) const { statement.read(value); }
+};
+
+struct Digester {
+  Digest& digest;
+
+  void operator()(std::string_view name, double value) const { digest.add(name, storable(value)); }
+  void operator()(std::string_view name, std::integral auto value) const {
+    digest.add(name, static_cast<std::int64_t>(value));
+  }
+  void operator()(std::string_view name, const std::string& value) const { digest.add(name, std::string_view(value)); }
+  void operator()(std::string_view name, const std::vector<std::byte>& value) const {
+    digest.add(name, std::span(value));
+  }
+};
+
+std::string device_digest(const DeviceRecord& device) {
+  Digest digest;
+  each_field(device, Digester{digest});
+  return digest.hex();
+}
+
+std::string binary_digest(const BinaryRecord& binary) {
+  Digest digest;
+  each_field(binary, Digester{digest});
+  return digest.hex();
+}
+
+/// Covers every column of the row, and the rows that it refers to by what they say rather than by their id.
+std::string winner_digest(const WinnerRow& winner) {
+  Digest digest;
+  const KeyRecord& key = winner.stored.key;
+  each_key_field(key.device, Digester{digest});
+  each_field(key.toolchain, Digester{digest});
+  each_field(key.problem, Digester{digest});
+  each_field(winner.stored.winner, Digester{digest});
+  digest.add("binary", std::string_view(winner.binary)).add("created_at", winner.stored.created_at);
+  return digest.hex();
+}
+
+/// Covers the trials too, and which winner they explain.
+std::string tuning_digest(std::int64_t winner_id, const TuningRecord& tuning) {
+  Digest digest;
+  digest.add("winner", winner_id);
+  each_field(tuning, Digester{digest});
+  for (const TrialRecord& trial : tuning.trials) each_field(trial, Digester{digest});
+  return digest.hex();
+}
+
+std::string insert_sql(std::string_view table, const Names& names) {
+  const std::vector<std::string_view> places(names.size(), "?");
+  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, fmt::join(names, ", "), fmt::join(places, ", "));
+}
+
+std::int64_t returned_id(Statement statement) {
+  std::int64_t id = 0;
+  statement.step();
+  statement.read(id);
+  statement.step();  // an INSERT is only done when it says so
+  return id;
+}
+
+}  // namespace
+
+Statement select_winners(Connection& connection, std::string_view tail) {
+  Names device, rest;
+  append_names<DeviceRecord>(device);
+  append_names<ToolchainRecord>(rest);
+  append_names<ProblemRecord>(rest);
+  append_names<WinnerRecord>(rest);
+  // CROSS JOIN keeps SQLite to this order, in which every step is a look into an index.
+  return connection.prepare(fmt::format(
+      "SELECT w.id, d.{}, d.digest, {}, w.binary, w.created_at, w.digest, "
+      "(SELECT length(code) FROM binary WHERE binary.digest = w.binary) "
+      "FROM device d CROSS JOIN toolchain t CROSS JOIN winner w ON w.device = d.id AND w.toolchain = t.id {}",
+      fmt::join(device, ", d."), fmt::join(rest, ", "), tail));
+}
+
+WinnerRow read_winner(Statement& statement) {
+  WinnerRow row;
+  std::string digest, digest_of_device;
+  statement.read(row.stored.id);
+  each_field(row.stored.key.device, Reader{statement});
+  statement.read(digest_of_device);
+  each_field(row.stored.key.toolchain, Reader{statement});
+  each_field(row.stored.key.problem, Reader{statement});
+  each_field(row.stored.winner, Reader{statement});
+  statement.read(row.binary);
+  statement.read(row.stored.created_at);
+  statement.read(digest);
+  statement.read(row.stored.binary_bytes);
+  row.intact = digest == winner_digest(row) && digest_of_device == device_digest(row.stored.key.device);
+  return row;
+}
+
+std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest) {
+  Statement statement = connection.prepare("SELECT format, architecture, code FROM binary WHERE digest = ?");
+  statement.bind(digest);
+  if (!statement.step()) return std::nullopt;
+  BinaryRecord binary;
+  each_field(binary, Reader{statement});
+  if (binary_digest(binary) != digest) return std::nullopt;
+  return binary;
+}
+
+std::optional<TuningRow> read_tuning(Connection& connection, std::int64_t winner_id) {
+  Names names;
+  append_names<TuningRecord>(names);
+  Statement statement =
+      connection.prepare(fmt::format("SELECT {}, digest FROM tuning WHERE winner = ?", fmt::join(names, ", ")));
+  statement.bind(winner_id);
+  if (!statement.step()) return std::nullopt;
+  TuningRow row;
+  std::string digest;
+  each_field(row.tuning, Reader{statement});
+  statement.read(digest);
+
+  Names trial_names;
+  append_names<TrialRecord>(trial_names);
+  Statement trials = connection.prepare(
+      fmt::format("SELECT {} FROM trial WHERE winner = ? ORDER BY rank", fmt::join(trial_names, ", ")));
+  trials.bind(winner_id);
+  while (trials.step()) each_field(row.tuning.trials.emplace_back(), Reader{trials});
+  row.intact = digest == tuning_digest(winner_id, row.tuning);
+  return row;
+}
+
+std::int64_t put_device(Connection& connection, const DeviceRecord& device) {
+  Names names;
+  append_names<DeviceRecord>(names);
+  names.push_back("digest");
+  Statement statement = connection.prepare(
+      insert_sql("device", names) +
+      " ON CONFLICT (kind, architecture, identity) DO UPDATE SET name = excluded.name, sm_count = excluded.sm_count,"
+      " max_threads_per_sm = excluded.max_threads_per_sm, peak_bandwidth_gbps = excluded.peak_bandwidth_gbps,"
+      " digest = excluded.digest RETURNING id");
+  const std::string digest = device_digest(device);
+  each_field(device, Binder{statement});
+  statement.bind(digest);
+  return returned_id(std::move(statement));
+}
+
+std::int64_t put_toolchain(Connection& connection, const ToolchainRecord& toolchain) {
+  Statement statement = connection.prepare(
+      "INSERT INTO toolchain (compiler, family_digest) VALUES (?, ?)"
+      " ON CONFLICT (family_digest, compiler) DO UPDATE SET compiler = excluded.compiler RETURNING id");
+  each_key_field(toolchain, Binder{statement});
+  return returned_id(std::move(statement));
+}
+
+std::string put_binary(Connection& connection, const BinaryRecord& binary) {
+  std::string digest = binary_digest(binary);
+  // The comparison keeps a binary that winners share from being written again; a damaged one is.
+  Statement statement = connection.prepare(
+      "INSERT INTO binary (format, architecture, code, digest) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE"
+      " SET format = excluded.format, architecture = excluded.architecture, code = excluded.code"
+      " WHERE code <> excluded.code OR format <> excluded.format OR architecture <> excluded.architecture");
+  each_field(binary, Binder{statement});
+  statement.bind(digest).run();
+  return digest;
+}
+
+std::optional<WinnerRow> find_same_key(Connection& connection, std::int64_t device, std::int64_t toolchain,
+                                       const ProblemRecord& problem) {
+  Names names;
+  append_names<ProblemRecord>(names);
+  Statement statement = select_winners(
+      connection, fmt::format("WHERE d.id = ? AND t.id = ? AND w.{} = ?", fmt::join(names, " = ? AND w.")));
+  statement.bind(device).bind(toolchain);
+  each_field(problem, Binder{statement});
+  if (!statement.step()) return std::nullopt;
+  return read_winner(statement);
+}
+
+std::int64_t insert_winner(Connection& connection, std::int64_t device, std::int64_t toolchain,
+                           const WinnerRow& winner) {
+  Names names{"device", "toolchain", "driver", "binary", "created_at", "digest"};
+  append_names<ProblemRecord>(names);
+  append_names<WinnerRecord>(names);
+  Statement statement = connection.prepare(insert_sql("winner", names) + " RETURNING id");
+  const StoredWinner& stored = winner.stored;
+  const std::string digest = winner_digest(winner);
+  statement.bind(device).bind(toolchain).bind(stored.key.toolchain.driver).bind(winner.binary);
+  statement.bind(stored.created_at).bind(digest);
+  each_field(stored.key.problem, Binder{statement});
+  each_field(stored.winner, Binder{statement});
+  return returned_id(std::move(statement));
+}
+
+void insert_tuning(Connection& connection, std::int64_t winner_id, const TuningRecord& tuning) {
+  Names names{"winner", "digest"};
+  append_names<TuningRecord>(names);
+  Statement statement = connection.prepare(insert_sql("tuning", names));
+  const std::string digest = tuning_digest(winner_id, tuning);
+  statement.bind(winner_id).bind(digest);
+  each_field(tuning, Binder{statement});
+  statement.run();
+
+  Names trial_names{"winner", "rank"};
+  append_names<TrialRecord>(trial_names);
+  Statement insert_trial = connection.prepare(insert_sql("trial", trial_names));
+  std::int64_t rank = 0;
+  for (const TrialRecord& trial : tuning.trials) {
+    insert_trial.bind(winner_id).bind(++rank);
+    each_field(trial, Binder{insert_trial});
+    insert_trial.run();
+  }
+}
+
+void remove_winner(Connection& connection, const WinnerRow& winner) {
+  connection.prepare("DELETE FROM winner WHERE id = ?").bind(winner.stored.id).run();
+  connection.prepare("DELETE FROM binary WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM winner WHERE binary = ?1)")
+      .bind(winner.binary)
+      .run();
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,54 @@
+// Rows to records and back, with the digests that tell an intact row from a damaged one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cache/connection.h"
+#include "cache/records.h"
+
+namespace hone::cache {
+
+/// A winner as it stands in the file.
+struct WinnerRow {
+  StoredWinner stored;
+  std::string binary;   ///< digest, and so the key, of its binary
+  bool intact = false;  ///< the digests of the row and of its device hold; nothing is said of the binary
+};
+
+/// Winners with their device and toolchain, for read_winner(). `tail` holds further SQL: WHERE, ORDER BY. The columns
+/// of device are d.*, of toolchain t.*, of winner w.*; the joins are made in this order.
+Statement select_winners(Connection& connection, std::string_view tail);
+WinnerRow read_winner(Statement& statement);
+
+/// nullopt when there is none with this digest, or when what is there does not have it.
+std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest);
+
+/// A tuning as it stands in the file.
+struct TuningRow {
+  TuningRecord tuning;
+  bool intact = false;
+};
+
+std::optional<TuningRow> read_tuning(Connection& connection, std::int64_t winner_id);
+
+/// Write a row unless it is there already, correct what differs outside of its key, and return its key.
+std::int64_t put_device(Connection& connection, const DeviceRecord& device);
+std::int64_t put_toolchain(Connection& connection, const ToolchainRecord& toolchain);
+std::string put_binary(Connection& connection, const BinaryRecord& binary);
+
+/// The winner with this key, whatever its driver.
+std::optional<WinnerRow> find_same_key(Connection& connection, std::int64_t device, std::int64_t toolchain,
+                                       const ProblemRecord& problem);
+
+/// Adds a winner (`winner.stored.id` is not used) and returns its id, which no earlier winner ever had.
+std::int64_t insert_winner(Connection& connection, std::int64_t device, std::int64_t toolchain,
+                           const WinnerRow& winner);
+void insert_tuning(Connection& connection, std::int64_t winner_id, const TuningRecord& tuning);
+
+/// Removes a winner with its tuning and trials, and its binary if no other winner has the same.
+void remove_winner(Connection& connection, const WinnerRow& winner);
+
+}  // namespace hone::cache
