@@ -1,0 +1,81 @@
+#include "runtime/device/host/block_failure.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace hone {
+namespace {
+
+using Kind = BlockFailure::Kind;
+
+std::string spell(const hone_host::Index3& i) { return fmt::format("({},{},{})", i.x, i.y, i.z); }
+
+std::string what_was_found(const BlockFailure& f) {
+  switch (f.kind) {
+    case Kind::none: return "nothing";
+    case Kind::divergent_barrier: return "divergent __syncthreads(): threads of one block wait at different ones";
+    case Kind::barrier_without_all: return "divergent __syncthreads(): a thread has left that the others wait for";
+    case Kind::mask_omits_caller:
+      return fmt::format("warp operation whose mask {:#010x} omits the calling lane", f.mask);
+    case Kind::mask_names_absent_lanes:
+      return fmt::format("warp operation whose mask {:#010x} names lanes that have exited or do not exist ({:#010x})",
+                         f.mask, f.other_mask);
+    case Kind::lane_left_warp_op:
+      return fmt::format("warp operation with mask {:#010x} waits for a lane that has exited", f.mask);
+    case Kind::warp_op_mismatch:
+      return fmt::format("lanes wait for each other in different warp operations or with different masks "
+                         "({:#010x} and {:#010x})", f.mask, f.other_mask);
+    case Kind::shuffle_from_outside:
+      return fmt::format("shuffle reads lane {} of the warp, which is not in the mask {:#010x}", f.source_lane, f.mask);
+    case Kind::shuffle_width: return fmt::format("shuffle of width {}", static_cast<std::int64_t>(f.number));
+    case Kind::deadlock: return "deadlock: every thread that is left waits";
+    case Kind::stack_overflow: return fmt::format("a thread overflowed its stack of {} bytes", f.number);
+    case Kind::dynamic_smem_overrun:
+      return fmt::format("dynamic shared memory was written beyond the {} bytes of the launch", f.number);
+    case Kind::trap: return "__trap()";
+    case Kind::assertion: return fmt::format("assertion `{}` failed", f.text);
+    case Kind::deadline:
+      return fmt::format("the block still spins after {} ms: it waits for something that does not come", f.number);
+  }
+  return "unknown failure";
+}
+
+std::string_view what_to_do(Kind kind) {
+  switch (kind) {
+    case Kind::divergent_barrier:
+    case Kind::barrier_without_all:
+      return "let every thread of the block reach the same __syncthreads(), or none";
+    case Kind::mask_omits_caller:
+    case Kind::mask_names_absent_lanes:
+    case Kind::lane_left_warp_op:
+    case Kind::warp_op_mismatch:
+      return "let every lane that the mask names call the same operation with the same mask; keep idle lanes and give "
+             "them the identity instead of letting them return early";
+    case Kind::shuffle_from_outside: return "read from lanes of the mask only";
+    case Kind::shuffle_width: return "use 1, 2, 4, 8, 16 or 32";
+    case Kind::deadlock: return "let all threads that wait for each other reach the same meeting point";
+    case Kind::stack_overflow: return "use smaller local arrays and less recursion";
+    case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
+    case Kind::deadline:
+      return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::string describe(const BlockFailure& failure, const std::string& kernel) {
+  std::string text = fmt::format("the host device stopped kernel {} in block {}: {}", kernel, spell(failure.block),
+                                 what_was_found(failure));
+  for (int i = 0; i < failure.lane_count; ++i) {
+    const LaneReport& lane = failure.lanes[static_cast<std::size_t>(i)];
+    text += fmt::format("\n  thread {} {}", spell(lane.thread), lane.what);
+    if (lane.site.file != nullptr) text += fmt::format(" {}:{}", lane.site.file, lane.site.line);
+  }
+  const std::string_view advice = what_to_do(failure.kind);
+  if (!advice.empty()) text += fmt::format("\n  {}", advice);
+  return text;
+}
+
+}  // namespace hone

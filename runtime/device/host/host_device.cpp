@@ -1,0 +1,235 @@
+#include "runtime/device/host/host_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <system_error>
+
+#include <hone/error.h>
+
+#include "runtime/device/host/host_facts.h"
+#include "runtime/device/host/host_module.h"
+#include "runtime/device/host/sm_pool.h"
+#include "runtime/jit/host_compiler.h"
+
+namespace hone {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+/// Which block runs as the i-th of a launch: a bijection that needs no table.
+class BlockOrder {
+ public:
+  BlockOrder(const HostOrder& order, std::uint64_t blocks) : blocks_(blocks) {
+    if (order.kind == HostOrder::Kind::reverse) {
+      step_ = blocks - 1;
+      first_ = blocks - 1;
+    }
+    if (order.kind == HostOrder::Kind::random) {
+      step_ = (order.seed * 0x9e3779b97f4a7c15u >> 33) % blocks;
+      while (std::gcd(step_, blocks) != 1) ++step_;
+      first_ = order.seed % blocks;
+    }
+  }
+  std::uint64_t operator()(std::uint64_t i) const {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(i) * step_ + first_) % blocks_);
+  }
+
+ private:
+  std::uint64_t blocks_;
+  std::uint64_t step_ = 1;
+  std::uint64_t first_ = 0;
+};
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(const HostOptions& options)
+      : options_(options),
+        facts_(host_facts(options.sm_count)),
+        compiler_(options.compiler, facts_.architecture),
+        pool_(facts_.sm_count) {}
+
+  ~HostDevice() override {
+    for (const auto& [address, bytes] : allocations_) std::free(reinterpret_cast<void*>(address));
+  }
+
+  std::string_view name() const override { return "host"; }
+  const DeviceFacts& facts() const override { return facts_; }
+
+  std::string compiler_identity() const override { return compiler_.identity(); }
+  Binary compile(const Unit& unit) const override { return compiler_.compile(unit); }
+  std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override;
+  int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
+
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* pointer) noexcept override;
+  void copy_to_device(void* to, const void* from, std::size_t bytes, Stream) override { copy(to, from, bytes); }
+  void copy_to_host(void* to, const void* from, std::size_t bytes, Stream) override { copy(to, from, bytes); }
+  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream) override { copy(to, from, bytes); }
+  void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream) override {
+    if (bytes > 0) std::memset(to, byte_value, bytes);
+  }
+  MemoryKind memory_kind(const void* pointer) const override;
+
+  Stream create_stream() override { return nullptr; }
+  void destroy_stream(Stream) noexcept override {}
+  void synchronize(Stream) override {}
+  StreamState stream_state(Stream) const override { return {}; }
+  void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  double time_us(Stream stream, const std::function<void()>& work) override;
+
+ private:
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memmove(to, from, bytes);
+  }
+  void check_launch(const HostKernel& kernel, const Launch& launch) const;
+
+  HostOptions options_;
+  DeviceFacts facts_;
+  HostCompiler compiler_;
+  mutable std::mutex memory_mutex_;
+  std::map<std::uintptr_t, std::size_t> allocations_;  ///< address → bytes
+  std::mutex launch_mutex_;
+  SmPool pool_;
+};
+
+std::unique_ptr<Module> HostDevice::load(const Binary& binary, const std::vector<std::string>& entries) {
+  if (binary.format != "elf" || binary.architecture != facts_.architecture) {
+    throw Error(ErrorCode::device_failed, fmt::format("the host device loads elf binaries for {}, not {} for {}",
+                                                      facts_.architecture, binary.format, binary.architecture));
+  }
+  return std::make_unique<HostModule>(binary, entries);
+}
+
+int HostDevice::resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const {
+  const auto smem_bytes = static_cast<std::size_t>(kernel.resources.static_smem_bytes);
+  const auto limit = static_cast<std::size_t>(facts_.smem_bytes_per_block_optin);
+  const bool fits = block_threads > 0 && block_threads <= facts_.max_threads_per_block && smem_bytes <= limit &&
+                    dynamic_smem_bytes <= limit - smem_bytes;
+  return fits ? 1 : 0;
+}
+
+void* HostDevice::allocate(std::size_t bytes) {
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  void* pointer = nullptr;
+  // The exact size, so that AddressSanitizer guards the very next byte.
+  if (rounded < bytes || posix_memalign(&pointer, kAlignment, std::max<std::size_t>(bytes, 1)) != 0) {
+    throw Error(ErrorCode::out_of_memory, fmt::format("the host device cannot allocate {} bytes; the machine has {}",
+                                                      bytes, facts_.memory_bytes));
+  }
+  const std::lock_guard lock(memory_mutex_);
+  allocations_[reinterpret_cast<std::uintptr_t>(pointer)] = std::max<std::size_t>(bytes, 1);
+  return pointer;
+}
+
+void HostDevice::deallocate(void* pointer) noexcept {
+  if (pointer == nullptr) return;
+  {
+    const std::lock_guard lock(memory_mutex_);
+    allocations_.erase(reinterpret_cast<std::uintptr_t>(pointer));
+  }
+  std::free(pointer);
+}
+
+MemoryKind HostDevice::memory_kind(const void* pointer) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const std::lock_guard lock(memory_mutex_);
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return MemoryKind::host;
+  const auto& [begin, bytes] = *--after;
+  return address - begin < bytes ? MemoryKind::device : MemoryKind::host;
+}
+
+void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) const {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::device_failed, fmt::format("the host device cannot launch kernel {}: {}", kernel.label, why));
+  };
+  const auto threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  if (launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 64 || threads < 1 || threads > 1024) {
+    refuse(fmt::format("a block of {}×{}×{} threads; 1 to 1024 are possible, 64 in z", launch.block.x, launch.block.y,
+                       launch.block.z));
+  }
+  if (launch.grid.x < 1 || launch.grid.x > 0x7fffffff || launch.grid.y < 1 || launch.grid.y > 65535 ||
+      launch.grid.z < 1 || launch.grid.z > 65535) {
+    refuse(fmt::format("a grid of {}×{}×{} blocks; 1 to 2147483647×65535×65535 are possible", launch.grid.x,
+                       launch.grid.y, launch.grid.z));
+  }
+  const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
+  if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {
+    refuse(fmt::format("{} bytes of shared memory per block; {} are possible", smem_bytes,
+                       facts_.smem_bytes_per_block_optin));
+  }
+  if (launch.arguments.count() != kernel.entry->parameters) {
+    refuse(fmt::format("{} arguments for {} parameters", launch.arguments.count(), kernel.entry->parameters));
+  }
+}
+
+void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
+  const HostKernel& kernel = *static_cast<const HostKernel*>(handle.handle);
+  check_launch(kernel, launch);
+  void* arguments[Arguments::kCapacity];
+  for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.slot(i));
+  const BlockWork work{.call = kernel.entry->call,
+                       .arguments = arguments,
+                       .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
+                       .extent = {launch.block.x, launch.block.y, launch.block.z},
+                       .order = options_.order,
+                       .deadline = options_.block_deadline};
+  const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const BlockOrder order(options_.order, blocks);
+  std::atomic<std::uint64_t> next{0};
+  std::mutex failure_mutex;
+  BlockFailure first_failure;
+  const auto run_blocks = [&](BlockRunner& sm) {
+    const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
+    for (std::uint64_t i = next++; i < blocks; i = next++) {
+      const std::uint64_t block = order(i);
+      const std::uint64_t row = block / launch.grid.x;
+      const BlockFailure failure =
+          sm.run(work, shared, {static_cast<unsigned>(block % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
+                                static_cast<unsigned>(row / launch.grid.y)});
+      if (failure.kind == BlockFailure::Kind::none) continue;
+      next = blocks;
+      const std::lock_guard lock(failure_mutex);
+      if (first_failure.kind == BlockFailure::Kind::none) first_failure = failure;
+    }
+  };
+  {
+    const std::lock_guard lock(launch_mutex_);
+    const auto sms = static_cast<std::uint64_t>(pool_.size());
+    try {
+      pool_.run(static_cast<int>(std::min(blocks, sms)), run_blocks);
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::out_of_memory, "the host device has no memory for the stacks of its threads");
+    } catch (const std::system_error& error) {
+      throw Error(ErrorCode::device_failed, fmt::format("the host device cannot start its SMs: {}", error.what()));
+    }
+  }
+  if (first_failure.kind != BlockFailure::Kind::none) {
+    throw Error(ErrorCode::device_failed, describe(first_failure, kernel.label));
+  }
+}
+
+double HostDevice::time_us(Stream, const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::shared_ptr<Device> make_host_device() {
+  HostOptions options;
+  if (const char* const compiler = std::getenv("HONE_CXX")) options.compiler = compiler;
+  return make_host_device(options);
+}
+
+std::shared_ptr<Device> make_host_device(const HostOptions& options) { return std::make_shared<HostDevice>(options); }
+
+}  // namespace hone

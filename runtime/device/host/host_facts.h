@@ -1,0 +1,11 @@
+// host_facts(): what the operating system says about this machine.
+#pragma once
+
+#include <hone/device_facts.h>
+
+namespace hone {
+
+/// Facts of the host device with `sm_count` SMs; 0: one per processor that the process may use.
+DeviceFacts host_facts(int sm_count);
+
+}  // namespace hone

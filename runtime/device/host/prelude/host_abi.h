@@ -1,0 +1,109 @@
+// What a compiled kernel and the host device's engine know of each other. Included by both, hence free of headers.
+#pragma once
+
+namespace hone_host {
+
+/// Raise it when anything below changes: a stored binary of another version is refused.
+inline constexpr int kAbiVersion = 1;
+
+/// Each lane (CUDA thread) has a stack of this size. The stacks of one SM lie side by side in an arena that is aligned
+/// to its own size, so that the stack pointer alone leads to the block: no thread-local variable is needed, and none
+/// can be cached across a switch.
+inline constexpr unsigned long kStackBytes = 64 * 1024;
+inline constexpr unsigned long kMaxLanes = 1024;
+inline constexpr unsigned long kArenaBytes = kMaxLanes * kStackBytes;
+
+struct Index3 {
+  unsigned x, y, z;
+};
+
+/// A place in the kernel's source.
+struct Site {
+  const char* file;
+  int line;
+};
+
+enum class BarrierOp : int { sync, count, all, any };
+
+enum class WarpOp : int {
+  sync,
+  shuffle_index,
+  shuffle_up,
+  shuffle_down,
+  shuffle_xor,
+  vote_any,
+  vote_all,
+  ballot,
+  match_any,
+  match_all,
+  reduce_add,
+  reduce_min_signed,
+  reduce_max_signed,
+  reduce_min_unsigned,
+  reduce_max_unsigned,
+  reduce_and,
+  reduce_or,
+  reduce_xor,
+};
+
+/// One lane's part in a warp operation; lies on the lane's stack while it waits.
+struct WarpCall {
+  WarpOp op;
+  unsigned mask;
+  unsigned bytes;  ///< size of the operand's type: lanes must agree on it
+  int argument;    ///< shuffles: source lane, delta or lane mask
+  int width;       ///< shuffles: lanes in a segment
+  unsigned long long value;
+  unsigned long long result;
+  int all_match;  ///< match_all: the predicate
+  Site site;
+};
+
+/// What kernels ask of the engine.
+struct Services {
+  unsigned (*barrier)(BarrierOp op, bool predicate, Site site);
+  void (*warp_op)(WarpCall* call);
+  void (*fence)();
+  void (*poll)(Site site);  ///< now and then from atomics and fences, so that an endless wait is noticed
+  void (*trap)(Site site);
+  void (*assertion_failed)(const char* expression, Site site);
+  unsigned long long (*nanoseconds)();
+};
+
+struct LaneView {
+  Index3 thread;
+};
+
+/// What kernels may see of the block that runs. The word at the start of the arena points to it.
+struct BlockView {
+  const LaneView* lane;  ///< the lane that runs now
+  Index3 block, block_extent, grid_extent;
+  const Services* services;
+  unsigned polls;
+};
+
+[[gnu::always_inline]] inline BlockView& this_block() {
+  const unsigned long stack = reinterpret_cast<unsigned long>(__builtin_frame_address(0));
+  return **reinterpret_cast<BlockView**>(stack & ~(kArenaBytes - 1));
+}
+
+/// One kernel of a module. `call` unpacks the arguments and runs one lane.
+struct Entry {
+  const char* name;
+  void (*call)(void* const* arguments);
+  int parameters;
+};
+
+/// What a module exports, under the name hone_host_module.
+struct ModuleDescriptor {
+  int abi_version;
+  const char* unit_name;
+  const Entry* entries;
+  int entry_count;
+  /// The calling thread's dynamic shared memory, which ends the module's thread-local segment. Static shared memory
+  /// comes before it.
+  unsigned char* (*dynamic_smem)();
+  const unsigned long long* dynamic_smem_bytes;  ///< as reserved; 1 when the unit declares none
+};
+
+}  // namespace hone_host

@@ -1,0 +1,33 @@
+// HostCompiler: turns a Unit into a shared object with the system's C++ compiler. The host device's NVRTC.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <hone/kernel.h>
+
+namespace hone {
+
+/// Immutable and thread-safe: any number of units may be compiled at once, each in a private folder under $TMPDIR or
+/// /tmp that is removed afterwards.
+class HostCompiler {
+ public:
+  /// `requested`: a name to look up on PATH or a path; "": the first of c++, g++ and clang++. Never fails.
+  /// `architecture` is what the binaries are marked with.
+  HostCompiler(const std::string& requested, std::string architecture);
+
+  /// The compiler's file, its size and the sanitizers; "" when there is no compiler. Runs nothing.
+  std::string identity() const;
+
+  /// Throws unsupported when there is no compiler, compile_failed with command and log when it refuses the unit
+  /// (lines are those of the unit's files; the unit's own source is called "unit.cu"), io_failed when the folder
+  /// cannot be written.
+  Binary compile(const Unit& unit) const;
+
+ private:
+  std::string requested_;
+  std::string architecture_;
+  std::filesystem::path compiler_;  ///< empty: none found
+};
+
+}  // namespace hone
