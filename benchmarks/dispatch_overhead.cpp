@@ -1,0 +1,132 @@
+// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same kernel
+// with the same arguments, in one run.
+//
+// usage: dispatch_overhead [FILE.json]
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <hone/hone.h>
+#include <hone/kernel_family.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kCallsPerBatch = 200;  // fewer than the driver queues without waiting
+constexpr int kBatches = 300;
+
+double median(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+/// Nanoseconds of CPU time per call; the queue is empty before and after.
+template <class Call>
+double time_batch(hone::Device& device, hone::Stream stream, Call call) {
+  device.synchronize(stream);
+  const auto start = Clock::now();
+  for (int i = 0; i < kCallsPerBatch; ++i) call();
+  const std::chrono::duration<double, std::nano> elapsed = Clock::now() - start;
+  device.synchronize(stream);
+  return elapsed.count() / kCallsPerBatch;
+}
+
+/// The launches of a problem's winner as CUDA takes them, prepared once.
+class BareCall {
+ public:
+  BareCall(hone::Device& device, const hone::Problem& problem, const hone::Candidate& candidate,
+           std::vector<void*> buffers, void* workspace, hone::Stream stream) {
+    hone::Unit unit = problem.family->unit(problem, candidate.variant);
+    unit.headers.assign(problem.family->sources().begin(), problem.family->sources().end());
+    module_ = device.load(device.compile(unit), unit.entries);
+    problem.family->encode(problem, candidate, buffers, workspace, launches_);
+    for (const hone::Launch& launch : launches_) {
+      Prepared prepared{.kernel = module_->kernel(launch.entry).handle, .config = {}, .arguments = {}};
+      prepared.config.gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
+      prepared.config.blockDim = {launch.block.x, launch.block.y, launch.block.z};
+      prepared.config.dynamicSmemBytes = launch.dynamic_smem_bytes;
+      prepared.config.stream = stream;
+      for (int i = 0; i < launch.arguments.count(); ++i)
+        prepared.arguments.push_back(const_cast<void*>(launch.arguments.slot(i)));
+      prepared_.push_back(std::move(prepared));
+    }
+  }
+
+  void operator()() {
+    for (Prepared& prepared : prepared_)
+      cudaLaunchKernelExC(&prepared.config, prepared.kernel, prepared.arguments.data());
+  }
+
+ private:
+  struct Prepared {
+    const void* kernel;
+    cudaLaunchConfig_t config;
+    std::vector<void*> arguments;
+  };
+  std::unique_ptr<hone::Module> module_;
+  hone::LaunchList launches_;
+  std::vector<Prepared> prepared_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto device = hone::Device::open("cuda:0");
+  hone::SessionOptions options = hone::SessionOptions::from_environment();
+  hone::Session session(device, options);
+  const hone::Stream stream = device->create_stream();
+
+  int toolkit = 0;
+  cudaRuntimeGetVersion(&toolkit);
+  const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  fmt::print("{}, CUDA {}.{}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
+             device->facts().name, toolkit / 1000, toolkit % 1000 / 10, date, kBatches, kCallsPerBatch);
+  fmt::print("{:>10}  {:<14} {:>10} {:>14} {:>10}\n", "n", "finish", "bare ns", "tuned_reduce", "added ns");
+
+  std::string rows;
+  for (const std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 16, std::int64_t{1} << 20}) {
+    const hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float));
+    const hone::DeviceBuffer out(device, sizeof(float));
+    const hone::DeviceBuffer workspace(device, 128 * 1024);
+    device->fill_bytes(in.data(), 0, in.size_bytes(), stream);
+    device->fill_bytes(workspace.data(), 0, workspace.size_bytes(), stream);
+
+    const hone::Problem problem = hone::reduce_problem(hone::ReduceOp::sum, hone::DType::f32, n);
+    const hone::Winner& winner = *session.prepare(problem).winner;
+    BareCall bare(*device, problem, winner.candidate, {in.data(), out.data()}, workspace.data(), stream);
+    const auto tuned = [&] { hone::tuned_reduce(session, hone::sum, in.as<float>(), n, out.as<float>(), stream); };
+
+    std::vector<double> bare_ns, tuned_ns;
+    for (int batch = 0; batch < kBatches; ++batch) {
+      bare_ns.push_back(time_batch(*device, stream, [&] { bare(); }));
+      tuned_ns.push_back(time_batch(*device, stream, tuned));
+    }
+    const auto& space = problem.family->space();
+    const std::string finish = space.parameters().back().spell(winner.candidate.variant[winner.candidate.variant.size() - 1]);
+    const double added = median(tuned_ns) - median(bare_ns);
+    fmt::print("{:>10}  {:<14} {:>10.0f} {:>14.0f} {:>10.0f}\n", n, finish, median(bare_ns), median(tuned_ns), added);
+    rows += fmt::format("{}\n    {{\"n\": {}, \"finish\": \"{}\", \"bare_ns\": {:.1f}, \"tuned_reduce_ns\": {:.1f}}}",
+                        rows.empty() ? "" : ",", n, finish, median(bare_ns), median(tuned_ns));
+  }
+  device->destroy_stream(stream);
+
+  if (argc > 1) {
+    std::FILE* file = std::fopen(argv[1], "w");
+    if (!file) throw hone::Error(hone::ErrorCode::io_failed, fmt::format("cannot write {}", argv[1]));
+    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}.{}\",\n  \"date\": \"{}\",\n  \"rows\": [{}\n  ]\n}}\n",
+               device->facts().name, toolkit / 1000, toolkit % 1000 / 10, date, rows);
+    std::fclose(file);
+  }
+} catch (const hone::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,239 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+#include <hone/error.h>
+
+#include "tests/runtime/cuda/cuda_test.h"
+
+namespace hone {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using CudaDeviceTest = CudaTest;
+
+constexpr unsigned long long kLongNs = 200'000'000;
+
+TEST_F(CudaDeviceTest, HasAName) { EXPECT_EQ(device_->name(), "cuda:0"); }
+
+TEST_F(CudaDeviceTest, ThatDoesNotExistIsNotFound) {
+  for (const int ordinal : {-1, 1000}) {
+    try {
+      make_cuda_device(ordinal);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_found);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("cuda:" + std::to_string(ordinal)), HasSubstr("cuda:0")));
+    }
+  }
+}
+
+TEST_F(CudaDeviceTest, FactsAreThoseOfTheDriver) {
+  const DeviceFacts& facts = device_->facts();
+  cudaDeviceProp properties{};
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_EQ(facts.kind, "cuda");
+  EXPECT_EQ(facts.name, properties.name);
+  EXPECT_EQ(facts.compute_capability, 10 * properties.major + properties.minor);
+  EXPECT_EQ(facts.architecture, "sm_" + std::to_string(facts.compute_capability));
+  EXPECT_EQ(facts.sm_count, properties.multiProcessorCount);
+  EXPECT_EQ(facts.warp_threads, 32);
+  EXPECT_EQ(facts.max_threads_per_block, properties.maxThreadsPerBlock);
+  EXPECT_EQ(facts.max_threads_per_sm, properties.maxThreadsPerMultiProcessor);
+  EXPECT_EQ(facts.max_blocks_per_sm, properties.maxBlocksPerMultiProcessor);
+  EXPECT_EQ(facts.registers_per_sm, properties.regsPerMultiprocessor);
+  EXPECT_EQ(facts.registers_per_block, properties.regsPerBlock);
+  EXPECT_EQ(static_cast<std::size_t>(facts.smem_bytes_per_sm), properties.sharedMemPerMultiprocessor);
+  EXPECT_EQ(static_cast<std::size_t>(facts.smem_bytes_per_block), properties.sharedMemPerBlock);
+  EXPECT_EQ(static_cast<std::size_t>(facts.smem_bytes_per_block_optin), properties.sharedMemPerBlockOptin);
+  EXPECT_EQ(static_cast<std::size_t>(facts.smem_bytes_reserved_per_block), properties.reservedSharedMemPerBlock);
+  EXPECT_EQ(facts.l2_bytes, properties.l2CacheSize);
+  EXPECT_EQ(static_cast<std::size_t>(facts.memory_bytes), properties.totalGlobalMem);
+  EXPECT_EQ(facts.memory_bus_bits, properties.memoryBusWidth);
+  EXPECT_GE(facts.memory_clock_khz, 0);
+  EXPECT_THAT(facts.driver, testing::MatchesRegex("[0-9]+\\.[0-9]+"));
+}
+
+TEST_F(CudaDeviceTest, NamesItsCompiler) { EXPECT_THAT(device_->compiler_identity(), StartsWith("libnvrtc")); }
+
+TEST_F(CudaDeviceTest, MemoryIsAligned) {
+  for (const std::size_t bytes : {0, 1, 3, 255, 257, 1 << 20, 10'000'001}) {
+    const Array<char> memory = allocate<char>(bytes);
+    ASSERT_NE(memory.get(), nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 256, 0U) << bytes;
+  }
+}
+
+TEST_F(CudaDeviceTest, FreeingNothingIsFine) { device_->deallocate(nullptr); }
+
+TEST_F(CudaDeviceTest, CopiesAndFills) {
+  constexpr std::size_t kCount = 100'003;
+  std::vector<int> values(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) values[i] = static_cast<int>(i * 7919);
+  const Array<int> first = allocate<int>(kCount);
+  const Array<int> second = allocate<int>(kCount);
+  device_->copy_to_device(first.get(), values.data(), kCount * sizeof(int), stream_);
+  device_->fill_bytes(second.get(), 0xAB, kCount * sizeof(int), stream_);
+  device_->copy_on_device(second.get() + 1, first.get() + 1, (kCount - 2) * sizeof(int), stream_);
+
+  const std::vector<int> copied = fetch(second, kCount);
+  EXPECT_EQ(copied.front(), static_cast<int>(0xABABABAB));
+  EXPECT_EQ(copied.back(), static_cast<int>(0xABABABAB));
+  EXPECT_TRUE(std::equal(copied.begin() + 1, copied.end() - 1, values.begin() + 1));
+}
+
+TEST_F(CudaDeviceTest, CopiesOfNothingTouchNothing) {
+  device_->copy_to_device(nullptr, nullptr, 0, stream_);
+  device_->copy_to_host(nullptr, nullptr, 0, stream_);
+  device_->copy_on_device(nullptr, nullptr, 0, stream_);
+  device_->fill_bytes(nullptr, 0, 0, stream_);
+  device_->synchronize(stream_);
+}
+
+TEST_F(CudaDeviceTest, TooMuchMemorySaysHowMuchAndTheDeviceGoesOn) {
+  const auto bytes = static_cast<std::size_t>(device_->facts().memory_bytes) * 2;
+  try {
+    device_->allocate(bytes);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(std::to_string(bytes)), HasSubstr("free")));
+  }
+  const Array<int> memory = allocate<int>(1000);
+  device_->fill_bytes(memory.get(), 0, 4000, stream_);
+  EXPECT_THAT(fetch(memory, 1000), Each(0));
+}
+
+TEST_F(CudaDeviceTest, FreedMemoryCanBeHadAgain) {
+  const auto bytes = static_cast<std::size_t>(device_->facts().memory_bytes) / 4;
+  for (int i = 0; i < 8; ++i) {
+    try {
+      allocate<char>(bytes);
+    } catch (const Error& error) {
+      if (i == 0) GTEST_SKIP() << "another program holds the memory: " << error.what();
+      FAIL() << error.what();
+    }
+  }
+}
+
+TEST_F(CudaDeviceTest, AllocatingAndFreeingDoNotWaitForOtherStreams) {
+  const std::unique_ptr<Module> module = load(kSpinKernel, {"spin"});
+  allocate<char>(1 << 20);  // what the driver sets up once is set up now
+  device_->launch(module->kernel(0), launch_of(1, 1, kLongNs), stream_);
+  allocate<char>(64 << 20);
+  EXPECT_EQ(cudaStreamQuery(stream_), cudaErrorNotReady);
+  device_->synchronize(stream_);
+  static_cast<void>(cudaGetLastError());
+}
+
+TEST_F(CudaDeviceTest, TellsWhereAPointerPointsTo) {
+  const Array<char> memory = allocate<char>(100);
+  EXPECT_EQ(device_->memory_kind(memory.get()), MemoryKind::device);
+  EXPECT_EQ(device_->memory_kind(memory.get() + 99), MemoryKind::device);
+
+  void* plain = nullptr;
+  ASSERT_EQ(cudaMalloc(&plain, 100), cudaSuccess);
+  EXPECT_EQ(device_->memory_kind(plain), MemoryKind::device);
+  EXPECT_EQ(cudaFree(plain), cudaSuccess);
+
+  void* managed = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&managed, 100, cudaMemAttachGlobal), cudaSuccess);
+  EXPECT_EQ(device_->memory_kind(managed), MemoryKind::device);
+  EXPECT_EQ(cudaFree(managed), cudaSuccess);
+
+  void* pinned = nullptr;
+  ASSERT_EQ(cudaMallocHost(&pinned, 100), cudaSuccess);
+  EXPECT_EQ(device_->memory_kind(pinned), MemoryKind::host);
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+
+  const std::vector<char> heap(100);
+  EXPECT_EQ(device_->memory_kind(heap.data()), MemoryKind::host);
+  EXPECT_EQ(device_->memory_kind(nullptr), MemoryKind::unknown);
+}
+
+TEST_F(CudaDeviceTest, TimesWorkOnAStream) {
+  const std::unique_ptr<Module> module = load(kSpinKernel, {"spin"});
+  const double us = device_->time_us(stream_, [&] {
+    for (int i = 0; i < 3; ++i) device_->launch(module->kernel(0), launch_of(1, 1, 2'000'000ULL), stream_);
+  });
+  EXPECT_GE(us, 5'900);
+  EXPECT_LT(us, 60'000);
+}
+
+TEST_F(CudaDeviceTest, TimingNothingTakesNoTime) {
+  EXPECT_GE(device_->time_us(stream_, [] {}), 0);
+  EXPECT_LT(device_->time_us(stream_, [] {}), 1'000);
+}
+
+TEST_F(CudaDeviceTest, AnExceptionFromTimedWorkIsPassedOn) {
+  EXPECT_THROW(device_->time_us(stream_, [] { throw std::logic_error("no"); }), std::logic_error);
+  EXPECT_GE(device_->time_us(stream_, [] {}), 0);
+}
+
+TEST_F(CudaDeviceTest, SeveralThreadsUseItAtOnce) {
+  const std::unique_ptr<Module> module = load(kAddKernel, {"add"});
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 50;
+  constexpr std::size_t kCount = 10'000;
+  std::vector<std::vector<int>> results(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        const Stream stream = device_->create_stream();
+        const Array<int> memory = allocate<int>(kCount);
+        device_->fill_bytes(memory.get(), 0, kCount * sizeof(int), stream);
+        for (int round = 0; round < kRounds; ++round) {
+          const Array<int> other = allocate<int>(kCount);
+          device_->time_us(stream, [&] {
+            device_->launch(module->kernel(0), launch_of(40, 256, memory.get(), thread, static_cast<long long>(kCount)),
+                            stream);
+          });
+        }
+        std::vector<int>& result = results[static_cast<std::size_t>(thread)];
+        result.resize(kCount);
+        device_->copy_to_host(result.data(), memory.get(), kCount * sizeof(int), stream);
+        device_->synchronize(stream);
+        device_->destroy_stream(stream);
+      });
+    }
+  }
+  for (int thread = 0; thread < kThreads; ++thread) {
+    EXPECT_THAT(results[static_cast<std::size_t>(thread)], Each(kRounds * thread));
+  }
+}
+
+TEST_F(CudaDeviceTest, LeavesTheCurrentDeviceAsItWas) {
+  std::string reason;
+  if (cuda_device_count(reason) < 2) GTEST_SKIP() << "there is one CUDA device";
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  const Array<int> memory = allocate<int>(10);
+  device_->fill_bytes(memory.get(), 0, 40, stream_);
+  EXPECT_THAT(fetch(memory, 10), Each(0));
+  const std::unique_ptr<Module> module = load(kAddKernel, {"add"});
+  device_->launch(module->kernel(0), launch_of(1, 32, memory.get(), 5, 10LL), stream_);
+  EXPECT_THAT(fetch(memory, 10), Each(5));
+  int current = -1;
+  EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+  EXPECT_EQ(current, 1);
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST_F(CudaDeviceTest, TheDefaultStreamWorks) {
+  const std::unique_ptr<Module> module = load(kAddKernel, {"add"});
+  const Array<int> memory = allocate<int>(100);
+  device_->fill_bytes(memory.get(), 0, 400, nullptr);
+  device_->launch(module->kernel(0), launch_of(1, 128, memory.get(), 3, 100LL), nullptr);
+  device_->synchronize(nullptr);
+  EXPECT_FALSE(device_->stream_state(nullptr).capturing);
+  EXPECT_THAT(fetch(memory, 100), Each(3));
+}
+
+}  // namespace
+}  // namespace hone

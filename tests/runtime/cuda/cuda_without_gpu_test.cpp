@@ -1,0 +1,129 @@
+// What of the CUDA device can be tested on any machine.
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <hone/error.h>
+
+#include "runtime/device/cuda/cuda_availability.h"
+#include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_device.h"
+#include "runtime/device/cuda/cuda_module.h"
+#include "runtime/jit/nvrtc_compiler.h"
+
+namespace hone {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(CudaAvailability, NoReasonWhenAllIsWell) { EXPECT_EQ(cuda_unavailable_because(cudaSuccess, 13000, 13000), ""); }
+
+TEST(CudaAvailability, SaysThatNoDriverIsInstalled) {
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 0, 13000),
+              AllOf(HasSubstr("no CUDA driver is installed"), HasSubstr("CUDA 13.0"), HasSubstr("580")));
+}
+
+TEST(CudaAvailability, NamesBothVersionsOfADriverThatIsTooOld) {
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 12040, 13000),
+              AllOf(HasSubstr("supports CUDA 12.4"), HasSubstr("built with CUDA 13.0"),
+                    HasSubstr("update the driver to version 580")));
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 11080, 12080), HasSubstr("version 525"));
+}
+
+TEST(CudaAvailability, SaysWhatHidesDevices) {
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorNoDevice, 13000, 13000), HasSubstr("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST(CudaAvailability, PassesOtherFailuresOn) {
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorSystemNotReady, 13000, 13000), HasSubstr("cudaErrorSystemNotReady"));
+}
+
+TEST(CudaAvailability, AMachineWithoutADeviceSaysWhy) {
+  std::string reason;
+  if (cuda_device_count(reason) > 0) GTEST_SKIP() << "there is a CUDA device";
+  EXPECT_NE(reason, "");
+  try {
+    make_cuda_device(0);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cuda:0"), HasSubstr(reason)));
+  }
+}
+
+TEST(CudaCheck, SuccessIsSilent) { EXPECT_NO_THROW(check(cudaSuccess, "doing nothing")); }
+
+TEST(CudaCheck, AFailureSaysWhatHappenedAndWhere) {
+  try {
+    check(cudaErrorInvalidValue, "testing");
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device_failed);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("while testing"), HasSubstr("cudaErrorInvalidValue"),
+                                    HasSubstr("invalid argument"), HasSubstr("[cuda_without_gpu_test.cpp:")));
+  }
+}
+
+TEST(CudaCheck, OutOfMemoryHasItsOwnCode) {
+  try {
+    check(cudaErrorMemoryAllocation, "testing");
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+  }
+}
+
+TEST(CudaCheck, ACrashedKernelSaysThatTheProcessMustRestart) {
+  try {
+    check(cudaErrorIllegalAddress, "testing");
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("compute-sanitizer"), HasSubstr("restart")));
+  }
+}
+
+class CubinImage : public testing::Test {
+ protected:
+  void SetUp() override {
+    const NvrtcCompiler compiler(NvrtcSearch::from_environment());
+    if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
+    code_ = compiler
+                .compile({.name = "k",
+                          .source = "extern \"C\" __global__ void k(int* p) { __shared__ int s[256]; "
+                                    "s[threadIdx.x] = *p; __syncthreads(); *p = s[0]; }",
+                          .headers = {},
+                          .entries = {"k"}},
+                         "sm_90")
+                .code;
+  }
+
+  std::vector<std::byte> code_;
+};
+
+TEST_F(CubinImage, OfTheCompilerIsWhole) { EXPECT_TRUE(is_whole_elf(code_)); }
+
+TEST_F(CubinImage, CutAnywhereIsNotWhole) {
+  for (std::size_t bytes = 0; bytes < code_.size(); ++bytes) {
+    ASSERT_FALSE(is_whole_elf({code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(bytes)})) << bytes;
+  }
+}
+
+TEST_F(CubinImage, WithHeadersThatPointOutsideIsNotWhole) {
+  constexpr std::size_t kSectionTableOffset = 40;  // e_shoff
+  for (const std::uint64_t offset : {std::uint64_t{0} - 1, std::uint64_t{0} - 64, std::uint64_t{code_.size()}}) {
+    std::vector<std::byte> damaged = code_;
+    std::memcpy(damaged.data() + kSectionTableOffset, &offset, sizeof(offset));
+    EXPECT_FALSE(is_whole_elf(damaged));
+  }
+}
+
+TEST_F(CubinImage, OfSomethingElseIsNotWhole) {
+  EXPECT_FALSE(is_whole_elf({}));
+  EXPECT_FALSE(is_whole_elf(std::vector<std::byte>(4096)));
+}
+
+}  // namespace
+}  // namespace hone

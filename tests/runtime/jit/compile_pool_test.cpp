@@ -1,0 +1,187 @@
+#include "runtime/jit/compile_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <hone/error.h>
+
+namespace hone {
+namespace {
+
+using std::chrono::steady_clock;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+/// A device that only compiles, by calling a function.
+class CompilingDevice final : public Device {
+ public:
+  explicit CompilingDevice(std::function<Binary(const Unit&)> compile) : compile_(std::move(compile)) {}
+
+  Binary compile(const Unit& unit) const override { return compile_(unit); }
+
+  std::string_view name() const override { return "compiling"; }
+  const DeviceFacts& facts() const override { return facts_; }
+  std::string compiler_identity() const override { return "compiler"; }
+  std::unique_ptr<Module> load(const Binary&, const std::vector<std::string>&) override { return nullptr; }
+  int resident_blocks(const Kernel&, int, std::size_t) const override { return 0; }
+  void* allocate(std::size_t) override { return nullptr; }
+  void deallocate(void*) noexcept override {}
+  void copy_to_device(void*, const void*, std::size_t, Stream) override {}
+  void copy_to_host(void*, const void*, std::size_t, Stream) override {}
+  void copy_on_device(void*, const void*, std::size_t, Stream) override {}
+  void fill_bytes(void*, int, std::size_t, Stream) override {}
+  MemoryKind memory_kind(const void*) const override { return MemoryKind::unknown; }
+  Stream create_stream() override { return nullptr; }
+  void destroy_stream(Stream) noexcept override {}
+  void synchronize(Stream) override {}
+  StreamState stream_state(Stream) const override { return {}; }
+  void launch(const Kernel&, const Launch&, Stream) override {}
+  double time_us(Stream, const std::function<void()>&) override { return 0; }
+
+ private:
+  std::function<Binary(const Unit&)> compile_;
+  DeviceFacts facts_;
+};
+
+std::vector<Unit> units(int count) {
+  std::vector<Unit> list(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) list[static_cast<std::size_t>(i)].name = std::to_string(i);
+  return list;
+}
+
+Binary binary_of(const Unit& unit) { return {.format = "test", .architecture = unit.name, .code = {}}; }
+
+TEST(CompilePool, OutcomesAreInTheOrderOfTheUnits) {
+  const CompilingDevice device(binary_of);
+  const std::vector<CompileOutcome> outcomes = compile_all(device, units(50));
+  ASSERT_THAT(outcomes, SizeIs(50));
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    ASSERT_NE(outcomes[i].binary, nullptr);
+    EXPECT_EQ(outcomes[i].binary->architecture, std::to_string(i));
+    EXPECT_EQ(outcomes[i].error, "");
+  }
+}
+
+TEST(CompilePool, NoUnitsGiveNoOutcomes) {
+  const CompilingDevice device(binary_of);
+  EXPECT_THAT(compile_all(device, {}), SizeIs(0));
+}
+
+TEST(CompilePool, AFailingUnitIsARecord) {
+  const CompilingDevice device([](const Unit& unit) {
+    if (unit.name == "1") throw Error(ErrorCode::compile_failed, "line 7: no");
+    if (unit.name == "2") throw std::runtime_error("the disk is full");
+    return binary_of(unit);
+  });
+  const std::vector<CompileOutcome> outcomes = compile_all(device, units(4));
+  EXPECT_NE(outcomes[0].binary, nullptr);
+  EXPECT_EQ(outcomes[1].binary, nullptr);
+  EXPECT_EQ(outcomes[1].error, "line 7: no");
+  EXPECT_EQ(outcomes[2].error, "the disk is full");
+  EXPECT_TRUE(outcomes[2].started());
+  EXPECT_NE(outcomes[3].binary, nullptr);
+}
+
+TEST(CompilePool, AMissingCompilerIsThrown) {
+  std::atomic<int> calls = 0;
+  const CompilingDevice device([&](const Unit&) -> Binary {
+    ++calls;
+    throw Error(ErrorCode::unsupported, "no compiler");
+  });
+  try {
+    compile_all(device, units(1000));
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_THAT(error.what(), HasSubstr("no compiler"));
+  }
+  EXPECT_LT(calls, 1000);
+}
+
+TEST(CompilePool, SeveralUnitsCompileAtOnce) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one hardware thread";
+  std::mutex mutex;
+  std::condition_variable met;
+  int inside = 0;
+  bool together = false;
+  const CompilingDevice device([&](const Unit& unit) {
+    std::unique_lock lock(mutex);
+    if (++inside == 2) together = true;
+    met.notify_all();
+    met.wait_for(lock, std::chrono::seconds(20), [&] { return together; });
+    --inside;
+    return binary_of(unit);
+  });
+  compile_all(device, units(2));
+  EXPECT_TRUE(together);
+}
+
+TEST(CompilePool, ProgressComesFromTheCallingThreadAndGrowsToTheTotal) {
+  const CompilingDevice device(binary_of);
+  std::vector<int> seen;
+  compile_all(device, units(20), {}, [&, caller = std::this_thread::get_id()](int done, int total) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(total, 20);
+    if (!seen.empty()) {
+      EXPECT_GT(done, seen.back());
+    }
+    seen.push_back(done);
+  });
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back(), 20);
+}
+
+TEST(CompilePool, AnExceptionFromProgressEndsTheBatchAndIsPassedOn) {
+  std::atomic<int> calls = 0;
+  const CompilingDevice device([&](const Unit& unit) {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return binary_of(unit);
+  });
+  EXPECT_THROW(compile_all(device, units(2000), {}, [](int, int) { throw std::logic_error("enough"); }),
+               std::logic_error);
+  EXPECT_LT(calls, 2000);
+}
+
+TEST(CompilePool, StopStartsNoFurtherUnit) {
+  std::stop_source stop;
+  const CompilingDevice device([&](const Unit& unit) {
+    if (unit.name == "3") stop.request_stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return binary_of(unit);
+  });
+  const std::vector<CompileOutcome> outcomes = compile_all(device, units(2000), stop.get_token());
+  ASSERT_THAT(outcomes, SizeIs(2000));
+  EXPECT_TRUE(outcomes[3].started());
+  EXPECT_FALSE(outcomes.back().started());
+}
+
+TEST(CompilePool, AStopBeforehandStartsNothing) {
+  std::stop_source stop;
+  stop.request_stop();
+  const CompilingDevice device(binary_of);
+  for (const CompileOutcome& outcome : compile_all(device, units(5), stop.get_token())) {
+    EXPECT_FALSE(outcome.started());
+  }
+}
+
+TEST(CompilePool, ADeadlineLeavesLaterUnitsUnstarted) {
+  const CompilingDevice device([](const Unit& unit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return binary_of(unit);
+  });
+  const std::vector<CompileOutcome> outcomes =
+      compile_all(device, units(5000), {}, {}, steady_clock::now() + std::chrono::milliseconds(200));
+  EXPECT_TRUE(outcomes.front().started());
+  EXPECT_FALSE(outcomes.back().started());
+}
+
+}  // namespace
+}  // namespace hone
