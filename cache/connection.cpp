@@ -28,7 +28,7 @@ void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite
 Connection::Connection(const std::filesystem::path& path, Access access)
     : deadline_(std::make_unique<Deadline>(std::chrono::steady_clock::now() + kDeadline)) {
   const bool is_new = !file_exists(path) && access == Access::write;
-  if (is_new) create_parent_folders(path);
+  if (is_new) prepare_folder(path);
   const int flags = SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
   sqlite3* connection = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);

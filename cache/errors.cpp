@@ -57,6 +57,15 @@ constexpr std::array<CodeFault, 16> kCodeFaults{{
     {SQLITE_INTERRUPT, StoreFault::failed},
 }};
 
+/// What the operating system reported last; 0 if that is not known. SQLite keeps errors of opening with the connection,
+/// and errors of reading and writing with the file.
+int last_errno(sqlite3* connection) {
+  int of_file = 0;
+  if (const int of_connection = sqlite3_system_errno(connection); of_connection != 0) return of_connection;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &of_file);
+  return of_file;
+}
+
 StoreFault fault_of(int extended_code, int system_errno) {
   // SQLite calls only ENOSPC "full"; a quota and a limit on the file's size are the same to the user.
   const bool is_write_error = extended_code == SQLITE_IOERR_WRITE || extended_code == SQLITE_IOERR_TRUNCATE;
@@ -77,7 +86,7 @@ StoreError store_error(const std::filesystem::path& path, StoreFault fault, std:
 StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) {
   if (connection == nullptr) return store_error(path, StoreFault::failed, "out of memory");
   const int code = sqlite3_extended_errcode(connection);
-  const int system_errno = sqlite3_system_errno(connection);
+  const int system_errno = last_errno(connection);
   std::string detail = sqlite3_errmsg(connection);
   const int primary = code & 0xff;
   if (system_errno != 0 && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR)) {

@@ -1,8 +1,11 @@
 #include "cache/place.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -47,10 +50,19 @@ bool file_exists(const fs::path& path) {
   if (status.type() == fs::file_type::not_found) return false;
   if (error) throw store_error(path, StoreFault::unopenable, error.message());
   if (status.type() != fs::file_type::regular) throw store_error(path, StoreFault::unopenable, describe(status.type()));
+  // To SQLite a file of one byte is an empty one (a relic of its locks on MS-DOS): it would be overwritten.
+  if (fs::file_size(path, error) == 1) throw store_error(path, StoreFault::not_a_database, "it holds a single byte");
   return true;
 }
 
-void create_parent_folders(const fs::path& path) { create_folder(path, path.parent_path()); }
+void prepare_folder(const fs::path& path) {
+  const fs::path folder = path.parent_path();
+  create_folder(path, folder);
+  // SQLite tries to open a file that it could not make, and then reports that there is none.
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return;
+  const std::string reason = std::generic_category().message(errno);
+  throw store_error(path, StoreFault::unopenable, "no file can be made in its folder: " + reason);
+}
 
 void make_private(const fs::path& path) noexcept {
   // By name: closing a descriptor of our own would drop the locks that SQLite holds for the whole process. A file

@@ -6,11 +6,13 @@
 namespace hone::cache {
 
 /// Whether there is a file at `path`. Throws StoreError(unopenable) when there is something that is no regular file
-/// (asked by name only, so a FIFO cannot block), or when the folder cannot be searched.
+/// (asked by name only, so a FIFO cannot block), or when the folder cannot be searched, and not_a_database when the
+/// file is one that SQLite would take for an empty one.
 bool file_exists(const std::filesystem::path& path);
 
-/// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable).
-void create_parent_folders(const std::filesystem::path& path);
+/// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,
+/// or when no file can be made there.
+void prepare_folder(const std::filesystem::path& path);
 
 /// Takes all rights from group and others. The file must not hold anything yet.
 void make_private(const std::filesystem::path& path) noexcept;

@@ -37,8 +37,8 @@ auto read_file(const std::filesystem::path& path, Work work) {
 constexpr std::string_view kServesQuery =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
     " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND w.numerics = ?9"
-    " AND w.launch_context = ?10 AND w.alignment = ?11 AND ?12 BETWEEN w.first0 AND w.last0"
-    " AND ?13 BETWEEN w.first1 AND w.last1 AND ?14 BETWEEN w.first2 AND w.last2"
+    " AND w.launch_context = ?10 AND w.alignment = ?11 AND w.first0 <= ?12 AND w.last0 >= ?12"
+    " AND w.first1 <= ?13 AND w.last1 >= ?13 AND w.first2 <= ?14 AND w.last2 >= ?14"
     " ORDER BY w.tuned DESC, w.driver = ?15 DESC, w.id DESC";
 
 void bind_query(Statement& statement, const Query& query) {

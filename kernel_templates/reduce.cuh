@@ -13,7 +13,7 @@
 // In all three the order of combination follows from n, the grid and the pointer's alignment alone.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; kVectorBytes is a
-// power of two, at least sizeof(In), at most 16; Index holds n plus one grid-wide stride.
+// power of two, at least sizeof(In), at most 16; kUnroll is a power of two; Index holds n plus one grid-wide stride.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -34,23 +34,33 @@ struct Reduce {
   static constexpr unsigned kTilePacks = kBlockThreads * kUnroll;
   static constexpr unsigned kTileElements = kTilePacks * kPackElements;
   static_assert(kVectorBytes % sizeof(In) == 0 && kVectorBytes <= 16);
+  static_assert((kUnroll & (kUnroll - 1)) == 0);
   static_assert(kBlockThreads >= 2 * kPackElements, "the ends of the array are handled by one thread per element");
 
   using InPack = Pack<In, kPackElements>;
 
-  /// One accumulator per position in a pack: independent chains, which are also shorter and so more accurate.
-  struct Accumulators {
+  /// The elements of one pack as accumulators: independent chains, one per position.
+  struct Lanes {
     Acc of_element[kPackElements];
 
-    __device__ Accumulators() {
+    static __device__ Lanes identity() {
+      Lanes lanes;
 #pragma unroll
-      for (Acc& acc : of_element) acc = Op::identity();
+      for (Acc& acc : lanes.of_element) acc = Op::identity();
+      return lanes;
     }
 
-    __device__ void add(const InPack& pack) {
+    static __device__ Lanes of(const InPack& pack) {
+      Lanes lanes;
+#pragma unroll
+      for (unsigned i = 0; i < kPackElements; ++i) lanes.of_element[i] = static_cast<Acc>(pack.elements[i]);
+      return lanes;
+    }
+
+    __device__ void combine(const Lanes& other) {
 #pragma unroll
       for (unsigned i = 0; i < kPackElements; ++i)
-        of_element[i] = Op::combine(of_element[i], static_cast<Acc>(pack.elements[i]));
+        of_element[i] = Op::combine(of_element[i], other.of_element[i]);
     }
 
     __device__ Acc combined() {
@@ -69,15 +79,22 @@ struct Reduce {
     const Index packs = (n - head) / kPackElements;
     const InPack* body = reinterpret_cast<const InPack*>(in + head);
 
-    Accumulators accumulators;
+    Lanes sum = Lanes::identity();
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
     Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
     for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
       InPack loaded[kUnroll];
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u) loaded[u] = body[first + u * kBlockThreads];
+      // Pairwise within the tile first: as many operations, but chains kUnroll times shorter, and so more accurate.
+      Lanes tile[kUnroll];
 #pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) accumulators.add(loaded[u]);
+      for (unsigned u = 0; u < kUnroll; ++u) tile[u] = Lanes::of(loaded[u]);
+#pragma unroll
+      for (unsigned half = kUnroll / 2; half > 0; half /= 2)
+#pragma unroll
+        for (unsigned u = 0; u < half; ++u) tile[u].combine(tile[u + half]);
+      sum.combine(tile[0]);
     }
     if constexpr (kUnroll > 1) {  // the last tile may be cut short anywhere
       InPack loaded[kUnroll - 1];
@@ -86,10 +103,10 @@ struct Reduce {
         if (first + u * kBlockThreads < packs) loaded[u] = body[first + u * kBlockThreads];
 #pragma unroll
       for (unsigned u = 0; u + 1 < kUnroll; ++u)
-        if (first + u * kBlockThreads < packs) accumulators.add(loaded[u]);
+        if (first + u * kBlockThreads < packs) sum.combine(Lanes::of(loaded[u]));
     }
 
-    Acc acc = accumulators.combined();
+    Acc acc = sum.combined();
     if (blockIdx.x == 0) acc = Op::combine(acc, ends_partial(in, n, head, head + packs * kPackElements));
     return acc;
   }

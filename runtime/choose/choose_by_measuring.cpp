@@ -16,8 +16,10 @@
 namespace hone {
 namespace {
 
-/// Compiling may take this share of the budget; the rest is for measuring.
+/// Compiling may take the first share of the budget, and first samples may be taken until the second; the rest is for
+/// telling the best apart.
 constexpr double kCompileShare = 0.4;
+constexpr double kQualifyingShare = 0.75;
 
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
@@ -79,15 +81,18 @@ class TuningRun {
     if (options_.on_progress) options_.on_progress({.phase = phase, .done = done, .total = total, .best_us = best_us});
   }
 
+  Clock::time_point after(double share) const {
+    return start_ + std::chrono::duration_cast<Clock::duration>(options_.budget * share);
+  }
+
   void compile() {
     VariantRanking ranking = rank_variants(device_->facts(), problem_);
     tuning_.trials = std::move(ranking.rejected);
 
     std::vector<Unit> units;
     for (const RankedVariant& ranked : ranking.variants) units.push_back(unit_of(problem_, ranked.variant));
-    const auto deadline = start_ + std::chrono::duration_cast<Clock::duration>(options_.budget * kCompileShare);
     const auto on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total, 0); };
-    std::vector<CompileOutcome> outcomes = memo_.compile(*device_, units, options_.stop, on_progress, deadline);
+    std::vector<CompileOutcome> outcomes = memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
     if (!units.empty() && !outcomes.front().started() && !options_.stop.stop_requested())
       outcomes.front() = memo_.compile(*device_, std::span(units).first(1)).front();
 
@@ -146,12 +151,13 @@ class TuningRun {
     std::vector<Contender> contenders;
     for (Trial& trial : list.candidates)
       contenders.push_back({.trial = &trial, .loaded = {trial.candidate, code_of(trial.candidate).module}});
-    const RaceLimits limits{.deadline = start_ + options_.budget, .stop = options_.stop};
+    const RaceLimits limits{
+        .qualifying_deadline = after(kQualifyingShare), .deadline = after(1), .stop = options_.stop};
     Race(*device_, problem_, workload_, workspace_.data(), stream_.get())
         .run(contenders, limits, [&](int done, double best_us) {
           report(TuningPhase::measuring, done, static_cast<int>(contenders.size()), best_us);
         });
-    tuning_.budget_spent |= Clock::now() >= limits.deadline;
+    tuning_.budget_spent |= Clock::now() >= limits.qualifying_deadline;
     tuning_.trials.insert(tuning_.trials.end(), list.candidates.begin(), list.candidates.end());
     tuning_.trials.insert(tuning_.trials.end(), list.rejected.begin(), list.rejected.end());
   }

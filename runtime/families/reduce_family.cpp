@@ -194,11 +194,11 @@ std::string ReduceFamily::verify(const Problem& problem, const Candidate& candid
                                  std::span<const std::vector<std::byte>> patterns,
                                  std::span<const std::vector<std::byte>> outputs) const {
   const ReduceVariant reduce(candidate.variant);
-  // The longest chain of additions that one element goes through: its accumulator's, then the trees.
-  const std::int64_t accumulators = grid_of(problem, candidate) * reduce.bytes_per_tile() / reduce.unroll /
-                                    static_cast<std::int64_t>(info(problem.dtype).size_bytes);
-  const std::int64_t chain = problem.extents[0] / accumulators + reduce.unroll +
-                             grid_of(problem, candidate) / reduce.block_threads + 32;
+  // The longest chain of additions that one element goes through: in its tile, from tile to tile, in the last tile,
+  // among the elements of a pack, in two block trees of at most 10 levels, and over the partials of the blocks.
+  const std::int64_t grid = grid_of(problem, candidate);
+  const std::int64_t rounds = (tiles_of(problem, reduce) + grid - 1) / grid;
+  const std::int64_t chain = rounds + 2 * reduce.unroll + 4 + 20 + grid / reduce.block_threads + 2;
   return reduce_reference::verify(op_of(problem), problem.dtype, problem.extents[0], chain, patterns[0], outputs[0]);
 }
 

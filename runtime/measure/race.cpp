@@ -42,7 +42,7 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
   double best_us = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     Contender& contender = contenders[i];
-    if (i > 0 && limits.reached()) {
+    if (i > 0 && limits.reached(limits.qualifying_deadline)) {
       contender.trial->verdict = Verdict::rejected;
       contender.trial->reason = "not measured: the time budget was spent";
       continue;
@@ -61,7 +61,7 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
     while (field.size() > 1 &&
            (field.size() > round.most || field.back()->trial->median_us > round.keep * field.front()->trial->median_us))
       field.pop_back();
-    for (int sampled = 0; sampled < round.samples && !limits.reached(); ++sampled) {
+    for (int sampled = 0; sampled < round.samples && !limits.reached(limits.deadline); ++sampled) {
       std::shuffle(field.begin(), field.end(), random);
       for (Contender* contender : field) sample(*contender);
     }

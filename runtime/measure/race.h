@@ -19,10 +19,11 @@ using Clock = std::chrono::steady_clock;
 
 /// When to stop measuring.
 struct RaceLimits {
-  Clock::time_point deadline;
+  Clock::time_point qualifying_deadline;  ///< no contender gets its first samples after this
+  Clock::time_point deadline;             ///< no contender gets any after this
   std::stop_token stop;
 
-  bool reached() const { return stop.stop_requested() || Clock::now() >= deadline; }
+  bool reached(Clock::time_point limit) const { return stop.stop_requested() || Clock::now() >= limit; }
 };
 
 /// One candidate in the race: the trial to fill in, and its code.

@@ -1,7 +1,7 @@
 #include "runtime/device/cuda/cuda_device.h"
 
 #include <array>
-#include <mutex>
+#include <optional>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -132,20 +132,34 @@ MemoryKind CudaDevice::memory_kind(const void* pointer) const {
   return MemoryKind::unknown;
 }
 
+/// Whether a handle means a default stream: the one of whichever device is current.
+bool is_default(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+/// The same number for all handles of one stream. cudaStreamPerThread is one handle for a stream in every thread.
+std::uint64_t stream_id(cudaStream_t stream) {
+  static thread_local char of_this_thread;
+  if (stream == cudaStreamPerThread) return reinterpret_cast<std::uintptr_t>(&of_this_thread);
+  return stream == cudaStreamLegacy ? 0 : reinterpret_cast<std::uintptr_t>(stream);
+}
+
 // A capture that an error has broken counts as capturing, until its owner ends it. So does the default stream while
 // a blocking stream is captured: nothing may be enqueued there either, and the launch will say so, but the caller
 // must not tune or allocate first. That state has no capture of its own and the id 0.
 StreamState CudaDevice::stream_state(Stream stream) const {
-  const DeviceGuard guard(ordinal_);
+  std::optional<DeviceGuard> guard;
+  if (is_default(stream)) guard.emplace(ordinal_);
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   unsigned long long id = 0;
   const cudaError_t status = cudaStreamGetCaptureInfo(stream, &capture, &id);
   if (status == cudaErrorStreamCaptureImplicit) {
     ignore(status);
-    return {.capturing = true, .capture_id = 0};
+    return {.id = stream_id(stream), .capturing = true, .capture_id = 0};
   }
   check(status, "asking whether a stream is being captured");
-  return {.capturing = capture != cudaStreamCaptureStatusNone,
+  return {.id = stream_id(stream),
+          .capturing = capture != cudaStreamCaptureStatusNone,
           .capture_id = capture == cudaStreamCaptureStatusActive ? id : 0};
 }
 

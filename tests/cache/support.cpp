@@ -1,0 +1,138 @@
+#include "tests/cache/support.h"
+
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace hone::cache {
+namespace {
+
+CandidateRecord sample_candidate(int registers) {
+  CandidateRecord candidate;
+  candidate.variant = "block_threads=256 vector_bytes=16";
+  candidate.max_blocks = 5'000'000'000;
+  candidate.block_threads = 256;
+  candidate.registers = registers;
+  candidate.static_smem_bytes = 1024;
+  candidate.local_bytes = 8;
+  candidate.max_threads_per_block = 768;
+  candidate.resident_blocks = 6;
+  return candidate;
+}
+
+TuningRecord sample_tuning() {
+  TuningRecord tuning;
+  tuning.started_at = 1'700'000'000;
+  tuning.compile_ms = 1234.5;
+  tuning.measure_ms = 88.25;
+  tuning.budget_spent = true;
+  tuning.trials.push_back({sample_candidate(32), 40'000'000'000, 2.5, 2.625, 0.125, 31, true, "ok", ""});
+  tuning.trials.push_back({sample_candidate(255), 0, 0, 0, 0, 0, false, "rejected", "spills 64 bytes — too many"});
+  return tuning;
+}
+
+}  // namespace
+
+TempFolder::TempFolder() {
+  std::string name = std::filesystem::temp_directory_path() / "hone_cache_test_XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder can be made");
+  path_ = name;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+WithoutRoot::WithoutRoot() : was_root_(::geteuid() == 0) {
+  constexpr ::uid_t kNobody = 65534;
+  if (was_root_) {
+    EXPECT_EQ(::seteuid(kNobody), 0);
+  }
+}
+
+WithoutRoot::~WithoutRoot() {
+  if (was_root_) {
+    EXPECT_EQ(::seteuid(0), 0);
+  }
+}
+
+Publication sample_publication() {
+  Publication publication;
+  publication.key.device = {"cuda", "Invented GPU", "sm_90", "sm_count=132;l2=52428800;", 132, 2048, 3352.25};
+  publication.key.toolchain = {"nvrtc 13.0", "580.1", "0123456789abcdef"};
+  publication.key.problem = {"reduce", "sum", "f32", "reproducible", "stream", 16, {{{1, 1000}, {1, 1}, {1, 7}}}};
+  publication.winner = {sample_candidate(32), true, {512, 1, 3}, 6'000'000'000, 2.625, 0.125};
+  publication.binary = {"cubin", "sm_90", {std::byte{0x7f}, std::byte{0}, std::byte{0xff}, std::byte{'E'}}};
+  publication.tuning = sample_tuning();
+  return publication;
+}
+
+Publication untuned_publication() {
+  Publication publication = sample_publication();
+  publication.winner = {sample_candidate(64), false, {1, 1, 1}, 0, 0, 0};
+  publication.binary.code.push_back(std::byte{1});
+  publication.tuning.reset();
+  return publication;
+}
+
+Query matching_query(const Publication& publication) {
+  const KeyRecord& key = publication.key;
+  const ProblemRecord& problem = key.problem;
+  return {key.device,       key.toolchain,          problem.family,    problem.operation, problem.dtype,
+          problem.numerics, problem.launch_context, problem.alignment, {500, 1, 1}};
+}
+
+std::vector<std::string> sql(const std::filesystem::path& file, const std::string& statements) {
+  const auto add_row = [](void* rows, int count, char** values, char**) {
+    std::string row;
+    for (int column = 0; column < count; ++column) {
+      if (column > 0) row += '|';
+      row += values[column] != nullptr ? values[column] : "NULL";
+    }
+    static_cast<std::vector<std::string>*>(rows)->push_back(row);
+    return 0;
+  };
+  std::vector<std::string> rows;
+  sqlite3* connection = nullptr;
+  EXPECT_EQ(sqlite3_open(file.c_str(), &connection), SQLITE_OK);
+  char* message = nullptr;
+  sqlite3_exec(connection, statements.c_str(), add_row, &rows, &message);
+  EXPECT_EQ(message, nullptr) << message;
+  sqlite3_free(message);
+  sqlite3_close(connection);
+  return rows;
+}
+
+std::vector<std::byte> read_bytes(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const auto* data = reinterpret_cast<const std::byte*>(text.data());
+  return {data, data + text.size()};
+}
+
+void write_bytes(const std::filesystem::path& file, const std::vector<std::byte>& bytes) {
+  std::ofstream stream(file, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+void write_text(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
+
+StoreFault fault_of(const std::function<void()>& action, const std::filesystem::path& path, const std::string& words) {
+  try {
+    action();
+  } catch (const StoreError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(path.native()));
+    EXPECT_THAT(error.what(), testing::HasSubstr(words));
+    EXPECT_THAT(error.what(), testing::HasSubstr("HONE_CACHE"));
+    return error.fault();
+  }
+  ADD_FAILURE() << "no StoreError was thrown";
+  return StoreFault::failed;
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,61 @@
+#include "tests/layering/include_rules.h"
+
+namespace hone::layering {
+
+namespace {
+
+constexpr std::string_view kPublic = "runtime/include/hone/";
+constexpr std::string_view kPrelude = "runtime/device/host/prelude/";
+
+}  // namespace
+
+const IncludeRules& house_rules() {
+  // From the bottom up. Within runtime/ these are the stages that a problem passes through, in order; the one step
+  // against that order is a device that brings its compiler along.
+  static const IncludeRules rules{
+      .folders =
+          {
+              {.folder = "kernel_templates/", .standard_library = false},
+              {.folder = "cache/"},
+              {.folder = kPublic},
+              {.folder = kPrelude, .standard_library = false},
+              {.folder = "runtime/jit/", .may_include = {kPublic, kPrelude, "cache/digest.h"}},
+              {.folder = "runtime/device/host/", .may_include = {kPublic, kPrelude, "runtime/jit/"}},
+              {.folder = "runtime/device/cuda/", .may_include = {kPublic, "runtime/jit/"}},
+              {.folder = "runtime/device/",
+               .may_include = {kPublic, "runtime/device/host/", "runtime/device/cuda/", "runtime/jit/"}},
+              {.folder = "runtime/families/",
+               .may_include = {kPublic, "runtime/jit/embedded_sources.h", "cache/digest.h"}},
+              {.folder = "runtime/search/", .may_include = {kPublic, "runtime/families/"}},
+              {.folder = "runtime/measure/", .may_include = {kPublic, "runtime/families/", "runtime/search/"}},
+              {.folder = "runtime/choose/",
+               .may_include = {kPublic, "runtime/jit/", "runtime/families/", "runtime/search/", "runtime/measure/"}},
+              {.folder = "runtime/dispatch/",
+               .may_include = {kPublic, "runtime/jit/", "runtime/families/", "runtime/search/", "runtime/measure/",
+                               "runtime/choose/", "cache/"}},
+              {.folder = "tuner/", .may_include = {kPublic, "cache/"}},
+              {.folder = "examples/", .may_include = {kPublic}},
+              {.folder = "benchmarks/", .may_include = {kPublic}},
+          },
+      .libraries =
+          {
+              {.headers = {"sqlite3.h", "xxhash.h"}, .folders = {"cache/"}},
+              {.headers = {"cuda", "nvrtc.h"},
+               .folders = {"runtime/device/cuda/", "runtime/jit/", "examples/", "benchmarks/"}},
+              {.headers = {"cub/", "thrust/", "benchmark/"}, .folders = {"benchmarks/"}},
+              {.headers = {"boost/context/", "sanitizer/"}, .folders = {"runtime/device/host/"}},
+              {.headers = {"CLI/", "nlohmann/"}, .folders = {"tuner/", "benchmarks/"}},
+              {.headers = {"fmt/"},
+               .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/families/", "runtime/search/",
+                           "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
+              // The operating system's.
+              {.headers = {"dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h", "sched.h",
+                           "signal.h", "spawn.h", "sys/", "unistd.h"},
+               .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
+          },
+      .roots = {"kernel_templates/", "cache/", "runtime/", "tuner/", "examples/", "benchmarks/"},
+  };
+  return rules;
+}
+
+}  // namespace hone::layering

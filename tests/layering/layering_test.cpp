@@ -1,0 +1,134 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/layering/include_rules.h"
+
+namespace hone::layering {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A source tree made for one test.
+class PlantedTree : public testing::Test {
+ protected:
+  PlantedTree() : tree_(fs::path(testing::TempDir()) / fmt::format("hone_planted_tree_{}", getpid())) {
+    fs::remove_all(tree_);
+  }
+  ~PlantedTree() override { fs::remove_all(tree_); }
+
+  void plant(std::string_view file, std::string_view text) {
+    const fs::path path = tree_ / file;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+
+  std::vector<std::string> violations() const { return find_violations(tree_, house_rules()); }
+
+ private:
+  fs::path tree_;
+};
+
+TEST(Layering, SourceTreeKeepsTheRules) { EXPECT_THAT(find_violations(HONE_SOURCE_FOLDER, house_rules()), IsEmpty()); }
+
+TEST(Layering, RulesAllowNoCycle) { EXPECT_THAT(find_allowed_cycle(house_rules()), IsEmpty()); }
+
+TEST(Layering, CycleInRulesIsFound) {
+  const IncludeRules rules{
+      .folders = {{.folder = "top/", .may_include = {"a/"}},
+                  {.folder = "a/", .may_include = {"b/only_this.h"}},
+                  {.folder = "b/", .may_include = {"a/"}}},
+      .libraries = {},
+      .roots = {"top/", "a/", "b/"},
+  };
+  EXPECT_THAT(find_allowed_cycle(rules), ElementsAre("a/", "b/"));
+}
+
+TEST_F(PlantedTree, GoodIncludesPass) {
+  plant("kernel_templates/pack.cuh", "");
+  plant("kernel_templates/reduce.cuh", "#include \"pack.cuh\"\n");
+  plant("cache/store.h", "#include <string>\n");
+  plant("cache/store.cpp", "#include \"cache/store.h\"\n#include <sqlite3.h>\n");
+  plant("runtime/include/hone/error.h", "#include <stdexcept>\n");
+  plant("runtime/dispatch/session.cpp", "#include <hone/error.h>\n#include \"cache/store.h\"\n");
+  EXPECT_THAT(violations(), IsEmpty());
+}
+
+TEST_F(PlantedTree, CacheKnowsNothingOfTheRuntime) {
+  plant("cache/store.cpp", "\n#include <hone/device.h>\n");
+  EXPECT_THAT(violations(), ElementsAre(AllOf(HasSubstr("cache/store.cpp:2"), HasSubstr("hone/device.h"))));
+}
+
+TEST_F(PlantedTree, CacheKnowsNoCuda) {
+  plant("cache/store.cpp", "#include <cuda_runtime_api.h>\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("only [runtime/device/cuda/")));
+}
+
+TEST_F(PlantedTree, OnlyTheCacheKnowsSqlite) {
+  plant("runtime/dispatch/session.cpp", "#  include <sqlite3.h>\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("only [cache/] may")));
+}
+
+TEST_F(PlantedTree, RuntimeKnowsNothingOfTheTuner) {
+  plant("tuner/report.h", "");
+  plant("runtime/dispatch/session.cpp", "#include \"tuner/report.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("tuner/report.h")));
+}
+
+TEST_F(PlantedTree, TunerUsesThePublicRuntimeOnly) {
+  plant("runtime/search/model.h", "");
+  plant("tuner/report.cpp", "#include \"runtime/search/model.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("tuner/ may include")));
+}
+
+TEST_F(PlantedTree, StageKnowsNoLaterStage) {
+  plant("runtime/measure/race.h", "");
+  plant("runtime/search/candidates.cpp", "#include \"runtime/measure/race.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("runtime/search/ may include")));
+}
+
+TEST_F(PlantedTree, NeighbourIsFoundWithoutItsFolder) {
+  plant("runtime/measure/race.h", "");
+  plant("runtime/search/candidates.cpp", "#include \"../measure/race.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("runtime/search/ may include")));
+}
+
+TEST_F(PlantedTree, DevicesKnowNothingOfEachOther) {
+  plant("runtime/device/host/sm_pool.h", "");
+  plant("runtime/device/cuda/cuda_device.cpp", "#include \"runtime/device/host/sm_pool.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("runtime/device/cuda/ may include")));
+}
+
+TEST_F(PlantedTree, PublicHeadersNeedOnlyThemselvesAndTheStandardLibrary) {
+  plant("cache/store.h", "");
+  plant("runtime/include/hone/session.h",
+        "#include <vector>\n#include <fmt/format.h>\n#include \"cache/store.h\"\n#include <unistd.h>\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("session.h:2"), HasSubstr("session.h:3"), HasSubstr("session.h:4")));
+}
+
+TEST_F(PlantedTree, KernelTemplatesAreHeaderFree) {
+  plant("runtime/include/hone/dtype.h", "");
+  plant("kernel_templates/reduce.cuh", "#include <cstdint>\n#include <hone/dtype.h>\n#include <cuda_fp16.h>\n");
+  EXPECT_THAT(violations(), testing::SizeIs(3));
+}
+
+TEST_F(PlantedTree, UnknownFoldersHeadersAndFilesAreReported) {
+  plant("runtime/extra/thing.cpp", "");
+  plant("tuner/report.cpp", "#include <zlib.h>\n#include \"tuner/gone.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("runtime/extra/thing.cpp: no rule knows its folder"),
+                                        HasSubstr("no rule knows this header"), HasSubstr("no such file is there")));
+}
+
+}  // namespace
+}  // namespace hone::layering

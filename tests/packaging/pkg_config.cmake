@@ -1,0 +1,17 @@
+# A plain compiler call with the flags of pkg-config links hone, and the program gets the right sum from it.
+include("${SETTINGS}")
+if(NOT PKG_CONFIG)
+  message("SKIPPED: pkg-config was not found")
+  return()
+endif()
+set(ENV{PKG_CONFIG_PATH} "${PREFIX}/${LIBDIR}/pkgconfig")
+set(ENV{LD_LIBRARY_PATH} "${PREFIX}/${LIBDIR}")
+run("${PKG_CONFIG}" --print-errors --exact-version=${VERSION} hone)
+file(MAKE_DIRECTORY "${SCRATCH}/pkg-config")
+# Through a shell, as in a makefile: pkg-config quotes paths with spaces for it.
+set(ENV{CXX} "${CXX}")
+set(ENV{PKG_CONFIG} "${PKG_CONFIG}")
+set(ENV{SOURCE_FILE} "${CONSUMER}/main.cpp")
+set(ENV{PROGRAM} "${SCRATCH}/pkg-config/consumer")
+run(sh -c [[eval "\"\$CXX\" -std=c++20 \"\$SOURCE_FILE\" -o \"\$PROGRAM\" $("$PKG_CONFIG" --cflags --libs hone)"]])
+run("$ENV{PROGRAM}")

@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/tuner/support.h"
+
+namespace hone::tuner {
+namespace {
+
+using testing::bytes_of;
+using ::testing::HasSubstr;
+using testing::isolated_environment;
+using ::testing::Not;
+using testing::npy_file;
+using testing::npy_header;
+using testing::Run;
+using testing::run_hone;
+using testing::TemporaryFolder;
+using testing::write_file;
+
+class EndToEnd : public ::testing::Test {
+ protected:
+  Run hone(const std::vector<std::string>& args) { return run_hone(args, isolated_environment(cache_)); }
+
+  std::string file(const std::string& name, const std::string& content) {
+    write_file(folder_ / name, content);
+    return (folder_ / name).string();
+  }
+
+  /// `hone reduce` on the host without tuning, as JSON.
+  nlohmann::json reduce(const std::string& path, std::vector<std::string> more = {}) {
+    std::vector<std::string> args{"reduce", path, "--device", "host", "--on-miss", "heuristic", "--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    const Run run = hone(args);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.code == 0 ? nlohmann::json::parse(run.out) : nlohmann::json{};
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path cache_ = folder_ / "deep/below/cache.sqlite";
+};
+
+TEST_F(EndToEnd, TuneInspectReduce) {
+  const std::vector<std::string> tune{"tune",   "--device", "host",     "--op", "sum,max",
+                                      "--size", "1000",     "--budget", "400ms"};
+  const Run first = hone(tune);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("Tuning 2 problems on "));
+  EXPECT_THAT(first.err, HasSubstr("[1/2] sum f32 1000: "));
+  EXPECT_THAT(first.err, HasSubstr("[2/2] max f32 1000: "));
+  EXPECT_THAT(first.err, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(first.out, HasSubstr("2 tuned; compiling"));
+  EXPECT_THAT(first.out, HasSubstr("725..1448"));
+  EXPECT_THAT(first.out, HasSubstr("Winners are in " + cache_.string()));
+
+  const Run second = hone(tune);
+  EXPECT_EQ(second.code, 0);
+  EXPECT_THAT(second.err, HasSubstr("Tuning 0 problems"));
+  EXPECT_THAT(second.out, HasSubstr("0 tuned, 2 kept from the cache; compiling 0.0 s"));
+
+  const Run inspect = hone({"inspect"});
+  EXPECT_EQ(inspect.code, 0);
+  EXPECT_THAT(inspect.out, HasSubstr("reduce sum f32"));
+  EXPECT_THAT(inspect.out, HasSubstr("reduce max f32"));
+  EXPECT_THAT(hone({"inspect", "1"}).out, HasSubstr("winner"));
+
+  std::vector<float> values(1001);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Run reduce = hone({"reduce", file("data.npy", npy_file("<f4", values)), "--op", "sum,max", "--device", "host",
+                           "--on-miss", "error"});
+  EXPECT_EQ(reduce.code, 0) << reduce.err;
+  EXPECT_THAT(reduce.out, HasSubstr("1001 elements of f32, 3.91 KiB (npy, shape (1001,))"));
+  EXPECT_THAT(reduce.out, HasSubstr("500500"));
+  EXPECT_THAT(reduce.out, HasSubstr("1000"));
+  EXPECT_THAT(reduce.out, HasSubstr("cache"));
+}
+
+TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
+  const Run run = hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms", "-q"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, HasSubstr("1 tuned"));
+}
+
+TEST_F(EndToEnd, ATerminalGetsAStatusLine) {
+  Environment environment = isolated_environment(cache_);
+  environment.err_columns = [] { return 60; };
+  const Run run = run_hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms"}, environment);
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("\r\x1b[K[1/1] sum f32 2^8"));
+  EXPECT_THAT(run.err, HasSubstr("\r\x1b[K[1/1] sum f32 2^8: "));
+  EXPECT_EQ(run.err.back(), '\n');
+}
+
+TEST_F(EndToEnd, NoWinnerUnderThePolicyErrorIsCode6) {
+  const Run run =
+      hone({"reduce", file("d.npy", npy_file<float>("<f4", {1, 2})), "--device", "host", "--on-miss", "error"});
+  EXPECT_EQ(run.code, 6);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, ::testing::StartsWith("hone: "));
+}
+
+TEST_F(EndToEnd, AnUnusableCacheIsAWarning) {
+  const Run run = hone({"reduce", file("d.npy", npy_file<float>("<f4", {1, 2})), "--device", "host", "--on-miss",
+                        "heuristic", "--cache", folder_.path().string()});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("hone: warning: the cache could not be used"));
+  EXPECT_THAT(run.out, HasSubstr("heuristic"));
+}
+
+TEST_F(EndToEnd, ReducesEveryDTypeOfNpy) {
+  EXPECT_EQ(reduce(file("a.npy", npy_file<float>("<f4", {1.5F, 2})))["results"][0]["result"], 3.5);
+  EXPECT_EQ(reduce(file("b.npy", npy_file<double>("<f8", {0.1, 0.2})))["results"][0]["result"], 0.1 + 0.2);
+  const auto sum = reduce(file("c.npy", npy_file<std::int32_t>("<i4", {2'000'000'000, 2'000'000'000})));
+  EXPECT_EQ(sum["results"][0]["result"], 4'000'000'000);
+  EXPECT_EQ(sum["results"][0]["result_dtype"], "i64");
+  const std::int64_t big = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(reduce(file("d.npy", npy_file<std::int64_t>("<i8", {big, 7})), {"--op", "max"})["results"][0]["result"],
+            big);
+}
+
+TEST_F(EndToEnd, ReducesAnyShapeAndOrder) {
+  const std::vector<double> values{1, 2, 3, 4, 5, 6};
+  const auto with_header = [&](const std::string& dictionary) { return npy_header(dictionary, 2) + bytes_of(values); };
+  const std::string fortran = with_header("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }");
+  EXPECT_EQ(reduce(file("f.npy", fortran))["results"][0]["result"], 21);
+  const std::string scalar =
+      npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (), }") + bytes_of(std::vector<double>{42});
+  EXPECT_EQ(reduce(file("s.npy", scalar))["results"][0]["result"], 42);
+}
+
+TEST_F(EndToEnd, NoElementsGiveTheIdentities) {
+  const std::string empty = file("e.npy", npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }"));
+  const auto results = reduce(empty, {"--op", "all"})["results"];
+  EXPECT_EQ(results[0]["result"], 0);
+  EXPECT_EQ(results[1]["result"], "inf");
+  EXPECT_EQ(results[2]["result"], "-inf");
+  EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--on-miss", "heuristic"}).out, HasSubstr("no elements"));
+}
+
+TEST_F(EndToEnd, NaNPropagates) {
+  const std::string path = file("n.npy", npy_file<float>("<f4", {1, std::nanf(""), 2}));
+  EXPECT_EQ(reduce(path, {"--op", "min"})["results"][0]["result"], "nan");
+}
+
+TEST_F(EndToEnd, ReducesRawFilesInSeveralChunks) {
+  // Larger than the staging buffer of 4 MiB, and no multiple of it.
+  std::vector<std::int64_t> values(700'001, 1);
+  values.back() = 1000;
+  const std::string path = file("raw.bin", bytes_of(values));
+  EXPECT_EQ(reduce(path, {"--dtype", "i64"})["results"][0]["result"], 701'000);
+  EXPECT_EQ(reduce(path, {"--dtype", "i64", "--op", "max"})["results"][0]["result"], 1000);
+}
+
+TEST_F(EndToEnd, ResultsReadBackExactly) {
+  const std::string path = file("x.npy", npy_file<float>("<f4", {0.1F}));
+  const Run run = hone({"reduce", path, "--device", "host", "--on-miss", "heuristic"});
+  EXPECT_THAT(run.out, HasSubstr("0.100000001"));
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,79 @@
+#include "tuner/help.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/tuner/support.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_hone;
+
+const std::vector<std::string> kCommands{"devices", "tune", "inspect", "reduce"};
+
+TEST(Help, EveryCommandTeachesWithExamples) {
+  for (const std::string& command : kCommands) {
+    const auto run = run_hone({command, "--help"});
+    EXPECT_EQ(run.code, 0);
+    EXPECT_EQ(run.err, "");
+    EXPECT_THAT(run.out, HasSubstr("Usage: hone " + command));
+    EXPECT_THAT(run.out, HasSubstr("Examples:\n  hone " + command));
+    EXPECT_EQ(run_hone({"help", command}).out, run.out);
+    EXPECT_EQ(run_hone({command, "-h"}).out, run.out);
+  }
+}
+
+TEST(Help, ListsCommandsAndExitCodes) {
+  const auto run = run_hone({"--help"});
+  EXPECT_EQ(run.code, 0);
+  for (const std::string& command : kCommands) EXPECT_THAT(run.out, HasSubstr("\n  " + command));
+  for (const char* code : {"\n  0 ", "\n  1 ", "\n  2 ", "\n  3 ", "\n  4 ", "\n  5 ", "\n  6 ", "\n  130 "}) {
+    EXPECT_THAT(run.out, HasSubstr(code));
+  }
+  EXPECT_EQ(run_hone({"help"}).out, run.out);
+}
+
+TEST(Help, FitsATerminalOf80Columns) {
+  for (const SourceFile& text : embedded::help_texts()) {
+    std::istringstream lines(text.text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << text.name << ": " << line;
+  }
+}
+
+// Every option that a help text names must exist: with a value that is never right, so that nothing runs.
+TEST(Help, NamesNoOptionThatDoesNotExist) {
+  for (const SourceFile& text : embedded::help_texts()) {
+    const std::string command = text.name.substr(0, text.name.find('.'));
+    if (command == "hone") continue;
+    std::istringstream lines(text.text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t begin = line.find("--");
+      if (!line.starts_with("  -") || line.find("--help") != std::string::npos) continue;
+      const std::string option = line.substr(begin, line.find(' ', begin) - begin);
+      EXPECT_THAT(run_hone({command, option, "x", "--no-such-option"}).err, HasSubstr("'--no-such-option'"))
+          << command << ' ' << option;
+    }
+  }
+}
+
+TEST(Help, IsWhatTheDocumentationShows) {
+  std::ifstream in(HONE_DOCS_FOLDER "/cli.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const SourceFile& text : embedded::help_texts()) {
+    EXPECT_THAT(page, HasSubstr("```text\n" + text.text + "```\n")) << text.name;
+  }
+}
+
+TEST(Version, IsOneLine) {
+  const auto run = run_hone({"--version"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ::testing::MatchesRegex("hone [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+}  // namespace
+}  // namespace hone::tuner

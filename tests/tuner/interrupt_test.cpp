@@ -1,0 +1,122 @@
+// Ctrl-C, sent to the real command as a process.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/tuner/support.h"
+#include "tuner/interrupt.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// The command as a child process whose standard error and output arrive in one pipe.
+class Child {
+ public:
+  explicit Child(std::vector<std::string> args) {
+    args.insert(args.begin(), HONE_COMMAND);
+    std::vector<char*> argv;
+    for (std::string& arg : args) argv.push_back(arg.data());
+    argv.push_back(nullptr);
+    std::array<int, 2> ends{};
+    EXPECT_EQ(pipe(ends.data()), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDERR_FILENO);
+      dup2(ends[1], STDOUT_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    end_ = ends[0];
+  }
+
+  ~Child() { close(end_); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// Reads until `text` was written; false when the output ended before.
+  bool wait_for(const std::string& text) {
+    std::array<char, 4096> buffer{};
+    while (text.empty() || output_.find(text) == std::string::npos) {
+      const ssize_t count = read(end_, buffer.data(), buffer.size());
+      if (count <= 0) return false;
+      output_.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+
+  void interrupt() const { kill(pid_, SIGINT); }
+
+  /// The wait status, after reading the rest of the output.
+  int finish() {
+    wait_for("");
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return status;
+  }
+
+  const std::string& output() const { return output_; }
+
+ private:
+  pid_t pid_ = 0;
+  int end_ = -1;
+  std::string output_;
+};
+
+TEST(Interrupt, KeepsWhatIsFinishedAndExits130) {
+  const TemporaryFolder folder;
+  const std::string cache = (folder / "cache.sqlite").string();
+  const std::vector<std::string> args{"tune",     "--device", "host",    "--size", "2^8..2^20",
+                                      "--budget", "1s",       "--cache", cache};
+  Child first(args);
+  ASSERT_TRUE(first.wait_for("[ 1/13] sum f32 2^8: ")) << first.output();
+  first.interrupt();
+  const int status = first.finish();
+  ASSERT_TRUE(WIFEXITED(status)) << first.output();
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_THAT(first.output(), HasSubstr("hone: interrupted; what was finished is stored"));
+  EXPECT_THAT(first.output(), HasSubstr("not reached"));
+
+  Child second({"tune", "--device", "host", "--size", "2^8", "--cache", cache});
+  EXPECT_EQ(second.finish(), 0);
+  EXPECT_THAT(second.output(), HasSubstr("0 tuned, 1 kept from the cache"));
+}
+
+TEST(InterruptDeathTest, TheSecondOneKills) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const InterruptWatcher watcher;
+        kill(getpid(), SIGINT);
+        while (!watcher.token().stop_requested()) usleep(1000);
+        for (int i = 0; i < 5000; ++i) {
+          kill(getpid(), SIGINT);
+          usleep(1000);
+        }
+        _exit(0);
+      },
+      ::testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(InterruptWatcher, LeavesNothingBehind) {
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  { const InterruptWatcher watcher; }
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_EQ(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
+  EXPECT_EQ(sigismember(&before, SIGUSR2), sigismember(&after, SIGUSR2));
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,199 @@
+#include "tuner/command.h"
+
+#include <fmt/core.h>
+
+#include <hone/error.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <ostream>
+#include <string_view>
+#include <vector>
+
+#include "cache/store.h"
+#include "tuner/command_error.h"
+#include "tuner/devices_command.h"
+#include "tuner/help.h"
+#include "tuner/inspect_command.h"
+#include "tuner/reduce_command.h"
+#include "tuner/suggest.h"
+#include "tuner/table.h"
+#include "tuner/tune_command.h"
+
+namespace hone::tuner {
+namespace {
+
+std::string help_text(const CLI::App* app, std::string, CLI::AppFormatMode) {
+  const std::string file = app->get_name() + ".txt";
+  for (const SourceFile& text : embedded::help_texts()) {
+    if (text.name == file) return text.text;
+  }
+  return {};
+}
+
+ExitCode exit_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::not_found:
+      return ExitCode::usage;
+    case ErrorCode::device_failed:
+    case ErrorCode::out_of_memory:
+      return ExitCode::device;
+    case ErrorCode::io_failed:
+      return ExitCode::input;
+    case ErrorCode::cache_failed:
+      return ExitCode::cache;
+    case ErrorCode::unsupported:
+    case ErrorCode::compile_failed:
+    case ErrorCode::not_tuned:
+      return ExitCode::not_tuned;
+  }
+  return ExitCode::failed;
+}
+
+/// "hone tune", or "hone" where no subcommand was recognised.
+std::string command_line_of(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? "hone" : "hone " + chosen.front()->get_name();
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  return names;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  return did_you_mean(word, views);
+}
+
+/// Arguments that belong to nothing: the first is named, with what it may have been meant to be.
+void refuse_extras(const CLI::App& app, const CLI::App& part) {
+  const std::vector<std::string> extras = part.remaining();
+  if (extras.empty()) return;
+  const std::string& first = extras.front();
+  const bool is_option = first.starts_with('-') && first.size() > 1;
+  std::string what;
+  if (is_option) {
+    const std::string option = first.substr(0, first.find('='));
+    what = fmt::format("unknown option '{}'{}", printable(option), suggestion(option, option_names(part)));
+  } else if (&part == &app) {
+    what = fmt::format("unknown command '{}'{}; commands are devices, tune, inspect and reduce", printable(first),
+                       suggestion(first, subcommand_names(app)));
+  } else {
+    what = fmt::format("unexpected argument '{}'", printable(first));
+  }
+  throw CommandError(ExitCode::usage, what);
+}
+
+/// CLI11 says in its own words that an option lacks its value or a flag was given one; this says it in ours. Its
+/// messages begin with the option's name.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string_view message = error.what();
+  const auto chosen = app.get_subcommands();
+  const CLI::App& part = chosen.empty() ? app : *chosen.front();
+  const CLI::Option* named = nullptr;
+  for (const CLI::Option* option : part.get_options()) {
+    const std::string name = option->get_name();
+    // The longest match: --op is the beginning of another option's name.
+    if (message.starts_with(name) && (named == nullptr || name.size() > named->get_name().size())) named = option;
+  }
+  if (named == nullptr) return std::string(message);
+  if (named->get_items_expected_max() == 0) return fmt::format("{} takes no value", named->get_name());
+  return fmt::format("{} needs a value", named->get_name());
+}
+
+class Command {
+ public:
+  Command() {
+    app_.name("hone");
+    app_.formatter_fn(help_text);
+    app_.set_help_flag("-h,--help");
+    app_.set_version_flag("--version", "hone " HONE_VERSION);
+    app_.allow_extras();
+    app_.require_subcommand(0, 1);
+    set_up_devices(app_, devices_);
+    set_up_tune(app_, tune_);
+    set_up_inspect(app_, inspect_);
+    set_up_reduce(app_, reduce_);
+    for (CLI::App* sub : app_.get_subcommands([](CLI::App*) { return true; })) sub->allow_extras();
+  }
+
+  ExitCode run(std::vector<std::string> args, const Context& context) {
+    if (!args.empty() && args.front() == "help") {
+      args.erase(args.begin());
+      args.push_back("--help");
+    }
+    std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(std::move(args));
+    } catch (const CLI::CallForHelp&) {
+      context.out << app_.help();
+      return ExitCode::ok;
+    } catch (const CLI::CallForVersion& version) {
+      context.out << version.what() << '\n';
+      return ExitCode::ok;
+    } catch (const CLI::ParseError& error) {
+      throw CommandError(ExitCode::usage, explain(app_, error));
+    }
+    refuse_extras(app_, app_);
+    const auto chosen = app_.get_subcommands();
+    if (chosen.empty())
+      throw CommandError(ExitCode::usage, "no command was given; commands are devices, tune, inspect and reduce");
+    refuse_extras(app_, *chosen.front());
+    const std::string name = chosen.front()->get_name();
+    if (name == "devices") return run_devices(devices_, context);
+    if (name == "tune") return run_tune(tune_, context);
+    if (name == "inspect") return run_inspect(inspect_, context);
+    return run_reduce(reduce_, context);
+  }
+
+  std::string help_hint() const { return fmt::format("Try: {} --help", command_line_of(app_)); }
+
+ private:
+  CLI::App app_;
+  DevicesOptions devices_;
+  TuneOptions tune_;
+  InspectOptions inspect_;
+  ReduceOptions reduce_;
+};
+
+}  // namespace
+
+int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err,
+                const Environment& environment) {
+  const auto fail = [&](ExitCode code, std::string_view message) {
+    err << "hone: " << message << '\n';
+    return static_cast<int>(code);
+  };
+  try {
+    Command command;
+    try {
+      return static_cast<int>(command.run({args.begin(), args.end()}, Context{out, err, environment}));
+    } catch (const CommandError& error) {
+      const int code = fail(error.code(), error.what());
+      if (error.code() == ExitCode::usage) err << command.help_hint() << '\n';
+      return code;
+    }
+  } catch (const Error& error) {
+    return fail(exit_code(error.code()), error.what());
+  } catch (const cache::StoreError& error) {
+    return fail(ExitCode::cache, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::failed, "out of host memory");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::failed, error.what());
+  }
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,36 @@
+// InputFile: an array in a file, .npy or raw, and its way into device memory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <hone/device.h>
+#include <hone/dtype.h>
+#include <hone/stream.h>
+
+namespace hone::tuner {
+
+/// Where the elements of an array lie in a file. They are contiguous and little-endian.
+struct InputFile {
+  std::filesystem::path path;
+  DType dtype = DType::f32;
+  std::int64_t elements = 0;
+  std::int64_t data_offset = 0;  ///< bytes in front of the first element
+  std::string layout;            ///< for people: "npy, shape (3, 4)" or "raw"
+
+  std::int64_t size_bytes() const { return elements * static_cast<std::int64_t>(info(dtype).size_bytes); }
+};
+
+/// Looks at a file: .npy by its name or magic, otherwise raw elements of `raw_dtype`. For .npy a `raw_dtype` must agree
+/// with the header. Throws Error(io_failed) when the file cannot be read, is malformed or has the wrong length, and
+/// CommandError(usage) when the dtype is missing or disagrees.
+InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype);
+
+/// Copies the elements into new device memory, through a staging buffer of a few MiB. Waits for `stream`. Throws
+/// Error: io_failed when the file ends early, out_of_memory when the array does not fit.
+DeviceBuffer load_input(const InputFile& file, const std::shared_ptr<Device>& device, Stream stream);
+
+}  // namespace hone::tuner

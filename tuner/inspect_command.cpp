@@ -1,0 +1,207 @@
+#include "tuner/inspect_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <tuple>
+#include <vector>
+
+#include "cache/store.h"
+#include "tuner/cache_path.h"
+#include "tuner/inspect_detail.h"
+#include "tuner/inspect_json.h"
+#include "tuner/quantities.h"
+#include "tuner/report.h"
+#include "tuner/selection.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using cache::StoredWinner;
+using Winners = std::vector<StoredWinner>;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+std::optional<std::int64_t> parse_id(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc{} || end != text.data() + text.size() || id < 1) {
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
+                                   "hone inspect",
+                                   printable(text)));
+  }
+  return id;
+}
+
+/// What the options leave of the winners.
+class Filter {
+ public:
+  explicit Filter(const InspectOptions& options) : id_(parse_id(options.id)), device_(lower(options.device)) {
+    if (!options.ops.empty()) {
+      for (const ReduceOp op : parse_ops(options.ops)) ops_.emplace_back(name(op));
+    }
+    if (!options.dtypes.empty()) {
+      for (const DType dtype : parse_dtypes(options.dtypes)) dtypes_.emplace_back(info(dtype).name);
+    }
+    if (!options.size.empty()) size_ = parse_size(options.size);
+  }
+
+  bool passes(const StoredWinner& stored) const {
+    const cache::KeyRecord& key = stored.key;
+    if (id_ && stored.id != *id_) return false;
+    if (size_ && (key.problem.sizes[0].first > *size_ || key.problem.sizes[0].last < *size_)) return false;
+    const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
+      return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
+    };
+    return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) && passes_device(key.device);
+  }
+
+  /// Whether the options name one problem, which is then shown in detail.
+  bool names_one_problem() const { return id_ || (size_ && ops_.size() == 1 && dtypes_.size() == 1); }
+
+ private:
+  bool passes_device(const cache::DeviceRecord& device) const {
+    return device_.empty() || device.kind == device_ || lower(device.name).find(device_) != std::string::npos ||
+           lower(device.architecture) == device_;
+  }
+
+  std::optional<std::int64_t> id_;
+  std::string device_;
+  std::vector<std::string> ops_;
+  std::vector<std::string> dtypes_;
+  std::optional<std::int64_t> size_;
+};
+
+/// Winners of one device and toolchain stand under one heading.
+bool same_heading(const StoredWinner& a, const StoredWinner& b) {
+  return a.key.device == b.key.device && a.key.toolchain == b.key.toolchain;
+}
+
+std::string heading_text(const cache::KeyRecord& key) {
+  return printable(fmt::format("{} ({}, {}): {} SMs, {} GB/s; driver {}; {}", key.device.name, key.device.kind,
+                               key.device.architecture, key.device.sm_count, gbps_text(key.device.peak_bandwidth_gbps),
+                               key.toolchain.driver,
+                               key.toolchain.compiler.empty() ? "no compiler" : key.toolchain.compiler));
+}
+
+std::vector<std::string> winner_row(const StoredWinner& stored, std::int64_t now) {
+  const cache::WinnerRecord& winner = stored.winner;
+  const double gbps = winner_gbps(stored);
+  return {fmt::format("{}", stored.id),
+          problem_text(stored.key.problem),
+          fmt::format("{}", stored.key.problem.alignment),
+          sizes_text(stored.key.problem),
+          short_variant(winner.candidate.variant),
+          fmt::format("{}", winner.candidate.max_blocks),
+          winner.candidate.registers > 0 ? fmt::format("{}", winner.candidate.registers) : std::string(kUnknown),
+          percent_text(winner_occupancy(stored)),
+          us_text(winner.median_us),
+          gbps_text(gbps),
+          share_text(gbps, stored.key.device.peak_bandwidth_gbps),
+          winner.tuned ? "tuned" : "heuristic",
+          format_age(now - stored.created_at)};
+}
+
+void print_winners(const Winners& winners, const Context& context) {
+  const std::int64_t now = context.environment.unix_time();
+  for (auto begin = winners.begin(); begin != winners.end();) {
+    const auto end =
+        std::find_if(begin, winners.end(), [&](const StoredWinner& stored) { return !same_heading(*begin, stored); });
+    Table table({{"id", Align::right},
+                 {"problem"},
+                 {"align", Align::right, 7},
+                 {"n", Align::right},
+                 {"winner", Align::left, 1},
+                 {"blocks", Align::right, 4},
+                 {"regs", Align::right, 6},
+                 {"occupancy", Align::right, 5},
+                 {"µs", Align::right},
+                 {"GB/s", Align::right, 2},
+                 {"of peak", Align::right, 3},
+                 {"how", Align::left, 8},
+                 {"age", Align::right, 9}});
+    for (auto stored = begin; stored != end; ++stored) table.add_row(winner_row(*stored, now));
+    context.out << (begin == winners.begin() ? "" : "\n") << heading_text(begin->key) << '\n';
+    table.print(context.out, context.environment.out_columns());
+    begin = end;
+  }
+}
+
+/// Says what there is instead of the winners that were asked for.
+void explain_nothing(const Winners& all, const std::filesystem::path& path, const Context& context) {
+  const std::string file = printable(path.string());
+  if (!all.empty()) {
+    context.err << fmt::format("hone: none of the {} winners in {} matches; list them with: hone inspect\n", all.size(),
+                               file);
+    return;
+  }
+  std::error_code ignored;
+  context.err << fmt::format("hone: {}; fill it with: hone tune\n",
+                             std::filesystem::exists(path, ignored)
+                                 ? fmt::format("the cache {} holds no winner yet", file)
+                                 : fmt::format("there is no cache file {} yet", file));
+}
+
+}  // namespace
+
+void set_up_inspect(CLI::App& app, InspectOptions& options) {
+  CLI::App* sub = app.add_subcommand("inspect");
+  sub->add_option("ID", options.id);
+  sub->add_option("--device", options.device)->take_last();
+  sub->add_option("--op", options.ops)->take_last();
+  sub->add_option("--dtype", options.dtypes)->take_last();
+  sub->add_option("--size", options.size)->take_last();
+  sub->add_option("--cache", options.cache)->take_last();
+  sub->add_flag("--all", options.all)->disable_flag_override();
+  sub->add_flag("--json", options.json)->disable_flag_override();
+}
+
+ExitCode run_inspect(const InspectOptions& options, const Context& context) {
+  const Filter filter(options);
+  const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
+  const cache::Store store(path);
+  const Winners all = store.winners();
+  Winners winners;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
+               [&](const StoredWinner& stored) { return filter.passes(stored); });
+
+  const bool in_detail = !winners.empty() && (options.all || filter.names_one_problem());
+  if (winners.empty()) explain_nothing(all, path, context);
+  if (options.json) {
+    Json json{{"cache", path.string()}, {"winners", Json::array()}};
+    for (const StoredWinner& stored : winners) {
+      Json& entry = json["winners"].emplace_back(to_json(stored));
+      if (!in_detail) continue;
+      const std::optional<cache::TuningRecord> tuning = store.tuning(stored.id);
+      entry["tuning"] = tuning ? to_json(*tuning) : Json(nullptr);
+    }
+    context.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else if (in_detail) {
+    for (const StoredWinner& stored : winners) {
+      if (&stored != &winners.front()) context.out << '\n';
+      print_detail(stored, store.tuning(stored.id), options.all, context);
+    }
+  } else {
+    print_winners(winners, context);
+  }
+  return winners.empty() && !options.id.empty() ? ExitCode::usage : ExitCode::ok;
+}
+
+}  // namespace hone::tuner

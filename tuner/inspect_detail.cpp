@@ -1,0 +1,223 @@
+#include "tuner/inspect_detail.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <ostream>
+
+#include "tuner/quantities.h"
+#include "tuner/report.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::size_t kRunnersUp = 10;
+
+std::string date_text(std::int64_t unix_seconds) {
+  std::tm utc{};
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  if (gmtime_r(&seconds, &utc) == nullptr) return std::string(kUnknown);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", utc);
+}
+
+/// The reason with every number replaced by "…".
+std::string without_numbers(std::string_view reason) {
+  std::string result;
+  bool in_number = false;
+  for (const char c : reason) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (is_digit && !in_number) result += "…";
+    if (!is_digit) result.push_back(c);
+    in_number = is_digit;
+  }
+  return result;
+}
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+void print_field(std::ostream& out, std::string_view label, std::string_view value) {
+  if (!value.empty()) out << fmt::format("  {:<12}{}\n", label, printable(value));
+}
+
+void print_key(const cache::StoredWinner& stored, const Context& context) {
+  const cache::KeyRecord& key = stored.key;
+  std::ostream& out = context.out;
+  out << printable(fmt::format("Winner {}: {} for n = {}, alignment {}", stored.id, problem_text(key.problem),
+                               sizes_text(key.problem), key.problem.alignment))
+      << "\n\n";
+  print_field(out, "device",
+              fmt::format("{} ({}, {}): {} SMs, {} GB/s", key.device.name, key.device.kind, key.device.architecture,
+                          key.device.sm_count, gbps_text(key.device.peak_bandwidth_gbps)));
+  print_field(out, "identity", key.device.identity);
+  print_field(out, "driver", key.toolchain.driver);
+  print_field(out, "compiler", key.toolchain.compiler);
+  print_field(out, "family", fmt::format("{}, digest {}", key.problem.family, key.toolchain.family_digest));
+  print_field(out, "numerics", key.problem.numerics);
+  print_field(out, "context", key.problem.launch_context);
+  print_field(out, "stored",
+              fmt::format("{}, {} ago", date_text(stored.created_at),
+                          format_age(context.environment.unix_time() - stored.created_at)));
+}
+
+std::string extents_text(const std::array<std::int64_t, 3>& extents) {
+  std::string text = fmt::format("{}", extents[0]);
+  for (std::size_t i = 1; i < extents.size() && extents[i] != 1; ++i) text += fmt::format(" × {}", extents[i]);
+  return text;
+}
+
+void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
+  const cache::WinnerRecord& winner = stored.winner;
+  const cache::CandidateRecord& candidate = winner.candidate;
+  print_field(out, "candidate", candidate.variant);
+  print_field(out, "grid",
+              fmt::format("at most {} blocks of {} threads", candidate.max_blocks, candidate.block_threads));
+  print_field(out, "resources",
+              fmt::format("{} registers and {} B of local memory a thread, {} B of shared memory a block",
+                          candidate.registers, candidate.local_bytes, candidate.static_smem_bytes));
+  print_field(out, "occupancy",
+              fmt::format("{}: {} resident blocks × {} threads of {} per SM", percent_text(winner_occupancy(stored)),
+                          candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm));
+  if (winner.tuned) {
+    print_field(
+        out, "measured",
+        fmt::format("{} µs ± {} at n = {}: {} GB/s, {} of the device's", us_text(winner.median_us),
+                    format_us(winner.spread_us), extents_text(winner.tuned_extents), gbps_text(winner_gbps(stored)),
+                    share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps)));
+  } else {
+    print_field(out, "measured", "never: the occupancy model's first choice; measure with: hone tune");
+  }
+  print_field(out, "binary", format_bytes(stored.binary_bytes));
+}
+
+std::string gap_text(double median_us, double winner_us) {
+  if (median_us <= 0 || winner_us <= 0) return std::string(kUnknown);
+  const double percent = (median_us / winner_us - 1) * 100;
+  return fmt::format("{:+.{}f} %", percent, std::abs(percent) < 10 ? 1 : 0);
+}
+
+std::string note_of(const cache::TrialRecord& trial, const cache::StoredWinner& stored) {
+  const bool is_winner = trial.candidate.variant == stored.winner.candidate.variant &&
+                         trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
+  std::string note = is_winner ? "winner" : "";
+  if (trial.is_default) note += note.empty() ? "default" : ", default";
+  if (trial.verdict != "ok") note += (note.empty() ? "" : ", ") + trial.verdict + ": " + first_line(trial.reason);
+  return note;
+}
+
+std::vector<std::string> trial_row(std::size_t rank, const cache::TrialRecord& trial,
+                                   const cache::StoredWinner& stored) {
+  const cache::CandidateRecord& candidate = trial.candidate;
+  const auto count = [](std::int64_t value) { return value > 0 ? fmt::format("{}", value) : std::string(kUnknown); };
+  return {
+      fmt::format("{}", rank),
+      short_variant(candidate.variant),
+      count(candidate.max_blocks),
+      count(candidate.registers),
+      percent_text(occupancy(candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm)),
+      trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
+      us_text(trial.predicted_us),
+      us_text(trial.median_us),
+      trial.median_us > 0 ? format_us(trial.spread_us) : std::string(kUnknown),
+      gap_text(trial.median_us, stored.winner.median_us),
+      count(trial.samples),
+      note_of(trial, stored)};
+}
+
+void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& tuning, bool all,
+                  const Context& context) {
+  Table table({{"#", Align::right},
+               {"candidate"},
+               {"blocks", Align::right, 2},
+               {"regs", Align::right, 5},
+               {"occupancy", Align::right, 3},
+               {"in flight/SM", Align::right, 6},
+               {"predicted µs", Align::right, 4},
+               {"µs", Align::right},
+               {"± µs", Align::right, 7},
+               {"gap", Align::right},
+               {"samples", Align::right, 8},
+               {"note"}});
+  std::size_t rank = 0;
+  for (const cache::TrialRecord& trial : tuning.trials) {
+    if (!all && (trial.verdict != "ok" || rank == kRunnersUp)) continue;
+    table.add_row(trial_row(++rank, trial, stored));
+  }
+  const auto measured = std::count_if(tuning.trials.begin(), tuning.trials.end(),
+                                      [](const cache::TrialRecord& trial) { return trial.verdict == "ok"; });
+  const auto seconds = [](double ms) { return format_duration(std::chrono::milliseconds{std::llround(ms)}); };
+  context.out << fmt::format("\n{} candidates, {} measured; compiling {}, measuring {}{}\n", tuning.trials.size(),
+                             measured, seconds(tuning.compile_ms), seconds(tuning.measure_ms),
+                             tuning.budget_spent ? ", budget spent" : "");
+  table.print(context.out, context.environment.out_columns(), 2);
+}
+
+void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context& context) {
+  const std::vector<ReasonCount> reasons = count_reasons(trials);
+  if (reasons.empty()) return;
+  context.out << "\nNot measured, or not usable\n";
+  Table table({{"count", Align::right}, {"verdict"}, {"reason"}});
+  for (const ReasonCount& reason : reasons) {
+    table.add_row({fmt::format("{}", reason.count), reason.verdict, reason.reason});
+  }
+  table.print(context.out, 0, 2);
+}
+
+}  // namespace
+
+std::string problem_text(const cache::ProblemRecord& problem) {
+  return fmt::format("{} {} {}", problem.family, problem.operation, problem.dtype);
+}
+
+std::string sizes_text(const cache::ProblemRecord& problem) {
+  std::string text = range_text(problem.sizes[0].first, problem.sizes[0].last);
+  for (std::size_t i = 1; i < problem.sizes.size(); ++i) {
+    const cache::RangeRecord& range = problem.sizes[i];
+    if (range.first != 1 || range.last != 1) text += " × " + range_text(range.first, range.last);
+  }
+  return text;
+}
+
+double winner_occupancy(const cache::StoredWinner& stored) {
+  return occupancy(stored.winner.candidate.resident_blocks, stored.winner.candidate.block_threads,
+                   stored.key.device.max_threads_per_sm);
+}
+
+double winner_gbps(const cache::StoredWinner& stored) {
+  return bandwidth_gbps(stored.winner.bytes_moved, stored.winner.median_us);
+}
+
+std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials) {
+  std::vector<ReasonCount> counts;
+  for (const cache::TrialRecord& trial : trials) {
+    if (trial.verdict == "ok") continue;
+    const std::string reason = first_line(trial.reason);
+    const auto same = std::find_if(counts.begin(), counts.end(), [&](const ReasonCount& known) {
+      return known.verdict == trial.verdict && without_numbers(known.reason) == without_numbers(reason);
+    });
+    if (same == counts.end()) {
+      counts.push_back({trial.verdict, reason, 1});
+    } else {
+      ++same->count;
+      if (same->reason != reason) same->reason = without_numbers(reason);
+    }
+  }
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const ReasonCount& a, const ReasonCount& b) { return a.count > b.count; });
+  return counts;
+}
+
+void print_detail(const cache::StoredWinner& stored, const std::optional<cache::TuningRecord>& tuning, bool all,
+                  const Context& context) {
+  print_key(stored, context);
+  context.out << '\n';
+  print_candidate(stored, context.out);
+  if (!tuning) return;
+  print_trials(stored, *tuning, all, context);
+  if (!all) print_reasons(tuning->trials, context);
+}
+
+}  // namespace hone::tuner

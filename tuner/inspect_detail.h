@@ -1,0 +1,38 @@
+// One winner in detail: its key, its resources, its runners-up, and what was rejected and why.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/records.h"
+#include "tuner/command.h"
+
+namespace hone::tuner {
+
+/// "reduce sum f32".
+std::string problem_text(const cache::ProblemRecord& problem);
+
+/// "725..1448": the ranges of the extents, those that are just 1 left out, joined by " × ".
+std::string sizes_text(const cache::ProblemRecord& problem);
+
+/// Winners' figures for tables and JSON; 0 where unknown.
+double winner_occupancy(const cache::StoredWinner& stored);
+double winner_gbps(const cache::StoredWinner& stored);
+
+/// Rejected, wrong and failed trials by their reason, the most frequent first. Reasons that differ in numbers only
+/// count as one and are shown with the numbers as "…".
+struct ReasonCount {
+  std::string verdict;
+  std::string reason;
+  int count = 0;
+};
+std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials);
+
+/// `all`: every trial instead of the best ten.
+void print_detail(const cache::StoredWinner& stored, const std::optional<cache::TuningRecord>& tuning, bool all,
+                  const Context& context);
+
+}  // namespace hone::tuner

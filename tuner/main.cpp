@@ -1,0 +1,43 @@
+// The hone command's edge: arguments, terminal, signals. Everything else is run_command().
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/command.h"
+#include "tuner/command_error.h"
+#include "tuner/interrupt.h"
+
+namespace {
+
+constexpr int kUsualColumns = 80;
+
+/// Columns of the terminal behind a file descriptor; 0 when it is none.
+int terminal_columns(int descriptor) {
+  if (isatty(descriptor) == 0) return 0;
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
+  return size.ws_col;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  std::optional<hone::tuner::InterruptWatcher> watcher;
+  hone::tuner::Environment environment;
+  environment.out_columns = [] { return terminal_columns(STDOUT_FILENO); };
+  environment.err_columns = [] { return terminal_columns(STDERR_FILENO); };
+  environment.watch_interrupts = [&] { return watcher.emplace().token(); };
+
+  const int code = hone::tuner::run_command(args, std::cout, std::cerr, environment);
+  std::cout.flush();
+  if (!std::cout) {
+    std::cerr << "hone: the output could not be written; is the disk full?\n";
+    return code != 0 ? code : static_cast<int>(hone::tuner::ExitCode::failed);
+  }
+  return code;
+}

@@ -1,0 +1,64 @@
+#include "tuner/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "tuner/quantities.h"
+
+namespace hone::tuner {
+namespace {
+
+std::string short_parameter(std::string_view item) {
+  const std::size_t equals = item.find('=');
+  if (equals == std::string_view::npos) return std::string(item);
+  const std::string_view name = item.substr(0, equals);
+  const std::string_view value = item.substr(equals + 1);
+  if (name == "block_threads") return fmt::format("{}t", value);
+  if (name == "vector_bytes") return fmt::format("{}B", value);
+  if (name == "unroll") return fmt::format("x{}", value);
+  const bool is_number =
+      std::all_of(value.begin(), value.end(), [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+  return std::string(is_number ? item : value);
+}
+
+}  // namespace
+
+std::string short_variant(std::string_view variant) {
+  std::string result;
+  for (std::size_t begin = 0; begin < variant.size();) {
+    const std::size_t end = std::min(variant.find(' ', begin), variant.size());
+    if (end > begin) result += (result.empty() ? "" : " ") + short_parameter(variant.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
+double occupancy(int resident_blocks, int block_threads, int max_threads_per_sm) {
+  if (max_threads_per_sm <= 0) return 0;
+  return static_cast<double>(resident_blocks) * block_threads / max_threads_per_sm;
+}
+
+double bandwidth_gbps(std::int64_t bytes, double microseconds) {
+  return microseconds > 0 ? static_cast<double>(bytes) / microseconds / 1000 : 0;
+}
+
+std::string gbps_text(double gbps) {
+  if (gbps <= 0) return std::string(kUnknown);
+  return fmt::format("{:.{}f}", gbps, gbps < 10 ? 2 : gbps < 100 ? 1 : 0);
+}
+
+std::string percent_text(double fraction) {
+  if (fraction <= 0) return std::string(kUnknown);
+  return fmt::format("{:.{}f} %", fraction * 100, fraction < 0.0995 ? 1 : 0);
+}
+
+std::string us_text(double microseconds) { return microseconds > 0 ? format_us(microseconds) : std::string(kUnknown); }
+
+std::string share_text(double part, double whole) { return percent_text(part > 0 && whole > 0 ? part / whole : 0); }
+
+std::string range_text(std::int64_t first, std::int64_t last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last);
+}
+
+}  // namespace hone::tuner

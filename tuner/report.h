@@ -1,0 +1,34 @@
+// Figures derived from what was measured, and their spelling in tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hone::tuner {
+
+/// What a table shows where a figure is not known.
+inline constexpr std::string_view kUnknown = "–";
+
+/// "block_threads=256 vector_bytes=16 unroll=4 tail=shuffle" as "256t 16B x4 shuffle". Parameters that have no short
+/// form here, as those of a user's family, stay "name=value"; named values stand for themselves.
+std::string short_variant(std::string_view variant);
+
+/// Resident threads over the SM's limit, 0 … 1; 0 when a factor is unknown.
+double occupancy(int resident_blocks, int block_threads, int max_threads_per_sm);
+
+/// 10^9 bytes per second; 0 when the time is unknown.
+double bandwidth_gbps(std::int64_t bytes, double microseconds);
+
+/// Figures as text, kUnknown for 0.
+std::string gbps_text(double gbps);
+std::string percent_text(double fraction);
+std::string us_text(double microseconds);
+
+/// `part` of `whole` as a percentage, kUnknown when either is unknown.
+std::string share_text(double part, double whole);
+
+/// "725..1448", or one number.
+std::string range_text(std::int64_t first, std::int64_t last);
+
+}  // namespace hone::tuner

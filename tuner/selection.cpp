@@ -1,0 +1,112 @@
+#include "tuner/selection.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <hone/error.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "tuner/command_error.h"
+#include "tuner/suggest.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::array<std::string_view, 3> kMissPolicyNames{"tune", "heuristic", "error"};
+constexpr std::array<std::string_view, 3> kAlignmentNames{"4", "8", "16"};
+
+constexpr auto kDTypeNames = [] {
+  std::array<std::string_view, kDTypes.size()> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kDTypes[i].name;
+  return names;
+}();
+
+/// Index of `word` in `known`.
+std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
+  const auto found = std::find(known.begin(), known.end(), word);
+  if (found == known.end()) {
+    throw CommandError(ExitCode::usage, fmt::format("unknown {} '{}'{}; known are {}", kind, printable(word),
+                                                    did_you_mean(word, known), fmt::join(known, ", ")));
+  }
+  return static_cast<std::size_t>(found - known.begin());
+}
+
+std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
+                                   std::span<const std::string_view> known) {
+  std::vector<std::string_view> known_or_all(known.begin(), known.end());
+  known_or_all.push_back("all");
+  std::vector<std::size_t> chosen;
+  const auto choose = [&](std::size_t index) {
+    if (std::find(chosen.begin(), chosen.end(), index) == chosen.end()) chosen.push_back(index);
+  };
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::size_t index = pick(kind, text.substr(begin, end - begin), known_or_all);
+    if (index < known.size()) choose(index);
+    for (std::size_t i = 0; index == known.size() && i < known.size(); ++i) choose(i);
+    begin = end + 1;
+  }
+  return chosen;
+}
+
+bool is_device_name(std::string_view name) {
+  if (name == "auto" || name == "host") return true;
+  constexpr std::string_view kPrefix = "cuda:";
+  // Five digits are more than any machine has devices, and fit an int.
+  const std::string_view ordinal = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : std::string_view{};
+  return !ordinal.empty() && ordinal.size() <= 5 &&
+         std::all_of(ordinal.begin(), ordinal.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+std::vector<ReduceOp> parse_ops(std::string_view text) {
+  std::vector<ReduceOp> ops;
+  for (const std::size_t index : pick_list("operation", text, kReduceOpNames)) {
+    ops.push_back(static_cast<ReduceOp>(index));
+  }
+  return ops;
+}
+
+std::vector<DType> parse_dtypes(std::string_view text) {
+  std::vector<DType> dtypes;
+  for (const std::size_t index : pick_list("dtype", text, kDTypeNames)) dtypes.push_back(kDTypes[index].dtype);
+  return dtypes;
+}
+
+DType parse_one_dtype(std::string_view text) { return kDTypes[pick("dtype", text, kDTypeNames)].dtype; }
+
+MissPolicy parse_miss_policy(std::string_view text) {
+  return static_cast<MissPolicy>(pick("miss policy", text, kMissPolicyNames));
+}
+
+std::vector<std::uint32_t> parse_alignments(std::string_view text) {
+  std::vector<std::uint32_t> alignments;
+  for (const std::size_t index : pick_list("alignment", text, kAlignmentNames)) alignments.push_back(4U << index);
+  return alignments;
+}
+
+std::string known_devices() { return fmt::format("{}", fmt::join(device_names(), ", ")); }
+
+std::shared_ptr<Device> open_device(const std::string& name) {
+  if (!is_device_name(name)) {
+    std::vector<std::string> names = device_names();
+    names.insert(names.begin(), "auto");
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    throw CommandError(ExitCode::usage, fmt::format("'{}' is no device name{}; devices here: {}, or auto for the first",
+                                                    printable(name), did_you_mean(name, views), known_devices()));
+  }
+  try {
+    return Device::open(name);
+  } catch (const Error& error) {
+    throw CommandError(ExitCode::device, error.code() == ErrorCode::not_found
+                                             ? std::string(error.what())
+                                             : fmt::format("{}; devices here: {}", error.what(), known_devices()));
+  }
+}
+
+}  // namespace hone::tuner

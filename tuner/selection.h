@@ -1,0 +1,34 @@
+// The words that choose what to work on: operations, dtypes, alignments, devices, miss policies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/dtype.h>
+#include <hone/session.h>
+#include <hone/tuned_reduce.h>
+
+namespace hone::tuner {
+
+/// Each throws CommandError(usage) that lists the known words and suggests the one that was meant. Lists are
+/// separated by commas, "all" is every word; repetitions are dropped and the order is kept.
+std::vector<ReduceOp> parse_ops(std::string_view text);
+std::vector<DType> parse_dtypes(std::string_view text);
+DType parse_one_dtype(std::string_view text);
+MissPolicy parse_miss_policy(std::string_view text);
+
+/// Alignments in bytes: 4, 8 and 16, or "all".
+std::vector<std::uint32_t> parse_alignments(std::string_view text);
+
+/// "cuda:0, host": the devices of this machine, for messages.
+std::string known_devices();
+
+/// Opens "auto", "cuda:N" or "host". Throws CommandError: usage where the name has another form, device where there is
+/// no such device or no driver.
+std::shared_ptr<Device> open_device(const std::string& name);
+
+}  // namespace hone::tuner

@@ -1,0 +1,105 @@
+#include "tuner/table.h"
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::size_t kGap = 2;
+
+bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+void print_line(std::ostream& out, const std::vector<Column>& columns, const std::vector<std::size_t>& visible,
+                const std::vector<std::size_t>& widths, const std::vector<std::string>& cells, std::size_t indent) {
+  std::string line(indent, ' ');
+  for (const std::size_t c : visible) {
+    const std::string padding(widths[c] - display_width(cells[c]), ' ');
+    line += columns[c].align == Align::left ? cells[c] + padding : padding + cells[c];
+    line.append(kGap, ' ');
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  out << line << '\n';
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !continues_code_point(c); }));
+}
+
+std::string truncate(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::size_t end = 0;
+  for (std::size_t points = 0; end < text.size(); ++end) {
+    if (!continues_code_point(text[end]) && points++ == width - 1) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string printable(std::string_view text) {
+  std::string result(text);
+  std::replace_if(
+      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  return result;
+}
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+void Table::add_row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> result;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = display_width(columns_[c].header);
+    for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
+    result.push_back(width);
+  }
+  return result;
+}
+
+std::vector<std::size_t> Table::visible_columns(std::size_t max_width, std::size_t indent) const {
+  const std::vector<std::size_t> width_of = widths();
+  std::vector<std::size_t> visible(columns_.size());
+  std::size_t total = indent;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    visible[c] = c;
+    total += width_of[c] + (c == 0 ? 0 : kGap);
+  }
+  while (max_width > 0 && total > max_width) {
+    const auto drop = std::max_element(visible.begin(), visible.end(), [&](std::size_t a, std::size_t b) {
+      return columns_[a].drop_order < columns_[b].drop_order;
+    });
+    if (drop == visible.end() || columns_[*drop].drop_order == 0) break;
+    total -= width_of[*drop] + kGap;
+    visible.erase(drop);
+  }
+  return visible;
+}
+
+void Table::print(std::ostream& out, int max_width, int indent) const {
+  const auto blanks = static_cast<std::size_t>(indent);
+  const std::vector<std::size_t> visible = visible_columns(static_cast<std::size_t>(std::max(max_width, 0)), blanks);
+  const std::vector<std::size_t> width_of = widths();
+  std::vector<std::string> headers;
+  std::string hidden;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    headers.push_back(columns_[c].header);
+    if (!std::binary_search(visible.begin(), visible.end(), c)) hidden += (hidden.empty() ? "" : ", ") + headers[c];
+  }
+  print_line(out, columns_, visible, width_of, headers, blanks);
+  for (const auto& row : rows_) print_line(out, columns_, visible, width_of, row, blanks);
+  if (!hidden.empty()) {
+    out << std::string(blanks, ' ')
+        << truncate("(too narrow for: " + hidden + ")", static_cast<std::size_t>(max_width) - blanks) << '\n';
+  }
+}
+
+}  // namespace hone::tuner
