@@ -271,6 +271,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
     command.insert(command.end(), more.begin(), more.end());
   };
   append(compile_options());
+  command.push_back("-ffile-prefix-map=" + folder.string() + "=.");  // reports name the unit's files, not the folder
   append({"-I.", "-include", "../prelude/cuda_on_host.h", "-c", std::string(kUnitFile), "-o", "../unit.o"});
   run_or_throw(unit, folder, command);
 

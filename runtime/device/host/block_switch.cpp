@@ -111,6 +111,7 @@ void BlockState::run_fiber() {
 /// Ends the running lane: returns a fresh lane to run on its stack, or never.
 Lane* BlockState::end_lane() {
   Lane& ended = self();
+  check_smem_guard();
   ended.state = Lane::State::ended;
   ++ended_count;
   warp_of(ended).ended |= 1u << ended.index % 32;

@@ -16,7 +16,7 @@ std::string report(const std::string& source, const Shape& shape = {.block = {64
   const HostKernel right(device, R"(
 extern "C" __global__ void entry(int* out) {
   __syncthreads();
-  out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, static_cast<int>(threadIdx.x), 1);
+  out[blockIdx.x * 64 + threadIdx.x] = __shfl_xor_sync(0xffffffffu, static_cast<int>(threadIdx.x), 1);
 })");
   for (int repeat = 0; repeat < 2; ++repeat) {
     right.launch({.grid = {3}, .block = {64}}, out.data());
