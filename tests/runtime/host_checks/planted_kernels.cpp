@@ -26,15 +26,12 @@ constexpr std::array<std::string_view, 3> always(std::string_view finding) { ret
 constexpr PlantedKernel kKernels[] = {
     // --- barriers ---
     {.name = "barriers_at_different_lines", .source = R"(
-    if (threadIdx.x < 7)
+    if (WRONG && threadIdx.x < 7)
       __syncthreads();  // <-
-#if WRONG
     else
       __syncthreads();  // <-
-#else
-    if (threadIdx.x >= 7) out[threadIdx.x] = 1;
-#endif
-)", .finding = always(kBarrier), .block = {7, 1, 1}},
+    out[threadIdx.x] = 1;
+)", .finding = always(kBarrier)},
     {.name = "thread_returns_before_barrier", .source = R"(
     if (WRONG && threadIdx.x == 63) return;
     __syncthreads();  // <-

@@ -7,6 +7,7 @@
 #include <hone/tuned_reduce.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "runtime/choose/compiled.h"
@@ -98,23 +99,24 @@ TEST_P(ReduceCheck, IsRightInEveryOrder) {
       const auto vector_bytes = std::max(kVectorBytes[rotation % 3], static_cast<std::int32_t>(dtype.size_bytes));
       const Variant variant{rotation % 5 == 0 ? 256 : 128, vector_bytes, kUnrolls[rotation % 4],
                             static_cast<std::int32_t>(tail), static_cast<std::int32_t>(finish)};
-      const HostCheck check = check_of(op, dtype.dtype, variant, rotation);
+      HostCheck check = check_of(op, dtype.dtype, variant, rotation);
       const HostCheckReport report = check_on_host(check);
       EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, ReduceCheck,
-    testing::Combine(testing::Values(Finish::one_block, Finish::last_block, Finish::second_kernel),
-                     testing::Values(Tail::shuffle, Tail::shared_tree)),
-    [](const auto& info) {
-      constexpr std::array kFinishes{"OneBlock", "LastBlock", "SecondKernel"};
-      constexpr std::array kTails{"Shuffle", "SharedTree"};
-      return std::string(kFinishes[static_cast<std::size_t>(std::get<0>(info.param))]) +
-             kTails[static_cast<std::size_t>(std::get<1>(info.param))];
-    });
+std::string way_name(const testing::TestParamInfo<std::tuple<Finish, Tail>>& way) {
+  constexpr std::array<std::string_view, 3> kFinishes{"OneBlock", "LastBlock", "SecondKernel"};
+  constexpr std::array<std::string_view, 2> kTails{"Shuffle", "SharedTree"};
+  return std::string(kFinishes[static_cast<std::size_t>(std::get<0>(way.param))])
+      .append(kTails[static_cast<std::size_t>(std::get<1>(way.param))]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ReduceCheck,
+                         testing::Combine(testing::Values(Finish::one_block, Finish::last_block, Finish::second_kernel),
+                                          testing::Values(Tail::shuffle, Tail::shared_tree)),
+                         way_name);
 
 }  // namespace
 }  // namespace hone::test
