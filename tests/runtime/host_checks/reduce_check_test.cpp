@@ -52,9 +52,10 @@ void run_case(const HostRun& run, const Candidate& candidate, const Problem& pro
   family.encode(problem, candidate, buffers, run.buffer<void>(2), launches);
   for (const Launch& launch : launches) run.launch(launch);
 
-  // The slice starts within the pattern: the reference wants a pattern that starts with the slice.
+  // The slice starts within the pattern: the reference wants one that starts with the slice.
   std::vector<std::byte> shifted(pattern);
   std::rotate(shifted.begin(), shifted.begin() + static_cast<std::ptrdiff_t>(offset % pattern.size()), shifted.end());
+  shifted.resize(std::min(shifted.size(), static_cast<std::size_t>(one.n) * element_bytes));
   const std::size_t result_bytes = family.buffers(problem)[1].size_bytes();
   const std::vector<std::byte> inputs[] = {shifted};
   const std::vector<std::byte> outputs[] = {{out, out + result_bytes}};
