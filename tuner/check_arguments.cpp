@@ -133,7 +133,8 @@ void fill(const ElementType& type, std::string_view how, std::string_view text, 
 }  // namespace
 
 CheckArgument parse_check_argument(std::string_view text) {
-  CheckArgument argument{.text = std::string(text)};
+  CheckArgument argument;
+  argument.text = text;
   const std::size_t equals = text.find('=');
   std::string_view left = text.substr(0, equals);
   std::string_view right = equals == std::string_view::npos ? "" : text.substr(equals + 1);

@@ -80,7 +80,7 @@ TEST_P(Planted, RightFormIsSilent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Planted, testing::ValuesIn(planted_kernels().begin(), planted_kernels().end()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& planted) { return std::string(planted.param.name); });
 
 }  // namespace
 }  // namespace hone::test
