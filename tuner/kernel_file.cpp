@@ -59,12 +59,11 @@ void add_headers(const fs::path& folder, const std::string& text, std::vector<So
 }  // namespace
 
 std::vector<std::string> global_functions(std::string_view source) {
-  static const std::regex kFunction(R"(__global__([^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(\w+)\s*\()");
+  static const std::regex kFunction(R"(__global__([^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(?!__launch_bounds__)(\w+)\s*\()");
   const std::string text = without_comments(source);
   std::vector<std::string> names;
-  for (std::sregex_iterator at(text.begin(), text.end(), kFunction), end; at != end; ++at) {
-    if (const std::string name = (*at)[2]; name != "__launch_bounds__") names.push_back(name);
-  }
+  for (std::sregex_iterator at(text.begin(), text.end(), kFunction), end; at != end; ++at)
+    names.push_back((*at)[2]);
   return names;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 // Records of the section .nv.info, as `cuobjdump -elf` prints them: format, attribute, size of the value, value.
 constexpr std::uint8_t kSizedValue = 0x04;
-constexpr std::uint8_t kFrameSize = 0x11;  // EIATTR_FRAME_SIZE: symbol index, bytes
+constexpr std::uint8_t kFrameSize = 0x11;      // EIATTR_FRAME_SIZE: symbol index, bytes
+constexpr std::uint8_t kRegisterCount = 0x2f;  // EIATTR_REGCOUNT: symbol index, registers per thread
 
 /// An ELF file in memory. Reads are copies, since nothing in it needs to be aligned.
 class Elf {
@@ -49,7 +50,8 @@ std::string symbol_name(const Elf& elf, std::uint32_t index) {
   return "";
 }
 
-int stack_bytes(const Elf& elf, std::string_view kernel) {
+/// The value that an attribute has for a kernel; −1 when there is none.
+int attribute_of(const Elf& elf, std::uint8_t wanted, std::string_view kernel) {
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr info = elf.section(i);
     if (elf.name(info) != ".nv.info") continue;
@@ -57,7 +59,7 @@ int stack_bytes(const Elf& elf, std::string_view kernel) {
       const auto format = elf.read<std::uint8_t>(at);
       const auto attribute = elf.read<std::uint8_t>(at + 1);
       const auto size = elf.read<std::uint16_t>(at + 2);
-      if (format == kSizedValue && attribute == kFrameSize && symbol_name(elf, elf.read<std::uint32_t>(at + 4)) == kernel)
+      if (format == kSizedValue && attribute == wanted && symbol_name(elf, elf.read<std::uint32_t>(at + 4)) == kernel)
         return elf.read<std::int32_t>(at + 8);
       at += 4u + (format == kSizedValue ? size : 0u);
     }
@@ -89,7 +91,8 @@ std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::
     const std::string name = elf.name(section);
     if (name == std::string(kSharedPrefix).append(kernel)) static_smem_bytes = static_cast<int>(section.sh_size);
     if (name != std::string(kTextPrefix).append(kernel)) continue;
-    found = Resources{.registers = static_cast<int>(section.sh_info >> 24), .local_bytes = stack_bytes(elf, kernel)};
+    found = Resources{.registers = attribute_of(elf, kRegisterCount, kernel),
+                      .local_bytes = attribute_of(elf, kFrameSize, kernel)};
   }
   if (found) found->static_smem_bytes = static_smem_bytes;
   return found;

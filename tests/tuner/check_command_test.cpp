@@ -1,0 +1,123 @@
+// hone check: from a file to a report.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "tests/tuner/support.h"
+#include "tuner/check_arguments.h"
+#include "tuner/command_error.h"
+#include "tuner/kernel_file.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Run;
+using testing::run_hone;
+using testing::TemporaryFolder;
+using testing::write_file;
+
+class CheckCommand : public ::testing::Test {
+ protected:
+  Run check(const std::string& source, std::vector<std::string> options) {
+    write_file(folder_ / "kernel.cu", source);
+    options.insert(options.begin(), {"check", (folder_ / "kernel.cu").string()});
+    return run_hone(options);
+  }
+
+  TemporaryFolder folder_;
+};
+
+constexpr char kScale[] = R"(// __global__ void not_this(int)
+extern "C" __global__ void __launch_bounds__(256) scale(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= 2;
+}
+)";
+
+TEST_F(CheckCommand, ARightKernelPasses) {
+  const Run run = check(kScale, {"--grid", "4", "--block", "256", "--arg", "f32[1000]=random", "--arg", "i32=1000"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("kernel.cu: scale\n"), HasSubstr("NVRTC, sm_90\n"),
+                             HasSubstr("orders forward, reverse, random:1"), HasSubstr("no check found anything")));
+}
+
+TEST_F(CheckCommand, ReportsResourcesAndOccupancy) {
+  const Run run = check(kScale, {"--block", "256", "--grid", "1", "--arg", "f32[256]=iota", "--arg", "i32=256"});
+  if (run.out.find("not compiled") != std::string::npos) GTEST_SKIP() << run.out;
+  EXPECT_THAT(run.out, ::testing::ContainsRegex("registers      [1-9][0-9]* a thread"));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("0 bytes a thread (nothing is spilled)"),
+                             HasSubstr("8 blocks of 256 threads an SM: 2048 of 2048 threads, 100 %")));
+}
+
+TEST_F(CheckCommand, ABugIsCode1WithTheLineAndTheOrder) {
+  const Run wrong = check("__global__ void f(int* out) {\n  if (threadIdx.x == 3) return;\n  __syncthreads();\n}\n",
+                          {"--block", "32", "--arg", "i32[32]", "--order", "random:4"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.out, AllOf(HasSubstr("divergent __syncthreads()"), HasSubstr("unit.cu:3"), HasSubstr("random:4")));
+}
+
+TEST_F(CheckCommand, HeadersComeFromTheFilesFolder) {
+  write_file(folder_ / "part.cuh", "#include \"inner.cuh\"\n");
+  write_file(folder_ / "inner.cuh", "__device__ int two() { return 2; }\n");
+  const Run run = check("#include \"part.cuh\"\n__global__ void f(int* out) { *out = two(); }\n",
+                        {"--block", "1", "--arg", "i32[1]=0"});
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST_F(CheckCommand, WhatDoesNotCompileIsCode6WithItsLines) {
+  const Run run = check("__global__ void f(int* out) {\n  *out = undeclared;\n}\n", {"--block", "1", "--arg", "i32[1]=0"});
+  EXPECT_EQ(run.code, 6);
+  EXPECT_THAT(run.err, HasSubstr("undeclared"));
+}
+
+TEST_F(CheckCommand, WrongArgumentsAreCode2) {
+  EXPECT_EQ(run_hone({"check"}).code, 2);
+  EXPECT_EQ(run_hone({"check", (folder_ / "none.cu").string()}).code, 4);
+  EXPECT_EQ(check(kScale, {"--arg", "i32=1"}).code, 2);
+  EXPECT_EQ(check(kScale, {"--block", "x"}).code, 2);
+  EXPECT_EQ(check(kScale, {"--block", "1,2,3,4"}).code, 2);
+  EXPECT_EQ(check(kScale, {"--block", "32", "--order", "sideways"}).code, 2);
+  EXPECT_THAT(check("__global__ void a() {}\n__global__ void b() {}\n", {}).err, HasSubstr("--entry: a, b"));
+  EXPECT_THAT(check("int x;\n", {}).err, HasSubstr("no function marked __global__"));
+}
+
+TEST(GlobalFunctions, AreFoundBehindTheirAttributes) {
+  EXPECT_THAT(global_functions("/* __global__ void no(); */ extern \"C\" __global__ void __launch_bounds__(128, 2) a(int);\n"
+                               "template <class T> __global__ void b(T* x) { f(x); }\n__global__\nvoid\nc() {}"),
+              ElementsAre("a", "b", "c"));
+}
+
+template <class T>
+T value_of(const CheckArgument& argument, std::size_t index = 0) {
+  T value;
+  std::memcpy(&value, argument.bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+TEST(CheckArguments, HoldValuesAndBuffers) {
+  EXPECT_EQ(value_of<std::int32_t>(parse_check_argument("i32=-7")), -7);
+  EXPECT_EQ(value_of<std::uint64_t>(parse_check_argument("u64=18446744073709551615")), ~std::uint64_t{0});
+  EXPECT_EQ(value_of<float>(parse_check_argument("f32=2.5")), 2.5f);
+  EXPECT_EQ(value_of<double>(parse_check_argument("f64[3]=iota"), 2), 2.0);
+  EXPECT_EQ(value_of<std::uint16_t>(parse_check_argument("f16=1.5")), 0x3e00);
+  EXPECT_EQ(value_of<std::uint16_t>(parse_check_argument("f16=1e9")), 0x7c00);
+  EXPECT_EQ(value_of<std::uint16_t>(parse_check_argument("f16=5.960464477539063e-8")), 0x0001);
+  EXPECT_EQ(value_of<std::uint16_t>(parse_check_argument("bf16=-2")), 0xc000);
+  EXPECT_FALSE(parse_check_argument("f32[8]=random,any").compared);
+  EXPECT_EQ(parse_check_argument("f32[8]=random:5").bytes, parse_check_argument("f32[8]=random:5").bytes);
+  EXPECT_NE(parse_check_argument("f32[8]=random:5").bytes, parse_check_argument("f32[8]=random").bytes);
+  EXPECT_EQ(parse_check_argument("i8[2^10]=1").bytes.size(), 1024u);
+}
+
+TEST(CheckArguments, NonsenseIsRefused) {
+  for (const char* text : {"", "i32", "i32=", "i32=1.5", "i33=1", "f32[10=1", "f32[]=1", "f32[x]=1", "f32[-1]=1",
+                           "f32[4]=often", "i32[4]=nan", "f32[2^40]=0", "i32=12 "}) {
+    EXPECT_THROW(parse_check_argument(text), CommandError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hone::tuner
