@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -51,8 +52,10 @@ class Race {
            const std::function<void(int done, double best_us)>& on_measured);
 
  private:
+  /// False when the contender failed; the trial then says why.
   bool qualify(Contender& contender);
-  void sample(Contender& contender);
+  bool sample(Contender& contender);
+  std::optional<double> time_calls(Contender& contender, int calls);
 
   Device& device_;
   const Problem& problem_;
