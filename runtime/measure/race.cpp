@@ -17,7 +17,10 @@ namespace {
 constexpr double kBatchUs = 100;
 constexpr int kMostCallsPerSample = 64;
 
-constexpr int kQualifyingSamples = 3;
+constexpr std::size_t kQualifyingSamples = 3;
+
+/// A contender whose first call takes this many times the best median is not worth a second.
+constexpr double kHopeless = 2;
 
 /// A round keeps those within `keep` times the best median, at most `most`, and gives each `samples` more.
 struct Round {
@@ -48,7 +51,7 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
                                                              : "not measured: the time budget was spent";
       continue;
     }
-    if (qualify(contender)) {
+    if (qualify(contender, best_us)) {
       field.push_back(&contender);
       best_us = std::min(best_us, contender.trial->median_us);
     }
@@ -70,16 +73,18 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
   }
 }
 
-bool Race::qualify(Contender& contender) {
+bool Race::qualify(Contender& contender, double best_us) {
   if (!time_calls(contender, 1)) return false;  // the first launch may load code
   const std::optional<double> once_us = time_calls(contender, 1);
   if (!once_us) return false;
   contender.calls_per_sample =
       static_cast<int>(std::clamp(std::ceil(kBatchUs / std::max(*once_us, 0.1)), 1.0, double{kMostCallsPerSample}));
-  for (int i = 0; i < kQualifyingSamples; ++i)
+  if (contender.calls_per_sample == 1) contender.samples_us.push_back(*once_us);
+  const bool is_hopeless = contender.calls_per_sample == 1 && *once_us > kHopeless * best_us;
+  while (!is_hopeless && contender.samples_us.size() < kQualifyingSamples)
     if (!sample(contender)) return false;
   record(contender);
-  return true;
+  return !is_hopeless;
 }
 
 bool Race::sample(Contender& contender) {

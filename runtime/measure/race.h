@@ -52,9 +52,13 @@ class Race {
            const std::function<void(int done, double best_us)>& on_measured);
 
  private:
-  /// False when the contender failed; the trial then says why.
-  bool qualify(Contender& contender);
+  /// Takes the first samples; false when the contender failed or is out of the race at once.
+  bool qualify(Contender& contender, double best_us);
+
+  /// Takes one more sample; false when the contender failed.
   bool sample(Contender& contender);
+
+  /// The time that `calls` calls take together; nullopt when one failed, and the trial then says why.
   std::optional<double> time_calls(Contender& contender, int calls);
 
   Device& device_;

@@ -40,7 +40,7 @@ class ChooseTest : public testing::Test {
 
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   TotalFamily family_;
-  Problem problem_ = family_.problem(100000);
+  Problem problem_ = family_.problem(20000);
 };
 
 TEST_F(ChooseTest, TheFastestRightCandidateWins) {
@@ -130,7 +130,9 @@ TEST_F(ChooseTest, EveryVariantHasItsRecordAndTheBestComeFirst) {
   }));
   for (const Trial& trial : tuning.trials) {
     EXPECT_EQ(trial.reason.empty(), trial.verdict == Verdict::ok) << trial.reason;
-    if (trial.candidate.variant[0] == 256) EXPECT_EQ(trial.reason, "too many threads");
+    if (trial.candidate.variant[0] == 256) {
+      EXPECT_EQ(trial.reason, "too many threads");
+    }
   }
 }
 
@@ -164,7 +166,9 @@ TEST_F(ChooseTest, TiesGoToTheSmallerFootprint) {
     return trial.candidate.geometry.max_blocks * trial.candidate.variant[0] * trial.resources.registers;
   };
   for (const Trial& trial : tuning.trials)
-    if (trial.verdict == Verdict::ok && trial.median_us == winner.median_us) EXPECT_LE(footprint(winner), footprint(trial));
+    if (trial.verdict == Verdict::ok && trial.median_us == winner.median_us) {
+      EXPECT_LE(footprint(winner), footprint(trial));
+    }
 }
 
 TEST_F(ChooseTest, AStopEndsItWithoutAWinner) {
@@ -210,7 +214,7 @@ TEST_F(ChooseTest, NothingIsLeftOnTheDevice) {
 TEST_F(ChooseTest, TheMemoCompilesEachUnitOnce) {
   BinaryMemo memo;
   choose_by_measuring(device_, problem_, {.budget = 1min}, memo);
-  choose_by_measuring(device_, family_.problem(200000), {.budget = 1min}, memo);
+  choose_by_measuring(device_, family_.problem(40000), {.budget = 1min}, memo);
   EXPECT_EQ(device_->compiles(), 12);
   EXPECT_EQ(memo.compiled(), 12u);
 }

@@ -36,7 +36,9 @@ class RaceTest : public testing::Test {
     Workload workload(device_, problem_, nullptr);
     workload.fill_all();
     Race(*device_, problem_, workload, nullptr, nullptr)
-        .run(contenders_, {.deadline = Clock::now() + budget, .stop = stop}, on_measured);
+        .run(contenders_,
+             {.qualifying_deadline = Clock::now() + budget, .deadline = Clock::now() + budget, .stop = stop},
+             on_measured);
   }
 
   const Trial& fastest() const {
