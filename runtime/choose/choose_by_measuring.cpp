@@ -118,6 +118,8 @@ class TuningRun {
     } else if (!outcome.error.empty()) {
       trial.verdict = Verdict::failed;
       trial.reason = outcome.error;
+    } else if (options_.stop.stop_requested()) {
+      trial.reason = "not compiled: the tuning was stopped";
     } else {
       trial.reason = "not compiled: the time budget was spent";
       tuning_.budget_spent = true;

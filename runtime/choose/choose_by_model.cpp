@@ -24,8 +24,14 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = outcome.error;
       continue;
     }
-    const CompiledCode code = load_variant(device, problem, ranked.variant, unit, outcome.binary);
-    const CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
+    CandidateList list;
+    try {
+      const CompiledCode code = load_variant(device, problem, ranked.variant, unit, outcome.binary);
+      list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
+    } catch (const Error& error) {
+      last_reason = error.what();
+      continue;
+    }
     if (!list.candidates.empty()) {
       ModelChoice choice{.trial = list.candidates.front(), .binary = outcome.binary};
       choice.trial.is_default = true;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -53,7 +54,12 @@ class Race {
  private:
   /// Takes the first samples; false when the contender failed or is out of the race at once.
   bool qualify(Contender& contender, double best_us);
-  void sample(Contender& contender);
+
+  /// Takes one more sample; false when the contender failed.
+  bool sample(Contender& contender);
+
+  /// The time that `calls` calls take together; nullopt when one failed, and the trial then says why.
+  std::optional<double> time_calls(Contender& contender, int calls);
 
   Device& device_;
   const Problem& problem_;
