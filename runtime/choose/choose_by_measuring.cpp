@@ -93,10 +93,15 @@ class TuningRun {
     for (const RankedVariant& ranked : ranking.variants) units.push_back(unit_of(problem_, ranked.variant));
     const auto on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total, 0); };
     std::vector<CompileOutcome> outcomes = memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
-    if (!units.empty() && !outcomes.front().started() && !options_.stop.stop_requested())
-      outcomes.front() = memo_.compile(*device_, std::span(units).first(1)).front();
-
-    for (std::size_t i = 0; i < units.size(); ++i) load(ranking.variants[i], units[i], outcomes[i]);
+    for (std::size_t i = 0; i < units.size(); ++i)
+      if (outcomes[i].started()) load(ranking.variants[i], units[i], outcomes[i]);
+    // However small the budget is, something is measured.
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (outcomes[i].started()) continue;
+      if (!options_.stop.stop_requested() && candidates().candidates.empty())
+        outcomes[i] = memo_.compile(*device_, std::span(units).subspan(i, 1)).front();
+      load(ranking.variants[i], units[i], outcomes[i]);
+    }
     tuning_.compile_ms = ms_since(start_);
   }
 
@@ -120,6 +125,12 @@ class TuningRun {
     tuning_.trials.push_back(std::move(trial));
   }
 
+  CandidateList candidates() const {
+    std::vector<CompiledVariant> variants;
+    for (const CompiledCode& code : code_) variants.push_back(code.compiled);
+    return list_candidates(device_->facts(), problem_, variants, options_.workspace_bytes);
+  }
+
   const CompiledCode& code_of(const Candidate& candidate) const {
     return *std::find_if(code_.begin(), code_.end(),
                          [&](const CompiledCode& code) { return code.compiled.variant == candidate.variant; });
@@ -139,9 +150,7 @@ class TuningRun {
   }
 
   void measure() {
-    std::vector<CompiledVariant> variants;
-    for (const CompiledCode& code : code_) variants.push_back(code.compiled);
-    CandidateList list = list_candidates(device_->facts(), problem_, variants, options_.workspace_bytes);
+    CandidateList list = candidates();
     mark_default(list.candidates);
     if (!list.candidates.empty()) {
       workload_.fill_all();

@@ -17,7 +17,10 @@ namespace {
 constexpr double kBatchUs = 100;
 constexpr int kMostCallsPerSample = 64;
 
-constexpr int kQualifyingSamples = 3;
+constexpr std::size_t kQualifyingSamples = 3;
+
+/// A contender whose first call takes this many times the best median is not worth a second.
+constexpr double kHopeless = 2;
 
 /// A round keeps those within `keep` times the best median, at most `most`, and gives each `samples` more.
 struct Round {
@@ -47,7 +50,7 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
       contender.trial->reason = "not measured: the time budget was spent";
       continue;
     }
-    if (qualify(contender)) {
+    if (qualify(contender, best_us)) {
       field.push_back(&contender);
       best_us = std::min(best_us, contender.trial->median_us);
     }
@@ -69,13 +72,18 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
   }
 }
 
-bool Race::qualify(Contender& contender) {
+bool Race::qualify(Contender& contender, double best_us) {
   const auto call = [&] { contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_); };
   try {
     device_.time_us(stream_, call);  // the first launch may load code
     const double once_us = std::max(device_.time_us(stream_, call), 0.1);
     contender.calls_per_sample = static_cast<int>(std::clamp(std::ceil(kBatchUs / once_us), 1.0, double{kMostCallsPerSample}));
-    for (int i = 0; i < kQualifyingSamples; ++i) sample(contender);
+    if (contender.calls_per_sample == 1) contender.samples_us.push_back(once_us);
+    if (contender.calls_per_sample == 1 && once_us > kHopeless * best_us) {
+      record(contender);
+      return false;
+    }
+    while (contender.samples_us.size() < kQualifyingSamples) sample(contender);
   } catch (const Error& error) {
     contender.trial->verdict = Verdict::failed;
     contender.trial->reason = error.what();

@@ -51,7 +51,8 @@ class Race {
            const std::function<void(int done, double best_us)>& on_measured);
 
  private:
-  bool qualify(Contender& contender);
+  /// Takes the first samples; false when the contender failed or is out of the race at once.
+  bool qualify(Contender& contender, double best_us);
   void sample(Contender& contender);
 
   Device& device_;
