@@ -2,31 +2,52 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
+#include <thread>
+
 #include "cache/errors.h"
 #include "cache/place.h"
 
 namespace hone::cache {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds busy_timeout(Access access) { return milliseconds(access == Access::read ? 50 : 2000); }
+constexpr milliseconds busy_timeout(Access access) { return milliseconds(access == Access::read ? 50 : 5000); }
+
+/// SQLite's own handler waits longer and longer between its tries: of several writers at once, the one that has waited
+/// longest would be the least likely to find the gap. With equal pauses everyone has the same chance.
+constexpr milliseconds kPauseBetweenTries(2);
 
 /// For the whole life of a connection. Far above what any honest file needs (2000 winners: milliseconds); it ends
 /// what a file made to keep us busy would start.
 constexpr milliseconds kDeadline(10000);
 constexpr int kInstructionsPerDeadlineCheck = 10000;
 
-int is_past(void* deadline) {
-  return std::chrono::steady_clock::now() > *static_cast<const std::chrono::steady_clock::time_point*>(deadline);
-}
-
 }  // namespace
+
+struct Connection::Limits {
+  Clock::time_point deadline;
+  milliseconds busy_timeout;
+  Clock::time_point busy_since;
+
+  static int is_past_deadline(void* limits) { return Clock::now() > static_cast<const Limits*>(limits)->deadline; }
+
+  /// Whether to try once more for a lock, after a pause.
+  static int wait_for_lock(void* limits, int earlier_tries) {
+    Limits& self = *static_cast<Limits*>(limits);
+    if (earlier_tries == 0) self.busy_since = Clock::now();
+    if (Clock::now() - self.busy_since >= self.busy_timeout) return 0;
+    std::this_thread::sleep_for(kPauseBetweenTries);
+    return 1;
+  }
+};
 
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
 Connection::Connection(const std::filesystem::path& path, Access access)
-    : deadline_(std::make_unique<Deadline>(std::chrono::steady_clock::now() + kDeadline)) {
+    : limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
   const bool is_new = !file_exists(path) && access == Access::write;
   if (is_new) prepare_folder(path);
   const int flags = SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
@@ -38,11 +59,13 @@ Connection::Connection(const std::filesystem::path& path, Access access)
   configure(access);
 }
 
+Connection::~Connection() = default;
+
 void Connection::configure(Access access) {
   sqlite3* const connection = handle_.get();
   sqlite3_extended_result_codes(connection, 1);
-  sqlite3_busy_timeout(connection, static_cast<int>(busy_timeout(access).count()));
-  sqlite3_progress_handler(connection, kInstructionsPerDeadlineCheck, is_past, deadline_.get());
+  sqlite3_busy_handler(connection, Limits::wait_for_lock, limits_.get());
+  sqlite3_progress_handler(connection, kInstructionsPerDeadlineCheck, Limits::is_past_deadline, limits_.get());
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);

@@ -1,7 +1,6 @@
 // Connection and Transaction: an SQLite file, opened as one that may have been tampered with.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -14,10 +13,10 @@ namespace hone::cache {
 
 enum class Access {
   read,   ///< gives up on a lock after 50 ms: a cache that cannot be read now is a slower start, no failed call
-  write,  ///< waits 2 s for other writers
+  write,  ///< waits 5 s for other writers: what it has to write took long to find out
 };
 
-/// One open cache file. Move-only, used by one thread, closed on destruction. Every method throws StoreError.
+/// One open cache file. Not movable, used by one thread, closed on destruction. Every method throws StoreError.
 ///
 /// Reading works where nothing may be written. A reader still opens for writing if it may, since the first one to
 /// come after an interrupted write has to undo that; it changes nothing else.
@@ -25,19 +24,20 @@ class Connection {
  public:
   /// Opens the file at an absolute path. Writing creates it, with mode 0600, and the folders above it, with 0700.
   Connection(const std::filesystem::path& path, Access access);
+  ~Connection();
 
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
   void execute(std::string_view sql) { prepare(sql).run(); }
 
  private:
-  using Deadline = std::chrono::steady_clock::time_point;
+  struct Limits;
   struct Closer {
     void operator()(sqlite3* connection) const noexcept;
   };
 
   void configure(Access access);
 
-  std::unique_ptr<Deadline> deadline_;  ///< at a fixed address, and alive until the handle is closed
+  std::unique_ptr<Limits> limits_;  ///< at a fixed address, and alive until the handle is closed
   std::unique_ptr<sqlite3, Closer> handle_;
 };
 

@@ -28,16 +28,20 @@ bool look_up(Session& session, CampaignItem& item) {
   }
 }
 
-/// The most frequent reason among the trials, for a problem that has no winner.
+/// The most telling reason among the trials of a problem that has no winner: of a wrong result before that of a
+/// failure, and only then why most of the others were not measured.
 std::string why_nothing_won(const Tuning& tuning) {
-  std::map<std::string, int> counts;
-  for (const Trial& trial : tuning.trials) {
-    if (!trial.reason.empty()) ++counts[trial.reason];
+  for (const Verdict verdict : {Verdict::wrong, Verdict::failed, Verdict::rejected}) {
+    std::map<std::string, int> counts;
+    for (const Trial& trial : tuning.trials) {
+      if (trial.verdict == verdict) ++counts[trial.reason];
+    }
+    const auto most =
+        std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == counts.end()) continue;
+    return fmt::format("{} of {} candidates {}: {}", most->second, tuning.trials.size(), name(verdict), most->first);
   }
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == counts.end()) return "none of its candidates could be measured";
-  return fmt::format("{} of {} candidates: {}", most->second, tuning.trials.size(), most->first);
+  return "it has no candidates on this device";
 }
 
 void record(const Tuning& tuning, CampaignItem& item) {

@@ -107,7 +107,7 @@ std::vector<std::string> winner_row(const StoredWinner& stored, std::int64_t now
   return {fmt::format("{}", stored.id),
           problem_text(stored.key.problem),
           fmt::format("{}", stored.key.problem.alignment),
-          sizes_text(stored.key.problem),
+          sizes_text(stored),
           short_variant(winner.candidate.variant),
           fmt::format("{}", winner.candidate.max_blocks),
           winner.candidate.registers > 0 ? fmt::format("{}", winner.candidate.registers) : std::string(kUnknown),

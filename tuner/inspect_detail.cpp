@@ -47,7 +47,7 @@ void print_key(const cache::StoredWinner& stored, const Context& context) {
   const cache::KeyRecord& key = stored.key;
   std::ostream& out = context.out;
   out << printable(fmt::format("Winner {}: {} for n = {}, alignment {}", stored.id, problem_text(key.problem),
-                               sizes_text(key.problem), key.problem.alignment))
+                               sizes_text(stored), key.problem.alignment))
       << "\n\n";
   print_field(out, "device",
               fmt::format("{} ({}, {}): {} SMs, {} GB/s", key.device.name, key.device.kind, key.device.architecture,
@@ -172,11 +172,12 @@ std::string problem_text(const cache::ProblemRecord& problem) {
   return fmt::format("{} {} {}", problem.family, problem.operation, problem.dtype);
 }
 
-std::string sizes_text(const cache::ProblemRecord& problem) {
-  std::string text = range_text(problem.sizes[0].first, problem.sizes[0].last);
-  for (std::size_t i = 1; i < problem.sizes.size(); ++i) {
-    const cache::RangeRecord& range = problem.sizes[i];
-    if (range.first != 1 || range.last != 1) text += " × " + range_text(range.first, range.last);
+std::string sizes_text(const cache::StoredWinner& stored) {
+  const auto& sizes = stored.key.problem.sizes;
+  std::string text = range_text(sizes[0].first, sizes[0].last);
+  for (std::size_t i = 1; i < sizes.size(); ++i) {
+    const bool holds_one = sizes[i].first <= 1 && sizes[i].last >= 1;
+    if (!holds_one || stored.winner.tuned_extents[i] != 1) text += " × " + range_text(sizes[i].first, sizes[i].last);
   }
   return text;
 }

@@ -15,8 +15,9 @@ namespace hone::tuner {
 /// "reduce sum f32".
 std::string problem_text(const cache::ProblemRecord& problem);
 
-/// "725..1448": the ranges of the extents, those that are just 1 left out, joined by " × ".
-std::string sizes_text(const cache::ProblemRecord& problem);
+/// "725..1448": the ranges of the extents, joined by " × ". An extent after the first that was 1 when the winner was
+/// chosen, as those that a family does not use are, is left out.
+std::string sizes_text(const cache::StoredWinner& stored);
 
 /// Winners' figures for tables and JSON; 0 where unknown.
 double winner_occupancy(const cache::StoredWinner& stored);

@@ -45,6 +45,7 @@ double bandwidth_gbps(std::int64_t bytes, double microseconds) {
 
 std::string gbps_text(double gbps) {
   if (gbps <= 0) return std::string(kUnknown);
+  if (gbps < 0.1) return fmt::format("{:.2g}", gbps);
   return fmt::format("{:.{}f}", gbps, gbps < 10 ? 2 : gbps < 100 ? 1 : 0);
 }
 

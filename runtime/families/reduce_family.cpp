@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t kBlockThreads = 0, kVectorBytes = 1, kUnroll = 2, kTail = 3, kFinish = 4;
 
+/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
 constexpr std::array<std::string_view, 3> kOpTemplates{"Sum", "Min", "Max"};
 
 ReduceOp op_of(const Problem& problem) { return static_cast<ReduceOp>(problem.operation); }
@@ -59,7 +62,7 @@ std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOpNames.size()) return fmt::format("reduce has no operation {}", problem.operation);
   if (problem.extents[0] < 0)
     return fmt::format("reduce was asked for n = {}, but a size cannot be negative", problem.extents[0]);
-  const auto most = std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(info(problem.dtype).size_bytes);
+  const auto most = kMostBytes / static_cast<std::int64_t>(info(problem.dtype).size_bytes);
   if (problem.extents[0] > most)
     return fmt::format("reduce was asked for n = {}, but no memory holds more than {} elements of {}",
                        problem.extents[0], most, info(problem.dtype).name);

@@ -105,7 +105,8 @@ void check_header_name(const std::string& name) {
   }
 }
 
-std::string quoted(std::string_view text) {
+/// `text` as C++ source.
+std::string string_literal(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -118,7 +119,7 @@ std::string quoted(std::string_view text) {
 std::string trampolines(const Unit& unit) {
   std::string text = "\n#line 1 \"hone_entries\"\nnamespace hone_host {\nconstexpr Entry kEntries[] = {\n";
   for (const std::string& entry : unit.entries) {
-    text += fmt::format("    {{{0}, &Trampoline<&::{1}>::call, Trampoline<&::{1}>::kParameters}},\n", quoted(entry),
+    text += fmt::format("    {{{0}, &Trampoline<&::{1}>::call, Trampoline<&::{1}>::kParameters}},\n", string_literal(entry),
                         entry);
   }
   text += fmt::format(
@@ -126,7 +127,7 @@ std::string trampolines(const Unit& unit) {
       "extern const unsigned long long {0}_bytes;\n"
       "[[gnu::visibility(\"default\")]] extern const ModuleDescriptor hone_host_module = {{\n"
       "    kAbiVersion, {1}, kEntries, {2}, +[]() -> unsigned char* {{ return {0}; }}, &{0}_bytes}};\n}}\n}}\n",
-      kSmemSymbol, quoted(unit.name), unit.entries.size());
+      kSmemSymbol, string_literal(unit.name), unit.entries.size());
   return text;
 }
 

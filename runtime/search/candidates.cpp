@@ -31,7 +31,8 @@ std::string reason_against(const DeviceFacts& facts, const Problem& problem, con
     return fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
 
   const std::int64_t needed = bytes_in_flight_needed(facts);
-  const bool saturating = problem.family->bytes_moved(problem) > needed * facts.sm_count * kSaturatingMultiple;
+  const bool saturating =
+      needed > 0 && problem.family->bytes_moved(problem) > needed * facts.sm_count * kSaturatingMultiple;
   if (saturating && shape.one_block) return "one block cannot draw the bandwidth of all SMs";
   if (saturating && static_cast<double>(trial.bytes_in_flight_per_sm) < kLeastShareInFlight * static_cast<double>(needed))
     return fmt::format("has {} bytes in flight per SM, memory needs {}", trial.bytes_in_flight_per_sm, needed);

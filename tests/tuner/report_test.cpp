@@ -33,6 +33,7 @@ TEST(Texts, ShowWhatIsUnknownAsUnknown) {
   EXPECT_EQ(gbps_text(0), kUnknown);
   EXPECT_EQ(gbps_text(3027.4), "3027");
   EXPECT_EQ(gbps_text(1.534), "1.53");
+  EXPECT_EQ(gbps_text(0.00412), "0.0041");
   EXPECT_EQ(percent_text(0.914), "91 %");
   EXPECT_EQ(percent_text(0.0123), "1.2 %");
   EXPECT_EQ(share_text(3027, 3352), "90 %");

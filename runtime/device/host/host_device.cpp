@@ -26,25 +26,24 @@ constexpr std::size_t kAlignment = 256;
 /// Which block runs as the i-th of a launch: a bijection that needs no table.
 class BlockOrder {
  public:
-  BlockOrder(const HostOrder& order, std::uint64_t blocks) : blocks_(blocks) {
-    if (order.kind == HostOrder::Kind::reverse) {
-      step_ = blocks - 1;
-      first_ = blocks - 1;
-    }
-    if (order.kind == HostOrder::Kind::random) {
-      step_ = (order.seed * 0x9e3779b97f4a7c15u >> 33) % blocks;
-      while (std::gcd(step_, blocks) != 1) ++step_;
-      first_ = order.seed % blocks;
-    }
+  BlockOrder(const HostOrder& order, std::uint64_t blocks)
+      : blocks_(blocks), reverse_(order.kind == HostOrder::Kind::reverse) {
+    if (order.kind != HostOrder::Kind::random) return;
+    step_ = 1 + order.seed * 0x9e3779b97f4a7c15u % kMaxStep;
+    while (std::gcd(step_, blocks) != 1) ++step_;
+    first_ = order.seed % blocks;
   }
   std::uint64_t operator()(std::uint64_t i) const {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(i) * step_ + first_) % blocks_);
+    return reverse_ ? blocks_ - 1 - i : (i * step_ + first_) % blocks_;
   }
 
  private:
+  static constexpr std::uint64_t kMaxStep = 1 << 20;  ///< the product stays exact for every launch that ever ends
+
   std::uint64_t blocks_;
   std::uint64_t step_ = 1;
   std::uint64_t first_ = 0;
+  bool reverse_;
 };
 
 class HostDevice final : public Device {

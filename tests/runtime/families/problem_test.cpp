@@ -1,0 +1,120 @@
+#include <hone/problem.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <hone/error.h>
+#include <hone/tuned_reduce.h>
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+TEST(SizeClass, OneClassHoldsAllSmallSizes) {
+  for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 361, 362}) EXPECT_EQ(size_class(extent), 8) << extent;
+  EXPECT_EQ(size_class(363), 9);
+  EXPECT_EQ(size_range(8), (SizeRange{0, 362}));
+}
+
+TEST(SizeClass, PowersOfTwoLieInsideTheirClass) {
+  for (int k = kSmallestSizeClass; k <= 62; ++k) {
+    const std::int64_t power = std::int64_t{1} << k;
+    EXPECT_EQ(size_class(power), k);
+    EXPECT_EQ(size_class(power - 1), k);
+    EXPECT_EQ(size_class(power + 1), k);
+  }
+}
+
+TEST(SizeClass, RangesAreContiguousAndHoldTheirOwnExtents) {
+  std::int64_t next = 0;
+  for (int k = kSmallestSizeClass; k <= 63; ++k) {
+    const SizeRange range = size_range(k);
+    EXPECT_EQ(range.first, next) << k;
+    EXPECT_LE(range.first, range.last) << k;
+    EXPECT_EQ(size_class(range.first), k);
+    EXPECT_EQ(size_class(range.last), k);
+    if (k == 63) {
+      EXPECT_EQ(range.last, kLargest);
+      break;
+    }
+    EXPECT_EQ(size_class(range.last + 1), k + 1);
+    next = range.last + 1;
+  }
+}
+
+TEST(SizeClass, BordersAreHalfwayBetweenPowersOnALogarithmicScale) {
+  for (int k = 9; k <= 62; ++k) {
+    const long double border = std::exp2(static_cast<long double>(k) + 0.5L);
+    EXPECT_EQ(size_range(k).last, static_cast<std::int64_t>(std::floor(border))) << k;
+  }
+}
+
+TEST(SizeClass, TheLargestExtentHasAClass) { EXPECT_EQ(size_class(kLargest), 63); }
+
+const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
+
+TEST(Alignment, IsTheLargestPowerOfTwoUpToSixteen) {
+  EXPECT_EQ(alignment_of(at(0x1001)), 1u);
+  EXPECT_EQ(alignment_of(at(0x1002)), 2u);
+  EXPECT_EQ(alignment_of(at(0x1004)), 4u);
+  EXPECT_EQ(alignment_of(at(0x100c)), 4u);
+  EXPECT_EQ(alignment_of(at(0x1008)), 8u);
+  EXPECT_EQ(alignment_of(at(0x1010)), 16u);
+  EXPECT_EQ(alignment_of(at(0x1000)), 16u);
+  EXPECT_EQ(alignment_of(nullptr), 16u);
+}
+
+TEST(DType, ParsesTheNamesOfTheTable) {
+  for (const DTypeInfo& dtype : kDTypes) EXPECT_EQ(parse_dtype(dtype.name), dtype.dtype);
+}
+
+TEST(DType, TheTableIsIndexedByTheEnum) {
+  for (const DTypeInfo& dtype : kDTypes) EXPECT_EQ(info(dtype.dtype).name, dtype.name);
+}
+
+TEST(DType, UnknownNamesAreListedBesideTheKnownOnes) {
+  for (const char* name : {"", "f16", "F32", "float", " f32", "f32 "}) {
+    try {
+      parse_dtype(name);
+      FAIL() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_found);
+      EXPECT_THAT(error.what(), HasSubstr(std::string("'") + name + "'"));
+      EXPECT_THAT(error.what(), HasSubstr("f32, f64, i32, i64"));
+    }
+  }
+}
+
+TEST(ReduceOpName, ParsesTheNamesOfTheTable) {
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) EXPECT_EQ(parse_reduce_op(name(op)), op);
+}
+
+TEST(ReduceOpName, UnknownNamesAreListedBesideTheKnownOnes) {
+  for (const char* name : {"", "mean", "SUM", "summ"}) {
+    try {
+      parse_reduce_op(name);
+      FAIL() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_found);
+      EXPECT_THAT(error.what(), HasSubstr("sum, min, max"));
+    }
+  }
+}
+
+TEST(ProblemText, NamesWhatDiffersFromTheUsual) {
+  EXPECT_EQ(to_string(reduce_problem(ReduceOp::sum, DType::f32, 1048576)), "reduce sum f32 n=1048576");
+  EXPECT_EQ(to_string(reduce_problem(ReduceOp::max, DType::i64, 3, 8)), "reduce max i64 n=3 aligned to 8");
+  Problem table = reduce_problem(ReduceOp::min, DType::f64, 5);
+  table.extents = {5, 7, 1};
+  EXPECT_EQ(to_string(table), "reduce min f64 n=5×7");
+}
+
+}  // namespace
+}  // namespace hone

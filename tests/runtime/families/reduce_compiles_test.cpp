@@ -1,0 +1,101 @@
+// Compiles units of the reduce family with NVRTC and reads what ptxas made of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/tuned_reduce.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/jit/nvrtc_compiler.h"
+#include "tests/runtime/support/cubin_resources.h"
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kArchitecture = "sm_90";
+
+class ReduceCompiles : public testing::TestWithParam<ReduceOp> {
+ protected:
+  void SetUp() override {
+    if (compiler_.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
+  }
+
+  /// Compiles on all cores and collects what is wrong with a unit: an error, or memory that it spills to.
+  void compile_all(const std::vector<Unit>& units) {
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t i = next++; i < units.size(); i = next++) {
+        const std::string fault = fault_of(units[i]);
+        const std::scoped_lock lock(mutex_);
+        if (!fault.empty()) ADD_FAILURE() << units[i].name << ": " << fault;
+      }
+    };
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  }
+
+ private:
+  std::string fault_of(const Unit& unit) {
+    try {
+      const Binary binary = compiler_.compile(unit, kArchitecture);
+      for (const std::string& entry : unit.entries) {
+        const std::optional<CubinResources> resources = cubin_resources(binary.code, entry);
+        if (!resources) return fmt::format("no kernel {} in the cubin", entry);
+        if (resources->stack_bytes != 0) return fmt::format("{} uses {} bytes of stack", entry, resources->stack_bytes);
+      }
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  NvrtcCompiler compiler_{NvrtcSearch::from_environment()};
+  std::mutex mutex_;
+};
+
+/// Every 7th allowed variant: 7 shares no factor with the lengths of the value lists, so that all values meet.
+std::vector<Unit> spread_of_units(const Problem& problem, std::size_t first) {
+  std::vector<Unit> units;
+  const std::vector<Variant> all = problem.family->space().all();
+  for (std::size_t i = first; i < all.size(); i += 7)
+    if (problem.family->reject(problem, all[i], {}).empty()) units.push_back(unit_of(problem, all[i]));
+  return units;
+}
+
+TEST_P(ReduceCompiles, ForEveryDTypeWithoutSpills) {
+  std::vector<Unit> units;
+  for (const DTypeInfo& dtype : kDTypes) {
+    const auto first = static_cast<std::size_t>(dtype.dtype) + 1;
+    for (Unit& unit : spread_of_units(reduce_problem(GetParam(), dtype.dtype, 1 << 20), first))
+      units.push_back(std::move(unit));
+  }
+  compile_all(units);
+}
+
+TEST_P(ReduceCompiles, WithWideIndices) {
+  std::vector<Unit> units = spread_of_units(reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), 3);
+  units.resize(12);
+  compile_all(units);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, ReduceCompiles, testing::Values(ReduceOp::sum, ReduceOp::min, ReduceOp::max),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST(ReduceUnit, ADisagreementAboutTheVariantDoesNotCompile) {
+  const NvrtcCompiler compiler(NvrtcSearch::from_environment());
+  if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
+  const Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 100);
+  Unit unit = unit_of(problem, {256, 16, 2, 0, 0});
+  const std::size_t tile = unit.source.find("== 8192");
+  ASSERT_NE(tile, std::string::npos);
+  unit.source.replace(tile, 7, "== 4096");
+  EXPECT_THROW(compiler.compile(unit, kArchitecture), Error);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,237 @@
+#include "runtime/families/reduce_family.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include <hone/tuned_reduce.h>
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int32_t kShuffle = 0, kSharedTree = 1;
+constexpr std::int32_t kOneBlock = 0, kLastBlock = 1, kSecondKernel = 2;
+
+const KernelFamily& family() { return reduce_family(); }
+
+Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
+
+Variant variant(std::int32_t finish, std::int32_t threads = 256, std::int32_t vector = 16, std::int32_t unroll = 2) {
+  return {threads, vector, unroll, kShuffle, finish};
+}
+
+struct Encoded {
+  std::vector<Launch> launches;
+
+  template <class T>
+  T argument(std::size_t launch, int index) const {
+    T value;
+    std::memcpy(&value, launches[launch].arguments.slot(index), sizeof(T));
+    return value;
+  }
+};
+
+void* const kIn = reinterpret_cast<void*>(0x1000);
+void* const kOut = reinterpret_cast<void*>(0x2000);
+void* const kWorkspace = reinterpret_cast<void*>(0x3000);
+
+Encoded encode(const Problem& problem, const Variant& variant, std::int64_t max_blocks) {
+  const std::array<void*, 2> buffers{kIn, kOut};
+  LaunchList list;
+  family().encode(problem, {variant, {max_blocks}}, buffers, kWorkspace, list);
+  return {{list.begin(), list.end()}};
+}
+
+TEST(ReduceProblem, DistinguishesOnlyWhetherThereIsAHeadToPeel) {
+  for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+    const auto element = static_cast<std::uint32_t>(info(dtype).size_bytes);
+    EXPECT_EQ(reduce_problem(ReduceOp::sum, dtype, 1, 16).alignment, 16u);
+    EXPECT_EQ(reduce_problem(ReduceOp::sum, dtype, 1, 8).alignment, element);
+    EXPECT_EQ(reduce_problem(ReduceOp::sum, dtype, 1, element).alignment, element);
+  }
+}
+
+TEST(ReduceFamily, AcceptsEverySizeThatMemoryCanHold) {
+  for (std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 31, std::int64_t{1} << 40})
+    EXPECT_EQ(family().refuse(sum_f32(n)), "") << n;
+}
+
+TEST(ReduceFamily, RefusesNegativeAndAbsurdSizes) {
+  EXPECT_THAT(family().refuse(sum_f32(-1)), HasSubstr("negative"));
+  EXPECT_THAT(family().refuse(sum_f32(std::numeric_limits<std::int64_t>::min())), HasSubstr("negative"));
+  EXPECT_THAT(family().refuse(sum_f32(kLargest)), HasSubstr("no memory holds"));
+  EXPECT_THAT(family().refuse(reduce_problem(ReduceOp::sum, DType::f64, kLargest / 4)), HasSubstr("no memory holds"));
+}
+
+TEST(ReduceFamily, TheLargestAcceptedSizeOverflowsNowhere) {
+  for (DType dtype : {DType::f32, DType::i64}) {
+    std::int64_t most = 0;
+    for (std::int64_t step = std::int64_t{1} << 62; step > 0; step /= 2)
+      if (family().refuse(reduce_problem(ReduceOp::sum, dtype, most + step)).empty()) most += step;
+    const Problem problem = reduce_problem(ReduceOp::sum, dtype, most);
+    EXPECT_GT(family().bytes_moved(problem), most);
+    const WorkShape shape = family().shape(problem, variant(kLastBlock));
+    EXPECT_GE(shape.tiles, most / 2048);
+  }
+}
+
+TEST(ReduceFamily, RefusesUnknownOperations) {
+  Problem problem = sum_f32(1);
+  problem.operation = 3;
+  EXPECT_THAT(family().refuse(problem), HasSubstr("no operation 3"));
+}
+
+TEST(ReduceFamily, RejectsVectorsBelowOneElement) {
+  const DeviceFacts facts;
+  const Problem f64 = reduce_problem(ReduceOp::sum, DType::f64, 100);
+  EXPECT_THAT(family().reject(f64, variant(kOneBlock, 256, 4), facts), HasSubstr("holds no element of f64"));
+  EXPECT_EQ(family().reject(f64, variant(kOneBlock, 256, 8), facts), "");
+  EXPECT_EQ(family().reject(sum_f32(100), variant(kOneBlock, 256, 4), facts), "");
+}
+
+TEST(ReduceFamily, RejectsBlocksThatTheDeviceCannotHave) {
+  DeviceFacts facts;
+  facts.max_threads_per_block = 512;
+  EXPECT_EQ(family().reject(sum_f32(100), variant(kOneBlock, 512), facts), "");
+  EXPECT_THAT(family().reject(sum_f32(100), variant(kOneBlock, 1024), facts), HasSubstr("the device allows 512"));
+}
+
+TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
+  const WorkShape shape = family().shape(sum_f32(4097), variant(kLastBlock, 256, 16, 2));
+  EXPECT_EQ(shape.block_threads, 256);
+  EXPECT_EQ(shape.bytes_in_flight_per_block, 256 * 16 * 2);
+  EXPECT_EQ(shape.tiles, 3);  // of 2048 elements
+  EXPECT_EQ(family().shape(sum_f32(4096), variant(kLastBlock, 256, 16, 2)).tiles, 2);
+}
+
+TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), variant(kLastBlock)).tiles, 1); }
+
+TEST(ReduceFamily, ShapeSaysHowBlocksMeet) {
+  const WorkShape one = family().shape(sum_f32(9), variant(kOneBlock));
+  EXPECT_TRUE(one.one_block);
+  EXPECT_EQ(one.launches, 1);
+  EXPECT_FALSE(one.joins_blocks);
+  const WorkShape last = family().shape(sum_f32(9), variant(kLastBlock));
+  EXPECT_FALSE(last.one_block);
+  EXPECT_EQ(last.launches, 1);
+  EXPECT_TRUE(last.joins_blocks);
+  const WorkShape second = family().shape(sum_f32(9), variant(kSecondKernel));
+  EXPECT_FALSE(second.one_block);
+  EXPECT_EQ(second.launches, 2);
+  EXPECT_FALSE(second.joins_blocks);
+}
+
+TEST(ReduceFamily, MovesEveryElementOnceAndTheResult) {
+  EXPECT_EQ(family().bytes_moved(sum_f32(0)), 4);
+  EXPECT_EQ(family().bytes_moved(sum_f32(10)), 44);
+  EXPECT_EQ(family().bytes_moved(reduce_problem(ReduceOp::sum, DType::i32, 10)), 48);  // the sum is an i64
+  EXPECT_EQ(family().bytes_moved(reduce_problem(ReduceOp::min, DType::i32, 10)), 44);
+}
+
+TEST(ReduceFamily, WorkspaceHoldsOnePartialPerBlock) {
+  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {variant(kOneBlock), {1}}), 0u);
+  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {variant(kLastBlock), {264}}), 128u + 264 * 4);
+  const Problem i32 = reduce_problem(ReduceOp::sum, DType::i32, 9);
+  EXPECT_EQ(family().workspace_bytes(i32, {variant(kSecondKernel), {264}}), 128u + 264 * 8);
+}
+
+TEST(ReduceFamily, OneBlockIsOneLaunchOfOneBlock) {
+  const Encoded encoded = encode(sum_f32(1 << 20), variant(kOneBlock), 1);
+  ASSERT_EQ(encoded.launches.size(), 1u);
+  EXPECT_EQ(encoded.launches[0].entry, 0);
+  EXPECT_EQ(encoded.launches[0].grid.x, 1u);
+  EXPECT_EQ(encoded.launches[0].block.x, 256u);
+  ASSERT_EQ(encoded.launches[0].arguments.count(), 3);
+  EXPECT_EQ(encoded.argument<void*>(0, 0), kIn);
+  EXPECT_EQ(encoded.argument<std::uint32_t>(0, 1), 1u << 20);
+  EXPECT_EQ(encoded.argument<void*>(0, 2), kOut);
+}
+
+TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
+  const Encoded encoded = encode(sum_f32(1 << 20), variant(kLastBlock), 264);
+  ASSERT_EQ(encoded.launches.size(), 1u);
+  EXPECT_EQ(encoded.launches[0].grid.x, 264u);
+  ASSERT_EQ(encoded.launches[0].arguments.count(), 4);
+  EXPECT_EQ(encoded.argument<void*>(0, 2), kOut);
+  EXPECT_EQ(encoded.argument<void*>(0, 3), kWorkspace);
+}
+
+TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
+  const Encoded encoded = encode(sum_f32(5000), variant(kSecondKernel), 264);
+  ASSERT_EQ(encoded.launches.size(), 2u);
+  EXPECT_EQ(encoded.launches[0].grid.x, 3u);
+  ASSERT_EQ(encoded.launches[0].arguments.count(), 3);
+  EXPECT_EQ(encoded.argument<void*>(0, 2), kWorkspace);
+  EXPECT_EQ(encoded.launches[1].entry, 1);
+  EXPECT_EQ(encoded.launches[1].grid.x, 1u);
+  ASSERT_EQ(encoded.launches[1].arguments.count(), 3);
+  EXPECT_EQ(encoded.argument<void*>(1, 0), kWorkspace);
+  EXPECT_EQ(encoded.argument<unsigned>(1, 1), 3u);
+  EXPECT_EQ(encoded.argument<void*>(1, 2), kOut);
+}
+
+TEST(ReduceFamily, TheGridIsCappedByTheWork) {
+  EXPECT_EQ(encode(sum_f32(0), variant(kLastBlock), 264).launches[0].grid.x, 1u);
+  EXPECT_EQ(encode(sum_f32(2048), variant(kLastBlock), 264).launches[0].grid.x, 1u);
+  EXPECT_EQ(encode(sum_f32(2049), variant(kLastBlock), 264).launches[0].grid.x, 2u);
+  EXPECT_EQ(encode(sum_f32(2048 * 264), variant(kLastBlock), 264).launches[0].grid.x, 264u);
+  EXPECT_EQ(encode(sum_f32(std::int64_t{1} << 33), variant(kLastBlock), 264).launches[0].grid.x, 264u);
+}
+
+TEST(ReduceFamily, IndicesAreWideWhereTheSizeClassReachesTwoToThe31) {
+  const std::int64_t narrow = size_range(30).last;
+  EXPECT_THAT(family().unit(sum_f32(narrow), variant(kLastBlock)).source, HasSubstr("unsigned n"));
+  EXPECT_THAT(family().unit(sum_f32(narrow), variant(kLastBlock)).source, Not(HasSubstr("unsigned long long")));
+  EXPECT_THAT(family().unit(sum_f32(narrow + 1), variant(kLastBlock)).source, HasSubstr("unsigned long long n"));
+  EXPECT_EQ(encode(sum_f32(narrow), variant(kLastBlock), 8).argument<std::uint32_t>(0, 1),
+            static_cast<std::uint32_t>(narrow));
+  const std::int64_t wide = (std::int64_t{1} << 33) + 5;
+  EXPECT_EQ(encode(sum_f32(wide), variant(kLastBlock), 8).argument<std::int64_t>(0, 1), wide);
+}
+
+TEST(ReduceFamily, AllSizesOfOneClassShareOneUnit) {
+  for (int k = kSmallestSizeClass; k <= 40; ++k)
+    EXPECT_EQ(family().unit(sum_f32(size_range(k).first), variant(kLastBlock)).source,
+              family().unit(sum_f32(size_range(k).last), variant(kLastBlock)).source);
+}
+
+TEST(ReduceFamily, EveryVariantHasAUnitOfItsOwn) {
+  std::vector<std::string> sources;
+  for (const Variant& v : family().space().all()) sources.push_back(family().unit(sum_f32(99), v).source);
+  std::sort(sources.begin(), sources.end());
+  EXPECT_EQ(std::adjacent_find(sources.begin(), sources.end()), sources.end());
+}
+
+TEST(ReduceFamily, UnitsNameTheirEntries) {
+  EXPECT_EQ(family().unit(sum_f32(9), variant(kLastBlock)).entries, std::vector<std::string>{"hone_reduce"});
+  EXPECT_EQ(family().unit(sum_f32(9), variant(kSecondKernel)).entries,
+            (std::vector<std::string>{"hone_reduce", "hone_reduce_finish"}));
+}
+
+TEST(ReduceFamily, SumsOfI32AreWide) {
+  const Problem problem = reduce_problem(ReduceOp::sum, DType::i32, 7);
+  const std::vector<BufferSpec> buffers = family().buffers(problem);
+  ASSERT_EQ(buffers.size(), 2u);
+  EXPECT_EQ(buffers[0].size_bytes(), 28u);
+  EXPECT_EQ(buffers[1].dtype, DType::i64);
+  EXPECT_EQ(buffers[1].elements, 1);
+  EXPECT_THAT(family().unit(problem, variant(kOneBlock)).source, HasSubstr("hone::Sum<long long>, int, long long"));
+}
+
+TEST(ReduceFamily, DecodesVariants) {
+  const ReduceVariant reduce(Variant{512, 8, 4, kSharedTree, kSecondKernel});
+  EXPECT_EQ(reduce.block_threads, 512);
+  EXPECT_EQ(reduce.bytes_per_tile(), 512 * 8 * 4);
+  EXPECT_EQ(reduce.tail, ReduceVariant::Tail::shared_tree);
+  EXPECT_EQ(reduce.finish, ReduceVariant::Finish::second_kernel);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,159 @@
+// What goes wrong before a kernel runs.
+#include "tests/runtime/host_device/host_kernel.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "runtime/jit/file_identity.h"
+
+namespace hone::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Code and message of what `work` throws.
+template <class Work>
+std::pair<ErrorCode, std::string> error_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+constexpr char kEmpty[] = "extern \"C\" __global__ void entry() {}\n";
+
+TEST(HostCompiler, ErrorsCarryTheUnitsOwnLines) {
+  const auto device = make_host_device();
+  const auto [code, message] = error_of([&] {
+    device->compile({"a broken unit", "#include \"broken.cuh\"\nextern \"C\" __global__ void entry() {\n  f();\n  g();\n}\n",
+                     {{"broken.cuh", "inline void f() {\n  undeclared_in_header = 1;\n}\n"}}, {"entry"}});
+  });
+  EXPECT_EQ(code, ErrorCode::compile_failed);
+  EXPECT_THAT(message, AllOf(HasSubstr("a broken unit"), HasSubstr("-std=c++20"), HasSubstr("broken.cuh:2:3: error"),
+                             HasSubstr("unit.cu:4:3: error")));
+}
+
+TEST(HostCompiler, UndefinedFunctionsAreErrors) {
+  const auto device = make_host_device();
+  const auto [code, message] = error_of([&] {
+    device->compile({"unit", "void elsewhere();\nextern \"C\" __global__ void entry() { elsewhere(); }\n", {}, {"entry"}});
+    device->load(device->compile({"unit", kEmpty, {}, {"entry"}}), {"missing"});
+  });
+  EXPECT_TRUE(code == ErrorCode::compile_failed || code == ErrorCode::device_failed) << message;
+}
+
+TEST(HostCompiler, MissingCompilerSaysWhatToInstall) {
+  const auto device = make_host_device(HostOptions{.compiler = "/no/such/compiler", .order = {}});
+  EXPECT_EQ(device->compiler_identity(), "");
+  const auto [code, message] = error_of([&] { device->compile({"unit", kEmpty, {}, {"entry"}}); });
+  EXPECT_EQ(code, ErrorCode::unsupported);
+  EXPECT_THAT(message, AllOf(HasSubstr("/no/such/compiler"), HasSubstr("HONE_CXX"), HasSubstr("apt-get install g++")));
+}
+
+TEST(HostCompiler, WhatIsNoCompilerFails) {
+  const auto device = make_host_device(HostOptions{.compiler = "/bin/false", .order = {}});
+  const auto [code, message] = error_of([&] { device->compile({"unit", kEmpty, {}, {"entry"}}); });
+  EXPECT_EQ(code, ErrorCode::compile_failed);
+  EXPECT_THAT(message, AllOf(HasSubstr("/bin/false"), HasSubstr("exited with 1")));
+}
+
+TEST(HostCompiler, IdentityNamesTheResolvedFile) {
+  const std::string identity = make_host_device()->compiler_identity();
+  EXPECT_THAT(identity, HasSubstr(":"));
+  EXPECT_EQ(identity, make_host_device()->compiler_identity());
+  EXPECT_EQ(file_identity("/no/such/file"), "");
+}
+
+TEST(HostCompiler, HeaderNamesStayInsideTheFolder) {
+  const auto device = make_host_device();
+  for (const std::string name : {"../outside.h", "/tmp/absolute.h", ""}) {
+    EXPECT_EQ(error_of([&] { device->compile({"unit", kEmpty, {{name, ""}}, {"entry"}}); }).first,
+              ErrorCode::invalid_argument);
+  }
+}
+
+TEST(HostCompiler, LeavesNothingBehind) {
+  const std::filesystem::path folder = testing::TempDir() + "/hone_compiler_test";
+  std::filesystem::create_directories(folder);
+  const char* const before = std::getenv("TMPDIR");
+  const std::string saved = before != nullptr ? before : "";
+  setenv("TMPDIR", folder.c_str(), 1);
+  const auto device = make_host_device();
+  device->compile({"unit", kEmpty, {}, {"entry"}});
+  EXPECT_THROW(device->compile({"unit", "broken", {}, {"entry"}}), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  if (before != nullptr) setenv("TMPDIR", saved.c_str(), 1);
+  else unsetenv("TMPDIR");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(HostCompiler, UnitsCompileAtTheSameTime) {
+  const auto device = make_host_device();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const HostKernel kernel(device, "extern \"C\" __global__ void entry(int* out) { *out = " + std::to_string(t) + "; }");
+      const DeviceVector<int> out(device, {-1});
+      kernel.launch({.block = {1}}, out.data());
+      EXPECT_EQ(out.values()[0], t);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(HostCompiler, HugeFramesAreRefused) {
+  const auto device = make_host_device();
+  const auto [code, message] = error_of([&] {
+    device->compile({"unit", "extern \"C\" __global__ void entry(volatile int* p) {\n  volatile int big[100000];\n"
+                             "  for (int i = 0; i < 100000; ++i) big[i] = *p;\n  *p = big[*p];\n}\n", {}, {"entry"}});
+  });
+  EXPECT_EQ(code, ErrorCode::compile_failed);
+  EXPECT_THAT(message, HasSubstr("frame size"));
+}
+
+TEST(HostModule, GarbageIsRefused) {
+  const auto device = make_host_device();
+  const Binary good = device->compile({"unit", kEmpty, {}, {"entry"}});
+  const auto code_of = [&](Binary binary) {
+    return error_of([&] { device->load(binary, {"entry"}); }).first;
+  };
+  EXPECT_EQ(code_of({"cubin", good.architecture, good.code}), ErrorCode::device_failed);
+  EXPECT_EQ(code_of({"elf", "sparc", good.code}), ErrorCode::device_failed);
+  EXPECT_EQ(code_of({"elf", good.architecture, {}}), ErrorCode::device_failed);
+  EXPECT_EQ(code_of({"elf", good.architecture, std::vector<std::byte>(5000, std::byte{0x5a})}), ErrorCode::device_failed);
+  for (const std::size_t part : {2u, 4u, 10u}) {
+    Binary cut = good;
+    cut.code.resize(good.code.size() / part);
+    EXPECT_EQ(code_of(cut), ErrorCode::device_failed);
+  }
+  EXPECT_EQ(error_of([&] { device->load(good, {"other"}); }).first, ErrorCode::device_failed);
+}
+
+TEST(HostModule, ManyMayBeLoadedAndUnloaded) {
+  const auto device = make_host_device();
+  const auto unit = [](int value) {
+    return Unit{"unit", "extern \"C\" __global__ void entry(int* out) { __shared__ int s; s = " + std::to_string(value) +
+                            "; *out = s; }", {}, {"entry"}};
+  };
+  const std::vector<Binary> binaries{device->compile(unit(0)), device->compile(unit(1)), device->compile(unit(2))};
+  const DeviceVector<int> out(device, {-1});
+  std::vector<std::unique_ptr<Module>> kept;
+  for (int i = 0; i < 300; ++i) {
+    auto module = device->load(binaries[static_cast<std::size_t>(i % 3)], {"entry"});
+    Launch launch;
+    launch.arguments.push(out.data());
+    device->launch(module->kernel(0), launch, nullptr);
+    ASSERT_EQ(out.values()[0], i % 3);
+    if (i % 2 == 0) kept.push_back(std::move(module));
+    if (kept.size() > 20) kept.erase(kept.begin(), kept.begin() + 7);
+  }
+}
+
+}  // namespace
+}  // namespace hone::test

@@ -1,0 +1,87 @@
+// Facts, memory and launches of the host device.
+#include "tests/runtime/host_device/host_kernel.h"
+
+#include <cstdint>
+
+namespace hone::test {
+namespace {
+
+TEST(HostDevice, FactsDescribeThisMachine) {
+  const auto device = make_host_device();
+  const DeviceFacts& facts = device->facts();
+  EXPECT_EQ(device->name(), "host");
+  EXPECT_EQ(facts.kind, "host");
+  EXPECT_FALSE(facts.name.empty());
+  EXPECT_FALSE(facts.architecture.empty());
+  EXPECT_TRUE(facts.driver.starts_with("glibc ")) << facts.driver;
+  EXPECT_GE(facts.sm_count, 1);
+  EXPECT_EQ(facts.max_blocks_per_sm, 1);
+  EXPECT_EQ(facts.registers_per_sm, 0);
+  EXPECT_GT(facts.memory_bytes, 0);
+  EXPECT_EQ(make_host_device(HostOptions{.sm_count = 3, .compiler = {}, .order = {}})->facts().sm_count, 3);
+}
+
+TEST(HostDevice, MemoryIsAlignedAndKnown) {
+  const auto device = make_host_device();
+  auto* const memory = static_cast<char*>(device->allocate(1000));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 256, 0u);
+  int local = 0;
+  EXPECT_EQ(device->memory_kind(memory), MemoryKind::device);
+  EXPECT_EQ(device->memory_kind(memory + 999), MemoryKind::device);
+  EXPECT_EQ(device->memory_kind(&local), MemoryKind::host);
+  EXPECT_EQ(device->memory_kind(nullptr), MemoryKind::host);
+  device->fill_bytes(memory, 7, 1000, nullptr);
+  std::vector<char> back(1000);
+  device->copy_to_host(back.data(), memory, 1000, nullptr);
+  EXPECT_THAT(back, testing::Each(7));
+  device->deallocate(memory);
+  EXPECT_EQ(device->memory_kind(memory), MemoryKind::host);
+  device->deallocate(nullptr);
+}
+
+TEST(HostDevice, EmptyAllocationsAreDistinct) {
+  const auto device = make_host_device();
+  void* const a = device->allocate(0);
+  void* const b = device->allocate(0);
+  EXPECT_NE(a, nullptr);
+  EXPECT_NE(a, b);
+  device->deallocate(a);
+  device->deallocate(b);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose allocators end the process
+TEST(HostDevice, AbsurdAllocationIsOutOfMemory) {
+  const auto device = make_host_device();
+  for (const std::size_t bytes : {std::size_t{1} << 60, SIZE_MAX}) {
+    try {
+      device->deallocate(device->allocate(bytes));
+      ADD_FAILURE() << "allocated " << bytes;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+    }
+  }
+}
+#endif
+
+TEST(HostDevice, ImpossibleLaunchesAreRefused) {
+  const auto device = make_host_device();
+  const HostKernel kernel(device, "extern \"C\" __global__ void entry(int) {}");
+  EXPECT_THAT(kernel.failure({.block = {0}}, 1), testing::HasSubstr("threads"));
+  EXPECT_THAT(kernel.failure({.block = {1025}}, 1), testing::HasSubstr("threads"));
+  EXPECT_THAT(kernel.failure({.block = {32, 32, 2}}, 1), testing::HasSubstr("threads"));
+  EXPECT_THAT(kernel.failure({.grid = {0}}, 1), testing::HasSubstr("blocks"));
+  EXPECT_THAT(kernel.failure({.grid = {1, 65536}}, 1), testing::HasSubstr("blocks"));
+  EXPECT_THAT(kernel.failure({}), testing::HasSubstr("0 arguments for 1 parameters"));
+  kernel.launch({}, 1);
+}
+
+TEST(HostDevice, TimesWork) {
+  const auto device = make_host_device();
+  int runs = 0;
+  EXPECT_GE(device->time_us(nullptr, [&] { ++runs; }), 0.0);
+  EXPECT_EQ(runs, 1);
+  EXPECT_FALSE(device->stream_state(nullptr).capturing);
+}
+
+}  // namespace
+}  // namespace hone::test

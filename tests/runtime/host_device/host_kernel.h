@@ -1,0 +1,85 @@
+// HostKernelTest: from kernel source to results on the host device, for tests.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/error.h>
+
+#include "runtime/device/host/host_device.h"
+
+namespace hone::test {
+
+/// Device memory that holds a vector.
+template <class T>
+class DeviceVector {
+ public:
+  DeviceVector(std::shared_ptr<Device> device, const std::vector<T>& values)
+      : device_(std::move(device)), count_(values.size()), data_(device_->allocate(count_ * sizeof(T))) {
+    device_->copy_to_device(data_, values.data(), count_ * sizeof(T), nullptr);
+  }
+  ~DeviceVector() { device_->deallocate(data_); }
+  DeviceVector(const DeviceVector&) = delete;
+  DeviceVector& operator=(const DeviceVector&) = delete;
+
+  T* data() const { return static_cast<T*>(data_); }
+  std::vector<T> values() const {
+    std::vector<T> result(count_);
+    device_->copy_to_host(result.data(), data_, count_ * sizeof(T), nullptr);
+    return result;
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::size_t count_;
+  void* data_;
+};
+
+struct Shape {
+  Dim3 grid{1, 1, 1};
+  Dim3 block{32, 1, 1};
+  std::uint32_t dynamic_smem_bytes = 0;
+};
+
+/// A compiled and loaded kernel called `entry`.
+class HostKernel {
+ public:
+  HostKernel(std::shared_ptr<Device> device, const std::string& source, const std::string& entry = "entry",
+             std::vector<SourceFile> headers = {})
+      : device_(std::move(device)),
+        module_(device_->load(device_->compile({"test unit", source, std::move(headers), {entry}}), {entry})) {}
+
+  const Kernel& kernel() const { return module_->kernel(0); }
+
+  template <class... Arguments>
+  void launch(const Shape& shape, Arguments... arguments) const {
+    Launch launch{.grid = shape.grid, .block = shape.block, .dynamic_smem_bytes = shape.dynamic_smem_bytes,
+                  .arguments = {}};
+    (launch.arguments.push(arguments), ...);
+    device_->launch(kernel(), launch, nullptr);
+  }
+
+  /// The message of the Error(device_failed) that the launch ends with.
+  template <class... Arguments>
+  std::string failure(const Shape& shape, Arguments... arguments) const {
+    try {
+      launch(shape, arguments...);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::device_failed);
+      return error.what();
+    }
+    return "the launch succeeded";
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Module> module_;
+};
+
+}  // namespace hone::test

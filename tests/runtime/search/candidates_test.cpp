@@ -1,0 +1,217 @@
+#include "runtime/search/candidates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <hone/tuned_reduce.h>
+
+#include "runtime/families/reduce_family.h"
+#include "runtime/search/occupancy.h"
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+
+constexpr std::size_t kWorkspace = 128 * 1024;
+constexpr std::int32_t kShuffle = 0;
+constexpr std::int32_t kOneBlock = 0, kLastBlock = 1, kSecondKernel = 2;
+
+Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
+
+/// The variant as a compiler might return it: with registers, and with the occupancy that follows.
+CompiledVariant compiled(const DeviceFacts& facts, const Problem& problem, const Variant& variant, int registers = 32) {
+  const Resources resources{.registers = registers};
+  const WorkShape shape = problem.family->shape(problem, variant);
+  return {variant, resources, resident_blocks(facts, resources, shape.block_threads, shape.dynamic_smem_bytes)};
+}
+
+CandidateList list_one(const DeviceFacts& facts, const Problem& problem, const CompiledVariant& variant,
+                       std::size_t workspace = kWorkspace) {
+  return list_candidates(facts, problem, std::span(&variant, 1), workspace);
+}
+
+std::vector<std::int64_t> grids(const std::vector<Trial>& trials) {
+  std::vector<std::int64_t> result;
+  for (const Trial& trial : trials) result.push_back(trial.candidate.geometry.max_blocks);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::vector<std::int64_t> grids(const DeviceFacts& facts, const WorkShape& shape, int resident) {
+  std::vector<std::int64_t> result;
+  for (const Geometry& geometry : geometries(facts, shape, resident)) result.push_back(geometry.max_blocks);
+  return result;
+}
+
+TEST(Geometries, AreTheSameNumberOfBlocksForEverySm) {
+  using Grids = std::vector<std::int64_t>;
+  const WorkShape shape{.block_threads = 256};
+  EXPECT_EQ(grids(h100_facts(), shape, 8), (Grids{132, 264, 528, 1056, 2112, 4224}));
+  EXPECT_EQ(grids(h100_facts(), shape, 6), (Grids{132, 264, 528, 792, 1584, 3168}));
+  EXPECT_EQ(grids(h100_facts(), shape, 1), (Grids{132, 264, 528}));
+}
+
+TEST(Geometries, NeverRepeat) {
+  const WorkShape shape{.block_threads = 256};
+  for (int resident = 1; resident <= 32; ++resident) {
+    std::vector<std::int64_t> all = grids(h100_facts(), shape, resident);
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end())) << resident;
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << resident;
+    for (std::int64_t blocks : all) EXPECT_EQ(blocks % 132, 0);
+  }
+}
+
+TEST(Geometries, AVariantOfOneBlockHasOne) {
+  EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .one_block = true}, 8), std::vector<std::int64_t>{1});
+}
+
+TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
+  // 1536 threads and 8 blocks per SM: 256 threads fit 6 times, 1024 once.
+  DeviceFacts facts = textbook_facts();
+  facts.sm_count = 10;
+  const Problem problem = sum_f32(1 << 26);
+  const CandidateList small = list_one(facts, problem, compiled(facts, problem, {256, 16, 4, kShuffle, kLastBlock}));
+  const CandidateList large = list_one(facts, problem, compiled(facts, problem, {1024, 16, 4, kShuffle, kLastBlock}));
+  std::vector<Trial> all = small.candidates;
+  all.insert(all.end(), small.rejected.begin(), small.rejected.end());
+  EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40, 60, 120, 240}));
+  EXPECT_EQ(all.front().resident_blocks, 6);
+  all = large.candidates;
+  all.insert(all.end(), large.rejected.begin(), large.rejected.end());
+  EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40}));
+  EXPECT_EQ(all.front().resident_blocks, 1);
+}
+
+TEST(Candidates, AreOrderedByTheModel) {
+  const DeviceFacts facts = h100_facts();
+  const Problem problem = sum_f32(1 << 24);
+  std::vector<CompiledVariant> variants;
+  for (const Variant& variant : problem.family->space().all()) variants.push_back(compiled(facts, problem, variant));
+  const CandidateList list = list_candidates(facts, problem, variants, kWorkspace);
+  EXPECT_GT(list.candidates.size(), 100u);
+  EXPECT_TRUE(std::is_sorted(list.candidates.begin(), list.candidates.end(),
+                             [](const Trial& a, const Trial& b) { return a.predicted_us < b.predicted_us; }));
+  EXPECT_THAT(list.candidates, Each(Field(&Trial::reason, "")));
+  EXPECT_THAT(list.candidates, Each(Field(&Trial::verdict, Verdict::ok)));
+  EXPECT_THAT(list.rejected, Each(Field(&Trial::verdict, Verdict::rejected)));
+  EXPECT_THAT(list.rejected, Each(Field(&Trial::reason, testing::Ne(""))));
+}
+
+TEST(Candidates, WhatIsNotResidentIsRejected) {
+  const Problem problem = sum_f32(1 << 20);
+  const CandidateList list =
+      list_one(h100_facts(), problem, {{1024, 16, 8, kShuffle, kLastBlock}, {.registers = 255}, 0});
+  EXPECT_TRUE(list.candidates.empty());
+  ASSERT_EQ(list.rejected.size(), 1u);
+  EXPECT_THAT(list.rejected[0].reason, HasSubstr("no block is resident: 1024 threads of 255 registers"));
+}
+
+TEST(Candidates, WhatSpillsIsRejected) {
+  const Problem problem = sum_f32(1 << 20);
+  CompiledVariant variant = compiled(h100_facts(), problem, {256, 16, 4, kShuffle, kLastBlock});
+  variant.resources.local_bytes = 40;
+  const CandidateList list = list_one(h100_facts(), problem, variant);
+  EXPECT_TRUE(list.candidates.empty());
+  EXPECT_THAT(list.rejected.front().reason, HasSubstr("spills: 40 bytes"));
+}
+
+TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
+  const Problem problem = sum_f32(1 << 26);
+  const CandidateList list =
+      list_one(h100_facts(), problem, compiled(h100_facts(), problem, {256, 16, 4, kShuffle, kLastBlock}), 128 + 4 * 600);
+  EXPECT_THAT(grids(list.candidates), testing::Not(testing::IsEmpty()));
+  for (std::int64_t blocks : grids(list.candidates)) EXPECT_LE(blocks, 600);
+  EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes of workspace, there are 2528"))));
+}
+
+TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
+  const Variant narrow{128, 4, 1, kShuffle, kLastBlock};  // 512 bytes a block
+  const Problem large = sum_f32(1 << 26);
+  const CandidateList list = list_one(h100_facts(), large, compiled(h100_facts(), large, narrow));
+  EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes in flight per SM, memory needs"))));
+  for (const Trial& trial : list.candidates) EXPECT_GE(trial.bytes_in_flight_per_sm, 8 << 10);
+
+  const Problem small = sum_f32(1 << 14);
+  const CandidateList of_small = list_one(h100_facts(), small, compiled(h100_facts(), small, narrow));
+  EXPECT_FALSE(of_small.candidates.empty());
+}
+
+TEST(Candidates, OneBlockServesSmallWorkAlone) {
+  const Variant one_block{1024, 16, 4, kShuffle, kOneBlock};
+  for (std::int64_t n : {0, 1, 1000, 65536}) {
+    const CandidateList list = list_one(h100_facts(), sum_f32(n), compiled(h100_facts(), sum_f32(n), one_block));
+    EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
+  }
+  const Problem large = sum_f32(1 << 26);
+  const CandidateList list = list_one(h100_facts(), large, compiled(h100_facts(), large, one_block));
+  EXPECT_TRUE(list.candidates.empty());
+  EXPECT_THAT(list.rejected.front().reason, HasSubstr("one block cannot draw the bandwidth"));
+}
+
+TEST(Candidates, OneBlockServesSmallWorkOnTheHostToo) {
+  const DeviceFacts facts = two_core_host_facts();
+  for (std::int64_t n : {0, 1, 1000}) {
+    const CandidateList list =
+        list_one(facts, sum_f32(n), compiled(facts, sum_f32(n), {128, 16, 1, kShuffle, kOneBlock}));
+    EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
+  }
+}
+
+TEST(Candidates, AGridThatCoversTheWorkMakesLargerOnesUseless) {
+  const Variant variant{256, 16, 1, kShuffle, kLastBlock};
+  const Problem problem = sum_f32(1024 * 200);  // 200 tiles
+  const CandidateList list = list_one(h100_facts(), problem, compiled(h100_facts(), problem, variant));
+  EXPECT_EQ(grids(list.candidates), (std::vector<std::int64_t>{132, 264}));
+  EXPECT_THAT(list.rejected, Each(Field(&Trial::reason, "264 blocks already cover all of the work")));
+}
+
+TEST(Candidates, EveryVariantLeavesARecord) {
+  const DeviceFacts facts = h100_facts();
+  for (std::int64_t n : {0, 1, 5000, 1 << 26}) {
+    const Problem problem = sum_f32(n);
+    std::vector<CompiledVariant> variants;
+    for (const Variant& variant : problem.family->space().all()) variants.push_back(compiled(facts, problem, variant));
+    const CandidateList list = list_candidates(facts, problem, variants, kWorkspace);
+    for (const CompiledVariant& variant : variants) {
+      const auto is_of_it = [&](const Trial& trial) { return trial.candidate.variant == variant.variant; };
+      EXPECT_GT(std::count_if(list.candidates.begin(), list.candidates.end(), is_of_it) +
+                    std::count_if(list.rejected.begin(), list.rejected.end(), is_of_it),
+                0);
+    }
+    EXPECT_FALSE(list.candidates.empty()) << n;
+  }
+}
+
+TEST(Ranking, HoldsEveryVariantOnce) {
+  const Problem problem = reduce_problem(ReduceOp::sum, DType::f64, 1 << 20);
+  const VariantRanking ranking = rank_variants(h100_facts(), problem);
+  EXPECT_EQ(ranking.variants.size() + ranking.rejected.size(), problem.family->space().all().size());
+  EXPECT_THAT(ranking.rejected, Each(Field(&Trial::reason, HasSubstr("holds no element of f64"))));
+  EXPECT_EQ(ranking.rejected.size(), problem.family->space().all().size() / 3);
+  EXPECT_TRUE(std::is_sorted(ranking.variants.begin(), ranking.variants.end(),
+                             [](const auto& a, const auto& b) { return a.predicted_us < b.predicted_us; }));
+}
+
+TEST(Ranking, PutsOneBlockFirstForSmallWorkAndWholeWavesFirstForLarge) {
+  const auto finish = [](const RankedVariant& ranked) { return ReduceVariant(ranked.variant).finish; };
+  for (const DeviceFacts& facts : {h100_facts(), gpu_of_82_sms(), two_core_host_facts()}) {
+    for (std::int64_t n : {0, 1, 1000})
+      EXPECT_EQ(finish(rank_variants(facts, sum_f32(n)).variants.front()), ReduceVariant::Finish::one_block) << n;
+    EXPECT_NE(finish(rank_variants(facts, sum_f32(1 << 26)).variants.front()), ReduceVariant::Finish::one_block);
+  }
+}
+
+TEST(Ranking, RejectsBlocksThatTheDeviceCannotHold) {
+  DeviceFacts facts = h100_facts();
+  facts.max_threads_per_block = 256;
+  for (const RankedVariant& ranked : rank_variants(facts, sum_f32(1000)).variants) EXPECT_LE(ranked.variant[0], 256);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,131 @@
+#include "runtime/search/model.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+constexpr int kResident = 6;
+
+/// Work of `tiles` tiles of 4 KiB on blocks that have 4 KiB in flight each.
+struct Work {
+  WorkShape shape;
+  std::int64_t bytes;
+
+  explicit Work(std::int64_t tiles) : bytes(tiles * 4096) {
+    shape.block_threads = 256;
+    shape.tiles = tiles;
+    shape.bytes_in_flight_per_block = 4096;
+  }
+  Prediction on(const DeviceFacts& facts, std::int64_t max_blocks, int resident = kResident) const {
+    return predict(facts, shape, bytes, resident, {.max_blocks = max_blocks});
+  }
+};
+
+TEST(Model, OneBlockTooManyCostsAWholeWave) {
+  const DeviceFacts facts = gpu_of_82_sms();  // 492 blocks at once
+  const double two_waves = Work(984).on(facts, 984).us;
+  const double one_more = Work(985).on(facts, 985).us;
+  const double three_waves = Work(1476).on(facts, 1476).us;
+  EXPECT_GT(one_more, 1.2 * two_waves);
+  EXPECT_NEAR(one_more, three_waves, 0.05 * three_waves);
+}
+
+TEST(Model, AThousandBlocksOn82SmsTakeAsLongAs1476) {
+  const DeviceFacts facts = gpu_of_82_sms();
+  Work work(1024);
+  const double us = work.on(facts, 1024).us;
+  const double full = Work(1476).on(facts, 1476).us;
+  EXPECT_EQ(work.on(facts, 1024).blocks, 1024);
+  EXPECT_NEAR(us, full, 0.03 * full);  // apart from the partial results to read
+  EXPECT_GT(us, 1.15 * Work(984).on(facts, 984).us);
+}
+
+TEST(Model, TheGridIsCappedByTheWork) {
+  EXPECT_EQ(Work(5).on(h100_facts(), 528).blocks, 5);
+  EXPECT_EQ(Work(528).on(h100_facts(), 528).blocks, 528);
+  EXPECT_EQ(Work(100000).on(h100_facts(), 528).blocks, 528);
+  EXPECT_EQ(Work(1).on(h100_facts(), 1).blocks, 1);
+}
+
+TEST(Model, BytesInFlightAreThoseOfTheBusiestSm) {
+  EXPECT_EQ(Work(100000).on(h100_facts(), 132).bytes_in_flight_per_sm, 4096);
+  EXPECT_EQ(Work(100000).on(h100_facts(), 528).bytes_in_flight_per_sm, 4 * 4096);
+  EXPECT_EQ(Work(100000).on(h100_facts(), 4 * 792).bytes_in_flight_per_sm, 6 * 4096);  // no more than are resident
+  EXPECT_EQ(Work(5).on(h100_facts(), 528).bytes_in_flight_per_sm, 4096);
+}
+
+TEST(Model, MoreBytesInFlightAreNeverSlowerInOneWave) {
+  double earlier = 1e30;
+  for (std::int64_t per_sm : {1, 2, 3, 6}) {
+    const double us = Work(132 * 6 * 100).on(h100_facts(), 132 * per_sm).us;
+    EXPECT_LE(us, earlier) << per_sm;
+    earlier = us;
+  }
+}
+
+TEST(Model, MoreBytesAreNeverFaster) {
+  for (const DeviceFacts& facts : {h100_facts(), gpu_of_82_sms(), two_core_host_facts()}) {
+    double earlier = 0;
+    for (std::int64_t tiles = 1; tiles < 3000000; tiles = tiles * 5 / 4 + 1) {
+      const double us = Work(tiles).on(facts, facts.sm_count * 4).us;
+      EXPECT_GE(us, earlier * 0.999) << tiles;
+      earlier = us;
+    }
+  }
+}
+
+TEST(Model, NothingExceedsTheBandwidth) {
+  const DeviceFacts facts = h100_facts();
+  for (int resident : {1, 2, 8, 32}) {
+    const Work work(1 << 20);
+    const double gbps = static_cast<double>(work.bytes) / work.on(facts, 132 * resident, resident).us * 1e-3;
+    EXPECT_LE(gbps, peak_bandwidth_gbps(facts));
+  }
+}
+
+TEST(Model, FurtherLaunchesAndJoinsCost) {
+  Work work(10000);
+  const double plain = work.on(h100_facts(), 528).us;
+  work.shape.joins_blocks = true;
+  const double joined = work.on(h100_facts(), 528).us;
+  work.shape.joins_blocks = false;
+  work.shape.launches = 2;
+  EXPECT_GT(joined, plain);
+  EXPECT_GT(work.on(h100_facts(), 528).us, joined);
+}
+
+TEST(Model, NoWorkStillTakesALaunch) {
+  const WorkShape empty{.block_threads = 128, .tiles = 1, .bytes_in_flight_per_block = 2048};
+  for (const DeviceFacts& facts : {h100_facts(), two_core_host_facts()}) {
+    const Prediction prediction = predict(facts, empty, 4, 1, {.max_blocks = 1});
+    EXPECT_GE(prediction.us, model_constants(facts).launch_us);
+    EXPECT_LT(prediction.us, 1000);
+  }
+}
+
+TEST(Model, BytesInFlightFollowLittlesLaw) {
+  // 93 % of 3352 GB/s for 0.7 µs on 132 SMs: 16.5 KiB.
+  const std::int64_t needed = bytes_in_flight_needed(h100_facts());
+  EXPECT_GT(needed, 14 << 10);
+  EXPECT_LT(needed, 20 << 10);
+  EXPECT_EQ(bytes_in_flight_needed(two_core_host_facts()), 0);
+}
+
+TEST(Model, AnUnknownBandwidthIsReplacedByAGuess) {
+  DeviceFacts facts = h100_facts();
+  facts.memory_clock_khz = 0;
+  EXPECT_GT(model_constants(facts).bandwidth_gbps, 0);
+  EXPECT_GT(model_constants(two_core_host_facts()).bandwidth_gbps, 0);
+}
+
+TEST(Model, TheWorkOfTwoToThe62BytesDoesNotOverflow) {
+  const std::int64_t bytes = std::int64_t{1} << 62;
+  const WorkShape shape{.block_threads = 256, .tiles = bytes / 4096, .bytes_in_flight_per_block = 4096};
+  EXPECT_GT(predict(h100_facts(), shape, bytes, 6, {.max_blocks = 792}).us, 1e9);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,216 @@
+#include "tests/runtime/support/fake_device.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kFormat = "fake";
+
+/// What Kernel::handle points to.
+struct Loaded {
+  std::string source;
+  FakeKernel behaviour;
+};
+
+class FakeModule final : public Module {
+ public:
+  FakeModule(Loaded loaded, std::size_t entries) : loaded_(std::move(loaded)) {
+    kernels_.assign(entries, {.handle = &loaded_, .resources = loaded_.behaviour.resources});
+  }
+  const Kernel& kernel(int entry) const override { return kernels_.at(static_cast<std::size_t>(entry)); }
+
+ private:
+  Loaded loaded_;
+  std::vector<Kernel> kernels_;
+};
+
+template <class T>
+T argument(const Launch& launch, int index) {
+  T value;
+  std::memcpy(&value, launch.arguments.slot(index), sizeof(T));
+  return value;
+}
+
+/// The first kernel adds up integers; the second one copies the total on from the workspace.
+std::int64_t result_of(const Launch& launch) {
+  std::int64_t total = 0;
+  if (launch.entry == 1) {
+    std::memcpy(&total, argument<const void*>(launch, 0), sizeof(total));
+    return total;
+  }
+  const auto* in = argument<const std::int32_t*>(launch, 0);
+  const auto n = argument<std::int64_t>(launch, 1);
+  for (std::int64_t i = 0; i < n; ++i) total += in[i];
+  return total;
+}
+
+}  // namespace
+
+DeviceFacts FakeDevice::default_facts() {
+  DeviceFacts facts;
+  facts.kind = "cuda";
+  facts.name = "Fake GPU";
+  facts.architecture = "fake_1";
+  facts.driver = "1.0";
+  facts.compute_capability = 90;
+  facts.sm_count = 8;
+  facts.smem_bytes_per_sm = 100 * 1024;
+  facts.l2_bytes = 64 * 1024;
+  facts.memory_bytes = std::int64_t{1} << 30;
+  facts.memory_clock_khz = 1000000;
+  facts.memory_bus_bits = 256;
+  return facts;
+}
+
+FakeDevice::~FakeDevice() {
+  for (const auto& [address, bytes] : memory_) std::free(reinterpret_cast<void*>(address));
+}
+
+void FakeDevice::begin_capture(Stream stream, std::uint64_t capture_id) {
+  const std::scoped_lock lock(mutex_);
+  captures_[stream] = capture_id;
+}
+
+void FakeDevice::end_capture(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  captures_.erase(stream);
+}
+
+std::size_t FakeDevice::live_allocations() const {
+  const std::scoped_lock lock(mutex_);
+  return memory_.size();
+}
+
+std::map<std::string, int> FakeDevice::launches() const {
+  const std::scoped_lock lock(mutex_);
+  return launches_;
+}
+
+double FakeDevice::now_us() const {
+  const std::scoped_lock lock(mutex_);
+  return now_us_;
+}
+
+void FakeDevice::require_no_capture(const char* what) const {
+  const std::scoped_lock lock(mutex_);
+  if (!captures_.empty()) throw Error(ErrorCode::device_failed, fmt::format("{} during capture", what));
+}
+
+Binary FakeDevice::compile(const Unit& unit) const {
+  ++compiles_;
+  on_compile();
+  if (compiler.empty()) throw Error(ErrorCode::unsupported, "there is no compiler");
+  const FakeKernel behaviour = script(unit.source);
+  if (!behaviour.compile_error.empty()) throw Error(ErrorCode::compile_failed, behaviour.compile_error);
+  const auto bytes = std::as_bytes(std::span(unit.source));
+  return {.format = std::string(kFormat), .architecture = facts_.architecture, .code = {bytes.begin(), bytes.end()}};
+}
+
+std::unique_ptr<Module> FakeDevice::load(const Binary& binary, const std::vector<std::string>& entries) {
+  if (binary.format != kFormat) throw Error(ErrorCode::device_failed, "not a binary of this device");
+  std::string source(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
+  FakeKernel behaviour = script(source);
+  if (!behaviour.load_error.empty()) throw Error(ErrorCode::device_failed, behaviour.load_error);
+  return std::make_unique<FakeModule>(Loaded{std::move(source), std::move(behaviour)}, entries.size());
+}
+
+int FakeDevice::resident_blocks(const Kernel& kernel, int, std::size_t) const {
+  return static_cast<const Loaded*>(kernel.handle)->behaviour.resident_blocks;
+}
+
+void* FakeDevice::allocate(std::size_t bytes) {
+  require_no_capture("allocating");
+  ++allocations_;
+  if (bytes > memory_limit) throw Error(ErrorCode::out_of_memory, fmt::format("{} bytes are too many", bytes));
+  void* pointer = nullptr;
+  if (posix_memalign(&pointer, 256, std::max<std::size_t>(bytes, 1)) != 0)
+    throw Error(ErrorCode::out_of_memory, "no memory");
+  const std::scoped_lock lock(mutex_);
+  memory_[reinterpret_cast<std::uintptr_t>(pointer)] = std::max<std::size_t>(bytes, 1);
+  return pointer;
+}
+
+void FakeDevice::deallocate(void* pointer) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    memory_.erase(reinterpret_cast<std::uintptr_t>(pointer));
+  }
+  std::free(pointer);
+}
+
+void FakeDevice::copy_to_device(void* to, const void* from, std::size_t bytes, Stream) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void FakeDevice::copy_to_host(void* to, const void* from, std::size_t bytes, Stream) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, Stream) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void FakeDevice::fill_bytes(void* to, int byte_value, std::size_t bytes, Stream) {
+  if (bytes > 0) std::memset(to, byte_value, bytes);
+}
+
+MemoryKind FakeDevice::memory_kind(const void* pointer) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const std::scoped_lock lock(mutex_);
+  auto after = memory_.upper_bound(address);
+  if (after == memory_.begin()) return MemoryKind::host;
+  --after;
+  return address - after->first < after->second ? MemoryKind::device : MemoryKind::host;
+}
+
+Stream FakeDevice::create_stream() {
+  const std::scoped_lock lock(mutex_);
+  next_stream_ += 0x100;
+  return *streams_.insert(reinterpret_cast<Stream>(next_stream_)).first;
+}
+
+void FakeDevice::destroy_stream(Stream stream) noexcept {
+  const std::scoped_lock lock(mutex_);
+  streams_.erase(stream);
+}
+
+void FakeDevice::synchronize(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  if (captures_.contains(stream)) throw Error(ErrorCode::device_failed, "waiting for a stream under capture");
+}
+
+StreamState FakeDevice::stream_state(Stream stream) const {
+  const std::scoped_lock lock(mutex_);
+  const auto capture = captures_.find(stream);
+  return {.id = reinterpret_cast<std::uintptr_t>(stream),
+          .capturing = capture != captures_.end(),
+          .capture_id = capture == captures_.end() ? 0 : capture->second};
+}
+
+void FakeDevice::launch(const Kernel& kernel, const Launch& launch, Stream) {
+  const Loaded& loaded = *static_cast<const Loaded*>(kernel.handle);
+  int count = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    count = ++launches_[loaded.source];
+    now_us_ += drift(loaded.behaviour.us, now_us_);
+  }
+  if (count == loaded.behaviour.fails_at_launch) throw Error(ErrorCode::device_failed, "the launch failed");
+  std::int64_t result = result_of(launch);
+  if (loaded.behaviour.is_wrong) ++result;
+  if (loaded.behaviour.is_unsteady) result += count;
+  std::memcpy(argument<void*>(launch, 2), &result, sizeof(result));
+}
+
+double FakeDevice::time_us(Stream stream, const std::function<void()>& work) {
+  ++timings_;
+  synchronize(stream);
+  const double start = now_us();
+  work();
+  return now_us() - start;
+}
+
+}  // namespace hone

@@ -1,0 +1,95 @@
+// FakeDevice: a device whose kernels take the time, give the results and fail as a test says.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/device.h>
+
+namespace hone {
+
+/// How the kernel of one variant behaves. Found by the unit's source: TotalFamily spells its variant there.
+struct FakeKernel {
+  double us = 10;                ///< what a launch takes on the fake clock
+  bool is_wrong = false;         ///< adds one to the result
+  bool is_unsteady = false;      ///< gives another result every time
+  std::string compile_error = {};
+  std::string load_error = {};
+  int fails_at_launch = 0;       ///< the launch that throws, from 1; 0: none
+  int resident_blocks = 4;
+  Resources resources = {.registers = 32};
+};
+
+/// Runs units of TotalFamily at once, on a clock that only launches advance. Memory is ordinary memory. Streams are
+/// handles without work; they can be put into capture, during which allocating and timing throw as a GPU would.
+/// Thread-safe, except for the script, which must not change while anything runs.
+class FakeDevice final : public Device {
+ public:
+  /// An invented GPU of 8 SMs with an L2 of 64 KiB.
+  static DeviceFacts default_facts();
+
+  explicit FakeDevice(DeviceFacts facts = default_facts()) : facts_(std::move(facts)) {}
+  ~FakeDevice() override;
+
+  // --- the script ---
+  std::function<FakeKernel(std::string_view source)> script = [](std::string_view) { return FakeKernel{}; };
+  std::function<double(double us, double now_us)> drift = [](double us, double) { return us; };  ///< of the clock
+  std::function<void()> on_compile = [] {};  ///< called in every compile(), without a lock
+  std::string compiler = "fake-1";           ///< compiler_identity(); "" and compile() throws unsupported
+  std::size_t memory_limit = SIZE_MAX;       ///< of one allocation
+
+  void begin_capture(Stream stream, std::uint64_t capture_id);
+  void end_capture(Stream stream);
+
+  // --- what happened ---
+  int compiles() const { return compiles_; }
+  int allocations() const { return allocations_; }
+  int timings() const { return timings_; }
+  std::size_t live_allocations() const;
+  std::map<std::string, int> launches() const;  ///< of each unit, by its source
+  double now_us() const;
+
+  // --- Device ---
+  std::string_view name() const override { return "fake"; }
+  const DeviceFacts& facts() const override { return facts_; }
+  std::string compiler_identity() const override { return compiler; }
+  Binary compile(const Unit& unit) const override;
+  std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override;
+  int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* pointer) noexcept override;
+  void copy_to_device(void* to, const void* from, std::size_t bytes, Stream) override;
+  void copy_to_host(void* to, const void* from, std::size_t bytes, Stream) override;
+  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream) override;
+  void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream) override;
+  MemoryKind memory_kind(const void* pointer) const override;
+  Stream create_stream() override;
+  void destroy_stream(Stream stream) noexcept override;
+  void synchronize(Stream stream) override;
+  StreamState stream_state(Stream stream) const override;
+  void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  double time_us(Stream stream, const std::function<void()>& work) override;
+
+ private:
+  void require_no_capture(const char* what) const;
+
+  DeviceFacts facts_;
+  mutable std::atomic<int> compiles_ = 0;
+  std::atomic<int> allocations_ = 0;
+  std::atomic<int> timings_ = 0;
+  mutable std::mutex mutex_;
+  std::map<std::uintptr_t, std::size_t> memory_;  ///< address → bytes
+  std::map<std::string, int> launches_;
+  std::map<Stream, std::uint64_t> captures_;
+  std::set<Stream> streams_;
+  std::uintptr_t next_stream_ = 0x100;
+  double now_us_ = 0;
+};
+
+}  // namespace hone

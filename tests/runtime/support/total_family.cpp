@@ -1,0 +1,112 @@
+#include "tests/runtime/support/total_family.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace hone {
+namespace {
+
+constexpr std::array<std::string_view, 1> kOperations{"total"};
+constexpr std::array<std::string_view, 2> kInputKinds{"ones", "ramp"};
+constexpr std::int64_t kPeriod = 1009;
+constexpr int kThreads = 0, kWork = 1, kFinish = 2;
+constexpr std::int32_t kJoined = 1;
+
+std::vector<std::int32_t> values_of(std::int64_t n, std::string_view kind) {
+  std::vector<std::int32_t> values(static_cast<std::size_t>(std::min(n, kPeriod)), 1);
+  if (kind == "ramp")
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i) - 500;
+  return values;
+}
+
+}  // namespace
+
+std::span<const std::string_view> TotalFamily::operations() const { return kOperations; }
+
+std::string TotalFamily::refuse(const Problem& problem) const {
+  if (problem.dtype != DType::i32) return "total adds i32 alone";
+  return problem.extents[0] < 0 ? "a size cannot be negative" : "";
+}
+
+std::string TotalFamily::reject(const Problem&, const Variant& variant, const DeviceFacts&) const {
+  return variant[kThreads] > options_.most_threads ? "too many threads" : "";
+}
+
+Unit TotalFamily::unit(const Problem&, const Variant& variant) const {
+  Unit unit{.name = options_.space.to_string(variant),
+            .source = options_.space.to_string(variant),
+            .headers = {},
+            .entries = {"total"}};
+  if (variant[kFinish] == kJoined) unit.entries.emplace_back("total_finish");
+  return unit;
+}
+
+WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) const {
+  const std::int64_t tile = std::int64_t{variant[kThreads]} * variant[kWork];
+  return {.block_threads = variant[kThreads],
+          .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
+          .bytes_in_flight_per_block = 4 * tile,
+          .one_block = false,
+          .launches = variant[kFinish] == kJoined ? 2 : 1,
+          .joins_blocks = false};
+}
+
+std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * problem.extents[0] + 8; }
+
+std::size_t TotalFamily::workspace_bytes(const Problem&, const Candidate& candidate) const {
+  if (candidate.variant[kFinish] != kJoined) return 0;
+  return kWorkspaceHeaderBytes + 8 * static_cast<std::size_t>(candidate.geometry.max_blocks);
+}
+
+void TotalFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                         void* workspace, LaunchList& launches) const {
+  const WorkShape work = shape(problem, candidate.variant);
+  Launch& main = launches.add();
+  main.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, work.tiles));
+  main.block.x = static_cast<unsigned>(work.block_threads);
+  main.arguments.push(buffers[0]);
+  main.arguments.push(problem.extents[0]);
+  if (work.launches == 1) {
+    main.arguments.push(buffers[1]);
+    return;
+  }
+  void* const partials = static_cast<std::byte*>(workspace) + kWorkspaceHeaderBytes;
+  main.arguments.push(partials);
+  Launch& finish = launches.add();
+  finish.entry = 1;
+  finish.block = main.block;
+  finish.arguments.push(partials);
+  finish.arguments.push(std::int64_t{1});
+  finish.arguments.push(buffers[1]);
+}
+
+std::vector<BufferSpec> TotalFamily::buffers(const Problem& problem) const {
+  return {{.name = "in", .is_input = true, .dtype = DType::i32, .elements = problem.extents[0]},
+          {.name = "out", .is_input = false, .dtype = DType::i64, .elements = 1}};
+}
+
+std::span<const std::string_view> TotalFamily::input_kinds(const Problem&) const { return kInputKinds; }
+
+std::vector<std::byte> TotalFamily::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  const std::vector<std::int32_t> values = values_of(problem.extents[0], kind);
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string TotalFamily::verify(const Problem& problem, const Candidate&,
+                                std::span<const std::vector<std::byte>> patterns,
+                                std::span<const std::vector<std::byte>> outputs) const {
+  std::vector<std::int32_t> pattern(patterns[0].size() / sizeof(std::int32_t));
+  if (!pattern.empty()) std::memcpy(pattern.data(), patterns[0].data(), patterns[0].size());
+  std::int64_t expected = 0;
+  for (std::int64_t i = 0; i < problem.extents[0]; ++i)
+    expected += pattern[static_cast<std::size_t>(i) % pattern.size()];
+  std::int64_t found = 0;
+  std::memcpy(&found, outputs[0].data(), sizeof(found));
+  return found == expected ? "" : fmt::format("expected {}, found {}", expected, found);
+}
+
+}  // namespace hone

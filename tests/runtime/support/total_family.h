@@ -1,0 +1,57 @@
+// TotalFamily: a small kernel family for tests, whose kernels FakeDevice runs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// What a test may want to be different.
+struct TotalFamilyOptions {
+  std::string name = "total";
+  int version = 1;
+  std::vector<SourceFile> sources{{"total.cuh", "// text"}};
+  ParameterSpace space{{{"threads", {128, 256}}, {"work", {1, 2, 4}}, {"finish", {0, 1}, {"alone", "joined"}}}};
+  int most_threads = 1024;  ///< variants with more are rejected
+};
+
+/// Adds up n integers: extents {n, 1, 1}; buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.
+///
+/// A unit's source is the spelled variant, which is how FakeDevice knows what it runs. `joined` variants need a
+/// workspace and two launches, the first of which leaves the total there; `alone` ones are one launch.
+class TotalFamily final : public KernelFamily {
+ public:
+  TotalFamily() = default;
+  explicit TotalFamily(TotalFamilyOptions options) : options_(std::move(options)) {}
+
+  std::string_view name() const override { return options_.name; }
+  int version() const override { return options_.version; }
+  const ParameterSpace& space() const override { return options_.space; }
+  std::span<const std::string_view> operations() const override;
+  std::span<const SourceFile> sources() const override { return options_.sources; }
+
+  std::string refuse(const Problem& problem) const override;
+  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Variant& variant) const override;
+  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::int64_t bytes_moved(const Problem& problem) const override;
+  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+  std::vector<BufferSpec> buffers(const Problem& problem) const override;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override;
+
+  Problem problem(std::int64_t n) const { return {.family = this, .dtype = DType::i32, .extents = {n, 1, 1}}; }
+
+ private:
+  TotalFamilyOptions options_;
+};
+
+}  // namespace hone
