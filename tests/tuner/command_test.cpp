@@ -31,6 +31,8 @@ void expect_refusal(const CommandRun& run, int code, const std::string& part) {
 struct WrongArguments {
   std::vector<std::string> args;
   std::string message;
+
+  friend void PrintTo(const WrongArguments& wrong, std::ostream* out) { *out << ::testing::PrintToString(wrong.args); }
 };
 
 class WrongUsage : public ::testing::TestWithParam<WrongArguments> {};
