@@ -22,7 +22,10 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
                 .median_us = tuned ? trial.median_us : 0,
                 .spread_us = tuned ? trial.spread_us : 0,
                 .tuned_extents = problem.extents};
-  for (std::size_t i = 0; i < winner.sizes.size(); ++i) winner.sizes[i] = size_range(size_class(problem.extents[i]));
+  for (std::size_t i = 0; i < winner.sizes.size(); ++i) {
+    const bool is_unused = i > 0 && problem.extents[i] == 1;
+    winner.sizes[i] = is_unused ? SizeRange{1, 1} : size_range(size_class(problem.extents[i]));
+  }
   return winner;
 }
 
