@@ -43,10 +43,12 @@ std::int64_t footprint(const Trial& trial, const Problem& problem) {
   return trial.candidate.geometry.max_blocks * threads * std::max(trial.resources.registers, 1);
 }
 
-/// Measured ones by time, then the others by verdict.
+/// Measured ones by how long they stayed in the race, then by time; then the others by verdict. Medians compare only
+/// among those that were sampled side by side: one that was dropped may have had the better clock until then.
 bool best_first(const Trial& a, const Trial& b) {
   if (a.verdict != b.verdict) return a.verdict < b.verdict;
-  return a.verdict == Verdict::ok && a.median_us < b.median_us;
+  if (a.verdict != Verdict::ok) return false;
+  return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
 }
 
 Estimate estimate_of(const Trial& trial) { return {trial.median_us, trial.spread_us, trial.samples}; }
@@ -181,7 +183,8 @@ class TuningRun {
       if (best == trials.end() || best->verdict != Verdict::ok) return std::nullopt;
       auto chosen = best;
       for (auto trial = trials.begin(); trial != trials.end(); ++trial)
-        if (trial->verdict == Verdict::ok && indistinguishable(estimate_of(*best), estimate_of(*trial)) &&
+        if (trial->verdict == Verdict::ok && trial->samples == best->samples &&
+            indistinguishable(estimate_of(*best), estimate_of(*trial)) &&
             footprint(*trial, problem_) < footprint(*chosen, problem_))
           chosen = trial;
       report(TuningPhase::verifying, 0, 1, chosen->median_us);

