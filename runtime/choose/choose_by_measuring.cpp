@@ -21,7 +21,9 @@ namespace {
 constexpr double kCompileShare = 0.4;
 constexpr double kQualifyingShare = 0.75;
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 /// A stream for as long as the tuning takes.
 class OwnStream {
@@ -94,7 +96,8 @@ class TuningRun {
     std::vector<Unit> units;
     for (const RankedVariant& ranked : ranking.variants) units.push_back(unit_of(problem_, ranked.variant));
     const auto on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total, 0); };
-    std::vector<CompileOutcome> outcomes = memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
+    std::vector<CompileOutcome> outcomes =
+        memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
     for (std::size_t i = 0; i < units.size(); ++i)
       if (outcomes[i].started()) load(ranking.variants[i], units[i], outcomes[i]);
     // However small the budget is, something is measured.

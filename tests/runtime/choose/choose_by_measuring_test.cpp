@@ -182,7 +182,7 @@ TEST_F(ChooseTest, TiesGoToTheSmallerFootprint) {
     return trial.candidate.geometry.max_blocks * trial.candidate.variant[0] * trial.resources.registers;
   };
   for (const Trial& trial : tuning.trials)
-    if (trial.verdict == Verdict::ok && trial.median_us == winner.median_us) {
+    if (trial.verdict == Verdict::ok && trial.samples == winner.samples && trial.median_us == winner.median_us) {
       EXPECT_LE(footprint(winner), footprint(trial));
     }
 }

@@ -96,6 +96,14 @@ TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
   }
 }
 
+TEST_F(SessionCacheTest, AVariantOfOneBlockWithMoreIsAMiss) {
+  family_ = TotalFamily({.alone_is_one_block = true});
+  rewrite_row([](cache::Publication& row) { row.winner.candidate.max_blocks = 16; });
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_EQ(launch(session).winner->candidate.geometry.max_blocks, 1);
+}
+
 TEST_F(SessionCacheTest, ABinaryThatDoesNotLoadIsCountedAndReplaced) {
   Session(device_, options()).prepare(family_.problem(kSize));
   device_->script = [this](std::string_view) {

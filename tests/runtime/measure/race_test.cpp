@@ -30,8 +30,9 @@ class RaceTest : public testing::Test {
       for (std::int32_t work : {1, 2, 4}) add({threads, work, 0});
   }
 
-  void run(std::chrono::milliseconds budget = 1min, std::stop_token stop = {},
-           const std::function<void(int, double)>& on_measured = [](int, double) {}) {
+  void run(
+      std::chrono::milliseconds budget = 1min, std::stop_token stop = {},
+      const std::function<void(int, double)>& on_measured = [](int, double) {}) {
     for (std::size_t i = 0; i < trials_.size(); ++i) contenders_[i].trial = &trials_[i];
     Workload workload(device_, problem_, nullptr);
     workload.fill_all();
@@ -183,8 +184,8 @@ TEST_F(RaceTest, AStopEndsItAndIsNamed) {
 }
 
 TEST_F(RaceTest, ProgressCountsContendersAndNamesTheBest) {
-  device_->script = script_of({{"threads=128 work=1 finish=alone", {.fails_at_launch = 1}},
-                               {"threads=128 work=4 finish=alone", {.us = 5}}});
+  device_->script = script_of(
+      {{"threads=128 work=1 finish=alone", {.fails_at_launch = 1}}, {"threads=128 work=4 finish=alone", {.us = 5}}});
   add_all();
   std::vector<std::pair<int, double>> seen;
   run(1min, {}, [&](int done, double best_us) { seen.emplace_back(done, best_us); });
