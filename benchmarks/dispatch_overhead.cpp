@@ -10,24 +10,22 @@
 #include <vector>
 
 #include <cuda_runtime_api.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
+#include "report.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using hone::benchmarks::cuda_version;
+using hone::benchmarks::median;
+using hone::benchmarks::today;
 
 constexpr int kCallsPerBatch = 20;  // so few that no call waits for room in the queue
 constexpr int kBatches = 2000;
-
-double median(std::vector<double> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
 
 /// Nanoseconds of CPU time per call; the queue is empty before and after.
 template <class Call>
@@ -81,15 +79,11 @@ class BareCall {
 
 int main(int argc, char** argv) try {
   const auto device = hone::Device::open("cuda:0");
-  hone::SessionOptions options = hone::SessionOptions::from_environment();
-  hone::Session session(device, options);
+  hone::Session session(device);
   const hone::Stream stream = device->create_stream();
 
-  int toolkit = 0;
-  cudaRuntimeGetVersion(&toolkit);
-  const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
-  fmt::print("{}, CUDA {}.{}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
-             device->facts().name, toolkit / 1000, toolkit % 1000 / 10, date, kBatches, kCallsPerBatch);
+  fmt::print("{}, CUDA {}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
+             device->facts().name, cuda_version(), today(), kBatches, kCallsPerBatch);
   fmt::print("{:>10}  {:<14} {:>10} {:>14} {:>10}\n", "n", "finish", "bare ns", "tuned_reduce", "added ns");
 
   std::string rows;
@@ -124,8 +118,8 @@ int main(int argc, char** argv) try {
   if (argc > 1) {
     std::FILE* file = std::fopen(argv[1], "w");
     if (!file) throw hone::Error(hone::ErrorCode::io_failed, fmt::format("cannot write {}", argv[1]));
-    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}.{}\",\n  \"date\": \"{}\",\n  \"rows\": [{}\n  ]\n}}\n",
-               device->facts().name, toolkit / 1000, toolkit % 1000 / 10, date, rows);
+    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}\",\n  \"date\": \"{}\",\n  \"rows\": [{}\n  ]\n}}\n",
+               device->facts().name, cuda_version(), today(), rows);
     std::fclose(file);
   }
 } catch (const hone::Error& error) {

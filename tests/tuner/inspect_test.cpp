@@ -9,10 +9,10 @@
 namespace hone::tuner {
 namespace {
 
+using testing::CommandRun;
 using ::testing::HasSubstr;
 using testing::isolated_environment;
 using ::testing::Not;
-using testing::Run;
 using testing::TemporaryFolder;
 
 cache::CandidateRecord candidate(int block_threads, int resident_blocks, std::int64_t max_blocks) {
@@ -104,7 +104,7 @@ std::string without_times(std::string text) {
 
 class InspectTest : public ::testing::Test {
  protected:
-  Run inspect(std::vector<std::string> args = {}, int columns = 0) {
+  CommandRun inspect(std::vector<std::string> args = {}, int columns = 0) {
     args.insert(args.begin(), "inspect");
     Environment environment = isolated_environment(path_);
     environment.out_columns = [columns] { return columns; };
@@ -123,7 +123,7 @@ class InspectTest : public ::testing::Test {
 };
 
 TEST_F(InspectTest, MissingCacheSaysWhatToRun) {
-  const Run run = testing::run_hone({"inspect"}, isolated_environment(path_));
+  const CommandRun run = testing::run_hone({"inspect"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out, "");
   EXPECT_EQ(run.err, "hone: there is no cache file " + path_.string() + " yet; fill it with: hone tune\n");
@@ -131,14 +131,14 @@ TEST_F(InspectTest, MissingCacheSaysWhatToRun) {
 }
 
 TEST_F(InspectTest, MissingCacheIsAnEmptyListInJson) {
-  const Run run = testing::run_hone({"inspect", "--json"}, isolated_environment(path_));
+  const CommandRun run = testing::run_hone({"inspect", "--json"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_TRUE(nlohmann::json::parse(run.out).at("winners").empty());
 }
 
 TEST_F(InspectTest, ShowsWinnersByDevice) {
   fill();
-  const Run run = inspect();
+  const CommandRun run = inspect();
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.err, "");
   EXPECT_EQ(
@@ -177,7 +177,7 @@ TEST_F(InspectTest, FiltersByEveryPartOfTheKey) {
   }
   EXPECT_THAT(inspect({"--op", "max"}).out, Not(HasSubstr("reduce sum")));
   EXPECT_THAT(inspect({"--size", "100"}).out, Not(HasSubstr("reduce sum")));
-  const Run nothing = inspect({"--dtype", "f64"});
+  const CommandRun nothing = inspect({"--dtype", "f64"});
   EXPECT_EQ(nothing.code, 0);
   EXPECT_THAT(nothing.err, HasSubstr("none of the 2 winners in"));
 }
@@ -190,7 +190,7 @@ TEST_F(InspectTest, AnUnknownIdIsCode2) {
 
 TEST_F(InspectTest, ShowsOneWinnerInDetail) {
   fill();
-  const Run run = inspect({"1"});
+  const CommandRun run = inspect({"1"});
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(
       without_times(run.out),
@@ -240,7 +240,7 @@ TEST_F(InspectTest, AllShowsRejectedCandidatesInPlace) {
 
 TEST_F(InspectTest, UntunedWinnersHaveNoRunnersUp) {
   fill();
-  const Run run = inspect({"2"});
+  const CommandRun run = inspect({"2"});
   EXPECT_THAT(run.out, HasSubstr("measured    never: the occupancy model's first choice"));
   EXPECT_THAT(run.out, Not(HasSubstr("candidates,")));
 }
