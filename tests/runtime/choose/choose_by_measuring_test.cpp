@@ -41,6 +41,7 @@ class ChooseTest : public testing::Test {
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   TotalFamily family_;
   Problem problem_ = family_.problem(20000);
+  double slow_from_us_ = 1e30;
 };
 
 TEST_F(ChooseTest, TheFastestRightCandidateWins) {
@@ -53,6 +54,19 @@ TEST_F(ChooseTest, TheFastestRightCandidateWins) {
   EXPECT_EQ(tuning.winner_binary->code.size(), kFast.size());
   EXPECT_FALSE(tuning.budget_spent);
   EXPECT_FALSE(tuning.stopped);
+}
+
+TEST_F(ChooseTest, OneThatWasDroppedWhileTheClockWasHighDoesNotWin) {
+  // All first samples are taken at the full clock, all later ones at two thirds of it.
+  script({{std::string(kFast), {.us = 10}}, {"threads=128 work=2 finish=alone", {.us = 12.6}}});
+  device_->drift = [&](double us, double now_us) { return now_us < slow_from_us_ ? us : us * 1.5; };
+  TuningOptions options{.budget = 1min};
+  options.on_progress = [&](const TuningProgress& progress) {
+    if (progress.phase == TuningPhase::measuring && progress.done == progress.total) slow_from_us_ = device_->now_us();
+  };
+  const Tuning tuning = tune(options);
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_EQ(text(tuning.trials[*tuning.winner]), kFast);
 }
 
 TEST_F(ChooseTest, AWrongResultNeverWins) {
@@ -126,7 +140,9 @@ TEST_F(ChooseTest, EveryVariantHasItsRecordAndTheBestComeFirst) {
   for (const Variant& variant : family_.space().all())
     EXPECT_FALSE(trials_of(tuning, family_.space().to_string(variant)).empty());
   EXPECT_TRUE(std::is_sorted(tuning.trials.begin(), tuning.trials.end(), [](const Trial& a, const Trial& b) {
-    return a.verdict != b.verdict ? a.verdict < b.verdict : a.verdict == Verdict::ok && a.median_us < b.median_us;
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    if (a.verdict != Verdict::ok) return false;
+    return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
   }));
   for (const Trial& trial : tuning.trials) {
     EXPECT_EQ(trial.reason.empty(), trial.verdict == Verdict::ok) << trial.reason;
@@ -166,7 +182,7 @@ TEST_F(ChooseTest, TiesGoToTheSmallerFootprint) {
     return trial.candidate.geometry.max_blocks * trial.candidate.variant[0] * trial.resources.registers;
   };
   for (const Trial& trial : tuning.trials)
-    if (trial.verdict == Verdict::ok && trial.median_us == winner.median_us) {
+    if (trial.verdict == Verdict::ok && trial.samples == winner.samples && trial.median_us == winner.median_us) {
       EXPECT_LE(footprint(winner), footprint(trial));
     }
 }

