@@ -5,7 +5,8 @@
 // cell is the median over batches of back-to-back calls in a stream. The ceiling is a device-to-device copy of 1 GiB,
 // bytes read and written.
 //
-// usage: reduce_vs_peers [FILE.json [FIRST_EXPONENT LAST_EXPONENT]]
+// usage: reduce_vs_peers [FILE.json [FIRST_EXPONENT LAST_EXPONENT [OP]]]
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -140,6 +141,8 @@ void write_json(const char* path, const DeviceFacts& facts, double ceiling_gbps,
 int main(int argc, char** argv) try {
   const int first = argc > 3 ? std::atoi(argv[2]) : 8;
   const int last = argc > 3 ? std::atoi(argv[3]) : 30;
+  const std::vector<ReduceOp> ops = argc > 4 ? std::vector{parse_reduce_op(argv[4])}
+                                             : std::vector{ReduceOp::sum, ReduceOp::min, ReduceOp::max};
   const auto device = Device::open("cuda:0");
   Session session(device);
   const Stream stream = device->create_stream();
@@ -149,7 +152,7 @@ int main(int argc, char** argv) try {
              "op", "dtype", "n", "Hone µs", "CUB µs", "ratio", "GB/s", "% copy");
 
   std::vector<Row> rows;
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+  for (const ReduceOp op : ops) {
     for (const DTypeInfo& dtype : kDTypes) {
       double log_ratios = 0;
       std::size_t cells = 0;
