@@ -24,20 +24,17 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = outcome.error;
       continue;
     }
-    CandidateList list;
     try {
       const CompiledCode code = load_variant(device, problem, ranked.variant, unit, outcome.binary);
-      list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
+      CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
+      if (!list.candidates.empty()) {
+        list.candidates.front().is_default = true;
+        return {.trial = list.candidates.front(), .binary = code.binary, .module = code.module};
+      }
+      last_reason = list.rejected.front().reason;
     } catch (const Error& error) {
       last_reason = error.what();
-      continue;
     }
-    if (!list.candidates.empty()) {
-      ModelChoice choice{.trial = list.candidates.front(), .binary = outcome.binary};
-      choice.trial.is_default = true;
-      return choice;
-    }
-    last_reason = list.rejected.front().reason;
   }
   throw Error(ErrorCode::compile_failed, fmt::format("no variant of {} can run on {}: {}", to_string(problem),
                                                      device.name(), last_reason));

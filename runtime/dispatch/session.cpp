@@ -90,7 +90,7 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
 
   const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
   const Winner winner = make_winner(problem, choice.trial, false);
-  const LoadedPlan& plan = install(problem, winner, *choice.binary, capturing);
+  const LoadedPlan& plan = install(problem, winner, choice.module, capturing);
   std::string failure;
   cache_.publish(problem, winner, *choice.binary, nullptr, failure);
   count_cache_failure(failure);
@@ -115,7 +115,7 @@ const LoadedPlan* Session::Impl::load_cached(const Problem& problem, bool untune
   if (!cached || (!cached->winner.tuned && !untuned_will_do)) return nullptr;
   if (!may_launch(problem, cached->winner.candidate)) return nullptr;
   try {
-    const LoadedPlan& plan = install(problem, cached->winner, cached->binary, capturing);
+    const LoadedPlan& plan = install(problem, cached->winner, load(problem, cached->winner, cached->binary), capturing);
     const std::scoped_lock lock(counters_mutex_);
     ++counters_.cache_hits;
     return &plan;
@@ -151,7 +151,7 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
 /// Dispatches to a tuning's winner from now on, and stores it.
 const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
   const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], true);
-  const LoadedPlan& plan = install(tuning.problem, winner, *tuning.winner_binary, false);
+  const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
   std::string failure;
   cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning, failure);
   count_cache_failure(failure);
@@ -160,11 +160,14 @@ const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
   return plan;
 }
 
-const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner, const Binary& binary,
-                                         bool capturing) {
-  const Unit unit = problem.family->unit(problem, winner.candidate.variant);
+std::shared_ptr<const Module> Session::Impl::load(const Problem& problem, const Winner& winner, const Binary& binary) {
+  return device_->load(binary, problem.family->unit(problem, winner.candidate.variant).entries);
+}
+
+const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner,
+                                         std::shared_ptr<const Module> module, bool capturing) {
   LoadedPlan plan{.winner = winner,
-                  .loaded = {winner.candidate, device_->load(binary, unit.entries)},
+                  .loaded = {winner.candidate, std::move(module)},
                   .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
                   .is_one_launch = problem.family->shape(problem, winner.candidate.variant).launches == 1,
                   .is_provisional = !winner.tuned && options_.on_miss == MissPolicy::tune && capturing};

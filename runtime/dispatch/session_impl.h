@@ -55,7 +55,9 @@ class Session::Impl {
   const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
   const LoadedPlan* tune_miss(const Problem& problem);
   const LoadedPlan& adopt(const Tuning& tuning);
-  const LoadedPlan& install(const Problem& problem, const Winner& winner, const Binary& binary, bool capturing);
+  std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
+  const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
+                            bool capturing);
   bool may_launch(const Problem& problem, const Candidate& candidate) const;
   void count_cache_failure(const std::string& failure);
 

@@ -170,6 +170,16 @@ TEST_F(ReduceResults, BadArgumentsAreNamed) {
   }
 }
 
+TEST_F(ReduceResults, OperationsAndDTypesOutsideOfTheirEnumsAreRefused) {
+  Session session(device_, quick());
+  const DeviceBuffer memory(device_, 16);
+  const auto reduce = [&](int op, int dtype) {
+    tuned_reduce(session, static_cast<ReduceOp>(op), static_cast<DType>(dtype), memory.data(), 1, memory.data(), nullptr);
+  };
+  EXPECT_THROW(reduce(77, 0), Error);
+  EXPECT_THROW(reduce(0, 77), Error);
+}
+
 TEST_F(ReduceResults, ValidationNamesHostMemory) {
   SessionOptions strict = quick();
   strict.validate_pointers = true;

@@ -36,12 +36,11 @@ std::string TotalFamily::reject(const Problem&, const Variant& variant, const De
 }
 
 Unit TotalFamily::unit(const Problem&, const Variant& variant) const {
-  Unit unit{.name = options_.space.to_string(variant),
-            .source = options_.space.to_string(variant),
-            .headers = {},
-            .entries = {"total"}};
-  if (variant[kFinish] == kJoined) unit.entries.emplace_back("total_finish");
-  return unit;
+  using Entries = std::vector<std::string>;
+  return {.name = options_.space.to_string(variant),
+          .source = options_.space.to_string(variant),
+          .headers = {},
+          .entries = variant[kFinish] == kJoined ? Entries{"total", "total_finish"} : Entries{"total"}};
 }
 
 WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) const {
