@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tuner/check_command.h"
 #include "tuner/command_error.h"
 #include "tuner/devices_command.h"
 #include "tuner/help.h"
@@ -88,7 +89,7 @@ void refuse_extras(const CLI::App& app, const CLI::App& part) {
     const std::string option = first.substr(0, first.find('='));
     what = fmt::format("unknown option '{}'{}", printable(option), suggestion(option, option_names(part)));
   } else if (&part == &app) {
-    what = fmt::format("unknown command '{}'{}; commands are devices, tune, inspect and reduce", printable(first),
+    what = fmt::format("unknown command '{}'{}; commands are devices, tune, inspect, reduce and check", printable(first),
                        suggestion(first, subcommand_names(app)));
   } else {
     what = fmt::format("unexpected argument '{}'", printable(first));
@@ -131,6 +132,7 @@ class Command {
     set_up_tune(app_, tune_);
     set_up_inspect(app_, inspect_);
     set_up_reduce(app_, reduce_);
+    set_up_check(app_, check_);
     for (CLI::App* sub : app_.get_subcommands([](CLI::App*) { return true; })) sub->allow_extras();
   }
 
@@ -154,12 +156,13 @@ class Command {
     refuse_extras(app_, app_);
     const auto chosen = app_.get_subcommands();
     if (chosen.empty())
-      throw CommandError(ExitCode::usage, "no command was given; commands are devices, tune, inspect and reduce");
+      throw CommandError(ExitCode::usage, "no command was given; commands are devices, tune, inspect, reduce and check");
     refuse_extras(app_, *chosen.front());
     const std::string name = chosen.front()->get_name();
     if (name == "devices") return run_devices(devices_, context);
     if (name == "tune") return run_tune(tune_, context);
     if (name == "inspect") return run_inspect(inspect_, context);
+    if (name == "check") return run_check(check_, context);
     return run_reduce(reduce_, context);
   }
 
@@ -171,6 +174,7 @@ class Command {
   TuneOptions tune_;
   InspectOptions inspect_;
   ReduceOptions reduce_;
+  CheckOptions check_;
 };
 
 }  // namespace

@@ -219,12 +219,33 @@ int run(const fs::path& folder, std::vector<std::string> command, const fs::path
   return status;
 }
 
+/// Whether a linker's log says that a sanitizer's library is missing: GNU's, LLVM's and gold's words for it.
+bool lacks_sanitizer_runtime(std::string_view log) {
+  for (const std::string_view library : {"-lasan", "-ltsan", "-lubsan", "libasan", "libtsan", "libubsan", "libclang_rt."}) {
+    const std::size_t at = log.find(library);
+    if (at == std::string_view::npos) continue;
+    const std::string_view line = log.substr(0, log.find('\n', at)).substr(log.rfind('\n', at) + 1);
+    if (line.find("cannot find") != std::string_view::npos || line.find("unable to find") != std::string_view::npos ||
+        line.find("No such file") != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<std::string>& command) {
   const fs::path log = folder.parent_path() / "log";
   const int status = run(folder, command, log);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::string text = read_file(log);
   if (text.size() > kMaxLogBytes) text.replace(kMaxLogBytes, std::string::npos, "\n[…]");
+  if (lacks_sanitizer_runtime(text)) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the C++ compiler {} lacks the library of a sanitizer that this build of Hone runs kernels "
+                            "under ({}); install it (Debian and Ubuntu: it comes with apt-get install g++, or "
+                            "libclang-rt-dev for clang++; Fedora: dnf install libasan libubsan libtsan) or set HONE_CXX "
+                            "to the compiler that Hone was built with\n{}", command.front(), HONE_SANITIZERS, text));
+  }
   const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exited with {}", WEXITSTATUS(status));
   throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device: {}\n{} {}",
@@ -271,6 +292,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
     command.insert(command.end(), more.begin(), more.end());
   };
   append(compile_options());
+  command.push_back("-ffile-prefix-map=" + folder.string() + "=.");  // reports name the unit's files, not the folder
   append({"-I.", "-include", "../prelude/cuda_on_host.h", "-c", std::string(kUnitFile), "-o", "../unit.o"});
   run_or_throw(unit, folder, command);
 

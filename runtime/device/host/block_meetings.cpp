@@ -26,6 +26,7 @@ bool same_operation(const WarpCall& a, const WarpCall& b) {
 unsigned BlockState::barrier(BarrierOp op, bool predicate, Site site) {
   Lane& caller = self();
   caller.site = site;
+  check_smem_guard();
   caller.state = Lane::State::at_barrier;
   if (ended_count > 0) {
     const Lane* ended = &caller;
@@ -61,6 +62,7 @@ void BlockState::warp_op(WarpCall& call) {
   Lane& caller = self();
   Warp& warp = warp_of(caller);
   caller.site = call.site;
+  check_smem_guard();
   check_mask(caller, call);
   caller.call = &call;
   caller.state = Lane::State::at_warp_op;
@@ -159,6 +161,16 @@ void BlockState::check_nobody_waits_for(const Lane& ended) {
   }
 }
 
+/// Lanes run undisturbed between meetings: who arrives with the guard overwritten has written it.
+void BlockState::check_smem_guard() {
+  if (smem_guard == nullptr) return;
+  std::uint64_t guard = 0;
+  std::memcpy(&guard, smem_guard, kGuardBytes);
+  if (guard == ~std::uint64_t{0}) return;
+  failure.number = dynamic_smem_bytes;
+  fail(Kind::dynamic_smem_overrun, {&self()});
+}
+
 void BlockState::poll(Site site) {
   Lane& caller = self();
   caller.site = site;
@@ -177,12 +189,12 @@ const hone_host::Services kHostServices{
       return static_cast<BlockState&>(hone_host::this_block()).barrier(op, predicate, site);
     },
     .warp_op = [](WarpCall* call) { static_cast<BlockState&>(hone_host::this_block()).warp_op(*call); },
-    .fence = [] {
-#if HONE_TSAN
-      static char fences;
-      sanitizer::acquire(&fences);
-      sanitizer::release(&fences);
-#endif
+    .fence = [](hone_host::FenceScope scope) {
+      static char of_device;
+      auto& state = static_cast<BlockState&>(hone_host::this_block());
+      void* const token = scope == hone_host::FenceScope::device ? &of_device : &state.fence_token;
+      sanitizer::acquire(token);
+      sanitizer::release(token);
       __atomic_thread_fence(__ATOMIC_SEQ_CST);
     },
     .poll = [](Site site) { static_cast<BlockState&>(hone_host::this_block()).poll(site); },

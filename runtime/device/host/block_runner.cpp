@@ -59,6 +59,9 @@ BlockRunner::~BlockRunner() = default;
 BlockFailure BlockRunner::run(const BlockWork& work, const SharedMemory& shared, hone_host::Index3 block) {
   poison_shared_memory(shared);
   state_->prepare(work, block);
+  const bool has_guard = shared.dynamic_reserved_bytes >= shared.dynamic_bytes + BlockState::kGuardBytes;
+  state_->smem_guard = has_guard ? shared.begin + shared.static_bytes + shared.dynamic_bytes : nullptr;
+  state_->dynamic_smem_bytes = shared.dynamic_bytes;
   BlockFailure failure = state_->run_lanes();
   if (overran_dynamic_smem(shared) && failure.kind == BlockFailure::Kind::none) {
     failure.kind = BlockFailure::Kind::dynamic_smem_overrun;

@@ -63,6 +63,9 @@ struct BlockState : hone_host::BlockView {
   void complete_warp_op(Lane& self, Warp& warp);
   void poll(hone_host::Site site);
   void check_nobody_waits_for(const Lane& ended_lane);
+  void check_smem_guard();
+
+  static constexpr std::size_t kGuardBytes = sizeof(std::uint64_t);
 
   // --- reports ---
   [[noreturn]] void fail(BlockFailure::Kind kind, std::initializer_list<const Lane*> lanes);
@@ -76,6 +79,8 @@ struct BlockState : hone_host::BlockView {
 
   unsigned char* arena = nullptr;
   const BlockWork* work = nullptr;
+  const unsigned char* smem_guard = nullptr;  ///< the poisoned bytes after the launch's dynamic shared memory, if any
+  std::uint64_t dynamic_smem_bytes = 0;
   BlockFailure failure;
   void* main_context = nullptr;
   sanitizer::FiberState main_fiber;
@@ -104,7 +109,7 @@ struct BlockState : hone_host::BlockView {
 
   // Addresses that stand for an ordering under ThreadSanitizer. Two for the barrier: a lane that hurries to the next
   // one must not be ordered before lanes that are still to leave this one. Likewise per warp leader.
-  char start_token = 0, end_token = 0;
+  char start_token = 0, end_token = 0, fence_token = 0;
   std::array<char, 2> barrier_tokens{};
   std::array<std::array<char, 2>, kMaxLanes> warp_tokens{};
   std::array<std::uint8_t, kMaxLanes> warp_meetings{};

@@ -57,6 +57,8 @@ void BlockState::make_ready(Lane& waiting) {
 BlockFailure BlockState::run_lanes() {
   started = std::chrono::steady_clock::now();
   sanitizer::adopt_current_thread(main_fiber);
+  // Here and not on first use: whoever creates a fiber is ordered before it, and no lane may be before another.
+  for (std::size_t i = 0; i < static_cast<std::size_t>(lane_count); ++i) sanitizer::create(fibers[i]);
   sanitizer::release(&start_token);
   Lane& first = *pop_ready();
   lane = &first;
@@ -82,7 +84,6 @@ void BlockState::start_stack(Lane& on) {
   // ThreadSanitizer must see each lane on the same stack in every block, or it takes the reuse for a race.
   const std::size_t stack = sanitizer::kThread ? on.index : static_cast<std::size_t>(stacks_started);
   ++stacks_started;
-  sanitizer::create(fibers[on.index]);
   unsigned char* const bottom = stack_bottom(stack);
   std::memcpy(bottom + canary_offset(stack), &kCanary, sizeof(kCanary));
   on.stack = static_cast<std::uint16_t>(stack);
@@ -111,6 +112,7 @@ void BlockState::run_fiber() {
 /// Ends the running lane: returns a fresh lane to run on its stack, or never.
 Lane* BlockState::end_lane() {
   Lane& ended = self();
+  check_smem_guard();
   ended.state = Lane::State::ended;
   ++ended_count;
   warp_of(ended).ended |= 1u << ended.index % 32;

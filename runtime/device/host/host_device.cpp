@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <system_error>
 
 #include <hone/error.h>
 
+#include "runtime/device/host/block_queue.h"
 #include "runtime/device/host/host_facts.h"
 #include "runtime/device/host/host_module.h"
 #include "runtime/device/host/sm_pool.h"
@@ -22,29 +21,6 @@ namespace hone {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-
-/// Which block runs as the i-th of a launch: a bijection that needs no table.
-class BlockOrder {
- public:
-  BlockOrder(const HostOrder& order, std::uint64_t blocks)
-      : blocks_(blocks), reverse_(order.kind == HostOrder::Kind::reverse) {
-    if (order.kind != HostOrder::Kind::random) return;
-    step_ = 1 + order.seed * 0x9e3779b97f4a7c15u % kMaxStep;
-    while (std::gcd(step_, blocks) != 1) ++step_;
-    first_ = order.seed % blocks;
-  }
-  std::uint64_t operator()(std::uint64_t i) const {
-    return reverse_ ? blocks_ - 1 - i : (i * step_ + first_) % blocks_;
-  }
-
- private:
-  static constexpr std::uint64_t kMaxStep = 1 << 20;  ///< the product stays exact for every launch that ever ends
-
-  std::uint64_t blocks_;
-  std::uint64_t step_ = 1;
-  std::uint64_t first_ = 0;
-  bool reverse_;
-};
 
 class HostDevice final : public Device {
  public:
@@ -181,29 +157,29 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
                        .order = options_.order,
                        .deadline = options_.block_deadline};
   const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const std::uint64_t sms = std::min(blocks, static_cast<std::uint64_t>(pool_.size()));
   const BlockOrder order(options_.order, blocks);
-  std::atomic<std::uint64_t> next{0};
+  BlockQueue queue(blocks, sms);
   std::mutex failure_mutex;
   BlockFailure first_failure;
   const auto run_blocks = [&](BlockRunner& sm) {
     const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
-    for (std::uint64_t i = next++; i < blocks; i = next++) {
+    for (std::uint64_t i = queue.first(); i < queue.size(); i = queue.after(i)) {
       const std::uint64_t block = order(i);
       const std::uint64_t row = block / launch.grid.x;
       const BlockFailure failure =
           sm.run(work, shared, {static_cast<unsigned>(block % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
                                 static_cast<unsigned>(row / launch.grid.y)});
       if (failure.kind == BlockFailure::Kind::none) continue;
-      next = blocks;
+      queue.stop();
       const std::lock_guard lock(failure_mutex);
       if (first_failure.kind == BlockFailure::Kind::none) first_failure = failure;
     }
   };
   {
     const std::lock_guard lock(launch_mutex_);
-    const auto sms = static_cast<std::uint64_t>(pool_.size());
     try {
-      pool_.run(static_cast<int>(std::min(blocks, sms)), run_blocks);
+      pool_.run(static_cast<int>(sms), run_blocks);
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the host device has no memory for the stacks of its threads");
     } catch (const std::system_error& error) {

@@ -32,10 +32,10 @@ std::int64_t last_level_cache_bytes() {
   return std::max(level3 > 0 ? level3 : sysconf(_SC_LEVEL2_CACHE_SIZE), 0L);
 }
 
-/// ThreadSanitizer knows a bounded number of fibers (8128 in GCC 12's runtime), of which an SM takes 1024.
-int usable_processors() {
-  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return HONE_TSAN ? std::min(processors, 4) : processors;
+/// Under ThreadSanitizer blocks of one SM are ordered, so a few SMs are needed whatever the machine has; and it knows
+/// a bounded number of fibers (8128 in GCC 12's runtime), of which an SM takes up to 1024.
+int default_sm_count() {
+  return HONE_TSAN ? 4 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ DeviceFacts host_facts(int sm_count) {
   facts.architecture = system.machine;
   facts.name = cpu_name(facts.architecture);
   facts.driver = std::string("glibc ") + gnu_get_libc_version();
-  facts.sm_count = sm_count > 0 ? sm_count : usable_processors();
+  facts.sm_count = sm_count > 0 ? sm_count : default_sm_count();
   facts.max_threads_per_block = static_cast<int>(hone_host::kMaxLanes);
   facts.max_threads_per_sm = static_cast<int>(hone_host::kMaxLanes);
   facts.max_blocks_per_sm = 1;

@@ -79,7 +79,8 @@ class HostModule::Library {
     }
   }
   ~Library() {
-    dlclose(handle_);
+    // ThreadSanitizer goes on after a report and would look up later addresses in what was here before.
+    if (!HONE_TSAN) dlclose(handle_);
     if (descriptor_ >= 0) close(descriptor_);
   }
   Library(const Library&) = delete;

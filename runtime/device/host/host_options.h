@@ -2,18 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 
-namespace hone {
+#include <hone/host_check.h>
 
-/// In which order lanes and blocks run between meeting points. Results that depend on it come from a race: lanes run
-/// undisturbed between meeting points, so forward and reverse together show both orders of every pair.
-struct HostOrder {
-  enum class Kind : std::uint8_t { forward, reverse, random };
-  Kind kind = Kind::forward;
-  std::uint64_t seed = 0;  ///< for random: the same seed gives the same order of lanes
-};
+namespace hone {
 
 struct HostOptions {
   /// SMs, each an OS thread; 0: one per processor.

@@ -11,8 +11,8 @@
 #include <hone/tuned_reduce.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
-#include "tests/runtime/support/cubin_resources.h"
 
 namespace hone {
 namespace {
@@ -44,9 +44,9 @@ class ReduceCompiles : public testing::TestWithParam<ReduceOp> {
     try {
       const Binary binary = compiler_.compile(unit, kArchitecture);
       for (const std::string& entry : unit.entries) {
-        const std::optional<CubinResources> resources = cubin_resources(binary.code, entry);
+        const std::optional<Resources> resources = cubin_resources(binary.code, entry);
         if (!resources) return fmt::format("no kernel {} in the cubin", entry);
-        if (resources->stack_bytes != 0) return fmt::format("{} uses {} bytes of stack", entry, resources->stack_bytes);
+        if (resources->local_bytes != 0) return fmt::format("{} uses {} bytes of stack", entry, resources->local_bytes);
       }
       return "";
     } catch (const Error& error) {

@@ -146,7 +146,7 @@ extern "C" __global__ void entry(Sums* s) {
   atomicXor(&s->bits_xor, 5);
   atomicInc(&s->wrapped, 99);
   atomicDec(&s->down, 99);
-  int seen = s->cas, old;
+  int seen = atomicAdd(&s->cas, 0), old;
   do { old = seen; seen = atomicCAS(&s->cas, old, old + 1); } while (seen != old);
   atomicExch(&s->exchanged, 42);
 })");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "runtime/jit/file_identity.h"
@@ -42,10 +43,37 @@ TEST(HostCompiler, ErrorsCarryTheUnitsOwnLines) {
 TEST(HostCompiler, UndefinedFunctionsAreErrors) {
   const auto device = make_host_device();
   const auto [code, message] = error_of([&] {
-    device->compile({"unit", "void elsewhere();\nextern \"C\" __global__ void entry() { elsewhere(); }\n", {}, {"entry"}});
-    device->load(device->compile({"unit", kEmpty, {}, {"entry"}}), {"missing"});
+    // With sanitizers the linker leaves undefined functions to the loader.
+    const Binary binary = device->compile(
+        {"unit", "void elsewhere();\nextern \"C\" __global__ void entry() { elsewhere(); }\n", {}, {"entry"}});
+    device->load(binary, {"entry"});
   });
   EXPECT_TRUE(code == ErrorCode::compile_failed || code == ErrorCode::device_failed) << message;
+  EXPECT_THAT(message, HasSubstr("elsewhere"));
+}
+
+TEST(HostCompiler, TheLogIsShownOnce) {
+  const auto [code, message] = error_of([&] {
+    make_host_device()->compile({"unit", "extern \"C\" __global__ void entry() {\n  missing();\n}\n", {}, {"entry"}});
+  });
+  EXPECT_EQ(code, ErrorCode::compile_failed);
+  const std::size_t first = message.find("unit.cu:2:3: error");
+  ASSERT_NE(first, std::string::npos) << message;
+  EXPECT_EQ(message.find("unit.cu:2:3: error", first + 1), std::string::npos) << message;
+}
+
+TEST(HostCompiler, MissingSanitizerRuntimeSaysWhatToInstall) {
+  // A compiler whose link step ends as GNU ld's does without the library.
+  const std::filesystem::path script = testing::TempDir() + "/hone_compiler_without_tsan";
+  std::ofstream(script) << "#!/bin/sh\ncase \" $* \" in *' -shared '*) ;; *) exec c++ \"$@\" ;; esac\n"
+                           "echo '/usr/bin/ld: cannot find -ltsan: No such file or directory' >&2\nexit 1\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const auto device = make_host_device(HostOptions{.compiler = script, .order = {}});
+  const auto [code, message] = error_of([&] { device->compile({"unit", kEmpty, {}, {"entry"}}); });
+  std::filesystem::remove(script);
+  EXPECT_EQ(code, ErrorCode::unsupported);
+  EXPECT_THAT(message, AllOf(HasSubstr("hone_compiler_without_tsan"), HasSubstr("lacks the library of a sanitizer"),
+                             HasSubstr("apt-get install"), HasSubstr("cannot find -ltsan")));
 }
 
 TEST(HostCompiler, MissingCompilerSaysWhatToInstall) {

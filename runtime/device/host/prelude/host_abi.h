@@ -4,7 +4,7 @@
 namespace hone_host {
 
 /// Raise it when anything below changes: a stored binary of another version is refused.
-inline constexpr int kAbiVersion = 1;
+inline constexpr int kAbiVersion = 2;
 
 /// Each lane (CUDA thread) has a stack of this size. The stacks of one SM lie side by side in an arena that is aligned
 /// to its own size, so that the stack pointer alone leads to the block: no thread-local variable is needed, and none
@@ -24,6 +24,8 @@ struct Site {
 };
 
 enum class BarrierOp : int { sync, count, all, any };
+
+enum class FenceScope : int { block, device };
 
 enum class WarpOp : int {
   sync,
@@ -63,7 +65,7 @@ struct WarpCall {
 struct Services {
   unsigned (*barrier)(BarrierOp op, bool predicate, Site site);
   void (*warp_op)(WarpCall* call);
-  void (*fence)();
+  void (*fence)(FenceScope scope);
   void (*poll)(Site site);  ///< now and then from atomics and fences, so that an endless wait is noticed
   void (*trap)(Site site);
   void (*assertion_failed)(const char* expression, Site site);

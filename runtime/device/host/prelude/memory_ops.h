@@ -102,10 +102,11 @@ T atomicXor(T* address, hone_host::Same<T> value, const char* file = __builtin_F
 
 inline void __threadfence(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
-  hone_host::this_block().services->fence();
+  hone_host::this_block().services->fence(hone_host::FenceScope::device);
 }
 inline void __threadfence_block(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  __threadfence(file, line);
+  hone_host::count_poll({file, line});
+  hone_host::this_block().services->fence(hone_host::FenceScope::block);
 }
 inline void __threadfence_system(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   __threadfence(file, line);

@@ -1,4 +1,4 @@
-#include "tests/runtime/support/cubin_resources.h"
+#include "runtime/jit/cubin_resources.h"
 
 #include <elf.h>
 
@@ -65,16 +65,34 @@ int stack_bytes(const Elf& elf, std::string_view kernel) {
   return -1;
 }
 
+constexpr std::string_view kTextPrefix = ".text.", kSharedPrefix = ".nv.shared.";
+
 }  // namespace
 
-std::optional<CubinResources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {
+std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
   const Elf elf(cubin);
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < elf.sections(); ++i) {
-    const Elf64_Shdr text = elf.section(i);
-    if (elf.name(text) != ".text." + std::string(kernel)) continue;
-    return CubinResources{.registers = static_cast<int>(text.sh_info >> 24), .stack_bytes = stack_bytes(elf, kernel)};
+    const Elf64_Shdr section = elf.section(i);
+    const std::string name = elf.name(section);
+    if (name.starts_with(kTextPrefix)) names.push_back(name.substr(kTextPrefix.size()));
   }
-  return std::nullopt;
+  return names;
+}
+
+std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {
+  const Elf elf(cubin);
+  std::optional<Resources> found;
+  int static_smem_bytes = 0;
+  for (std::size_t i = 0; i < elf.sections(); ++i) {
+    const Elf64_Shdr section = elf.section(i);
+    const std::string name = elf.name(section);
+    if (name == std::string(kSharedPrefix).append(kernel)) static_smem_bytes = static_cast<int>(section.sh_size);
+    if (name != std::string(kTextPrefix).append(kernel)) continue;
+    found = Resources{.registers = static_cast<int>(section.sh_info >> 24), .local_bytes = stack_bytes(elf, kernel)};
+  }
+  if (found) found->static_smem_bytes = static_smem_bytes;
+  return found;
 }
 
 }  // namespace hone

@@ -1,0 +1,126 @@
+// check_on_host() as a user calls it. The first test is the example of docs/host-device.md.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+#include <hone/host_check.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace hone::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// [example]
+TEST(MyKernels, ScaleIsRight) {
+  hone::HostCheck check;
+  check.unit = {.name = "scale",
+                .source = R"(
+extern "C" __global__ void scale(const float* in, float* out, int n, float factor) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = factor * in[i];
+})",
+                .headers = {},
+                .entries = {"scale"}};
+  const std::vector<float> in(1000, 1.5f);
+  check.buffers = {hone::CheckBuffer::of("in", in), hone::CheckBuffer::of("out", std::vector<float>(1000))};
+  check.run = [](const hone::HostRun& run) {
+    const hone::Dim3 grid{4}, block{256};
+    const std::uint32_t dynamic_smem_bytes = 0;
+    run.launch(grid, block, dynamic_smem_bytes, run.buffer<const float>(0), run.buffer<float>(1), 1000, 2.0f);
+  };
+  const hone::HostCheckReport report = hone::check_on_host(check);
+  EXPECT_TRUE(report.ok()) << report.failure;
+  EXPECT_THAT(report.values<float>(1), testing::Each(3.0f));
+}
+// [example]
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(CheckOnHost, TheExampleIsWhatTheDocumentationShows) {
+  const std::string source = text_of(HONE_SOURCE_FOLDER "/tests/runtime/host_checks/check_on_host_test.cpp");
+  const std::string mark = "// [example]\n";
+  const std::size_t begin = source.find(mark) + mark.size();
+  const std::string example = source.substr(begin, source.find(mark, begin) - begin);
+  EXPECT_THAT(text_of(HONE_SOURCE_FOLDER "/docs/host-device.md"), HasSubstr(example));
+}
+
+HostCheck check_of(const std::string& body) {
+  HostCheck check;
+  check.unit = {"test", "extern \"C\" __global__ void entry(int* out) {\n" + body + "\n}\n", {}, {"entry"}};
+  check.buffers = {CheckBuffer::of("out", std::vector<int>(65))};
+  check.run = [](const HostRun& run) { run.launch({2}, {32}, 0, run.buffer<int>(0)); };
+  return check;
+}
+
+constexpr char kWhoComesFirst[] = "out[blockIdx.x * 32 + threadIdx.x] = atomicAdd(out + 64, 1);";
+
+#if !defined(__SANITIZE_THREAD__)  // where blocks run at the same time
+TEST(CheckOnHost, AFailingOrderCanBeReplayed) {
+  const HostCheck check = check_of(kWhoComesFirst);
+  const HostCheckReport report = check_on_host(check);
+  EXPECT_THAT(report.failure, AllOf(HasSubstr("depends on the order"), HasSubstr("in the orders forward and reverse"),
+                                    HasSubstr("buffer \"out\"")));
+  EXPECT_EQ(report.failed_order.kind, HostOrder::Kind::reverse);
+  HostCheck replay = check;
+  replay.orders = {{}, parse_host_order(to_string(report.failed_order))};
+  EXPECT_EQ(check_on_host(replay).failure, report.failure);
+}
+
+TEST(CheckOnHost, ASeedGivesTheSameBytesEveryTime) {
+  HostCheck check = check_of(kWhoComesFirst);
+  check.orders = {{HostOrder::Kind::random, 7}, {HostOrder::Kind::random, 7}};
+  EXPECT_EQ(check_on_host(check).failure, "");
+  check.orders.back().seed = 8;
+  const HostCheckReport report = check_on_host(check);
+  EXPECT_THAT(report.failure, HasSubstr("random:7 and random:8"));
+  EXPECT_EQ(to_string(report.failed_order), "random:8");
+}
+#endif
+
+TEST(CheckOnHost, BuffersMayBeLeftOutOfTheComparison) {
+  HostCheck check = check_of(kWhoComesFirst);
+  check.buffers[0].compared = false;
+  EXPECT_TRUE(check_on_host(check).ok());
+}
+
+TEST(CheckOnHost, EveryRunStartsFromTheInitialContents) {
+  HostCheck check = check_of("atomicAdd(out + threadIdx.x, 1);");
+  check.buffers[0] = CheckBuffer::of("out", std::vector<int>(64, 5));
+  const HostCheckReport report = check_on_host(check);
+  EXPECT_TRUE(report.ok()) << report.failure;
+  EXPECT_EQ(report.values<int>(0)[3], 7);
+  EXPECT_EQ(report.values<int>(0)[40], 5);
+}
+
+TEST(CheckOnHost, AFailedCheckNamesTheOrder) {
+  HostCheck check = check_of("if (threadIdx.x == 3) return;\n__syncthreads();");
+  check.orders = {{HostOrder::Kind::random, 9}};
+  EXPECT_THAT(check_on_host(check).failure,
+              AllOf(HasSubstr("\"entry\" (test)"), HasSubstr("unit.cu:3"), HasSubstr("in the order random:9")));
+}
+
+TEST(CheckOnHost, WhatIsNotTheKernelsFaultIsThrown) {
+  HostCheck check = check_of("undeclared();");
+  EXPECT_THROW(check_on_host(check), Error);
+  check = check_of("");
+  check.orders.clear();
+  EXPECT_THROW(check_on_host(check), Error);
+}
+
+TEST(HostOrder, IsSpelledAndRead) {
+  for (const char* text : {"forward", "reverse", "random:0", "random:18446744073709551615"})
+    EXPECT_EQ(to_string(parse_host_order(text)), text);
+  for (const char* text : {"", "backward", "random", "random:", "random:x", "random:-1", "random:99999999999999999999"})
+    EXPECT_THROW(parse_host_order(text), Error) << text;
+}
+
+}  // namespace
+}  // namespace hone::test

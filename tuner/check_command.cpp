@@ -1,0 +1,169 @@
+#include "tuner/check_command.h"
+
+#include <cxxabi.h>
+#include <fmt/core.h>
+
+#include <hone/error.h>
+#include <hone/host_check.h>
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "runtime/jit/cubin_resources.h"
+#include "runtime/jit/gpu_compiler.h"
+#include "runtime/search/occupancy.h"
+#include "tuner/check_arguments.h"
+#include "tuner/kernel_file.h"
+#include "tuner/known_architectures.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+unsigned parse_extent(std::string_view option, std::string_view text) {
+  unsigned value = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc() && rest == text.data() + text.size()) return value;
+  throw CommandError(ExitCode::usage, fmt::format("{}: '{}' is no number of up to 32 bits", option, printable(std::string(text))));
+}
+
+/// "4", "4,2" or "4,2,1".
+Dim3 parse_extents(std::string_view option, std::string_view text) {
+  Dim3 extents;
+  unsigned* const parts[] = {&extents.x, &extents.y, &extents.z};
+  for (unsigned* part : parts) {
+    const std::size_t comma = text.find(',');
+    *part = parse_extent(option, text.substr(0, comma));
+    if (comma == std::string_view::npos) return extents;
+    text.remove_prefix(comma + 1);
+  }
+  throw CommandError(ExitCode::usage, fmt::format("{}: more than three extents", option));
+}
+
+/// Whether a kernel of a cubin is `entry`, mangled or not.
+bool is_entry(const std::string& kernel, const std::string& entry) {
+  if (kernel == entry) return true;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(kernel.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 && std::string_view(text.get()).starts_with(entry + "(");
+}
+
+std::optional<Resources> resources_of(const Binary& cubin, const std::string& entry) {
+  for (const std::string& kernel : cubin_kernels(cubin.code))
+    if (is_entry(kernel, entry)) return cubin_resources(cubin.code, kernel);
+  return std::nullopt;
+}
+
+void print_occupancy(const DeviceFacts& facts, const Resources& resources, const Launch& launch, std::ostream& out) {
+  const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
+  const int blocks = resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
+  out << fmt::format("  occupancy      {} blocks of {} threads an SM: {} of {} threads, {:.0f} %\n", blocks, threads,
+                     blocks * threads, facts.max_threads_per_sm,
+                     100.0 * blocks * threads / facts.max_threads_per_sm);
+}
+
+/// What NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
+void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch& launch, std::ostream& out) {
+  out << "NVRTC, " << options.architecture << "\n";
+  Binary cubin;
+  try {
+    cubin = compile_for_gpu(unit, options.architecture);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    out << "  not compiled: " << error.what() << "\n\n";
+    return;
+  }
+  const std::optional<Resources> resources = resources_of(cubin, unit.entries.front());
+  if (!resources) {
+    throw CommandError(ExitCode::usage, fmt::format("'{}' compiled, but holds no kernel '{}'", unit.name,
+                                                    printable(unit.entries.front())));
+  }
+  out << fmt::format("  registers      {} a thread\n", resources->registers);
+  out << fmt::format("  local memory   {} bytes a thread ({})\n", resources->local_bytes,
+                     resources->local_bytes == 0 ? "nothing is spilled"
+                                                 : "spilled registers, or arrays indexed at run time");
+  out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources->static_smem_bytes,
+                     launch.dynamic_smem_bytes);
+  const std::optional<DeviceFacts> facts = known_architecture(options.architecture);
+  if (options.block.empty()) out << "  occupancy      give --block to see it\n";
+  else if (facts) print_occupancy(*facts, *resources, launch, out);
+  else out << "  occupancy      unknown for this architecture; known are " << known_architecture_names() << "\n";
+  out << "\n";
+}
+
+HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch& launch) {
+  HostCheck check;
+  check.unit = unit;
+  std::vector<CheckArgument> arguments;
+  for (const std::string& text : options.arguments) arguments.push_back(parse_check_argument(text));
+  if (arguments.size() > Arguments::kCapacity) {
+    throw CommandError(ExitCode::usage, fmt::format("{} arguments were given; a kernel may have {}", arguments.size(),
+                                                    Arguments::kCapacity));
+  }
+  for (const CheckArgument& argument : arguments) {
+    if (argument.is_buffer) check.buffers.push_back({argument.text, argument.bytes, argument.compared});
+  }
+  if (!options.orders.empty()) check.orders.clear();
+  for (const std::string& order : options.orders) check.orders.push_back(parse_host_order(order));
+  check.run = [arguments, launch](const HostRun& run) {
+    Launch one = launch;
+    std::size_t buffer = 0;
+    for (const CheckArgument& argument : arguments)
+      push_argument(one.arguments, argument, argument.is_buffer ? run.buffer<void>(buffer++) : nullptr);
+    run.launch(one);
+  };
+  return check;
+}
+
+}  // namespace
+
+void set_up_check(CLI::App& app, CheckOptions& options) {
+  CLI::App* sub = app.add_subcommand("check");
+  sub->add_option("file", options.file);
+  sub->add_option("--entry", options.entry);
+  sub->add_option("--arch", options.architecture);
+  sub->add_option("--grid", options.grid);
+  sub->add_option("--block", options.block);
+  sub->add_option("--smem", options.smem);
+  sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--order", options.orders)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+ExitCode run_check(const CheckOptions& options, const Context& context) {
+  if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file");
+  if (options.block.empty() && !options.arguments.empty())
+    throw CommandError(ExitCode::usage, "--arg without --block: how many threads shall run?");
+  Launch launch;
+  launch.grid = parse_extents("--grid", options.grid);
+  if (!options.block.empty()) launch.block = parse_extents("--block", options.block);
+  launch.dynamic_smem_bytes = parse_extent("--smem", options.smem);
+  const Unit unit = read_kernel_file(options.file, options.entry);
+  const HostCheck check = host_check(unit, options, launch);
+
+  context.out << fmt::format("{}: {}\n\n", printable(options.file), printable(unit.entries.front()));
+  report_for_gpu(unit, options, launch, context.out);
+  if (options.block.empty()) {
+    context.out << "Host device: not run; give --block, --grid and an --arg for each parameter\n";
+    return ExitCode::ok;
+  }
+  const HostCheckReport report = check_on_host(check);
+  std::string orders;
+  for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
+  context.out << "Host device, threads and blocks in the orders " << orders << "\n";
+  if (report.ok()) {
+    context.out << "  no check found anything, and all orders gave the same bytes\n";
+    return ExitCode::ok;
+  }
+  context.out << report.failure << "\n";
+  context.out << "  to see it again: --order " << to_string(check.orders.front());
+  if (report.failed_order != check.orders.front()) context.out << " --order " << to_string(report.failed_order);
+  context.out << "\n";
+  return ExitCode::failed;
+}
+
+}  // namespace hone::tuner
