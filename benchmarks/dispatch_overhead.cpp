@@ -1,6 +1,9 @@
 // What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same kernel
 // with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
 //
+// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the binary
+// and one launch, until the result is there.
+//
 // usage: dispatch_overhead [FILE.json]
 #include <algorithm>
 #include <chrono>
@@ -26,6 +29,7 @@ using hone::benchmarks::today;
 
 constexpr int kCallsPerBatch = 20;  // so few that no call waits for room in the queue
 constexpr int kBatches = 2000;
+constexpr int kFreshSessions = 10;
 
 /// Nanoseconds of CPU time per call; the queue is empty before and after.
 template <class Call>
@@ -36,6 +40,18 @@ double time_batch(hone::Device& device, hone::Stream stream, Call call) {
   const std::chrono::duration<double, std::nano> elapsed = Clock::now() - start;
   device.synchronize(stream);
   return elapsed.count() / kCallsPerBatch;
+}
+
+/// A Session that has seen nothing yet; the cache file holds the winner.
+double time_first_call_ms(const std::shared_ptr<hone::Device>& device, const float* in, std::int64_t n, float* out,
+                          hone::Stream stream) {
+  hone::SessionOptions options = hone::SessionOptions::from_environment();
+  options.on_miss = hone::MissPolicy::error;
+  hone::Session session(device, options);
+  const auto start = Clock::now();
+  hone::tuned_reduce(session, hone::sum, in, n, out, stream);
+  device->synchronize(stream);
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 /// The launches of a problem's winner as CUDA takes them, prepared once.
@@ -87,6 +103,7 @@ int main(int argc, char** argv) try {
   fmt::print("{:>10}  {:<14} {:>10} {:>14} {:>10}\n", "n", "finish", "bare ns", "tuned_reduce", "added ns");
 
   std::string rows;
+  std::vector<double> first_call_ms;
   for (const std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 16, std::int64_t{1} << 20}) {
     const hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float));
     const hone::DeviceBuffer out(device, sizeof(float));
@@ -105,6 +122,8 @@ int main(int argc, char** argv) try {
       tuned_ns.push_back(time_batch(*device, stream, tuned));
       added_ns.push_back(tuned_ns.back() - bare_ns.back());
     }
+    for (int fresh = 0; fresh < kFreshSessions; ++fresh)
+      first_call_ms.push_back(time_first_call_ms(device, in.as<float>(), n, out.as<float>(), stream));
     const auto& space = problem.family->space();
     const std::string finish = space.parameters().back().spell(winner.candidate.variant[winner.candidate.variant.size() - 1]);
     const double added = median(added_ns);
@@ -114,12 +133,14 @@ int main(int argc, char** argv) try {
                         rows.empty() ? "" : ",", n, finish, median(bare_ns), median(tuned_ns), added);
   }
   device->destroy_stream(stream);
+  fmt::print("\nfirst call of a fresh session, winner from the cache file: {:.2f} ms\n", median(first_call_ms));
 
   if (argc > 1) {
     std::FILE* file = std::fopen(argv[1], "w");
     if (!file) throw hone::Error(hone::ErrorCode::io_failed, fmt::format("cannot write {}", argv[1]));
-    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}\",\n  \"date\": \"{}\",\n  \"rows\": [{}\n  ]\n}}\n",
-               device->facts().name, cuda_version(), today(), rows);
+    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}\",\n  \"date\": \"{}\",\n"
+                     "  \"first_call_ms\": {:.3f},\n  \"rows\": [{}\n  ]\n}}\n",
+               device->facts().name, cuda_version(), today(), median(first_call_ms), rows);
     std::fclose(file);
   }
 } catch (const hone::Error& error) {
