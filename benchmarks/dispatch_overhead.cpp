@@ -1,6 +1,9 @@
 // What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same kernel
 // with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
 //
+// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the binary
+// and one launch, until the result is there.
+//
 // usage: dispatch_overhead [FILE.json]
 #include <algorithm>
 #include <chrono>
@@ -10,24 +13,23 @@
 #include <vector>
 
 #include <cuda_runtime_api.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
+#include "report.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using hone::benchmarks::cuda_version;
+using hone::benchmarks::median;
+using hone::benchmarks::today;
 
 constexpr int kCallsPerBatch = 20;  // so few that no call waits for room in the queue
 constexpr int kBatches = 2000;
-
-double median(std::vector<double> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
+constexpr int kFreshSessions = 10;
 
 /// Nanoseconds of CPU time per call; the queue is empty before and after.
 template <class Call>
@@ -38,6 +40,18 @@ double time_batch(hone::Device& device, hone::Stream stream, Call call) {
   const std::chrono::duration<double, std::nano> elapsed = Clock::now() - start;
   device.synchronize(stream);
   return elapsed.count() / kCallsPerBatch;
+}
+
+/// A Session that has seen nothing yet; the cache file holds the winner.
+double time_first_call_ms(const std::shared_ptr<hone::Device>& device, const float* in, std::int64_t n, float* out,
+                          hone::Stream stream) {
+  hone::SessionOptions options = hone::SessionOptions::from_environment();
+  options.on_miss = hone::MissPolicy::error;
+  hone::Session session(device, options);
+  const auto start = Clock::now();
+  hone::tuned_reduce(session, hone::sum, in, n, out, stream);
+  device->synchronize(stream);
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 /// The launches of a problem's winner as CUDA takes them, prepared once.
@@ -81,18 +95,15 @@ class BareCall {
 
 int main(int argc, char** argv) try {
   const auto device = hone::Device::open("cuda:0");
-  hone::SessionOptions options = hone::SessionOptions::from_environment();
-  hone::Session session(device, options);
+  hone::Session session(device);
   const hone::Stream stream = device->create_stream();
 
-  int toolkit = 0;
-  cudaRuntimeGetVersion(&toolkit);
-  const std::string date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
-  fmt::print("{}, CUDA {}.{}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
-             device->facts().name, toolkit / 1000, toolkit % 1000 / 10, date, kBatches, kCallsPerBatch);
+  fmt::print("{}, CUDA {}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
+             device->facts().name, cuda_version(), today(), kBatches, kCallsPerBatch);
   fmt::print("{:>10}  {:<14} {:>10} {:>14} {:>10}\n", "n", "finish", "bare ns", "tuned_reduce", "added ns");
 
   std::string rows;
+  std::vector<double> first_call_ms;
   for (const std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 16, std::int64_t{1} << 20}) {
     const hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float));
     const hone::DeviceBuffer out(device, sizeof(float));
@@ -111,6 +122,8 @@ int main(int argc, char** argv) try {
       tuned_ns.push_back(time_batch(*device, stream, tuned));
       added_ns.push_back(tuned_ns.back() - bare_ns.back());
     }
+    for (int fresh = 0; fresh < kFreshSessions; ++fresh)
+      first_call_ms.push_back(time_first_call_ms(device, in.as<float>(), n, out.as<float>(), stream));
     const auto& space = problem.family->space();
     const std::string finish = space.parameters().back().spell(winner.candidate.variant[winner.candidate.variant.size() - 1]);
     const double added = median(added_ns);
@@ -120,12 +133,14 @@ int main(int argc, char** argv) try {
                         rows.empty() ? "" : ",", n, finish, median(bare_ns), median(tuned_ns), added);
   }
   device->destroy_stream(stream);
+  fmt::print("\nfirst call of a fresh session, winner from the cache file: {:.2f} ms\n", median(first_call_ms));
 
   if (argc > 1) {
     std::FILE* file = std::fopen(argv[1], "w");
     if (!file) throw hone::Error(hone::ErrorCode::io_failed, fmt::format("cannot write {}", argv[1]));
-    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}.{}\",\n  \"date\": \"{}\",\n  \"rows\": [{}\n  ]\n}}\n",
-               device->facts().name, toolkit / 1000, toolkit % 1000 / 10, date, rows);
+    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}\",\n  \"date\": \"{}\",\n"
+                     "  \"first_call_ms\": {:.3f},\n  \"rows\": [{}\n  ]\n}}\n",
+               device->facts().name, cuda_version(), today(), median(first_call_ms), rows);
     std::fclose(file);
   }
 } catch (const hone::Error& error) {

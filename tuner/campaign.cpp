@@ -36,8 +36,8 @@ std::string why_nothing_won(const Tuning& tuning) {
     for (const Trial& trial : tuning.trials) {
       if (trial.verdict == verdict) ++counts[trial.reason];
     }
-    const auto most =
-        std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == counts.end()) continue;
     return fmt::format("{} of {} candidates {}: {}", most->second, tuning.trials.size(), name(verdict), most->first);
   }

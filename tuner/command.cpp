@@ -97,19 +97,24 @@ void refuse_extras(const CLI::App& app, const CLI::App& part) {
   throw CommandError(ExitCode::usage, what);
 }
 
+std::string_view without_dashes(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
 /// CLI11 says in its own words that an option lacks its value or a flag was given one; this says it in ours. Its
-/// messages begin with the option's name.
+/// messages begin with the option's name, with or without its dashes.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string_view message = error.what();
+  const std::string_view message = without_dashes(error.what());
   const auto chosen = app.get_subcommands();
   const CLI::App& part = chosen.empty() ? app : *chosen.front();
   const CLI::Option* named = nullptr;
   for (const CLI::Option* option : part.get_options()) {
     const std::string name = option->get_name();
     // The longest match: --op is the beginning of another option's name.
-    if (message.starts_with(name) && (named == nullptr || name.size() > named->get_name().size())) named = option;
+    if (message.starts_with(without_dashes(name)) && (named == nullptr || name.size() > named->get_name().size()))
+      named = option;
   }
-  if (named == nullptr) return std::string(message);
+  if (named == nullptr) return error.what();
   if (named->get_items_expected_max() == 0) return fmt::format("{} takes no value", named->get_name());
   return fmt::format("{} needs a value", named->get_name());
 }

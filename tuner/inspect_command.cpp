@@ -95,9 +95,7 @@ bool same_heading(const StoredWinner& a, const StoredWinner& b) {
 }
 
 std::string heading_text(const cache::KeyRecord& key) {
-  return printable(fmt::format("{} ({}, {}): {} SMs, {} GB/s; driver {}; {}", key.device.name, key.device.kind,
-                               key.device.architecture, key.device.sm_count, gbps_text(key.device.peak_bandwidth_gbps),
-                               key.toolchain.driver,
+  return printable(fmt::format("{}; driver {}; {}", device_text(key.device), key.toolchain.driver,
                                key.toolchain.compiler.empty() ? "no compiler" : key.toolchain.compiler));
 }
 

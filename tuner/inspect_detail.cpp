@@ -49,9 +49,7 @@ void print_key(const cache::StoredWinner& stored, const Context& context) {
   out << printable(fmt::format("Winner {}: {} for n = {}, alignment {}", stored.id, problem_text(key.problem),
                                sizes_text(stored), key.problem.alignment))
       << "\n\n";
-  print_field(out, "device",
-              fmt::format("{} ({}, {}): {} SMs, {} GB/s", key.device.name, key.device.kind, key.device.architecture,
-                          key.device.sm_count, gbps_text(key.device.peak_bandwidth_gbps)));
+  print_field(out, "device", device_text(key.device));
   print_field(out, "identity", key.device.identity);
   print_field(out, "driver", key.toolchain.driver);
   print_field(out, "compiler", key.toolchain.compiler);
@@ -170,6 +168,13 @@ void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context&
 
 std::string problem_text(const cache::ProblemRecord& problem) {
   return fmt::format("{} {} {}", problem.family, problem.operation, problem.dtype);
+}
+
+std::string device_text(const cache::DeviceRecord& device) {
+  std::string text = fmt::format("{} ({}, {}): {} SM{}", device.name, device.kind, device.architecture, device.sm_count,
+                                 device.sm_count == 1 ? "" : "s");
+  if (device.peak_bandwidth_gbps > 0) text += fmt::format(", {} GB/s", gbps_text(device.peak_bandwidth_gbps));
+  return text;
 }
 
 std::string sizes_text(const cache::StoredWinner& stored) {

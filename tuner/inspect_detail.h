@@ -15,6 +15,9 @@ namespace hone::tuner {
 /// "reduce sum f32".
 std::string problem_text(const cache::ProblemRecord& problem);
 
+/// "NVIDIA H200 (cuda, sm_90): 132 SMs, 4916 GB/s"; the bandwidth only where it is known.
+std::string device_text(const cache::DeviceRecord& device);
+
 /// "725..1448": the ranges of the extents, joined by " × ". An extent after the first that was 1 when the winner was
 /// chosen, as those that a family does not use are, is left out.
 std::string sizes_text(const cache::StoredWinner& stored);

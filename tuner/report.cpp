@@ -28,7 +28,8 @@ std::string short_variant(std::string_view variant) {
   std::string result;
   for (std::size_t begin = 0; begin < variant.size();) {
     const std::size_t end = std::min(variant.find(' ', begin), variant.size());
-    if (end > begin) result += (result.empty() ? "" : " ") + short_parameter(variant.substr(begin, end - begin));
+    if (end > begin && !result.empty()) result += ' ';
+    if (end > begin) result += short_parameter(variant.substr(begin, end - begin));
     begin = end + 1;
   }
   return result;

@@ -8,10 +8,12 @@
 #include <CLI/CLI.hpp>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cache/store.h"
@@ -35,21 +37,19 @@ void check_family(std::string_view name) {
                                                   did_you_mean(name, kFamilies)));
 }
 
-/// Finds out before minutes are spent whether winners can be stored.
+/// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
   cache::Store(path).winners();  // throws StoreError where the file cannot be read
-  std::error_code ignored;
-  fs::path must_be_writable = path;
-  // The file and its folders are made on the first publication, inside the nearest folder that exists.
-  while (!must_be_writable.empty() && !fs::exists(must_be_writable, ignored)) {
-    const fs::path parent = must_be_writable.parent_path();
-    must_be_writable = parent.empty() ? fs::path(".") : parent;
-  }
-  if (access(must_be_writable.c_str(), W_OK) != 0) {
-    throw CommandError(ExitCode::cache,
-                       fmt::format("winners cannot be stored in '{}': '{}' is not writable; change its permissions or "
-                                   "give --cache PATH",
-                                   printable(path.string()), printable(must_be_writable.string())));
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const fs::path must_be_writable = !error && fs::exists(path, error) ? path : folder;
+  if (!error && access(must_be_writable.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+  if (error) {
+    throw CommandError(
+        ExitCode::cache,
+        fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
+                    printable(path.string()), printable(must_be_writable.string()), error.message()));
   }
 }
 

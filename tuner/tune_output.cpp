@@ -28,14 +28,21 @@ double measured_gbps(const CampaignItem& item) {
   return bandwidth_gbps(item.problem.family->bytes_moved(item.measured_problem), item.median_us);
 }
 
+std::string winner_text(const CampaignItem& item, const DeviceFacts& facts) {
+  const std::int64_t blocks = item.candidate.geometry.max_blocks;
+  const double gbps = measured_gbps(item);
+  const double peak = peak_bandwidth_gbps(facts);
+  return fmt::format("{}, {} block{}: {} µs, {} GB/s{}{}", candidate_text(item), blocks, blocks == 1 ? "" : "s",
+                     us_text(item.median_us), gbps_text(gbps),
+                     peak > 0 ? fmt::format(", {} of peak", share_text(gbps, peak)) : "",
+                     item.budget_spent ? " (budget spent)" : "");
+}
+
 std::string finished_text(const CampaignItem& item, const DeviceFacts& facts) {
   const std::string label = problem_label(item.problem);
   switch (item.outcome) {
     case Outcome::tuned:
-      return fmt::format("{}: {}, {} blocks: {} µs, {} GB/s, {} of peak{}", label, candidate_text(item),
-                         item.candidate.geometry.max_blocks, us_text(item.median_us), gbps_text(measured_gbps(item)),
-                         share_text(measured_gbps(item), peak_bandwidth_gbps(facts)),
-                         item.budget_spent ? " (budget spent)" : "");
+      return fmt::format("{}: {}", label, winner_text(item, facts));
     case Outcome::failed:
       return fmt::format("{}: FAILED: {}", label, item.reason);
     case Outcome::interrupted:
@@ -90,10 +97,14 @@ TuneProgressPrinter::~TuneProgressPrinter() { erase(); }
 void TuneProgressPrinter::planned(std::size_t to_tune, std::size_t kept) {
   progress_.emplace(to_tune, options_.budget, options_.total_budget, now());
   if (quiet_) return;
-  context_.err << fmt::format("Tuning {} problem{} on {}", to_tune, to_tune == 1 ? "" : "s", printable(facts_.name));
-  if (kept > 0)
-    context_.err << fmt::format("; {} more {} tuned already (--again repeats)", kept, kept == 1 ? "is" : "are");
-  if (to_tune > 0) context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now())));
+  const std::string device = printable(facts_.name);
+  if (to_tune == 0) {
+    context_.err << fmt::format("Everything is tuned already on {} (--again repeats)", device);
+  } else {
+    context_.err << fmt::format("Tuning {} problem{} on {}", to_tune, to_tune == 1 ? "" : "s", device);
+    if (kept > 0) context_.err << fmt::format("; {} more tuned already (--again repeats)", kept);
+    context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now())));
+  }
   context_.err << std::endl;
 }
 

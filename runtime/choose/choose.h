@@ -14,10 +14,11 @@ namespace hone {
 Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
                            BinaryMemo& memo);
 
-/// The occupancy model's first choice for `problem`, compiled, never measured.
+/// The occupancy model's first choice for `problem`, compiled and loaded, never measured.
 struct ModelChoice {
   Trial trial;
   std::shared_ptr<const Binary> binary;
+  std::shared_ptr<const Module> module;
 };
 
 /// Compiles variants in the order of the ranking until one has a candidate: as a rule, the first. May run while the

@@ -21,7 +21,9 @@ namespace {
 constexpr double kCompileShare = 0.4;
 constexpr double kQualifyingShare = 0.75;
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 /// A stream for as long as the tuning takes.
 class OwnStream {
@@ -43,10 +45,12 @@ std::int64_t footprint(const Trial& trial, const Problem& problem) {
   return trial.candidate.geometry.max_blocks * threads * std::max(trial.resources.registers, 1);
 }
 
-/// Measured ones by time, then the others by verdict.
+/// Measured ones by how long they stayed in the race, then by time; then the others by verdict. Medians compare only
+/// among those that were sampled side by side: one that was dropped may have had the better clock until then.
 bool best_first(const Trial& a, const Trial& b) {
   if (a.verdict != b.verdict) return a.verdict < b.verdict;
-  return a.verdict == Verdict::ok && a.median_us < b.median_us;
+  if (a.verdict != Verdict::ok) return false;
+  return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
 }
 
 Estimate estimate_of(const Trial& trial) { return {trial.median_us, trial.spread_us, trial.samples}; }
@@ -92,11 +96,17 @@ class TuningRun {
     std::vector<Unit> units;
     for (const RankedVariant& ranked : ranking.variants) units.push_back(unit_of(problem_, ranked.variant));
     const auto on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total, 0); };
-    std::vector<CompileOutcome> outcomes = memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
-    if (!units.empty() && !outcomes.front().started() && !options_.stop.stop_requested())
-      outcomes.front() = memo_.compile(*device_, std::span(units).first(1)).front();
-
-    for (std::size_t i = 0; i < units.size(); ++i) load(ranking.variants[i], units[i], outcomes[i]);
+    std::vector<CompileOutcome> outcomes =
+        memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
+    for (std::size_t i = 0; i < units.size(); ++i)
+      if (outcomes[i].started()) load(ranking.variants[i], units[i], outcomes[i]);
+    // However small the budget is, something is measured.
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (outcomes[i].started()) continue;
+      if (!options_.stop.stop_requested() && candidates().candidates.empty())
+        outcomes[i] = memo_.compile(*device_, std::span(units).subspan(i, 1)).front();
+      load(ranking.variants[i], units[i], outcomes[i]);
+    }
     tuning_.compile_ms = ms_since(start_);
   }
 
@@ -113,11 +123,19 @@ class TuningRun {
     } else if (!outcome.error.empty()) {
       trial.verdict = Verdict::failed;
       trial.reason = outcome.error;
+    } else if (options_.stop.stop_requested()) {
+      trial.reason = "not compiled: the tuning was stopped";
     } else {
       trial.reason = "not compiled: the time budget was spent";
       tuning_.budget_spent = true;
     }
     tuning_.trials.push_back(std::move(trial));
+  }
+
+  CandidateList candidates() const {
+    std::vector<CompiledVariant> variants;
+    for (const CompiledCode& code : code_) variants.push_back(code.compiled);
+    return list_candidates(device_->facts(), problem_, variants, options_.workspace_bytes);
   }
 
   const CompiledCode& code_of(const Candidate& candidate) const {
@@ -139,9 +157,7 @@ class TuningRun {
   }
 
   void measure() {
-    std::vector<CompiledVariant> variants;
-    for (const CompiledCode& code : code_) variants.push_back(code.compiled);
-    CandidateList list = list_candidates(device_->facts(), problem_, variants, options_.workspace_bytes);
+    CandidateList list = candidates();
     mark_default(list.candidates);
     if (!list.candidates.empty()) {
       workload_.fill_all();
@@ -170,7 +186,8 @@ class TuningRun {
       if (best == trials.end() || best->verdict != Verdict::ok) return std::nullopt;
       auto chosen = best;
       for (auto trial = trials.begin(); trial != trials.end(); ++trial)
-        if (trial->verdict == Verdict::ok && indistinguishable(estimate_of(*best), estimate_of(*trial)) &&
+        if (trial->verdict == Verdict::ok && trial->samples == best->samples &&
+            indistinguishable(estimate_of(*best), estimate_of(*trial)) &&
             footprint(*trial, problem_) < footprint(*chosen, problem_))
           chosen = trial;
       report(TuningPhase::verifying, 0, 1, chosen->median_us);

@@ -24,14 +24,17 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = outcome.error;
       continue;
     }
-    const CompiledCode code = load_variant(device, problem, ranked.variant, unit, outcome.binary);
-    const CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
-    if (!list.candidates.empty()) {
-      ModelChoice choice{.trial = list.candidates.front(), .binary = outcome.binary};
-      choice.trial.is_default = true;
-      return choice;
+    try {
+      const CompiledCode code = load_variant(device, problem, ranked.variant, unit, outcome.binary);
+      CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
+      if (!list.candidates.empty()) {
+        list.candidates.front().is_default = true;
+        return {.trial = list.candidates.front(), .binary = code.binary, .module = code.module};
+      }
+      last_reason = list.rejected.front().reason;
+    } catch (const Error& error) {
+      last_reason = error.what();
     }
-    last_reason = list.rejected.front().reason;
   }
   throw Error(ErrorCode::compile_failed, fmt::format("no variant of {} can run on {}: {}", to_string(problem),
                                                      device.name(), last_reason));

@@ -1,6 +1,7 @@
 #include <hone/session.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,7 +22,10 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
                 .median_us = tuned ? trial.median_us : 0,
                 .spread_us = tuned ? trial.spread_us : 0,
                 .tuned_extents = problem.extents};
-  for (std::size_t i = 0; i < winner.sizes.size(); ++i) winner.sizes[i] = size_range(size_class(problem.extents[i]));
+  for (std::size_t i = 0; i < winner.sizes.size(); ++i) {
+    const bool is_unused = i > 0 && problem.extents[i] == 1;
+    winner.sizes[i] = is_unused ? SizeRange{1, 1} : size_range(size_class(problem.extents[i]));
+  }
   return winner;
 }
 
@@ -44,12 +48,21 @@ Session::Impl::Impl(std::shared_ptr<Device> device, SessionOptions options)
 
 Choice Session::Impl::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) {
   check_buffers(problem, buffers);
+  // The smallest class of sizes holds them too; a family says what is wrong with them.
+  if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
+    require_accepted(problem);
   Resolved resolved{.plan = plans_.find(ProblemKey(problem))};
   if (!resolved.plan || resolved.plan->is_provisional)
     resolved = resolve(problem, device_->stream_state(stream).capturing);
   const LoadedPlan& plan = *resolved.plan;
-  void* const workspace = plan.needs_workspace ? workspaces_.of(device_->stream_state(stream)) : nullptr;
-  plan.loaded.enqueue(*device_, problem, buffers, workspace, stream);
+  if (plan.needs_workspace) {
+    Workspace& workspace = workspaces_.of(device_->stream_state(stream));
+    // Another thread's call in this stream must not come between the two launches of this one.
+    const std::unique_lock lock = plan.is_one_launch ? std::unique_lock<std::mutex>() : std::unique_lock(workspace.order);
+    plan.loaded.enqueue(*device_, problem, buffers, workspace.memory, stream);
+  } else {
+    plan.loaded.enqueue(*device_, problem, buffers, nullptr, stream);
+  }
   return {.source = resolved.source, .winner = &plan.winner};
 }
 
@@ -63,7 +76,7 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
 
 Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
-  if (const LoadedPlan* plan = load_cached(problem, !may_tune)) return {plan, ChoiceSource::cache};
+  if (const LoadedPlan* plan = load_cached(problem, !may_tune, capturing)) return {plan, ChoiceSource::cache};
   if (options_.on_miss == MissPolicy::error)
     throw Error(ErrorCode::not_tuned,
                 fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; "
@@ -77,7 +90,7 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
 
   const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
   const Winner winner = make_winner(problem, choice.trial, false);
-  const LoadedPlan& plan = install(problem, winner, *choice.binary);
+  const LoadedPlan& plan = install(problem, winner, choice.module, capturing);
   std::string failure;
   cache_.publish(problem, winner, *choice.binary, nullptr, failure);
   count_cache_failure(failure);
@@ -86,17 +99,23 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   return {&plan, ChoiceSource::heuristic};
 }
 
-const LoadedPlan* Session::Impl::load_cached(const Problem& problem, bool untuned_will_do) {
+/// Whether a row of the cache says something that this device and a workspace of ours allow.
+bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidate) const {
+  const std::int64_t blocks = candidate.geometry.max_blocks;
+  return problem.family->reject(problem, candidate.variant, device_->facts()).empty() &&
+         (blocks == 1 || !problem.family->shape(problem, candidate.variant).one_block) &&
+         blocks <= std::numeric_limits<std::int32_t>::max() &&
+         problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
+}
+
+const LoadedPlan* Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
   std::string failure;
   const std::optional<CachedWinner> cached = cache_.find(problem, failure);
   count_cache_failure(failure);
   if (!cached || (!cached->winner.tuned && !untuned_will_do)) return nullptr;
-  // A row says what to launch: it must be something that this device and this workspace allow.
-  if (!problem.family->reject(problem, cached->winner.candidate.variant, device_->facts()).empty() ||
-      problem.family->workspace_bytes(problem, cached->winner.candidate) > WorkspacePool::kWorkspaceBytes)
-    return nullptr;
+  if (!may_launch(problem, cached->winner.candidate)) return nullptr;
   try {
-    const LoadedPlan& plan = install(problem, cached->winner, cached->binary);
+    const LoadedPlan& plan = install(problem, cached->winner, load(problem, cached->winner, cached->binary), capturing);
     const std::scoped_lock lock(counters_mutex_);
     ++counters_.cache_hits;
     return &plan;
@@ -132,7 +151,7 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
 /// Dispatches to a tuning's winner from now on, and stores it.
 const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
   const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], true);
-  const LoadedPlan& plan = install(tuning.problem, winner, *tuning.winner_binary);
+  const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
   std::string failure;
   cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning, failure);
   count_cache_failure(failure);
@@ -141,12 +160,17 @@ const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
   return plan;
 }
 
-const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner, const Binary& binary) {
-  const Unit unit = problem.family->unit(problem, winner.candidate.variant);
+std::shared_ptr<const Module> Session::Impl::load(const Problem& problem, const Winner& winner, const Binary& binary) {
+  return device_->load(binary, problem.family->unit(problem, winner.candidate.variant).entries);
+}
+
+const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner,
+                                         std::shared_ptr<const Module> module, bool capturing) {
   LoadedPlan plan{.winner = winner,
-                  .loaded = {winner.candidate, device_->load(binary, unit.entries)},
+                  .loaded = {winner.candidate, std::move(module)},
                   .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
-                  .is_provisional = !winner.tuned && options_.on_miss == MissPolicy::tune};
+                  .is_one_launch = problem.family->shape(problem, winner.candidate.variant).launches == 1,
+                  .is_provisional = !winner.tuned && options_.on_miss == MissPolicy::tune && capturing};
   return plans_.insert(ProblemKey(problem), std::move(plan));
 }
 

@@ -22,6 +22,7 @@ struct LoadedPlan {
   Winner winner;
   LoadedCandidate loaded;
   bool needs_workspace = false;
+  bool is_one_launch = true;
   bool is_provisional = false;  ///< a heuristic choice that the next call outside of capture replaces by a tuned one
 };
 
@@ -51,10 +52,13 @@ class Session::Impl {
 
  private:
   Resolved miss(const Problem& problem, bool capturing);
-  const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do);
+  const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
   const LoadedPlan* tune_miss(const Problem& problem);
   const LoadedPlan& adopt(const Tuning& tuning);
-  const LoadedPlan& install(const Problem& problem, const Winner& winner, const Binary& binary);
+  std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
+  const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
+                            bool capturing);
+  bool may_launch(const Problem& problem, const Candidate& candidate) const;
   void count_cache_failure(const std::string& failure);
 
   std::shared_ptr<Device> device_;

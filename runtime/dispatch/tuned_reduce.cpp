@@ -12,6 +12,14 @@ namespace {
               fmt::format("tuned_reduce({} {}, n = {}): {}", name(op), info(dtype).name, n, why));
 }
 
+/// Values that were cast from elsewhere may name nothing.
+void require_known(ReduceOp op, DType dtype) {
+  if (static_cast<std::size_t>(op) >= kReduceOpNames.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("tuned_reduce: there is no operation {}", static_cast<int>(op)));
+  if (static_cast<std::size_t>(dtype) >= kDTypes.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("tuned_reduce: there is no dtype {}", static_cast<int>(dtype)));
+}
+
 bool is_aligned(const void* pointer, DType dtype) {
   return reinterpret_cast<std::uintptr_t>(pointer) % info(dtype).size_bytes == 0;
 }
@@ -20,6 +28,7 @@ bool is_aligned(const void* pointer, DType dtype) {
 
 Choice tuned_reduce(Session& session, ReduceOp op, DType dtype, const void* in, std::int64_t n, void* out,
                     Stream stream) {
+  require_known(op, dtype);
   const Problem problem = reduce_problem(op, dtype, n, alignment_of(in));
   const DType result = reduce_result_dtype(op, dtype);
   if (n < 0) refuse(op, dtype, n, "a size cannot be negative");
@@ -37,6 +46,7 @@ Choice tuned_reduce(Session& session, ReduceOp op, DType dtype, const void* in, 
 
 Choice tuned_reduce_and_wait(Session& session, ReduceOp op, DType dtype, const void* in, std::int64_t n,
                              void* out_host, Stream stream) {
+  require_known(op, dtype);
   if (!out_host) refuse(op, dtype, n, "'out_host' is null; pass host memory");
   Device& device = *session.device();
   const std::size_t bytes = info(reduce_result_dtype(op, dtype)).size_bytes;

@@ -25,12 +25,16 @@ WorkspacePool::WorkspacePool(std::shared_ptr<Device> device, int for_captures)
   allocate(free_for_captures_, for_captures);
 }
 
-void* WorkspacePool::of(const StreamState& stream) {
+Workspace& WorkspacePool::of(const StreamState& stream) {
   const Owner owner{.stream = stream.id, .capture = stream.capturing ? stream.capture_id : 0};
-  if (void* const* known = owners_.find(owner)) return *known;
+  if (Workspace* const* known = owners_.find(owner)) return **known;
   const std::scoped_lock lock(mutex_);
-  if (void* const* known = owners_.find(owner)) return *known;
-  return owners_.insert(owner, take(stream.capturing));
+  if (Workspace* const* known = owners_.find(owner)) return **known;
+  void* const memory = take(stream.capturing);
+  Workspace& workspace = workspaces_.emplace_back();
+  workspace.memory = memory;
+  owners_.insert(owner, &workspace);
+  return workspace;
 }
 
 void* WorkspacePool::take(bool capturing) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,6 +17,12 @@ namespace hone {
 /// Device memory that holds zeros. Waits for a stream of its own.
 DeviceBuffer zeroed_buffer(const std::shared_ptr<Device>& device, std::size_t bytes);
 
+/// The scratch memory of one stream or captured graph.
+struct Workspace {
+  void* memory = nullptr;
+  std::mutex order;  ///< held from the first to the last launch of a call that consists of several
+};
+
 /// Hands out workspaces: zeroed once, then kept by their stream or graph for the life of the pool, so that calls in
 /// different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
 class WorkspacePool {
@@ -28,7 +35,7 @@ class WorkspacePool {
 
   /// The workspace of a stream. A stream that is being captured gets one for that graph from the reserve, where nothing
   /// may be allocated: throws Error(out_of_memory) when the reserve is used up.
-  void* of(const StreamState& stream);
+  Workspace& of(const StreamState& stream);
 
  private:
   struct Owner {
@@ -43,8 +50,9 @@ class WorkspacePool {
   void allocate(std::vector<void*>& free, int count);
 
   std::shared_ptr<Device> device_;
-  AppendOnlyMap<Owner, void*> owners_;
+  AppendOnlyMap<Owner, Workspace*> owners_;
   std::mutex mutex_;
+  std::deque<Workspace> workspaces_;
   std::vector<DeviceBuffer> memory_;
   std::vector<void*> free_;
   std::vector<void*> free_for_captures_;

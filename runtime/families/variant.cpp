@@ -53,16 +53,17 @@ std::string ParameterSpace::to_string(const Variant& variant) const {
 
 std::optional<Variant> ParameterSpace::parse(std::string_view text) const {
   Variant variant;
+  std::string_view rest = text;
   for (const Parameter& parameter : parameters_) {
-    const std::string_view field = text.substr(0, text.find(' '));
+    const std::string_view field = rest.substr(0, rest.find(' '));
     const auto value = std::find_if(parameter.values.begin(), parameter.values.end(), [&](std::int32_t candidate) {
       return field == fmt::format("{}={}", parameter.name, parameter.spell(candidate));
     });
     if (value == parameter.values.end()) return std::nullopt;
     variant.push_back(*value);
-    text.remove_prefix(std::min(text.size(), field.size() + 1));
+    rest.remove_prefix(std::min(rest.size(), field.size() + 1));
   }
-  return text.empty() ? std::optional(variant) : std::nullopt;
+  return to_string(variant) == text ? std::optional(variant) : std::nullopt;
 }
 
 }  // namespace hone

@@ -17,7 +17,10 @@ namespace {
 constexpr double kBatchUs = 100;
 constexpr int kMostCallsPerSample = 64;
 
-constexpr int kQualifyingSamples = 3;
+constexpr std::size_t kQualifyingSamples = 3;
+
+/// A contender whose first call takes this many times the best median is not worth a second.
+constexpr double kHopeless = 2;
 
 /// A round keeps those within `keep` times the best median, at most `most`, and gives each `samples` more.
 struct Round {
@@ -44,10 +47,11 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
     Contender& contender = contenders[i];
     if (i > 0 && limits.reached(limits.qualifying_deadline)) {
       contender.trial->verdict = Verdict::rejected;
-      contender.trial->reason = "not measured: the time budget was spent";
+      contender.trial->reason = limits.stop.stop_requested() ? "not measured: the tuning was stopped"
+                                                             : "not measured: the time budget was spent";
       continue;
     }
-    if (qualify(contender)) {
+    if (qualify(contender, best_us)) {
       field.push_back(&contender);
       best_us = std::min(best_us, contender.trial->median_us);
     }
@@ -63,34 +67,43 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
       field.pop_back();
     for (int sampled = 0; sampled < round.samples && !limits.reached(limits.deadline); ++sampled) {
       std::shuffle(field.begin(), field.end(), random);
-      for (Contender* contender : field) sample(*contender);
+      std::erase_if(field, [&](Contender* contender) { return !sample(*contender); });
     }
     for (Contender* contender : field) record(*contender);
   }
 }
 
-bool Race::qualify(Contender& contender) {
-  const auto call = [&] { contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_); };
+bool Race::qualify(Contender& contender, double best_us) {
+  if (!time_calls(contender, 1)) return false;  // the first launch may load code
+  const std::optional<double> once_us = time_calls(contender, 1);
+  if (!once_us) return false;
+  contender.calls_per_sample =
+      static_cast<int>(std::clamp(std::ceil(kBatchUs / std::max(*once_us, 0.1)), 1.0, double{kMostCallsPerSample}));
+  if (contender.calls_per_sample == 1) contender.samples_us.push_back(*once_us);
+  const bool is_hopeless = contender.calls_per_sample == 1 && *once_us > kHopeless * best_us;
+  while (!is_hopeless && contender.samples_us.size() < kQualifyingSamples)
+    if (!sample(contender)) return false;
+  record(contender);
+  return !is_hopeless;
+}
+
+bool Race::sample(Contender& contender) {
+  const std::optional<double> batch_us = time_calls(contender, contender.calls_per_sample);
+  if (batch_us) contender.samples_us.push_back(*batch_us / contender.calls_per_sample);
+  return batch_us.has_value();
+}
+
+std::optional<double> Race::time_calls(Contender& contender, int calls) {
   try {
-    device_.time_us(stream_, call);  // the first launch may load code
-    const double once_us = std::max(device_.time_us(stream_, call), 0.1);
-    contender.calls_per_sample = static_cast<int>(std::clamp(std::ceil(kBatchUs / once_us), 1.0, double{kMostCallsPerSample}));
-    for (int i = 0; i < kQualifyingSamples; ++i) sample(contender);
+    return device_.time_us(stream_, [&] {
+      for (int i = 0; i < calls; ++i)
+        contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_);
+    });
   } catch (const Error& error) {
     contender.trial->verdict = Verdict::failed;
     contender.trial->reason = error.what();
-    return false;
+    return std::nullopt;
   }
-  record(contender);
-  return true;
-}
-
-void Race::sample(Contender& contender) {
-  const double batch_us = device_.time_us(stream_, [&] {
-    for (int i = 0; i < contender.calls_per_sample; ++i)
-      contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_);
-  });
-  contender.samples_us.push_back(batch_us / contender.calls_per_sample);
 }
 
 }  // namespace hone

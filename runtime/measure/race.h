@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -51,8 +52,14 @@ class Race {
            const std::function<void(int done, double best_us)>& on_measured);
 
  private:
-  bool qualify(Contender& contender);
-  void sample(Contender& contender);
+  /// Takes the first samples; false when the contender failed or is out of the race at once.
+  bool qualify(Contender& contender, double best_us);
+
+  /// Takes one more sample; false when the contender failed.
+  bool sample(Contender& contender);
+
+  /// The time that `calls` calls take together; nullopt when one failed, and the trial then says why.
+  std::optional<double> time_calls(Contender& contender, int calls);
 
   Device& device_;
   const Problem& problem_;

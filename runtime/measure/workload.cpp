@@ -8,6 +8,9 @@ namespace {
 /// Copies together are this many times the last-level cache: what was read a round ago has been displaced.
 constexpr std::size_t kCacheMultiple = 2;
 
+/// A processor may report the last-level cache of a whole socket; filling more than this would take longer than tuning.
+constexpr std::size_t kMostRotationBytes = std::size_t{256} << 20;
+
 constexpr std::size_t kCopyAlignment = 256;
 
 constexpr int kPoison = 0xA5;  // a float of −2.9e−16 and a double of −2.6e−127: nobody's result
@@ -26,7 +29,8 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
     arrays_.push_back({spec, {}, stride, spec.is_input ? offset : 0});
     if (spec.is_input) input_bytes += stride;
   }
-  const std::size_t rotation_bytes = kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes);
+  const std::size_t rotation_bytes =
+      std::min(kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes), kMostRotationBytes);
   copies_ = input_bytes == 0 ? 1 : rotation_bytes / input_bytes + 1;
   for (Array& array : arrays_) array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes);
   pointers_.resize(arrays_.size());

@@ -46,7 +46,7 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   const std::int64_t sms = facts.sm_count;
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
-  for (std::int64_t waves : {1, 2, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
+  for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
   return result;
 }
 

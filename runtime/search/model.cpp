@@ -54,10 +54,10 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const double bytes = static_cast<double>(bytes_moved) * static_cast<double>(rounds * blocks_at_once) /
                        static_cast<double>(std::max<std::int64_t>(shape.tiles, 1));
 
-  double sm_gbps = constants.sm_bandwidth_gbps;
+  double gbps = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * static_cast<double>(busy_sms));
   if (constants.memory_latency_us > 0)
-    sm_gbps = std::min(sm_gbps, static_cast<double>(in_flight) / constants.memory_latency_us * 1e-3);
-  const double gbps = std::min(constants.bandwidth_gbps, sm_gbps * static_cast<double>(busy_sms));
+    gbps = std::min(gbps, static_cast<double>(blocks_at_once * shape.bytes_in_flight_per_block) /
+                              constants.memory_latency_us * 1e-3);
 
   double us = constants.launch_us + constants.extra_launch_us * (shape.launches - 1) + constants.memory_latency_us +
               bytes / (gbps * 1e3);

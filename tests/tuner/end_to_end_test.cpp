@@ -10,19 +10,19 @@ namespace hone::tuner {
 namespace {
 
 using testing::bytes_of;
+using testing::CommandRun;
 using ::testing::HasSubstr;
 using testing::isolated_environment;
 using ::testing::Not;
 using testing::npy_file;
 using testing::npy_header;
-using testing::Run;
 using testing::run_hone;
 using testing::TemporaryFolder;
 using testing::write_file;
 
 class EndToEnd : public ::testing::Test {
  protected:
-  Run hone(const std::vector<std::string>& args) { return run_hone(args, isolated_environment(cache_)); }
+  CommandRun hone(const std::vector<std::string>& args) { return run_hone(args, isolated_environment(cache_)); }
 
   std::string file(const std::string& name, const std::string& content) {
     write_file(folder_ / name, content);
@@ -33,7 +33,7 @@ class EndToEnd : public ::testing::Test {
   nlohmann::json reduce(const std::string& path, std::vector<std::string> more = {}) {
     std::vector<std::string> args{"reduce", path, "--device", "host", "--on-miss", "heuristic", "--json"};
     args.insert(args.end(), more.begin(), more.end());
-    const Run run = hone(args);
+    const CommandRun run = hone(args);
     EXPECT_EQ(run.code, 0) << run.err;
     return run.code == 0 ? nlohmann::json::parse(run.out) : nlohmann::json{};
   }
@@ -45,7 +45,7 @@ class EndToEnd : public ::testing::Test {
 TEST_F(EndToEnd, TuneInspectReduce) {
   const std::vector<std::string> tune{"tune",   "--device", "host",     "--op", "sum,max",
                                       "--size", "1000",     "--budget", "400ms"};
-  const Run first = hone(tune);
+  const CommandRun first = hone(tune);
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.err, HasSubstr("Tuning 2 problems on "));
   EXPECT_THAT(first.err, HasSubstr("[1/2] sum f32 1000: "));
@@ -55,12 +55,12 @@ TEST_F(EndToEnd, TuneInspectReduce) {
   EXPECT_THAT(first.out, HasSubstr("725..1448"));
   EXPECT_THAT(first.out, HasSubstr("Winners are in " + cache_.string()));
 
-  const Run second = hone(tune);
+  const CommandRun second = hone(tune);
   EXPECT_EQ(second.code, 0);
-  EXPECT_THAT(second.err, HasSubstr("Tuning 0 problems"));
+  EXPECT_THAT(second.err, HasSubstr("Everything is tuned already on "));
   EXPECT_THAT(second.out, HasSubstr("0 tuned, 2 kept from the cache; compiling 0.0 s"));
 
-  const Run inspect = hone({"inspect"});
+  const CommandRun inspect = hone({"inspect"});
   EXPECT_EQ(inspect.code, 0);
   EXPECT_THAT(inspect.out, HasSubstr("reduce sum f32"));
   EXPECT_THAT(inspect.out, HasSubstr("reduce max f32"));
@@ -68,8 +68,8 @@ TEST_F(EndToEnd, TuneInspectReduce) {
 
   std::vector<float> values(1001);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  const Run reduce = hone({"reduce", file("data.npy", npy_file("<f4", values)), "--op", "sum,max", "--device", "host",
-                           "--on-miss", "error"});
+  const CommandRun reduce = hone({"reduce", file("data.npy", npy_file("<f4", values)), "--op", "sum,max", "--device",
+                                  "host", "--on-miss", "error"});
   EXPECT_EQ(reduce.code, 0) << reduce.err;
   EXPECT_THAT(reduce.out, HasSubstr("1001 elements of f32, 3.91 KiB (npy, shape (1001,))"));
   EXPECT_THAT(reduce.out, HasSubstr("500500"));
@@ -78,7 +78,7 @@ TEST_F(EndToEnd, TuneInspectReduce) {
 }
 
 TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
-  const Run run = hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms", "-q"});
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms", "-q"});
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("1 tuned"));
@@ -87,7 +87,7 @@ TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
 TEST_F(EndToEnd, ATerminalGetsAStatusLine) {
   Environment environment = isolated_environment(cache_);
   environment.err_columns = [] { return 60; };
-  const Run run = run_hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms"}, environment);
+  const CommandRun run = run_hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms"}, environment);
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.err, HasSubstr("\r\x1b[K[1/1] sum f32 2^8"));
   EXPECT_THAT(run.err, HasSubstr("\r\x1b[K[1/1] sum f32 2^8: "));
@@ -95,7 +95,7 @@ TEST_F(EndToEnd, ATerminalGetsAStatusLine) {
 }
 
 TEST_F(EndToEnd, NoWinnerUnderThePolicyErrorIsCode6) {
-  const Run run =
+  const CommandRun run =
       hone({"reduce", file("d.npy", npy_file<float>("<f4", {1, 2})), "--device", "host", "--on-miss", "error"});
   EXPECT_EQ(run.code, 6);
   EXPECT_EQ(run.out, "");
@@ -103,8 +103,8 @@ TEST_F(EndToEnd, NoWinnerUnderThePolicyErrorIsCode6) {
 }
 
 TEST_F(EndToEnd, AnUnusableCacheIsAWarning) {
-  const Run run = hone({"reduce", file("d.npy", npy_file<float>("<f4", {1, 2})), "--device", "host", "--on-miss",
-                        "heuristic", "--cache", folder_.path().string()});
+  const CommandRun run = hone({"reduce", file("d.npy", npy_file<float>("<f4", {1, 2})), "--device", "host", "--on-miss",
+                               "heuristic", "--cache", folder_.path().string()});
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.err, HasSubstr("hone: warning: the cache could not be used"));
   EXPECT_THAT(run.out, HasSubstr("heuristic"));
@@ -156,7 +156,7 @@ TEST_F(EndToEnd, ReducesRawFilesInSeveralChunks) {
 
 TEST_F(EndToEnd, ResultsReadBackExactly) {
   const std::string path = file("x.npy", npy_file<float>("<f4", {0.1F}));
-  const Run run = hone({"reduce", path, "--device", "host", "--on-miss", "heuristic"});
+  const CommandRun run = hone({"reduce", path, "--device", "host", "--on-miss", "heuristic"});
   EXPECT_THAT(run.out, HasSubstr("0.100000001"));
 }
 

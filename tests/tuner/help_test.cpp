@@ -45,18 +45,18 @@ TEST(Help, FitsATerminalOf80Columns) {
   }
 }
 
-// Every option that a help text names must exist: with a value that is never right, so that nothing runs.
 TEST(Help, NamesNoOptionThatDoesNotExist) {
   for (const SourceFile& text : embedded::help_texts()) {
     const std::string command = text.name.substr(0, text.name.find('.'));
     if (command == "hone") continue;
     std::istringstream lines(text.text);
     for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("  -")) continue;
       const std::size_t begin = line.find("--");
-      if (!line.starts_with("  -") || line.find("--help") != std::string::npos) continue;
       const std::string option = line.substr(begin, line.find(' ', begin) - begin);
-      EXPECT_THAT(run_hone({command, option, "x", "--no-such-option"}).err, HasSubstr("'--no-such-option'"))
-          << command << ' ' << option;
+      EXPECT_THAT(run_hone({command, option, "no value of its own", "--no-such-option"}).err,
+                  ::testing::Not(HasSubstr("unknown option '" + option)))
+          << command;
     }
   }
 }

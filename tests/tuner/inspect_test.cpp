@@ -9,10 +9,10 @@
 namespace hone::tuner {
 namespace {
 
+using testing::CommandRun;
 using ::testing::HasSubstr;
 using testing::isolated_environment;
 using ::testing::Not;
-using testing::Run;
 using testing::TemporaryFolder;
 
 cache::CandidateRecord candidate(int block_threads, int resident_blocks, std::int64_t max_blocks) {
@@ -104,7 +104,7 @@ std::string without_times(std::string text) {
 
 class InspectTest : public ::testing::Test {
  protected:
-  Run inspect(std::vector<std::string> args = {}, int columns = 0) {
+  CommandRun inspect(std::vector<std::string> args = {}, int columns = 0) {
     args.insert(args.begin(), "inspect");
     Environment environment = isolated_environment(path_);
     environment.out_columns = [columns] { return columns; };
@@ -123,7 +123,7 @@ class InspectTest : public ::testing::Test {
 };
 
 TEST_F(InspectTest, MissingCacheSaysWhatToRun) {
-  const Run run = testing::run_hone({"inspect"}, isolated_environment(path_));
+  const CommandRun run = testing::run_hone({"inspect"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out, "");
   EXPECT_EQ(run.err, "hone: there is no cache file " + path_.string() + " yet; fill it with: hone tune\n");
@@ -131,14 +131,14 @@ TEST_F(InspectTest, MissingCacheSaysWhatToRun) {
 }
 
 TEST_F(InspectTest, MissingCacheIsAnEmptyListInJson) {
-  const Run run = testing::run_hone({"inspect", "--json"}, isolated_environment(path_));
+  const CommandRun run = testing::run_hone({"inspect", "--json"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_TRUE(nlohmann::json::parse(run.out).at("winners").empty());
 }
 
 TEST_F(InspectTest, ShowsWinnersByDevice) {
   fill();
-  const Run run = inspect();
+  const CommandRun run = inspect();
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.err, "");
   EXPECT_EQ(
@@ -151,7 +151,7 @@ TEST_F(InspectTest, ShowsWinnersByDevice) {
       " "
       "   50 %  tuned  3 h\n"
       "\n"
-      "Invented CPU (host, x86_64): 2 SMs, – GB/s; driver glibc 2.36; g++ 12.2.0\n"
+      "Invented CPU (host, x86_64): 2 SMs; driver glibc 2.36; g++ 12.2.0\n"
       "id  problem         align       n  winner                          blocks  regs  occupancy  µs  GB/s  of peak  "
       "how        age\n"
       " 2  reduce max f32     16  1..181  128t 16B x4 shuffle last_block       1     –       12 %   –     –        –  "
@@ -177,7 +177,7 @@ TEST_F(InspectTest, FiltersByEveryPartOfTheKey) {
   }
   EXPECT_THAT(inspect({"--op", "max"}).out, Not(HasSubstr("reduce sum")));
   EXPECT_THAT(inspect({"--size", "100"}).out, Not(HasSubstr("reduce sum")));
-  const Run nothing = inspect({"--dtype", "f64"});
+  const CommandRun nothing = inspect({"--dtype", "f64"});
   EXPECT_EQ(nothing.code, 0);
   EXPECT_THAT(nothing.err, HasSubstr("none of the 2 winners in"));
 }
@@ -190,42 +190,41 @@ TEST_F(InspectTest, AnUnknownIdIsCode2) {
 
 TEST_F(InspectTest, ShowsOneWinnerInDetail) {
   fill();
-  const Run run = inspect({"1"});
+  const CommandRun run = inspect({"1"});
   EXPECT_EQ(run.code, 0);
-  EXPECT_EQ(
-      without_times(run.out),
-      "Winner 1: reduce sum f32 for n = 741456..1482910, alignment 16\n"
-      "\n"
-      "  device      Invented GPU (cuda, sm_90): 100 SMs, 3000 GB/s\n"
-      "  identity    name=Invented GPU;sm_count=100;\n"
-      "  driver      13.0\n"
-      "  compiler    nvrtc 13.0.88\n"
-      "  family      reduce, digest 0123456789abcdef0123456789abcdef\n"
-      "  numerics    reproducible\n"
-      "  context     stream\n"
-      "  stored      …\n"
-      "\n"
-      "  candidate   block_threads=512 vector_bytes=16 unroll=4 tail=shuffle finish=last_block\n"
-      "  grid        at most 400 blocks of 512 threads\n"
-      "  resources   32 registers and 0 B of local memory a thread, 128 B of shared memory a block\n"
-      "  occupancy   100 %: 4 resident blocks × 512 threads of 2048 per SM\n"
-      "  measured    2.80 µs ± 0.05 at n = 1048576: 1498 GB/s, 50 % of the device's\n"
-      "  binary      6 KiB\n"
-      "\n"
-      "6 candidates, 3 measured; compiling 1.2 s, measuring 0.8 s\n"
-      "  #  candidate                        blocks  regs  occupancy  in flight/SM  predicted µs    µs  ± µs      "
-      "gap  samples  note\n"
-      "  1  512t 16B x4 shuffle last_block      400    32      100 %       128 KiB          9.00  2.80  0.10   "
-      "+0.0 %       20  winner\n"
-      "  2  256t 16B x4 shuffle last_block      800    32      100 %       128 KiB          9.00  2.94  0.10   "
-      "+5.0 %       20  default\n"
-      "  3  1024t 16B x4 shuffle last_block     200    32      100 %       128 KiB          9.00  5.60  0.10  "
-      "+100 %       20\n"
-      "\n"
-      "Not measured, or not usable\n"
-      "  count  verdict   reason\n"
-      "      2  rejected  spills: … bytes of local memory per thread\n"
-      "      1  failed    it did not compile\n");
+  EXPECT_EQ(without_times(run.out),
+            "Winner 1: reduce sum f32 for n = 741456..1482910, alignment 16\n"
+            "\n"
+            "  device      Invented GPU (cuda, sm_90): 100 SMs, 3000 GB/s\n"
+            "  identity    name=Invented GPU;sm_count=100;\n"
+            "  driver      13.0\n"
+            "  compiler    nvrtc 13.0.88\n"
+            "  family      reduce, digest 0123456789abcdef0123456789abcdef\n"
+            "  numerics    reproducible\n"
+            "  context     stream\n"
+            "  stored      …\n"
+            "\n"
+            "  candidate   block_threads=512 vector_bytes=16 unroll=4 tail=shuffle finish=last_block\n"
+            "  grid        at most 400 blocks of 512 threads\n"
+            "  resources   32 registers and 0 B of local memory a thread, 128 B of shared memory a block\n"
+            "  occupancy   100 %: 4 resident blocks × 512 threads of 2048 per SM\n"
+            "  measured    2.80 µs ± 0.05 at n = 1048576: 1498 GB/s, 50 % of the device's\n"
+            "  binary      6 KiB\n"
+            "\n"
+            "6 candidates, 3 measured; compiling 1.2 s, measuring 0.8 s\n"
+            "  #  candidate                        blocks  regs  occupancy  in flight/SM  predicted µs    µs  ± µs     "
+            "gap  samples  note\n"
+            "  1  512t 16B x4 shuffle last_block      400    32      100 %       128 KiB          9.00  2.80  0.10  "
+            "+0.0 %       20  winner\n"
+            "  2  256t 16B x4 shuffle last_block      800    32      100 %       128 KiB          9.00  2.94  0.10  "
+            "+5.0 %       20  default\n"
+            "  3  1024t 16B x4 shuffle last_block     200    32      100 %       128 KiB          9.00  5.60  0.10  "
+            "+100 %       20\n"
+            "\n"
+            "Not measured, or not usable\n"
+            "  count  verdict   reason\n"
+            "      2  rejected  spills: … bytes of local memory per thread\n"
+            "      1  failed    it did not compile\n");
 }
 
 TEST_F(InspectTest, ProblemsNameAWinnerAsIdsDo) {
@@ -240,7 +239,7 @@ TEST_F(InspectTest, AllShowsRejectedCandidatesInPlace) {
 
 TEST_F(InspectTest, UntunedWinnersHaveNoRunnersUp) {
   fill();
-  const Run run = inspect({"2"});
+  const CommandRun run = inspect({"2"});
   EXPECT_THAT(run.out, HasSubstr("measured    never: the occupancy model's first choice"));
   EXPECT_THAT(run.out, Not(HasSubstr("candidates,")));
 }

@@ -103,8 +103,8 @@ TEST(NpyHeader, RefusesMalformedDictionaries) {
   for (const char* text :
        {"", "{", "[]", "{}", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': 1, 'shape': ()}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': 3}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}", "{'descr': '<f4, 'fortran_order': False}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'extra': 1}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}", "{'descr': '<f4' 'fortran_order': False}",
+        "{'descr': '<f4}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'extra': 1}",
         "{'descr': '<f4', 'descr': '<f4', 'shape': (3,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"}) {
     EXPECT_THAT(refusal(npy_header(text)), HasSubstr("malformed")) << text;

@@ -19,7 +19,7 @@ Environment isolated_environment(const std::filesystem::path& cache_path) {
   return environment;
 }
 
-Run run_hone(const std::vector<std::string>& args, const Environment& environment) {
+CommandRun run_hone(const std::vector<std::string>& args, const Environment& environment) {
   std::ostringstream out;
   std::ostringstream err;
   const int code = run_command(args, out, err, environment);

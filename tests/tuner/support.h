@@ -13,7 +13,7 @@
 namespace hone::tuner::testing {
 
 /// What a run of the command left behind.
-struct Run {
+struct CommandRun {
   int code = 0;
   std::string out;
   std::string err;
@@ -22,7 +22,7 @@ struct Run {
 /// An Environment that depends on nothing: no variables, no terminal, the cache file given (or off when empty).
 Environment isolated_environment(const std::filesystem::path& cache_path = {});
 
-Run run_hone(const std::vector<std::string>& args, const Environment& environment = isolated_environment());
+CommandRun run_hone(const std::vector<std::string>& args, const Environment& environment = isolated_environment());
 
 /// A folder of its own, removed with everything in it.
 class TemporaryFolder {

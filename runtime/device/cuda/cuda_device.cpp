@@ -64,14 +64,19 @@ class CudaDevice final : public Device {
 
   Stream create_stream() override {
     const DeviceGuard guard(ordinal_);
+    const RelaxedCaptureScope relaxed;
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
     return stream;
   }
-  void destroy_stream(Stream stream) noexcept override { ignore(cudaStreamDestroy(stream)); }
+  void destroy_stream(Stream stream) noexcept override {
+    const RelaxedCaptureScope relaxed;
+    ignore(cudaStreamDestroy(stream));
+  }
 
   void synchronize(Stream stream) override {
     const DeviceGuard guard(ordinal_);
+    const RelaxedCaptureScope relaxed;
     check(cudaStreamSynchronize(stream), "waiting for a stream");
   }
 
@@ -185,6 +190,7 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
 // The device stays current while `work` runs, so that its launches find it current.
 double CudaDevice::time_us(Stream stream, const std::function<void()>& work) {
   const DeviceGuard guard(ordinal_);
+  const RelaxedCaptureScope relaxed;
   CudaTimer::Span span(timer_);
   span.start(stream);
   work();

@@ -10,6 +10,18 @@
 
 namespace hone {
 
+namespace {
+
+/// Of the current device.
+std::size_t device_memory_bytes() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the size of device memory");
+  return total_bytes;
+}
+
+}  // namespace
+
 CudaMemory::CudaMemory(int ordinal) : ordinal_(ordinal) {
   int pools = 0;
   check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, ordinal), "asking for memory pools");
@@ -25,6 +37,7 @@ CudaMemory::CudaMemory(int ordinal) : ordinal_(ordinal) {
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = ordinal_;
+  properties.maxSize = device_memory_bytes();
   check(cudaMemPoolCreate(&pool_, &properties), "creating a memory pool");
   if (const cudaError_t status = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); status != cudaSuccess) {
     ignore(cudaMemPoolDestroy(pool_));

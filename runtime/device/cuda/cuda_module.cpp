@@ -8,6 +8,7 @@
 #include <hone/error.h>
 
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_scopes.h"
 
 namespace hone {
 namespace {
@@ -97,6 +98,9 @@ std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::ve
   return module;
 }
 
-CudaModule::~CudaModule() { ignore(cudaLibraryUnload(library_)); }
+CudaModule::~CudaModule() {
+  const RelaxedCaptureScope relaxed;
+  ignore(cudaLibraryUnload(library_));
+}
 
 }  // namespace hone

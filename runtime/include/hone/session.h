@@ -92,7 +92,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Enqueues the fastest known kernel for `problem` on `stream`. `buffers` are in the order of the family's
-  /// buffers(). On a hit it looks up, launches and returns: no lock, no file, no system call of ours.
+  /// buffers(). On a hit it looks up, launches and returns: no file, no system call of ours, and no lock, except
+  /// that a call of two kernels keeps other threads' calls in the same stream from coming between them.
   ///
   /// On a miss it may read the cache file, compile and measure (MissPolicy), on streams of its own. While `stream` is
   /// being captured it never tunes: a cached winner or the heuristic is served.

@@ -84,7 +84,7 @@ TEST_P(ReduceCompiles, WithWideIndices) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, ReduceCompiles, testing::Values(ReduceOp::sum, ReduceOp::min, ReduceOp::max),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST(ReduceUnit, ADisagreementAboutTheVariantDoesNotCompile) {
   const NvrtcCompiler compiler(NvrtcSearch::from_environment());

@@ -52,9 +52,9 @@ std::vector<std::int64_t> grids(const DeviceFacts& facts, const WorkShape& shape
 TEST(Geometries, AreTheSameNumberOfBlocksForEverySm) {
   using Grids = std::vector<std::int64_t>;
   const WorkShape shape{.block_threads = 256};
-  EXPECT_EQ(grids(h100_facts(), shape, 8), (Grids{132, 264, 528, 1056, 2112, 4224}));
-  EXPECT_EQ(grids(h100_facts(), shape, 6), (Grids{132, 264, 528, 792, 1584, 3168}));
-  EXPECT_EQ(grids(h100_facts(), shape, 1), (Grids{132, 264, 528}));
+  EXPECT_EQ(grids(h100_facts(), shape, 8), (Grids{132, 264, 528, 1056, 2112, 3168, 4224}));
+  EXPECT_EQ(grids(h100_facts(), shape, 6), (Grids{132, 264, 528, 792, 1584, 2376, 3168}));
+  EXPECT_EQ(grids(h100_facts(), shape, 1), (Grids{132, 264, 396, 528}));
 }
 
 TEST(Geometries, NeverRepeat) {
@@ -80,11 +80,11 @@ TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
   const CandidateList large = list_one(facts, problem, compiled(facts, problem, {1024, 16, 4, kShuffle, kLastBlock}));
   std::vector<Trial> all = small.candidates;
   all.insert(all.end(), small.rejected.begin(), small.rejected.end());
-  EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40, 60, 120, 240}));
+  EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40, 60, 120, 180, 240}));
   EXPECT_EQ(all.front().resident_blocks, 6);
   all = large.candidates;
   all.insert(all.end(), large.rejected.begin(), large.rejected.end());
-  EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40}));
+  EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 30, 40}));
   EXPECT_EQ(all.front().resident_blocks, 1);
 }
 

@@ -9,12 +9,14 @@ namespace {
 
 constexpr int kResident = 6;
 
-/// Work of `tiles` tiles of 4 KiB on blocks that have 4 KiB in flight each.
+constexpr std::int64_t kTileBytes = 65536;
+
+/// Work of `tiles` tiles on blocks that have 4 KiB in flight each.
 struct Work {
   WorkShape shape;
   std::int64_t bytes;
 
-  explicit Work(std::int64_t tiles) : bytes(tiles * 4096) {
+  explicit Work(std::int64_t tiles) : bytes(tiles * kTileBytes) {
     shape.block_threads = 256;
     shape.tiles = tiles;
     shape.bytes_in_flight_per_block = 4096;

@@ -1,7 +1,9 @@
 #include "tests/runtime/support/fake_device.h"
 
 #include <cstdlib>
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 

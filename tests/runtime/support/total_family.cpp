@@ -36,12 +36,11 @@ std::string TotalFamily::reject(const Problem&, const Variant& variant, const De
 }
 
 Unit TotalFamily::unit(const Problem&, const Variant& variant) const {
-  Unit unit{.name = options_.space.to_string(variant),
-            .source = options_.space.to_string(variant),
-            .headers = {},
-            .entries = {"total"}};
-  if (variant[kFinish] == kJoined) unit.entries.emplace_back("total_finish");
-  return unit;
+  using Entries = std::vector<std::string>;
+  return {.name = options_.space.to_string(variant),
+          .source = options_.space.to_string(variant),
+          .headers = {},
+          .entries = variant[kFinish] == kJoined ? Entries{"total", "total_finish"} : Entries{"total"}};
 }
 
 WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) const {
@@ -49,7 +48,7 @@ WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) con
   return {.block_threads = variant[kThreads],
           .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
           .bytes_in_flight_per_block = 4 * tile,
-          .one_block = false,
+          .one_block = options_.alone_is_one_block && variant[kFinish] != kJoined,
           .launches = variant[kFinish] == kJoined ? 2 : 1,
           .joins_blocks = false};
 }

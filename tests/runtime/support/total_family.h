@@ -16,6 +16,7 @@ struct TotalFamilyOptions {
   std::vector<SourceFile> sources{{"total.cuh", "// text"}};
   ParameterSpace space{{{"threads", {128, 256}}, {"work", {1, 2, 4}}, {"finish", {0, 1}, {"alone", "joined"}}}};
   int most_threads = 1024;  ///< variants with more are rejected
+  bool alone_is_one_block = false;
 };
 
 /// Adds up n integers: extents {n, 1, 1}; buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.

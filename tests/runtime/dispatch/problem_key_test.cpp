@@ -1,0 +1,61 @@
+#include "runtime/dispatch/problem_key.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <unordered_set>
+
+#include <hone/tuned_reduce.h>
+
+#include "tests/runtime/support/total_family.h"
+
+namespace hone {
+namespace {
+
+ProblemKey key_of(std::int64_t n, ReduceOp op = ReduceOp::sum, DType dtype = DType::f32, std::uint32_t alignment = 16) {
+  return ProblemKey(reduce_problem(op, dtype, n, alignment));
+}
+
+TEST(ProblemKey, IsEqualForSizesOfOneClass) {
+  EXPECT_EQ(key_of(0), key_of(362));
+  EXPECT_EQ(key_of(1 << 20), key_of((1 << 20) + 12345));
+  EXPECT_NE(key_of(362), key_of(363));
+  EXPECT_NE(key_of(1 << 20), key_of(1 << 21));
+}
+
+TEST(ProblemKey, DiffersForWhateverElseDiffers) {
+  EXPECT_NE(key_of(9), key_of(9, ReduceOp::min));
+  EXPECT_NE(key_of(9), key_of(9, ReduceOp::sum, DType::f64));
+  EXPECT_NE(key_of(9), key_of(9, ReduceOp::sum, DType::f32, 4));
+  const TotalFamily one, other;
+  EXPECT_NE(ProblemKey(one.problem(9)), ProblemKey(other.problem(9)));
+}
+
+TEST(ProblemKey, EachExtentHasItsPlace) {
+  Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 1000);
+  std::set<std::uint64_t> keys;
+  for (Extents extents : {Extents{1000, 1, 1}, {1, 1000, 1}, {1, 1, 1000}, {1000, 1000, 1}, {1, 1000, 1000}}) {
+    problem.extents = extents;
+    EXPECT_TRUE(keys.insert(ProblemKey(problem).packed).second);
+  }
+}
+
+TEST(ProblemKey, AllReductionsHaveDistinctKeysAndFewShareAHash) {
+  std::set<std::uint64_t> keys;
+  std::unordered_set<std::size_t> buckets;
+  int count = 0;
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max})
+    for (const DTypeInfo& dtype : kDTypes)
+      for (std::uint32_t alignment : {1u, 16u})
+        for (int k = kSmallestSizeClass; k < 40; ++k) {
+          const ProblemKey key = key_of(size_range(k).last, op, dtype.dtype, alignment);
+          keys.insert(key.packed);
+          buckets.insert(key.hash() % 1024);
+          ++count;
+        }
+  EXPECT_EQ(keys.size(), static_cast<std::size_t>(count));
+  EXPECT_GT(buckets.size(), 350u);  // 768 keys thrown at 1024 buckets at random would fill 540
+}
+
+}  // namespace
+}  // namespace hone

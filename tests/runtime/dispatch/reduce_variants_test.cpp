@@ -1,0 +1,97 @@
+// Every variant of the reduce family, launched directly on a real device: not only those that win.
+#include <gmock/gmock.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/workspace_pool.h"
+#include "runtime/jit/compile_pool.h"
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/workload.h"
+#include "tests/runtime/support/device_fixture.h"
+
+namespace hone {
+namespace {
+
+class ReduceVariants : public DeviceTest {
+ protected:
+  /// Compiles `variants` on all cores and verifies each with the family's own reference, at several sizes and grids.
+  void verify(ReduceOp op, DType dtype, const std::vector<Variant>& variants, const std::vector<std::int64_t>& sizes,
+              std::uint32_t alignment) {
+    const Problem largest = reduce_problem(op, dtype, sizes.back(), alignment);
+    std::vector<Unit> units;
+    for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
+    const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+    Workload workload(device_, largest, nullptr);
+    const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
+      const CompiledCode code = load_variant(*device_, largest, variants[i], units[i], outcomes[i].binary);
+      EXPECT_EQ(code.compiled.resources.local_bytes, 0) << units[i].name << " spills";
+      const bool one_block = largest.family->shape(largest, variants[i]).one_block;
+      for (std::int64_t max_blocks : one_block ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 7}) {
+        const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+        for (std::int64_t n : sizes) verify(loaded, reduce_problem(op, dtype, n, alignment), workload, workspace);
+      }
+    }
+  }
+
+ private:
+  void verify(const LoadedCandidate& loaded, const Problem& problem, Workload& workload, const DeviceBuffer& workspace) {
+    for (std::string_view kind : problem.family->input_kinds(problem)) {
+      const std::string fault = workload.verify(
+          problem, loaded.candidate, kind, [&](const Problem& called, std::span<void* const> buffers) {
+            loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);
+          });
+      EXPECT_EQ(fault, "") << to_string(problem) << " " << kind << " " << loaded.candidate.geometry.max_blocks << " × "
+                           << problem.family->space().to_string(loaded.candidate.variant);
+    }
+  }
+};
+
+/// Every variant of a space that the family allows, from `first` on, in steps.
+std::vector<Variant> some_variants(const Problem& problem, std::size_t first, std::size_t step) {
+  std::vector<Variant> some;
+  const std::vector<Variant> all = problem.family->space().all();
+  for (std::size_t i = first; i < all.size(); i += step)
+    if (problem.family->reject(problem, all[i], DeviceFacts{}).empty()) some.push_back(all[i]);
+  return some;
+}
+
+TEST_F(ReduceVariants, AllOfThemSumF32) {
+  std::vector<Variant> variants = some_variants(reduce_problem(ReduceOp::sum, DType::f32, 1), 0, 1);
+  // On the host, with the fewest threads alone: each is a fiber.
+  if (!is_cuda()) std::erase_if(variants, [](const Variant& variant) { return variant[0] != 128; });
+  verify(ReduceOp::sum, DType::f32, variants, {0, 1, 33, 4097, 20001}, 4);
+}
+
+TEST_F(ReduceVariants, SomeOfThemForEveryOtherOperationAndDType) {
+  std::size_t first = 0;
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max})
+    for (const DTypeInfo& dtype : kDTypes) {
+      const Problem problem = reduce_problem(op, dtype.dtype, 1);
+      const auto alignment = static_cast<std::uint32_t>(first % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
+      verify(op, dtype.dtype, some_variants(problem, first, is_cuda() ? 5 : 61), {0, 1, 31, 1023, 10007}, alignment);
+      ++first;
+    }
+}
+
+TEST_F(ReduceVariants, TheTicketIsZeroAfterEveryLaunch) {
+  const Problem problem = reduce_problem(ReduceOp::sum, DType::i64, 50000);
+  const Variant variant{128, 16, 1, 0, 1};
+  const Unit unit = unit_of(problem, variant);
+  const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+  const CompiledCode code = load_variant(*device_, problem, variant, unit, binary);
+  const LoadedCandidate loaded{{variant, {7}}, code.module};
+  const auto in = upload(std::vector<std::int64_t>(50000, 3));
+  const DeviceBuffer out(device_, 8);
+  const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+  const std::array<void*, 2> buffers{in.data, out.data()};
+  for (int i = 0; i < 5; ++i) {
+    loaded.enqueue(*device_, problem, buffers, workspace.data(), nullptr);
+    EXPECT_EQ(fetch(out.as<std::int64_t>()), 150000);
+    for (std::size_t word = 0; word < kWorkspaceHeaderBytes / 4; ++word)
+      EXPECT_EQ(fetch(workspace.as<std::uint32_t>() + word), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace hone

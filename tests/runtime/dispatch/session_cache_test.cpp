@@ -1,0 +1,169 @@
+// A session and its cache file: what fails there, and what rows say that cannot be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <hone/error.h>
+
+#include "cache/store.h"
+#include "tests/runtime/support/session_fixture.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionCacheTest : public FakeSessionTest {
+ protected:
+  /// Tunes once, so that the file has one row; then writes that row again as `change` left it.
+  void rewrite_row(const std::function<void(cache::Publication&)>& change) {
+    Session(device_, options()).prepare(family_.problem(kSize));
+    const cache::Store store(folder_ / "cache.sqlite");
+    const std::vector<cache::StoredWinner> winners = store.winners();
+    ASSERT_EQ(winners.size(), 1u);
+    const std::string code = winners[0].winner.candidate.variant;
+    const auto bytes = std::as_bytes(std::span(code));
+    cache::Publication publication{.key = winners[0].key,
+                                   .winner = winners[0].winner,
+                                   .binary = {"fake", device_->facts().architecture, {bytes.begin(), bytes.end()}},
+                                   .tuning = store.tuning(winners[0].id)};
+    change(publication);
+    store.publish(publication);
+  }
+
+  /// A session whose cache cannot be used works all the same, and counts.
+  void expect_works_without(const SessionOptions& options, const char* why) {
+    Session session(device_, options);
+    EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+    EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+    EXPECT_GE(session.counters().cache_failures, 1u);
+    EXPECT_THAT(session.counters().last_cache_failure, HasSubstr(why));
+  }
+};
+
+TEST_F(SessionCacheTest, ADirectoryInItsPlaceIsCounted) {
+  SessionOptions bad = options();
+  bad.cache_path = folder_ / "folder.sqlite";
+  std::filesystem::create_directory(bad.cache_path);
+  expect_works_without(bad, "folder.sqlite");
+}
+
+TEST_F(SessionCacheTest, AForeignFileIsCountedAndLeftAlone) {
+  const std::string text = "this is somebody's letter\n";
+  std::ofstream(folder_ / "cache.sqlite") << text;
+  expect_works_without(options(), "cache.sqlite");
+  std::ifstream file(folder_ / "cache.sqlite");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), text);
+}
+
+TEST_F(SessionCacheTest, AFileWhoseFolderCannotBeMadeIsCounted) {
+  std::ofstream(folder_ / "file") << "x";
+  SessionOptions bad = options();
+  bad.cache_path = folder_ / "file" / "cache.sqlite";
+  expect_works_without(bad, "cache.sqlite");
+}
+
+TEST_F(SessionCacheTest, AFreshlyWrittenRowIsAHit) {
+  rewrite_row([](cache::Publication&) {});
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+}
+
+TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
+  const std::vector<std::function<void(cache::Publication&)>> changes{
+      [](auto& row) { row.winner.candidate.variant = "threads=512 work=1 finish=alone"; },
+      [](auto& row) { row.winner.candidate.variant = ""; },
+      [](auto& row) { row.winner.candidate.variant += " "; },
+      [](auto& row) { row.winner.candidate.max_blocks = 0; },
+      [](auto& row) { row.winner.candidate.max_blocks = -1; },
+      [](auto& row) { row.winner.candidate.max_blocks = std::int64_t{1} << 40; },
+      [](auto& row) {
+        row.winner.candidate.variant = "threads=128 work=1 finish=joined";
+        row.winner.candidate.max_blocks = 100000;  // more partial results than a workspace holds
+      },
+      [](auto& row) {
+        row.winner.candidate.variant = "threads=128 work=1 finish=joined";
+        row.winner.candidate.max_blocks = std::int64_t{1} << 61;  // times 8 bytes is 0
+      },
+      [](auto& row) { row.binary.format = "unknown"; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    rewrite_row(changes[i]);
+    Session session(device_, options());
+    EXPECT_EQ(launch(session).source, ChoiceSource::tuned) << i;
+    std::filesystem::remove(folder_ / "cache.sqlite");
+  }
+}
+
+TEST_F(SessionCacheTest, AVariantOfOneBlockWithMoreIsAMiss) {
+  family_ = TotalFamily({.alone_is_one_block = true});
+  rewrite_row([](cache::Publication& row) { row.winner.candidate.max_blocks = 16; });
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_EQ(launch(session).winner->candidate.geometry.max_blocks, 1);
+}
+
+TEST_F(SessionCacheTest, ABinaryThatDoesNotLoadIsCountedAndReplaced) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  device_->script = [this](std::string_view) {
+    return FakeKernel{.load_error = device_->compiles() <= 12 ? "no image for this device" : ""};
+  };
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_EQ(session.counters().cache_failures, 1u);
+  EXPECT_THAT(session.counters().last_cache_failure, HasSubstr("no image"));
+}
+
+TEST_F(SessionCacheTest, ADamagedFileIsNeverAWrongResult) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  const auto path = folder_ / "cache.sqlite";
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(path));
+  const auto copy = folder_ / "copy.sqlite";
+  std::filesystem::copy_file(path, copy);
+  for (std::streamoff at = 0; at < size; at += 509) {
+    std::filesystem::copy_file(copy, path, std::filesystem::copy_options::overwrite_existing);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file.put('\x5a');
+    file.close();
+    Session session(device_, options(MissPolicy::heuristic));
+    launch(session);  // checks the result
+  }
+}
+
+TEST_F(SessionCacheTest, AnotherDeviceSharesNothing) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  DeviceFacts facts = FakeDevice::default_facts();
+  facts.sm_count = 9;
+  Session other(std::make_shared<FakeDevice>(facts), options(MissPolicy::error));
+  EXPECT_THROW(other.prepare(family_.problem(kSize)), Error);
+}
+
+TEST_F(SessionCacheTest, AnotherCompilerOrTemplateSharesNothing) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  auto newer = std::make_shared<FakeDevice>();
+  newer->compiler = "fake-2";
+  EXPECT_THROW(Session(newer, options(MissPolicy::error)).prepare(family_.problem(kSize)), Error);
+  const TotalFamily changed({.sources = {{"total.cuh", "// changed"}}});
+  EXPECT_THROW(Session(device_, options(MissPolicy::error)).prepare(changed.problem(kSize)), Error);
+}
+
+TEST_F(SessionCacheTest, WithoutACompilerStoredWinnersServe) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  auto bare = std::make_shared<FakeDevice>();
+  bare->compiler = "";
+  Session session(bare, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+}
+
+TEST_F(SessionCacheTest, ADriverUpdateKeepsWinners) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  DeviceFacts facts = FakeDevice::default_facts();
+  facts.driver = "2.0";
+  Session session(std::make_shared<FakeDevice>(facts), options(MissPolicy::error));
+  EXPECT_EQ(session.prepare(family_.problem(kSize)).source, ChoiceSource::cache);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,235 @@
+// What a session does with a problem, on a device that only pretends.
+#include <hone/session.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+#include <hone/tuned_reduce.h>
+
+#include "tests/runtime/support/session_fixture.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionTest : public FakeSessionTest {
+ protected:
+  static ErrorCode code_of(const std::function<void()>& work, std::string* message = nullptr) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (message) *message = error.what();
+      return error.code();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return ErrorCode::io_failed;
+  }
+};
+
+TEST_F(SessionTest, AMissTunesAndLaterCallsHit) {
+  Session session(device_, options());
+  const Choice first = launch(session);
+  EXPECT_EQ(first.source, ChoiceSource::tuned);
+  EXPECT_TRUE(first.winner->tuned);
+  EXPECT_GT(first.winner->median_us, 0);
+  EXPECT_EQ(first.winner->sizes[0], size_range(size_class(kSize)));
+  const int compiles = device_->compiles();
+  const int timings = device_->timings();
+  for (int i = 0; i < 3; ++i) {
+    const Choice later = launch(session);
+    EXPECT_EQ(later.source, ChoiceSource::memory);
+    EXPECT_EQ(later.winner, first.winner);
+  }
+  EXPECT_EQ(device_->compiles(), compiles);
+  EXPECT_EQ(device_->timings(), timings);
+  EXPECT_EQ(session.counters().tunings, 1u);
+}
+
+TEST_F(SessionTest, SizesOfOneClassShareAWinner) {
+  Session session(device_, options());
+  const Winner* winner = launch(session, 1000).winner;
+  EXPECT_EQ(launch(session, 800).winner, winner);
+  EXPECT_EQ(launch(session, 1400).winner, winner);
+  EXPECT_NE(launch(session, 3000).winner, winner);
+  EXPECT_EQ(session.counters().tunings, 2u);
+}
+
+TEST_F(SessionTest, ANewSessionFindsTheWinnerInTheFileAndCompilesNothing) {
+  Winner tuned;
+  {
+    Session session(device_, options());
+    tuned = *launch(session).winner;
+  }
+  auto other = std::make_shared<FakeDevice>();
+  Session session(other, options());
+  const Choice choice = launch(session);
+  EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_EQ(choice.winner->candidate, tuned.candidate);
+  EXPECT_EQ(choice.winner->resources, tuned.resources);
+  EXPECT_EQ(choice.winner->median_us, tuned.median_us);
+  EXPECT_EQ(choice.winner->tuned_extents, tuned.tuned_extents);
+  EXPECT_TRUE(choice.winner->tuned);
+  EXPECT_EQ(other->compiles(), 0);
+  EXPECT_EQ(other->timings(), 0);
+  EXPECT_EQ(session.counters().cache_hits, 1u);
+  EXPECT_EQ(session.counters().compiles, 0u);
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+}
+
+TEST_F(SessionTest, WithoutAFileWinnersLiveAsLongAsTheSession) {
+  SessionOptions without = options();
+  without.cache_path.clear();
+  for (int i = 0; i < 2; ++i) {
+    Session session(device_, without);
+    EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+    EXPECT_EQ(session.counters().cache_failures, 0u);
+  }
+}
+
+TEST_F(SessionTest, HeuristicCompilesOneVariantAndMeasuresNothing) {
+  Session session(device_, options(MissPolicy::heuristic));
+  const Choice choice = launch(session);
+  EXPECT_EQ(choice.source, ChoiceSource::heuristic);
+  EXPECT_FALSE(choice.winner->tuned);
+  EXPECT_EQ(device_->compiles(), 1);
+  EXPECT_EQ(device_->timings(), 0);
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+  EXPECT_EQ(session.counters().heuristics, 1u);
+
+  Session later(device_, options(MissPolicy::heuristic));
+  EXPECT_EQ(launch(later).source, ChoiceSource::cache);
+  EXPECT_EQ(device_->compiles(), 1);
+}
+
+TEST_F(SessionTest, ATuningSessionTunesWhatAnotherOnlyGuessed) {
+  {
+    Session guessing(device_, options(MissPolicy::heuristic));
+    launch(guessing);
+  }
+  {
+    Session tuning(device_, options());
+    EXPECT_EQ(launch(tuning).source, ChoiceSource::tuned);
+  }
+  Session guessing(device_, options(MissPolicy::heuristic));
+  const Choice choice = launch(guessing);
+  EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_TRUE(choice.winner->tuned);
+}
+
+TEST_F(SessionTest, ErrorPolicySaysWhatToDo) {
+  Session session(device_, options(MissPolicy::error));
+  std::string message;
+  EXPECT_EQ(code_of([&] { launch(session); }, &message), ErrorCode::not_tuned);
+  EXPECT_THAT(message, HasSubstr("total total i32 n=1000"));
+  EXPECT_THAT(message, HasSubstr("Fake GPU"));
+  EXPECT_THAT(message, HasSubstr("cache.sqlite"));
+  EXPECT_THAT(message, HasSubstr("hone tune"));
+  EXPECT_EQ(device_->compiles(), 0);
+  Session(device_, options()).prepare(family_.problem(kSize));
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+}
+
+TEST_F(SessionTest, PrepareMakesCallsHit) {
+  Session session(device_, options());
+  EXPECT_EQ(session.prepare(family_.problem(kSize)).source, ChoiceSource::tuned);
+  EXPECT_EQ(session.prepare(family_.problem(kSize)).source, ChoiceSource::memory);
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+}
+
+TEST_F(SessionTest, TuneReplacesWhatIsKnown) {
+  Session session(device_, options());
+  launch(session);
+  device_->script = [](std::string_view source) {
+    return FakeKernel{.us = source == "threads=256 work=4 finish=alone" ? 3.0 : 30.0};
+  };
+  const Tuning tuning = session.tune(family_.problem(kSize), {.budget = std::chrono::minutes(1)});
+  ASSERT_TRUE(tuning.winner);
+  const Choice choice = launch(session);
+  EXPECT_EQ(choice.source, ChoiceSource::memory);
+  EXPECT_EQ(choice.winner->candidate.variant, (Variant{256, 4, 0}));
+  Session later(device_, options());
+  EXPECT_EQ(launch(later).winner->candidate.variant, (Variant{256, 4, 0}));
+}
+
+TEST_F(SessionTest, AWinnerThatNeedsAWorkspaceGetsOne) {
+  device_->script = [](std::string_view source) {
+    return FakeKernel{.us = source.ends_with("joined") ? 2.0 : 30.0};
+  };
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).winner->candidate.variant[2], 1);
+  const Stream stream = device_->create_stream();
+  EXPECT_EQ(launch(session, kSize, stream).source, ChoiceSource::memory);
+}
+
+TEST_F(SessionTest, WhenNothingWorksItSaysWhy) {
+  device_->script = [](std::string_view) { return FakeKernel{.is_wrong = true}; };
+  Session session(device_, options());
+  std::string message;
+  EXPECT_EQ(code_of([&] { session.prepare(family_.problem(kSize)); }, &message), ErrorCode::device_failed);
+  EXPECT_THAT(message, HasSubstr("expected"));
+}
+
+TEST_F(SessionTest, WithoutMemoryToMeasureInTheHeuristicServes) {
+  Session session(device_, options());
+  device_->memory_limit = 1000;
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  const int compiles = device_->compiles();
+  const int allocations = device_->allocations();
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+  EXPECT_EQ(device_->compiles(), compiles);
+  EXPECT_EQ(device_->allocations(), allocations);  // not tried again on every call
+}
+
+TEST_F(SessionTest, RefusedProblemsThrowHitOrMiss) {
+  Session session(device_, options());
+  for (int round = 0; round < 2; ++round) {
+    std::string message;
+    const std::array<void*, 2> buffers{in_.data(), out_.data()};
+    EXPECT_EQ(code_of([&] { session.launch(family_.problem(-5), buffers, nullptr); }, &message),
+              ErrorCode::invalid_argument);
+    EXPECT_THAT(message, HasSubstr("negative"));
+    launch(session, 5);  // from now on the class that -5 falls into has a winner
+  }
+}
+
+TEST_F(SessionTest, NullBuffersAreRefusedHitOrMiss) {
+  Session session(device_, options());
+  for (int round = 0; round < 2; ++round) {
+    std::string message;
+    const std::array<void*, 2> buffers{in_.data(), nullptr};
+    EXPECT_EQ(code_of([&] { session.launch(family_.problem(kSize), buffers, nullptr); }, &message),
+              ErrorCode::invalid_argument);
+    EXPECT_THAT(message, HasSubstr("buffer 1 is null"));
+    launch(session);
+  }
+}
+
+TEST_F(SessionTest, ValidationSeesHostPointersWrongCountsAndMisalignment) {
+  SessionOptions strict = options();
+  strict.validate_pointers = true;
+  Session session(device_, strict);
+  launch(session);
+  std::vector<std::int32_t> on_host(kSize);
+  std::string message;
+  const auto refuse = [&](const std::vector<void*>& buffers, const char* why) {
+    EXPECT_EQ(code_of([&] { session.launch(family_.problem(kSize), buffers, nullptr); }, &message),
+              ErrorCode::invalid_argument);
+    EXPECT_THAT(message, HasSubstr(why));
+  };
+  refuse({on_host.data(), out_.data()}, "is host memory");
+  refuse({in_.data()}, "takes 2 buffers, 1 were passed");
+  refuse({in_.as<std::byte>() + 4, out_.data()}, "'in' at");
+  refuse({in_.data(), in_.as<std::byte>() + 4}, "'out' at");
+}
+
+TEST_F(SessionTest, WithoutValidationTheDeviceIsNotAsked) {
+  Session session(device_, options());
+  std::vector<std::int32_t> on_host(kSize, 1);
+  const std::array<void*, 2> buffers{on_host.data(), out_.data()};
+  EXPECT_NO_THROW(session.launch(family_.problem(kSize), buffers, nullptr));
+}
+
+}  // namespace
+}  // namespace hone

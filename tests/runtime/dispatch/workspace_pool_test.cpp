@@ -1,0 +1,100 @@
+#include "runtime/dispatch/workspace_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include <hone/error.h>
+
+#include "tests/runtime/support/fake_device.h"
+
+namespace hone {
+namespace {
+
+class WorkspacePoolTest : public testing::Test {
+ protected:
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+};
+
+TEST_F(WorkspacePoolTest, AStreamKeepsItsWorkspace) {
+  WorkspacePool pool(device_, 0);
+  EXPECT_EQ(&pool.of({.id = 1}), &pool.of({.id = 1}));
+}
+
+TEST_F(WorkspacePoolTest, StreamsHaveDistinctOnesThatDoNotOverlap) {
+  WorkspacePool pool(device_, 2);
+  std::set<std::byte*> starts;
+  for (std::uint64_t id = 0; id < 50; ++id) starts.insert(static_cast<std::byte*>(pool.of({.id = id}).memory));
+  ASSERT_EQ(starts.size(), 50u);
+  for (auto start = starts.begin(); std::next(start) != starts.end(); ++start)
+    EXPECT_GE(*std::next(start) - *start, static_cast<std::ptrdiff_t>(WorkspacePool::kWorkspaceBytes));
+  for (std::byte* start : starts)
+    EXPECT_EQ(device_->memory_kind(start + WorkspacePool::kWorkspaceBytes - 1), MemoryKind::device);
+}
+
+TEST_F(WorkspacePoolTest, TheyHoldZeros) {
+  WorkspacePool pool(device_, 1);
+  for (const StreamState& stream : {StreamState{.id = 7}, StreamState{.id = 7, .capturing = true, .capture_id = 1}}) {
+    const auto* memory = static_cast<const unsigned char*>(pool.of(stream).memory);
+    EXPECT_TRUE(std::all_of(memory, memory + WorkspacePool::kWorkspaceBytes, [](unsigned char x) { return x == 0; }));
+  }
+}
+
+TEST_F(WorkspacePoolTest, AGraphHasAnotherOneThanItsStream) {
+  WorkspacePool pool(device_, 4);
+  void* const of_stream = pool.of({.id = 1}).memory;
+  void* const first = pool.of({.id = 1, .capturing = true, .capture_id = 1}).memory;
+  void* const second = pool.of({.id = 1, .capturing = true, .capture_id = 2}).memory;
+  void* const fork = pool.of({.id = 2, .capturing = true, .capture_id = 2}).memory;
+  EXPECT_EQ((std::set<void*>{of_stream, first, second, fork}.size()), 4u);
+  EXPECT_EQ(pool.of({.id = 1, .capturing = true, .capture_id = 1}).memory, first);
+}
+
+TEST_F(WorkspacePoolTest, NothingIsAllocatedDuringCapture) {
+  WorkspacePool pool(device_, 2);
+  const int before = device_->allocations();
+  pool.of({.id = 1, .capturing = true, .capture_id = 1});
+  pool.of({.id = 1, .capturing = true, .capture_id = 2});
+  EXPECT_EQ(device_->allocations(), before);
+}
+
+TEST_F(WorkspacePoolTest, AnExhaustedReserveSaysWhatToDo) {
+  WorkspacePool pool(device_, 1);
+  pool.of({.id = 1, .capturing = true, .capture_id = 1});
+  try {
+    pool.of({.id = 1, .capturing = true, .capture_id = 2});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+    EXPECT_THAT(error.what(), testing::HasSubstr("SessionOptions::capture_workspaces"));
+  }
+  EXPECT_NE(pool.of({.id = 1, .capturing = true, .capture_id = 1}).memory, nullptr);
+  EXPECT_NE(pool.of({.id = 1}).memory, nullptr);
+}
+
+TEST_F(WorkspacePoolTest, EverythingIsFreedWithThePool) {
+  {
+    WorkspacePool pool(device_, 3);
+    for (std::uint64_t id = 0; id < 20; ++id) pool.of({.id = id});
+  }
+  EXPECT_EQ(device_->live_allocations(), 0u);
+}
+
+TEST_F(WorkspacePoolTest, ThreadsMayAskAtOnce) {
+  WorkspacePool pool(device_, 0);
+  std::vector<std::vector<void*>> seen(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& of_thread : seen)
+      threads.emplace_back([&] {
+        for (std::uint64_t id = 0; id < 100; ++id) of_thread.push_back(pool.of({.id = id}).memory);
+      });
+  }
+  for (const auto& of_thread : seen) EXPECT_EQ(of_thread, seen[0]);
+}
+
+}  // namespace
+}  // namespace hone

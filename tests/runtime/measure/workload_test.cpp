@@ -1,0 +1,151 @@
+#include "runtime/measure/workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include <hone/error.h>
+
+#include "tests/runtime/support/fake_device.h"
+#include "tests/runtime/support/total_family.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+class WorkloadTest : public testing::Test {
+ protected:
+  std::set<void*> inputs_of_a_round(Workload& workload, std::size_t most = 100000) {
+    std::set<void*> inputs;
+    while (inputs.size() < most && inputs.insert(workload.next()[0]).second) {
+    }
+    return inputs;
+  }
+
+  /// A call that adds up its input as a right kernel would, plus `error`.
+  static auto adder(std::int64_t error = 0) {
+    return [error](const Problem& problem, std::span<void* const> buffers) {
+      const auto* in = static_cast<const std::int32_t*>(buffers[0]);
+      std::int64_t total = error;
+      for (std::int64_t i = 0; i < problem.extents[0]; ++i) total += in[i];
+      std::memcpy(buffers[1], &total, sizeof(total));
+    };
+  }
+
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  TotalFamily family_;
+  Candidate candidate_{{128, 1, 0}, {1}};
+};
+
+TEST_F(WorkloadTest, CopiesTogetherAreLargerThanTwiceTheCache) {
+  for (std::int64_t n : {1, 100, 5000, 100000}) {
+    Workload workload(device_, family_.problem(n), nullptr);
+    const auto copies = static_cast<std::int64_t>(inputs_of_a_round(workload).size());
+    const std::int64_t stride = (4 * n + 255) / 256 * 256;
+    EXPECT_GT(copies * stride, 2 * device_->facts().l2_bytes) << n;
+  }
+}
+
+TEST_F(WorkloadTest, CopiesDoNotOverlap) {
+  Workload workload(device_, family_.problem(1000), nullptr);
+  std::byte* last_end = nullptr;
+  for (void* input : inputs_of_a_round(workload)) {
+    EXPECT_GE(static_cast<std::byte*>(input), last_end);
+    last_end = static_cast<std::byte*>(input) + 4000;
+    EXPECT_EQ(device_->memory_kind(last_end - 1), MemoryKind::device);
+  }
+}
+
+TEST_F(WorkloadTest, PointersHaveExactlyTheAlignmentOfTheProblem) {
+  for (std::uint32_t alignment : {4u, 8u, 16u}) {
+    Problem problem = family_.problem(777);
+    problem.alignment = alignment;
+    Workload workload(device_, problem, nullptr);
+    for (void* input : inputs_of_a_round(workload)) EXPECT_EQ(alignment_of(input), alignment);
+  }
+}
+
+TEST_F(WorkloadTest, InputsRepeatThePatternThroughAllCopies) {
+  const Problem problem = family_.problem(5000);  // the pattern has 1009 elements
+  Workload workload(device_, problem, nullptr);
+  workload.fill_all();
+  for (void* input : inputs_of_a_round(workload)) {
+    const auto* values = static_cast<const std::int32_t*>(input);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(values[i], 1);
+  }
+}
+
+TEST_F(WorkloadTest, VerifiesOnAPatternWithItsOwnPeriod) {
+  Workload workload(device_, family_.problem(5000), nullptr);
+  const std::string fault =
+      workload.verify(family_.problem(5000), candidate_, "ramp", [](const Problem&, std::span<void* const> buffers) {
+        const auto* in = static_cast<const std::int32_t*>(buffers[0]);
+        for (int i = 0; i < 5000; ++i) ASSERT_EQ(in[i], i % 1009 - 500) << i;
+        adder()({.extents = {5000, 1, 1}}, buffers);
+      });
+  EXPECT_EQ(fault, "");
+}
+
+TEST_F(WorkloadTest, AcceptsARightResultAndNamesAWrongOne) {
+  const Problem problem = family_.problem(1234);
+  Workload workload(device_, problem, nullptr);
+  for (std::string_view kind : {"ones", "ramp"}) {
+    EXPECT_EQ(workload.verify(problem, candidate_, kind, adder()), "");
+    EXPECT_THAT(workload.verify(problem, candidate_, kind, adder(1)), HasSubstr("expected"));
+  }
+}
+
+TEST_F(WorkloadTest, VerifiesSmallerProblemsToo) {
+  Workload workload(device_, family_.problem(1234), nullptr);
+  for (std::int64_t n : {1233, 1, 0})
+    EXPECT_EQ(workload.verify(family_.problem(n), candidate_, "ramp", adder()), "") << n;
+}
+
+TEST_F(WorkloadTest, AKernelThatWritesNothingIsWrong) {
+  const Problem problem = family_.problem(100);
+  Workload workload(device_, problem, nullptr);
+  EXPECT_EQ(workload.verify(problem, candidate_, "ones", adder()), "");  // leaves the right result behind
+  EXPECT_NE(workload.verify(problem, candidate_, "ones", [](const Problem&, std::span<void* const>) {}), "");
+}
+
+TEST_F(WorkloadTest, TwoRunsMustAgree) {
+  const Problem problem = family_.problem(100);
+  Workload workload(device_, problem, nullptr);
+  std::int64_t runs = 0;
+  EXPECT_THAT(workload.verify(problem, candidate_, "ones",
+                              [&](const Problem& called, std::span<void* const> buffers) { adder(runs++)(called, buffers); }),
+              HasSubstr("different bits"));
+}
+
+TEST_F(WorkloadTest, NothingIsWrittenBehindTheArrays) {
+  Problem problem = family_.problem(1000);
+  problem.alignment = 4;
+  Workload workload(device_, problem, nullptr);
+  workload.fill_all();  // the fake device's memory ends where the arrays do: AddressSanitizer would see it
+  EXPECT_EQ(workload.verify(problem, candidate_, "ones", adder()), "");
+}
+
+TEST_F(WorkloadTest, AnEmptyProblemHasAnOutputStill) {
+  Workload workload(device_, family_.problem(0), nullptr);
+  workload.fill_all();
+  EXPECT_NE(workload.next()[1], nullptr);
+  EXPECT_EQ(workload.verify(family_.problem(0), candidate_, "ones", adder()), "");
+}
+
+TEST_F(WorkloadTest, ReportsTooLittleMemoryAndFreesWhatItHad) {
+  const std::size_t before = device_->live_allocations();
+  device_->memory_limit = 100000;
+  try {
+    Workload workload(device_, family_.problem(1 << 20), nullptr);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+  }
+  EXPECT_EQ(device_->live_allocations(), before);
+}
+
+}  // namespace
+}  // namespace hone

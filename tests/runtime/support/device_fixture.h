@@ -1,0 +1,109 @@
+// DeviceTest: a fixture with the real device that the test program was built for, or a skipped test with the reason.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/error.h>
+#include <hone/session.h>
+#include <hone/tuned_reduce.h>
+
+namespace hone {
+
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      device_ = Device::open(HONE_TEST_DEVICE);  // "host" or "cuda:0", from CMake
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+    if (device_->compiler_identity().empty()) GTEST_SKIP() << "there is no compiler for " << HONE_TEST_DEVICE;
+  }
+
+  bool is_cuda() const { return device_->facts().kind == "cuda"; }
+
+  /// A session without a file that serves the model's choice: what is tested is the result, not who is fastest.
+  static SessionOptions quick() { return {.on_miss = MissPolicy::heuristic, .cache_path = {}}; }
+
+  /// The values in device memory, `offset` elements behind an address that is aligned to 256 bytes.
+  template <class T>
+  struct Array {
+    DeviceBuffer memory;
+    T* data = nullptr;
+  };
+  template <class T>
+  Array<T> upload(const std::vector<T>& values, std::size_t offset = 0) const {
+    Array<T> array{.memory = DeviceBuffer(device_, (values.size() + offset) * sizeof(T))};
+    array.data = array.memory.template as<T>() + offset;
+    device_->copy_to_device(array.data, values.data(), values.size() * sizeof(T), nullptr);
+    device_->synchronize(nullptr);
+    return array;
+  }
+
+  template <class T>
+  T fetch(const T* from, Stream stream = nullptr) const {
+    T value{};
+    device_->copy_to_host(&value, from, sizeof(T), stream);
+    device_->synchronize(stream);
+    return value;
+  }
+
+  std::shared_ptr<Device> device_;
+};
+
+/// n values of either sign, small enough that no sum of i32 or i64 overflows.
+template <class T>
+std::vector<T> random_values(std::size_t n, unsigned seed = 1) {
+  std::mt19937_64 random(seed);
+  std::vector<T> values(n);
+  for (T& value : values) {
+    if constexpr (std::is_floating_point_v<T>) {
+      value = static_cast<T>(std::uniform_real_distribution<double>(-1, 1)(random));
+    } else {
+      value = static_cast<T>(std::uniform_int_distribution<std::int64_t>(-2000000000, 2000000000)(random));
+    }
+  }
+  return values;
+}
+
+/// The plain reduction in long double, which holds every f64 and i64 exactly.
+template <class T>
+long double plain_reduce(ReduceOp op, std::span<const T> values) {
+  using Limits = std::numeric_limits<T>;
+  if (op == ReduceOp::sum) {
+    long double total = 0;
+    for (T value : values) total += value;
+    return total;
+  }
+  const bool is_min = op == ReduceOp::min;
+  long double result = is_min ? (Limits::has_infinity ? Limits::infinity() : Limits::max())
+                              : (Limits::has_infinity ? -Limits::infinity() : Limits::min());
+  for (T value : values) {
+    if (value != value) return value;
+    result = is_min ? std::min<long double>(result, value) : std::max<long double>(result, value);
+  }
+  return result;
+}
+
+/// What a sum may be off by: every element goes through at most n ÷ 32 + 64 additions, which is far more than any
+/// kernel needs and far less than what a missing element costs on small inputs.
+template <class T>
+long double allowed_error(ReduceOp op, std::span<const T> values) {
+  if (op != ReduceOp::sum || !std::is_floating_point_v<T>) return 0;
+  long double magnitude = 0;
+  for (T value : values) magnitude += std::fabs(static_cast<long double>(value));
+  const long double chain = static_cast<long double>(values.size()) / 32 + 64;
+  return std::min(chain, 200.0L) * std::numeric_limits<T>::epsilon() * magnitude;
+}
+
+}  // namespace hone
