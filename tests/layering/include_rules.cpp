@@ -33,7 +33,7 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/dispatch/",
                .may_include = {kPublic, "runtime/jit/", "runtime/families/", "runtime/search/", "runtime/measure/",
                                "runtime/choose/", "cache/"}},
-              {.folder = "tuner/", .may_include = {kPublic, "cache/"}},
+              {.folder = "tuner/", .may_include = {kPublic, "cache/", "runtime/jit/", "runtime/search/"}},
               {.folder = "examples/", .may_include = {kPublic}},
               {.folder = "benchmarks/", .may_include = {kPublic}},
           },
@@ -48,8 +48,8 @@ const IncludeRules& house_rules() {
               {.headers = {"fmt/"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/families/", "runtime/search/",
                            "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
-              // The operating system's.
-              {.headers = {"dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h", "sched.h",
+              // The operating system's and the compiler's.
+              {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h", "sched.h",
                            "signal.h", "spawn.h", "sys/", "unistd.h"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
           },
