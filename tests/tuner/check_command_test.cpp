@@ -14,14 +14,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::Run;
+using testing::CommandRun;
 using testing::run_hone;
 using testing::TemporaryFolder;
 using testing::write_file;
 
 class CheckCommand : public ::testing::Test {
  protected:
-  Run check(const std::string& source, std::vector<std::string> options) {
+  CommandRun check(const std::string& source, std::vector<std::string> options) {
     write_file(folder_ / "kernel.cu", source);
     options.insert(options.begin(), {"check", (folder_ / "kernel.cu").string()});
     return run_hone(options);
@@ -38,14 +38,14 @@ extern "C" __global__ void __launch_bounds__(256) scale(float* x, int n) {
 )";
 
 TEST_F(CheckCommand, ARightKernelPasses) {
-  const Run run = check(kScale, {"--grid", "4", "--block", "256", "--arg", "f32[1000]=random", "--arg", "i32=1000"});
+  const CommandRun run = check(kScale, {"--grid", "4", "--block", "256", "--arg", "f32[1000]=random", "--arg", "i32=1000"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("kernel.cu: scale\n"), HasSubstr("NVRTC, sm_90\n"),
                              HasSubstr("orders forward, reverse, random:1"), HasSubstr("no check found anything")));
 }
 
 TEST_F(CheckCommand, ReportsResourcesAndOccupancy) {
-  const Run run = check(kScale, {"--block", "256", "--grid", "1", "--arg", "f32[256]=iota", "--arg", "i32=256"});
+  const CommandRun run = check(kScale, {"--block", "256", "--grid", "1", "--arg", "f32[256]=iota", "--arg", "i32=256"});
   if (run.out.find("not compiled") != std::string::npos) GTEST_SKIP() << run.out;
   EXPECT_THAT(run.out, ::testing::ContainsRegex("registers      [1-9][0-9]* a thread"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("0 bytes a thread (nothing is spilled)"),
@@ -53,7 +53,7 @@ TEST_F(CheckCommand, ReportsResourcesAndOccupancy) {
 }
 
 TEST_F(CheckCommand, ABugIsCode1WithTheLineAndTheOrder) {
-  const Run wrong = check("__global__ void f(int* out) {\n  if (threadIdx.x == 3) return;\n  __syncthreads();\n}\n",
+  const CommandRun wrong = check("__global__ void f(int* out) {\n  if (threadIdx.x == 3) return;\n  __syncthreads();\n}\n",
                           {"--block", "32", "--arg", "i32[32]", "--order", "random:4"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.out, AllOf(HasSubstr("divergent __syncthreads()"), HasSubstr("unit.cu:3"), HasSubstr("random:4")));
@@ -62,13 +62,13 @@ TEST_F(CheckCommand, ABugIsCode1WithTheLineAndTheOrder) {
 TEST_F(CheckCommand, HeadersComeFromTheFilesFolder) {
   write_file(folder_ / "part.cuh", "#include \"inner.cuh\"\n");
   write_file(folder_ / "inner.cuh", "__device__ int two() { return 2; }\n");
-  const Run run = check("#include \"part.cuh\"\n__global__ void f(int* out) { *out = two(); }\n",
+  const CommandRun run = check("#include \"part.cuh\"\n__global__ void f(int* out) { *out = two(); }\n",
                         {"--block", "1", "--arg", "i32[1]=0"});
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
 TEST_F(CheckCommand, WhatDoesNotCompileIsCode6WithItsLines) {
-  const Run run = check("__global__ void f(int* out) {\n  *out = undeclared;\n}\n", {"--block", "1", "--arg", "i32[1]=0"});
+  const CommandRun run = check("__global__ void f(int* out) {\n  *out = undeclared;\n}\n", {"--block", "1", "--arg", "i32[1]=0"});
   EXPECT_EQ(run.code, 6);
   EXPECT_THAT(run.err, HasSubstr("undeclared"));
 }
