@@ -1,21 +1,16 @@
 #include "tuner/check_command.h"
 
-#include <cxxabi.h>
 #include <fmt/core.h>
 
 #include <hone/error.h>
+#include <hone/gpu_kernel.h>
 #include <hone/host_check.h>
 #include <CLI/CLI.hpp>
 
 #include <charconv>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <ostream>
 
-#include "runtime/jit/cubin_resources.h"
-#include "runtime/jit/gpu_compiler.h"
-#include "runtime/search/occupancy.h"
 #include "tuner/check_arguments.h"
 #include "tuner/kernel_file.h"
 #include "tuner/known_architectures.h"
@@ -44,24 +39,9 @@ Dim3 parse_extents(std::string_view option, std::string_view text) {
   throw CommandError(ExitCode::usage, fmt::format("{}: more than three extents", option));
 }
 
-/// Whether a kernel of a cubin is `entry`, mangled or not.
-bool is_entry(const std::string& kernel, const std::string& entry) {
-  if (kernel == entry) return true;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(kernel.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return status == 0 && std::string_view(text.get()).starts_with(entry + "(");
-}
-
-std::optional<Resources> resources_of(const Binary& cubin, const std::string& entry) {
-  for (const std::string& kernel : cubin_kernels(cubin.code))
-    if (is_entry(kernel, entry)) return cubin_resources(cubin.code, kernel);
-  return std::nullopt;
-}
-
 void print_occupancy(const DeviceFacts& facts, const Resources& resources, const Launch& launch, std::ostream& out) {
   const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
-  const int blocks = resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
+  const int blocks = gpu_resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
   out << fmt::format("  occupancy      {} blocks of {} threads an SM: {} of {} threads, {:.0f} %\n", blocks, threads,
                      blocks * threads, facts.max_threads_per_sm,
                      100.0 * blocks * threads / facts.max_threads_per_sm);
@@ -70,28 +50,23 @@ void print_occupancy(const DeviceFacts& facts, const Resources& resources, const
 /// What NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
 void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch& launch, std::ostream& out) {
   out << "NVRTC, " << options.architecture << "\n";
-  Binary cubin;
+  Resources resources;
   try {
-    cubin = compile_for_gpu(unit, options.architecture);
+    resources = gpu_resources(unit, options.architecture);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;
     out << "  not compiled: " << error.what() << "\n\n";
     return;
   }
-  const std::optional<Resources> resources = resources_of(cubin, unit.entries.front());
-  if (!resources) {
-    throw CommandError(ExitCode::usage, fmt::format("'{}' compiled, but holds no kernel '{}'", unit.name,
-                                                    printable(unit.entries.front())));
-  }
-  out << fmt::format("  registers      {} a thread\n", resources->registers);
-  out << fmt::format("  local memory   {} bytes a thread ({})\n", resources->local_bytes,
-                     resources->local_bytes == 0 ? "nothing is spilled"
+  out << fmt::format("  registers      {} a thread\n", resources.registers);
+  out << fmt::format("  local memory   {} bytes a thread ({})\n", resources.local_bytes,
+                     resources.local_bytes == 0 ? "nothing is spilled"
                                                  : "spilled registers, or arrays indexed at run time");
-  out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources->static_smem_bytes,
+  out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources.static_smem_bytes,
                      launch.dynamic_smem_bytes);
   const std::optional<DeviceFacts> facts = known_architecture(options.architecture);
   if (options.block.empty()) out << "  occupancy      give --block to see it\n";
-  else if (facts) print_occupancy(*facts, *resources, launch, out);
+  else if (facts) print_occupancy(*facts, resources, launch, out);
   else out << "  occupancy      unknown for this architecture; known are " << known_architecture_names() << "\n";
   out << "\n";
 }

@@ -1,0 +1,29 @@
+#include <hone/gpu_kernel.h>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/jit/cubin_resources.h"
+#include "runtime/jit/gpu_compiler.h"
+#include "runtime/search/occupancy.h"
+
+namespace hone {
+
+Resources gpu_resources(const Unit& unit, std::string_view architecture) {
+  const Binary cubin = compile_for_gpu(unit, architecture);
+  const std::string& entry = unit.entries.at(0);
+  const std::string mangled = fmt::format("_Z{}{}", entry.size(), entry);  // Itanium C++ ABI; parameters follow
+  for (const std::string& kernel : cubin_kernels(cubin.code)) {
+    if (kernel != entry && !kernel.starts_with(mangled)) continue;
+    if (const auto resources = cubin_resources(cubin.code, kernel)) return *resources;
+  }
+  throw Error(ErrorCode::not_found, fmt::format("'{}' compiled, but holds no kernel '{}'", unit.name, entry));
+}
+
+int gpu_resident_blocks(const DeviceFacts& facts, const Resources& resources, int block_threads,
+                        std::size_t dynamic_smem_bytes) {
+  return resident_blocks(facts, resources, block_threads, dynamic_smem_bytes);
+}
+
+}  // namespace hone
