@@ -33,7 +33,7 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/dispatch/",
                .may_include = {kPublic, "runtime/jit/", "runtime/families/", "runtime/search/", "runtime/measure/",
                                "runtime/choose/", "cache/"}},
-              {.folder = "tuner/", .may_include = {kPublic, "cache/", "runtime/jit/", "runtime/search/"}},
+              {.folder = "tuner/", .may_include = {kPublic, "cache/"}},
               {.folder = "examples/", .may_include = {kPublic}},
               {.folder = "benchmarks/", .may_include = {kPublic}},
           },
