@@ -108,7 +108,7 @@ class InspectTest : public ::testing::Test {
     args.insert(args.begin(), "inspect");
     Environment environment = isolated_environment(path_);
     environment.out_columns = [columns] { return columns; };
-    environment.unix_time = [this] { return store_.winners().front().created_at + 3 * 3600; };
+    environment.unix_time = [this] { return store_.winners().back().created_at + 3 * 3600; };
     return testing::run_hone(args, environment);
   }
 
