@@ -7,7 +7,6 @@ namespace hone {
 namespace {
 
 constexpr std::string_view kReproducible = "reproducible";
-constexpr std::string_view kStream = "stream";
 
 /// Fields that Query and ProblemRecord share.
 template <class Record>
@@ -16,7 +15,7 @@ void describe(Record& record, const Problem& problem) {
   record.operation = problem.family->operations()[problem.operation];
   record.dtype = info(problem.dtype).name;
   record.numerics = kReproducible;
-  record.launch_context = kStream;
+  record.launch_context = name(problem.launch_context);
   record.alignment = static_cast<int>(problem.alignment);
 }
 
@@ -59,6 +58,7 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem, std::strin
                                   .tuned = hit->winner.tuned,
                                   .median_us = hit->winner.median_us,
                                   .spread_us = hit->winner.spread_us,
+                                  .launch_context = problem.launch_context,
                                   .tuned_extents = hit->winner.tuned_extents},
                        .binary = {.format = std::move(hit->binary.format),
                                   .architecture = std::move(hit->binary.architecture),

@@ -16,7 +16,8 @@ struct ProblemKey {
   explicit ProblemKey(const Problem& problem) : family(problem.family) {
     packed = problem.operation;
     packed = packed << 8 | static_cast<std::uint64_t>(problem.dtype);
-    packed = packed << 8 | static_cast<std::uint64_t>(problem.numerics);
+    packed = packed << 4 | static_cast<std::uint64_t>(problem.numerics);
+    packed = packed << 4 | static_cast<std::uint64_t>(problem.launch_context);
     packed = packed << 8 | static_cast<std::uint64_t>(std::countr_zero(problem.alignment));
     for (std::int64_t extent : problem.extents) packed = packed << 8 | static_cast<std::uint64_t>(size_class(extent));
   }

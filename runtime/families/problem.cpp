@@ -40,9 +40,10 @@ std::string to_string(const Problem& problem) {
   std::string extents = fmt::format("n={}", problem.extents[0]);
   for (std::size_t i = 1; i < problem.extents.size(); ++i)
     if (problem.extents[i] != 1) extents += fmt::format("×{}", problem.extents[i]);
-  return fmt::format("{} {} {} {}{}", problem.family->name(), problem.family->operations()[problem.operation],
+  return fmt::format("{} {} {} {}{}{}", problem.family->name(), problem.family->operations()[problem.operation],
                      info(problem.dtype).name, extents,
-                     problem.alignment < kMaxAlignment ? fmt::format(" aligned to {}", problem.alignment) : "");
+                     problem.alignment < kMaxAlignment ? fmt::format(" aligned to {}", problem.alignment) : "",
+                     problem.launch_context == LaunchContext::graph ? " in a graph" : "");
 }
 
 }  // namespace hone

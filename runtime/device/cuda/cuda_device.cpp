@@ -9,6 +9,7 @@
 
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_facts.h"
+#include "runtime/device/cuda/cuda_graph.h"
 #include "runtime/device/cuda/cuda_memory.h"
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/device/cuda/cuda_scopes.h"
@@ -82,6 +83,14 @@ class CudaDevice final : public Device {
 
   StreamState stream_state(Stream stream) const override;
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) override {
+    const DeviceGuard guard(ordinal_);
+    return CudaGraph::capture(stream, work);
+  }
+  void replay(const CapturedWork& work, Stream stream) override {
+    const DeviceGuard guard(ordinal_);
+    static_cast<const CudaGraph&>(work).launch(stream);
+  }
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:

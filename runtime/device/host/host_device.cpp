@@ -22,6 +22,16 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
+/// The host device has no graphs: what was captured is called.
+class HostCapturedWork final : public CapturedWork {
+ public:
+  explicit HostCapturedWork(std::function<void()> work) : work_(std::move(work)) {}
+  void run() const { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
 class HostDevice final : public Device {
  public:
   explicit HostDevice(const HostOptions& options)
@@ -57,6 +67,10 @@ class HostDevice final : public Device {
   void synchronize(Stream) override {}
   StreamState stream_state(Stream) const override { return {}; }
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>& work) override {
+    return std::make_unique<HostCapturedWork>(work);
+  }
+  void replay(const CapturedWork& work, Stream) override { static_cast<const HostCapturedWork&>(work).run(); }
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:

@@ -83,5 +83,15 @@ TEST(HostDevice, TimesWork) {
   EXPECT_FALSE(device->stream_state(nullptr).capturing);
 }
 
+TEST(HostDevice, CapturedWorkRunsWhenItIsReplayedAndNotBefore) {
+  const auto device = make_host_device();
+  int runs = 0;
+  const auto work = device->capture(nullptr, [&] { ++runs; });
+  EXPECT_EQ(runs, 0);
+  device->replay(*work, nullptr);
+  device->replay(*work, nullptr);
+  EXPECT_EQ(runs, 2);
+}
+
 }  // namespace
 }  // namespace hone::test
