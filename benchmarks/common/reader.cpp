@@ -52,6 +52,11 @@ std::string Reader::describe(std::size_t bytes) const {
                      threads_, unroll_);
 }
 
+std::size_t cache_bytes(const DeviceFacts& facts) {
+  constexpr std::int64_t kLeast = 1 << 20, kHost = 8 << 20;
+  return static_cast<std::size_t>(facts.kind == "host" ? kHost : std::max(facts.l2_bytes, kLeast));
+}
+
 ReadCeiling measure_read_ceiling(const std::shared_ptr<Device>& device, const void* memory, std::size_t bytes,
                                  Stream stream) {
   ReadCeiling best;
@@ -69,7 +74,7 @@ ReadCeiling measure_read_ceiling(const std::shared_ptr<Device>& device, const vo
 }
 
 CacheFlush::CacheFlush(std::shared_ptr<Device> device)
-    : device_(device), memory_(device, 2 * static_cast<std::size_t>(std::max<std::int64_t>(device->facts().l2_bytes, 1 << 20))) {
+    : device_(device), memory_(device, 2 * cache_bytes(device->facts())) {
   device_->fill_bytes(memory_.data(), 0, memory_.size_bytes(), nullptr);
   device_->synchronize(nullptr);
   if (device_->facts().kind != "host") reader_ = std::make_unique<Reader>(device_, 512, 4, 4);

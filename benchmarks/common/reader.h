@@ -33,6 +33,10 @@ class Reader {
   DeviceBuffer unexpected_;
 };
 
+/// The bytes that have to be read to fill a device's cache. Of the host device little is asked, since it runs for its
+/// results: what a CPU caches takes it seconds to read.
+std::size_t cache_bytes(const DeviceFacts& facts);
+
 /// Times variants of the kernel on `bytes` of `memory`, and returns the best of their medians.
 ReadCeiling measure_read_ceiling(const std::shared_ptr<Device>& device, const void* memory, std::size_t bytes,
                                  Stream stream);

@@ -57,7 +57,7 @@ bool run(const Options& options) {
   Session session(Device::open(options.device), session_options);
   const std::shared_ptr<Device>& device = session.device();
 
-  std::size_t bytes = 8 * static_cast<std::size_t>(device->facts().l2_bytes);
+  std::size_t bytes = 8 * cache_bytes(device->facts());
   for (std::int64_t n : sizes) bytes = std::max(bytes, InputArena::bytes_for(DType::f32, n, 1));
   InputArena arena(device, bytes);
   const CacheFlush flush(device);

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLeastArenaInCaches = 8;
 
 std::size_t arena_bytes(const Device& device, const std::vector<Cell>& cells) {
-  std::size_t bytes = kLeastArenaInCaches * static_cast<std::size_t>(device.facts().l2_bytes);
+  std::size_t bytes = kLeastArenaInCaches * cache_bytes(device.facts());
   for (const Cell& cell : cells)
     bytes = std::max(bytes, InputArena::bytes_for(cell.dtype, cell.n, input_count(problem_of(cell, false))));
   return bytes;
