@@ -23,6 +23,7 @@ struct DeviceFacts {
   int max_blocks_per_sm = 32;
   int registers_per_sm = 65536;     ///< 32-bit registers; 0: not a limit on this device
   int registers_per_block = 65536;
+  int max_cluster_blocks = 0;       ///< of a thread-block cluster; 0: the device has none
   int smem_bytes_per_sm = 0;
   int smem_bytes_per_block = 49152;          ///< without opting in to more
   int smem_bytes_per_block_optin = 49152;    ///< with cudaFuncAttributeMaxDynamicSharedMemorySize

@@ -96,6 +96,8 @@ struct Launch {
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_smem_bytes = 0;
+  unsigned cluster_blocks = 0;    ///< 0: no clusters; else the grid is a multiple of it
+  bool dependent_launch = false;
   Arguments arguments;
 };
 

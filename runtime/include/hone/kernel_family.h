@@ -33,8 +33,10 @@ struct WorkShape {
   std::int64_t tiles = 1;                      ///< pieces of work that blocks take turns at
   std::int64_t bytes_in_flight_per_block = 0;  ///< loads that a block has outstanding at once
   bool one_block = false;    ///< the variant only works as a single block
+  int cluster_blocks = 0;
   int launches = 1;          ///< kernels per call
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
+  bool dependent_launch = false;
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets
