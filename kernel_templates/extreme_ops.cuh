@@ -1,6 +1,7 @@
 // The reductions to extremes and where they are: minmax, argmin, argmax.
 #pragma once
 
+#include "bytes.cuh"
 #include "reduction.cuh"
 
 namespace hone {
@@ -22,6 +23,13 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
     const Acc y = convert<Acc>(x);
     if (kIgnoreNan && is_nan(y)) return identity();
     return {y, y};
+  }
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    if constexpr (kInBytes<In, ElementPack>)
+      state = combine(state, {convert<Acc>(extreme_of_bytes<false, In>(tile)),
+                              convert<Acc>(extreme_of_bytes<true, In>(tile))});
+    else Reduction<MinMax, In, State, Index>::take(state, tile, first, stride);
   }
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
@@ -63,16 +71,7 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
-    constexpr unsigned kElements = sizeof(tile[0].elements) / sizeof(In);
-    Acc of_pack[kPacks];
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
-      Acc values[kElements];
-#pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) values[e] = convert<Acc>(tile[u].elements[e]);
-      of_pack[u] = combine_tree<FirstOfTwo>(values);
-    }
-    const Acc value = combine_tree<FirstOfTwo>(of_pack);
+    const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
     if (!before(value, state.value.value()) && state.index.value() != kNowhere) return;
 
@@ -80,8 +79,8 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
 #pragma unroll
     for (unsigned u = kPacks; u-- > 0;)
 #pragma unroll
-      for (unsigned e = kElements; e-- > 0;) {
-        const Acc other = convert<Acc>(tile[u].elements[e]);
+      for (unsigned e = ElementPack::kElements; e-- > 0;) {
+        const Acc other = convert<Acc>(tile[u][e]);
         if (other == value || (is_nan(other) && is_nan(value))) index = first + u * stride + e;
       }
     state = at(value, index);
@@ -100,15 +99,27 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
   struct FirstOfTwo {
     static __device__ Acc combine(Acc a, Acc b) { return Order::template first<kIgnoreNan>(a, b); }
   };
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ Acc first_value(const ElementPack (&tile)[kPacks]) {
+    if constexpr (kInBytes<In, ElementPack>) {
+      return convert<Acc>(extreme_of_bytes<Order::kDescends, In>(tile));
+    } else {
+      const TileValues<Acc, ElementPack, kPacks> all(tile);
+      return combine_tree<FirstOfTwo, all.kCount>(all.values);
+    }
+  }
 };
 
 struct Descending {
+  static constexpr bool kDescends = true;
   template <class T> static __device__ T last() { return lowest<T>(); }
   template <class T> static __device__ bool before(T a, T b) { return a > b; }
   template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return larger<kIgnoreNan>(a, b); }
 };
 
 struct Ascending {
+  static constexpr bool kDescends = false;
   template <class T> static __device__ T last() { return highest<T>(); }
   template <class T> static __device__ bool before(T a, T b) { return a < b; }
   template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return smaller<kIgnoreNan>(a, b); }

@@ -1,6 +1,7 @@
 // The reductions to moments in one pass: mean, mean with variance, and logsumexp.
 #pragma once
 
+#include "integer_moments.cuh"
 #include "reduce_ops.cuh"
 
 namespace hone {
@@ -39,11 +40,11 @@ struct Moments {
   Words<Acc> squares;  ///< Σ (x − mean)²
 };
 
-/// Mean and population variance. Two sets of elements combine as Chan, Golub and LeVeque do (Updating formulae and a
+/// Mean and population variance of floats and wide integers. Two sets of elements combine as Chan, Golub and LeVeque do (Updating formulae and a
 /// pairwise algorithm for computing sample variances, 1979), which loses nothing to a mean that is far from zero; the
 /// deviations of a tile are taken from the tile's own mean.
 template <class In, class Acc, class Index, bool kIgnoreNan>
-struct MeanVariance : Reduction<MeanVariance<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
+struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
   using State = Moments<Acc, Index>;
 
   static __device__ State of_moments(Index count, Acc sum, Acc squares) {
@@ -69,24 +70,27 @@ struct MeanVariance : Reduction<MeanVariance<In, Acc, Index, kIgnoreNan>, In, Mo
   }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
+    TileValues<Acc, ElementPack, kPacks> all(tile);
+    constexpr unsigned kCount = all.kCount;
+    unsigned numbers = kCount;
     if constexpr (kIgnoreNan) {
-      Reduction<MeanVariance, In, State, Index>::take(state, tile, first, stride);
-    } else {
-      constexpr unsigned kElements = sizeof(tile[0].elements) / sizeof(In);
-      constexpr unsigned kCount = kPacks * kElements;
-      Acc values[kCount];
 #pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) values[i] = convert<Acc>(tile[i / kElements].elements[i % kElements]);
-      const Acc sum = combine_tree<Plus>(values);
-      const Acc mean = sum * (Acc(1) / Acc(kCount));
-#pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) {
-        const Acc deviation = convert<Acc>(tile[i / kElements].elements[i % kElements]) - mean;
-        values[i] = deviation * deviation;
-      }
-      state = combine(state, of_moments(kCount, sum, combine_tree<Plus>(values)));
+      for (unsigned i = 0; i < kCount; ++i)
+        if (is_nan(all.values[i])) --numbers;
+      if (numbers == 0) return;
     }
+    Acc terms[kCount];
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : all.values[i];
+    const Acc sum = combine_tree<Plus, kCount>(terms);
+    const Acc mean = numbers == kCount ? sum * (Acc(1) / Acc(kCount)) : sum / static_cast<Acc>(numbers);
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) {
+      const Acc deviation = all.values[i] - mean;
+      terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : deviation * deviation;
+    }
+    state = combine(state, of_moments(numbers, sum, combine_tree<Plus, kCount>(terms)));
   }
 
   template <class Out>
@@ -96,6 +100,10 @@ struct MeanVariance : Reduction<MeanVariance<In, Acc, Index, kIgnoreNan>, In, Mo
     out[1] = convert<Out>(state.squares.value() / count);
   }
 };
+
+template <class In, class Acc, class Index, bool kIgnoreNan>
+using MeanVariance = typename Select<!kIsFloating<In> && sizeof(In) <= 2, IntegerMoments<In, Index>,
+                                     FloatingMoments<In, Acc, Index, kIgnoreNan>>::type;
 
 template <class Acc>
 struct ScaledSum {
@@ -121,17 +129,18 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
-    constexpr unsigned kElements = sizeof(tile[0].elements) / sizeof(In);
-    constexpr unsigned kCount = kPacks * kElements;
-    Acc values[kCount];
+    TileValues<Acc, ElementPack, kPacks> all(tile);
+    constexpr unsigned kCount = all.kCount;
+    if constexpr (kIgnoreNan) {
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) values[i] = number(tile[i / kElements].elements[i % kElements]);
-    const Acc max = larger<false>(state.max, combine_tree<Larger<false>>(values));
+      for (unsigned i = 0; i < kCount; ++i)  // adds as much as −∞ does: nothing
+        if (is_nan(all.values[i])) all.values[i] = lowest<Acc>();
+    }
+    const Acc max = larger<false>(state.max, combine_tree<Larger<false>, kCount>(all.values));
     const Acc from = shift(max);
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i)
-      values[i] = exponential(number(tile[i / kElements].elements[i % kElements]) - from);
-    state = {max, scaled(state, max) + combine_tree<Plus>(values)};
+    for (unsigned i = 0; i < kCount; ++i) all.values[i] = exponential(all.values[i] - from);
+    state = {max, scaled(state, max) + combine_tree<Plus, kCount>(all.values)};
   }
 
   template <class Out>
@@ -140,12 +149,6 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
  private:
-  /// A NaN that is to be ignored adds as much as −∞ does: nothing.
-  static __device__ Acc number(In x) {
-    const Acc y = convert<Acc>(x);
-    return kIgnoreNan && is_nan(y) ? lowest<Acc>() : y;
-  }
-
   /// What is subtracted before the exponential: the largest element, unless a difference from it would be NaN.
   static __device__ Acc shift(Acc max) { return max > lowest<Acc>() && max < highest<Acc>() ? max : Acc(0); }
 

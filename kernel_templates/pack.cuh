@@ -4,15 +4,27 @@
 namespace hone {
 
 /// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16) and needs that alignment.
-template <class T, unsigned kElements>
-struct alignas(sizeof(T) * kElements) Pack {
+template <class T, unsigned kElements_>
+struct alignas(sizeof(T) * kElements_) Pack {
+  static constexpr unsigned kElements = kElements_;
   T elements[kElements];
+
+  __device__ T operator[](unsigned e) const { return elements[e]; }
 };
 
 /// Two elements that belong together, one of either array.
 template <class T>
 struct Pair {
   T a, b;
+};
+
+/// A pack of either array; its elements are pairs.
+template <class T, unsigned kElements_>
+struct PairPack {
+  static constexpr unsigned kElements = kElements_;
+  Pack<T, kElements> a, b;
+
+  __device__ Pair<T> operator[](unsigned e) const { return {a[e], b[e]}; }
 };
 
 /// Elements of T before the first address at or after `pointer` that is a multiple of kBytes.

@@ -46,7 +46,7 @@ struct OneArray {
 template <class In, unsigned kPackElements>
 struct TwoArrays {
   using Element = Pair<In>;
-  using ElementPack = Pack<Pair<In>, kPackElements>;
+  using ElementPack = PairPack<In, kPackElements>;
 
   const In* a;
   const In* b;
@@ -57,12 +57,7 @@ struct TwoArrays {
   template <class Index>
   __device__ ElementPack pack(Index head, Index i) const {
     using Loaded = Pack<In, kPackElements>;
-    const Loaded of_a = reinterpret_cast<const Loaded*>(a + head)[i];
-    const Loaded of_b = reinterpret_cast<const Loaded*>(b + head)[i];
-    ElementPack pairs;
-#pragma unroll
-    for (unsigned e = 0; e < kPackElements; ++e) pairs.elements[e] = {of_a.elements[e], of_b.elements[e]};
-    return pairs;
+    return {reinterpret_cast<const Loaded*>(a + head)[i], reinterpret_cast<const Loaded*>(b + head)[i]};
   }
 };
 

@@ -4,6 +4,7 @@
 // ignored. Integer sums and products wrap modulo 2^64.
 #pragma once
 
+#include "bytes.cuh"
 #include "reduction.cuh"
 
 namespace hone {
@@ -56,11 +57,14 @@ struct Both {
   template <class T> static __device__ T combine(T a, T b) { return a & b; }
 };
 
-// What an element becomes, in at most kWidening times as many bits.
+// What an element becomes, in at most kWidening times as many bits; and what the sum over four 8-bit elements becomes.
 
 struct Itself {
   static constexpr unsigned kWidening = 1;
   template <class Acc, class In> static __device__ Acc of(In x) { return convert<Acc>(x); }
+  template <class In> static __device__ int add_bytes(unsigned word, int sum) {
+    return add_products<In>(element_word<In>(word), kEachByte, sum);
+  }
 };
 
 struct Magnitude {
@@ -72,6 +76,10 @@ struct Magnitude {
     else if constexpr (kIsSigned<Acc>) return y < 0 ? Plus::combine(Acc(~y), Acc(1)) : y;  // the lowest stays itself
     else return y;
   }
+  template <class In> static __device__ int add_bytes(unsigned word, int sum) {
+    if constexpr (!kIsInteger<In> || !kIsSigned<In>) return Itself::add_bytes<In>(word, sum);
+    else return Itself::add_bytes<In>(word, sum) - 2 * add_products<In>(word, word >> 7 & kEachByte, 0);
+  }
 };
 
 struct Square {
@@ -80,6 +88,9 @@ struct Square {
     const Acc y = convert<Acc>(x);
     return Times::combine(y, y);
   }
+  template <class In> static __device__ int add_bytes(unsigned word, int sum) {
+    return add_products<In>(element_word<In>(word), element_word<In>(word), sum);
+  }
 };
 
 struct ProductOfPair {
@@ -87,12 +98,18 @@ struct ProductOfPair {
   template <class Acc, class In> static __device__ Acc of(Pair<In> x) {
     return Times::combine(convert<Acc>(x.a), convert<Acc>(x.b));
   }
+  template <class In> static __device__ int add_bytes(Pair<unsigned> words, int sum) {
+    return add_products<In>(element_word<In>(words.a), element_word<In>(words.b), sum);
+  }
 };
 
 /// 1 for what is not zero, NaN included.
 struct NonZero {
   static constexpr unsigned kWidening = 1;
   template <class Acc, class In> static __device__ Acc of(In x) { return convert<Bool>(x).byte; }
+  template <class In> static __device__ int add_bytes(unsigned word, int sum) {
+    return Itself::add_bytes<Bool>(word, sum);
+  }
 };
 
 // What is written in the end.
@@ -125,10 +142,17 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static constexpr bool kInWord = kSame<Acc, int> || kSame<Acc, unsigned>;
   static constexpr WarpInstruction kWarpInstruction = kInWord ? Monoid::kWarpInstruction : WarpInstruction::none;
 
-  /// Sums of small integers are made in 32 bits within a pack, which holds at most 16 of them.
-  static constexpr bool kIsSmall = kSame<Map, NonZero> || (!kIsFloating<In> && sizeof(In) * Map::kWidening <= 2);
-  static constexpr bool kNarrowInPack =
-      kIsSmall && kSame<Monoid, Plus> && !kIsFloating<Acc> && sizeof(Acc) == 8 && !kIgnoreNan;
+  /// Sums of small integers are made in 32 bits within a pack, which holds at most 16 of them, and products as far as 32
+  /// bits hold them.
+  static constexpr bool kWideInteger = !kIsFloating<Acc> && sizeof(Acc) == 8 && !kIgnoreNan;
+  static constexpr bool kNarrowSums = kWideInteger && kSame<Monoid, Plus> &&
+                                      (kSame<Map, NonZero> || (!kIsFloating<In> && sizeof(In) * Map::kWidening <= 2));
+  static constexpr unsigned kNarrowProducts =
+      kWideInteger && kSame<Monoid, Times> && !kIsFloating<In> && sizeof(In) <= 2 ? 4 / sizeof(In) : 1;
+
+  /// Truth and extremes of bytes are found for four at a time.
+  static constexpr bool kTruth = kSame<Map, NonZero> && !kSame<Monoid, Plus>;
+  static constexpr bool kExtreme = !kSame<Monoid, Plus> && !kSame<Monoid, Times> && !kSame<Map, NonZero>;
 
   static __device__ Acc identity() { return Monoid::template identity<Acc>(); }
   static __device__ Acc combine(Acc a, Acc b) { return Monoid::combine(a, b); }
@@ -141,38 +165,82 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
     return Map::template of<Acc>(x);
   }
 
-  template <class Element, unsigned kElements>
-  static __device__ Acc of_pack(const Pack<Element, kElements>& pack, Index first) {
-    if constexpr (kNarrowInPack) return convert<Acc>(narrow_sum(pack));
-    else return Reduction<MapReduce, In, Acc, Index>::of_pack(pack, first);
+  template <class ElementPack>
+  static __device__ Acc of_pack(const ElementPack& pack, Index first) {
+    if constexpr (kNarrowSums) {
+      return convert<Acc>(narrow_sum(pack));
+    } else if constexpr (ElementPack::kElements % kNarrowProducts == 0 && kNarrowProducts > 1) {
+      constexpr unsigned kGroups = ElementPack::kElements / kNarrowProducts;
+      Acc groups[kGroups];
+#pragma unroll
+      for (unsigned g = 0; g < kGroups; ++g) {
+        using Word = typename Select<kSame<Acc, long long>, int, unsigned>::type;
+        Word product = 1;
+#pragma unroll
+        for (unsigned e = 0; e < kNarrowProducts; ++e) product *= convert<Word>(pack[g * kNarrowProducts + e]);
+        groups[g] = convert<Acc>(product);
+      }
+      return combine_tree<MapReduce, kGroups>(groups);
+    } else {
+      return Base::of_pack(pack, first);
+    }
+  }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take(Acc& acc, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    if constexpr (kTruth && kInBytes<In, ElementPack>) {
+      acc = combine(acc, truth_of_bytes(tile));
+    } else if constexpr (kExtreme && kInBytes<In, ElementPack>) {
+      constexpr bool kLargest = kSame<Monoid, Larger<kIgnoreNan>>;
+      Acc extreme = convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
+      if constexpr (kSame<Map, Magnitude> && kIsSigned<Acc>)
+        extreme = combine(extreme, convert<Acc>(-extreme_of_bytes<false, In>(tile)));
+      acc = combine(acc, extreme);
+    } else {
+      Base::take(acc, tile, first, stride);
+    }
   }
 
   template <class Out>
   static __device__ void write(Acc acc, Index n, Out* out) { *out = convert<Out>(End::of(acc, n)); }
 
  private:
-  template <class Element, unsigned kElements>
-  static __device__ int narrow_sum(const Pack<Element, kElements>& pack) {
-    if constexpr (sizeof(Element) == 1 && kElements >= 4 && kSame<Map, Itself> && kIsInteger<Element>) {
-      return sum_of_bytes<kElements / 4>(pack);
-    } else {
-      int sums[kElements];
+  using Base = Reduction<MapReduce, In, Acc, Index>;
+
+  template <class ElementPack>
+  static __device__ int narrow_sum(const ElementPack& pack) {
+    if constexpr (kInBytes<In, ElementPack>) {
+      int sum = 0;
 #pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) sums[e] = Map::template of<int>(pack.elements[e]);
-      return combine_tree<Plus>(sums);
+      for (unsigned w = 0; w < ElementPack::kElements / 4; ++w) sum = Map::template add_bytes<In>(word(pack, w), sum);
+      return sum;
+    } else {
+      int sums[ElementPack::kElements];
+#pragma unroll
+      for (unsigned e = 0; e < ElementPack::kElements; ++e) sums[e] = Map::template of<int>(pack[e]);
+      return combine_tree<Plus, ElementPack::kElements>(sums);
     }
   }
 
-  /// Four bytes to an instruction.
-  template <unsigned kWords>
-  static __device__ int sum_of_bytes(const Pack<In, 4 * kWords>& pack) {
-    using Word = typename Select<kIsSigned<In>, int, unsigned>::type;
-    const auto words = Words<Pack<In, 4 * kWords>>::of(pack);
-    Word sum = 0;
+  template <unsigned kElements>
+  static __device__ unsigned word(const Pack<In, kElements>& pack, unsigned w) {
+    return Words<Pack<In, kElements>>::of(pack).words[w];
+  }
+  template <unsigned kElements>
+  static __device__ Pair<unsigned> word(const PairPack<In, kElements>& pack, unsigned w) {
+    return {word(pack.a, w), word(pack.b, w)};
+  }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ Acc truth_of_bytes(const ElementPack (&tile)[kPacks]) {
+    constexpr bool kAll = kSame<Monoid, Both>;
+    unsigned bytes = kAll ? kEachByte : 0;
 #pragma unroll
-    for (unsigned w = 0; w < kWords; ++w)
-      sum = __dp4a(static_cast<Word>(words.words[w]), static_cast<Word>(0x01010101), sum);
-    return static_cast<int>(sum);
+    for (unsigned u = 0; u < kPacks; ++u)
+#pragma unroll
+      for (unsigned w = 0; w < ElementPack::kElements / 4; ++w)
+        bytes = kAll ? bytes & nonzero_bytes(word(tile[u], w)) : bytes | word(tile[u], w);
+    return kAll ? bytes == kEachByte : bytes != 0;
   }
 };
 

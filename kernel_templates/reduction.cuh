@@ -18,14 +18,13 @@
 
 namespace hone {
 
-/// Combines values[0 … kCount) in a tree: chains of log2(kCount). kCount is a power of two.
-template <class Op, unsigned kCount, class T>
-__device__ T combine_tree(T (&values)[kCount]) {
-#pragma unroll
-  for (unsigned half = kCount / 2; half > 0; half /= 2)
-#pragma unroll
-    for (unsigned i = 0; i < half; ++i) values[i] = Op::combine(values[i], values[i + half]);
-  return values[0];
+/// Combines values[kFirst … kFirst + kCount) in a tree: chains of log2(kCount). By recursion, so that every index is a
+/// constant and no value is in memory.
+template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
+__device__ T combine_tree(const T (&values)[kAll]) {
+  if constexpr (kCount == 1) return values[kFirst];
+  else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
+                          combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
 }
 
 template <class Op, class In_, class State_, class Index_>
@@ -36,12 +35,12 @@ struct Reduction {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
 
   /// The State of all elements of a pack; the first has index `first`.
-  template <class Element, unsigned kElements>
-  static __device__ State of_pack(const Pack<Element, kElements>& pack, Index first) {
-    State states[kElements];
+  template <class ElementPack>
+  static __device__ State of_pack(const ElementPack& pack, Index first) {
+    State states[ElementPack::kElements];
 #pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) states[e] = Op::of(pack.elements[e], first + e);
-    return combine_tree<Op>(states);
+    for (unsigned e = 0; e < ElementPack::kElements; ++e) states[e] = Op::of(pack[e], first + e);
+    return combine_tree<Op, ElementPack::kElements>(states);
   }
 
   /// Adds a thread's tile: element e of pack u has index first + u · stride + e.
@@ -50,7 +49,20 @@ struct Reduction {
     State states[kPacks];
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) states[u] = Op::of_pack(tile[u], first + u * stride);
-    state = Op::combine(state, combine_tree<Op>(states));
+    state = Op::combine(state, combine_tree<Op, kPacks>(states));
+  }
+};
+
+/// The elements of a thread's tile as accumulators, in order of their indices.
+template <class Acc, class ElementPack, unsigned kPacks>
+struct TileValues {
+  static constexpr unsigned kCount = kPacks * ElementPack::kElements;
+  Acc values[kCount];
+
+  explicit __device__ TileValues(const ElementPack (&tile)[kPacks]) {
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i)
+      values[i] = convert<Acc>(tile[i / ElementPack::kElements][i % ElementPack::kElements]);
   }
 };
 

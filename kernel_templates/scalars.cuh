@@ -31,7 +31,8 @@ inline constexpr bool kIsFloating = kSame<T, float> || kSame<T, double> || kIsFl
 template <class T>
 inline constexpr bool kIsInteger = !kIsFloating<T> && !kSame<T, Bool>;
 template <class T>
-inline constexpr bool kIsSigned = static_cast<T>(-1) < static_cast<T>(0);
+inline constexpr bool kIsSigned =
+    kSame<T, signed char> || kSame<T, short> || kSame<T, int> || kSame<T, long long> || kIsFloating<T>;
 
 template <class To, class From>
 __device__ To convert(From x) {
