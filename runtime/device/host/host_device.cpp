@@ -149,6 +149,10 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
     refuse(fmt::format("a grid of {}×{}×{} blocks; 1 to 2147483647×65535×65535 are possible", launch.grid.x,
                        launch.grid.y, launch.grid.z));
   }
+  if (launch.cluster_blocks > 1) {
+    refuse(fmt::format("clusters of {} blocks; it has no thread-block clusters (DeviceFacts::max_cluster_blocks is 0)",
+                       launch.cluster_blocks));
+  }
   const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
   if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {
     refuse(fmt::format("{} bytes of shared memory per block; {} are possible", smem_bytes,

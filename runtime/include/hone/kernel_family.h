@@ -35,6 +35,8 @@ struct WorkShape {
   bool one_block = false;    ///< the variant only works as a single block
   int launches = 1;          ///< kernels per call
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
+  bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
+  int cluster_blocks = 1;         ///< blocks of a thread-block cluster
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets
