@@ -95,7 +95,7 @@ std::int64_t tiles_of(const Problem& problem, const ReduceVariant& variant) {
 
 std::int64_t grid_of(const Problem& problem, const Candidate& candidate) {
   const ReduceVariant variant(candidate.variant);
-  if (variant.cluster_blocks() > 0) return variant.cluster_blocks();
+  if (variant.cluster_blocks() > 1) return variant.cluster_blocks();
   return std::min(candidate.geometry.max_blocks, tiles_of(problem, variant));
 }
 
@@ -120,7 +120,7 @@ ReduceVariant::ReduceVariant(const Variant& variant)
     : block_threads(variant[kBlockThreads]), unroll(variant[kUnroll]), finish(static_cast<Finish>(variant[kFinish])) {}
 
 int ReduceVariant::cluster_blocks() const {
-  return finish == Finish::cluster_8 ? 8 : finish == Finish::cluster_16 ? 16 : 0;
+  return finish == Finish::cluster_8 ? 8 : finish == Finish::cluster_16 ? 16 : 1;
 }
 
 ReduceFamily::ReduceFamily()
@@ -151,7 +151,7 @@ std::string ReduceFamily::reject(const Problem& /*problem*/, const Variant& vari
   const ReduceVariant reduce(variant);
   if (reduce.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
-  if (reduce.cluster_blocks() > facts.max_cluster_blocks)
+  if (reduce.cluster_blocks() > std::max(1, facts.max_cluster_blocks))
     return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks(), facts.max_cluster_blocks);
   return "";
 }
@@ -218,11 +218,11 @@ WorkShape ReduceFamily::shape(const Problem& problem, const Variant& variant) co
           .dynamic_smem_bytes = 0,
           .tiles = tiles_of(problem, reduce),
           .bytes_in_flight_per_block = bytes_per_tile(problem, reduce) * op_of(problem).inputs,
-          .one_block = reduce.finish == ReduceVariant::Finish::one_block,
-          .cluster_blocks = reduce.cluster_blocks(),
+          .one_block = reduce.finish == ReduceVariant::Finish::one_block || reduce.cluster_blocks() > 1,
           .launches = reduce.finish == ReduceVariant::Finish::second_kernel ? 2 : 1,
           .joins_blocks = reduce.finish == ReduceVariant::Finish::last_block,
-          .dependent_launch = true};
+          .dependent_launch = true,
+          .cluster_blocks = reduce.cluster_blocks()};
 }
 
 std::int64_t ReduceFamily::bytes_moved(const Problem& problem) const {

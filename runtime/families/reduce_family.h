@@ -19,7 +19,7 @@ struct ReduceVariant {
 
   explicit ReduceVariant(const Variant& variant);
 
-  /// 0 where the blocks form no cluster.
+  /// 1 where the blocks form no cluster.
   int cluster_blocks() const;
 };
 

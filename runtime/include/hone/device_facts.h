@@ -23,7 +23,6 @@ struct DeviceFacts {
   int max_blocks_per_sm = 32;
   int registers_per_sm = 65536;     ///< 32-bit registers; 0: not a limit on this device
   int registers_per_block = 65536;
-  int max_cluster_blocks = 0;       ///< of a thread-block cluster; 0: the device has none
   int smem_bytes_per_sm = 0;
   int smem_bytes_per_block = 49152;          ///< without opting in to more
   int smem_bytes_per_block_optin = 49152;    ///< with cudaFuncAttributeMaxDynamicSharedMemorySize
@@ -32,6 +31,8 @@ struct DeviceFacts {
   std::int64_t memory_bytes = 0;
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
+  bool has_dependent_launch = false;         ///< programmatic dependent launch: compute capability 9.0 and newer
+  int max_cluster_blocks = 0;                ///< of a thread-block cluster; 0: there are no clusters
 
   bool operator==(const DeviceFacts&) const = default;
 };
@@ -41,7 +42,8 @@ struct DeviceFacts {
 double peak_bandwidth_gbps(const DeviceFacts& facts);
 
 /// The facts that decide which kernel is fastest, as canonical text: one `key=value;` per field in a fixed order.
-/// Two devices with the same text share winners; the driver is left out, since it may change under a winner.
+/// Two devices with the same text share winners; the driver is left out, since it may change under a winner, and so is
+/// what follows from the compute capability.
 std::string tuning_identity(const DeviceFacts& facts);
 
 }  // namespace hone
