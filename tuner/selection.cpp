@@ -90,6 +90,13 @@ std::vector<std::uint32_t> parse_alignments(std::string_view text) {
   return alignments;
 }
 
+std::vector<LaunchContext> parse_contexts(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kWords{kLaunchContextNames[0], kLaunchContextNames[1], "both"};
+  const std::size_t index = pick("launch context", text, kWords);
+  if (index == 2) return {LaunchContext::stream, LaunchContext::graph};
+  return {static_cast<LaunchContext>(index)};
+}
+
 std::string known_devices() { return fmt::format("{}", fmt::join(device_names(), ", ")); }
 
 std::shared_ptr<Device> open_device(const std::string& name) {

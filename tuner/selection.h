@@ -24,6 +24,9 @@ MissPolicy parse_miss_policy(std::string_view text);
 /// Alignments in bytes: 4, 8 and 16, or "all".
 std::vector<std::uint32_t> parse_alignments(std::string_view text);
 
+/// "stream", "graph" or "both".
+std::vector<LaunchContext> parse_contexts(std::string_view text);
+
 /// "cuda:0, host": the devices of this machine, for messages.
 std::string known_devices();
 

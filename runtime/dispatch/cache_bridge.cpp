@@ -6,7 +6,6 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kStream = "stream";
 
 /// "i32", "i32 in f64", "f16 in f64 to f16": of the elements, and of the accumulator and the result where chosen.
 std::string dtypes_of(const Problem& problem) {
@@ -27,7 +26,7 @@ void describe(Record& record, const Problem& problem) {
   record.operation = problem.family->operations()[problem.operation];
   record.dtype = dtypes_of(problem);
   record.numerics = numerics_of(problem);
-  record.launch_context = kStream;
+  record.launch_context = name(problem.launch_context);
   record.alignment = static_cast<int>(problem.alignment);
 }
 
@@ -70,6 +69,7 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem, std::strin
                                   .tuned = hit->winner.tuned,
                                   .median_us = hit->winner.median_us,
                                   .spread_us = hit->winner.spread_us,
+                                  .launch_context = problem.launch_context,
                                   .tuned_extents = hit->winner.tuned_extents},
                        .binary = {.format = std::move(hit->binary.format),
                                   .architecture = std::move(hit->binary.architecture),

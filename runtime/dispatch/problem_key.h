@@ -18,7 +18,9 @@ struct ProblemKey {
     packed = packed << 4 | static_cast<std::uint64_t>(problem.dtype);
     packed = packed << 4 | nibble(problem.accumulator);
     packed = packed << 4 | nibble(problem.result);
-    packed = packed << 4 | static_cast<std::uint64_t>(problem.numerics) << 1 | static_cast<std::uint64_t>(problem.nan);
+    packed = packed << 2 | static_cast<std::uint64_t>(problem.numerics);
+    packed = packed << 1 | static_cast<std::uint64_t>(problem.nan);
+    packed = packed << 1 | static_cast<std::uint64_t>(problem.launch_context);
     packed = packed << 8 | static_cast<std::uint64_t>(std::countr_zero(problem.alignment));
     for (std::int64_t extent : problem.extents) packed = packed << 8 | static_cast<std::uint64_t>(size_class(extent));
   }

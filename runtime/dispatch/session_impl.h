@@ -23,7 +23,7 @@ struct LoadedPlan {
   LoadedCandidate loaded;
   bool needs_workspace = false;
   bool is_one_launch = true;
-  bool is_provisional = false;  ///< a heuristic choice that the next call outside of capture replaces by a tuned one
+  bool is_provisional = false;  ///< a makeshift that the next call outside of capture replaces by a tuned winner
 };
 
 /// A plan and where it came from.
@@ -54,6 +54,7 @@ class Session::Impl {
   Resolved miss(const Problem& problem, bool capturing);
   const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
   const LoadedPlan* tune_miss(const Problem& problem);
+  Resolved lend_stream_winner(const Problem& graph_problem);
   const LoadedPlan& adopt(const Tuning& tuning);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
   const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,

@@ -46,6 +46,7 @@ std::string to_string(const Problem& problem) {
   if (problem.result) text += fmt::format(" to {}", info(*problem.result).name);
   if (problem.nan == NanPolicy::ignore) text += " NaN ignored";
   if (problem.alignment < kMaxAlignment) text += fmt::format(" aligned to {}", problem.alignment);
+  if (problem.launch_context == LaunchContext::graph) text += " in a graph";
   return text;
 }
 

@@ -151,6 +151,8 @@ std::vector<std::string> compile_options() {
       "-x", "c++", "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
       // Kernels load 16 bytes of any type at once, which CUDA compilers allow.
       "-fno-strict-aliasing",
+      // a * b + c is the same on every machine, and __fmul_rn() rounds.
+      "-ffp-contract=off",
       // A lane's stack is 64 KiB.
       "-Werror=frame-larger-than=40960", "-Wframe-larger-than=40960"};
   if (!std::string_view(HONE_SANITIZERS).empty()) {

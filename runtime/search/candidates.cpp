@@ -42,7 +42,7 @@ std::string reason_against(const DeviceFacts& facts, const Problem& problem, con
 }  // namespace
 
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
-  if (shape.one_block) return {{.max_blocks = 1}};
+  if (shape.one_block) return {{.max_blocks = shape.cluster_blocks}};
   const std::int64_t sms = facts.sm_count;
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});

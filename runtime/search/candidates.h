@@ -11,7 +11,7 @@
 
 namespace hone {
 
-/// The geometries of a variant of which `resident_blocks` fit an SM: a single block for variants that want one; else
+/// The geometries of a variant of which `resident_blocks` fit an SM: a single block or cluster for variants that want one; else
 /// the same number of blocks for every SM, in one wave (1, 2, 4, … resident blocks) and in 2 to 4 waves.
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks);
 

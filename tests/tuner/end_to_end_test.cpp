@@ -77,6 +77,19 @@ TEST_F(EndToEnd, TuneInspectReduce) {
   EXPECT_THAT(reduce.out, HasSubstr("cache"));
 }
 
+TEST_F(EndToEnd, StreamAndGraphAreTunedAndInspectedApart) {
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "1000", "--budget", "300ms", "--context", "both"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("2 tuned; compiling"));
+  EXPECT_THAT(run.out, HasSubstr("sum f32 1000 graph"));
+  EXPECT_THAT(hone({"tune", "--device", "host", "--size", "1000", "--context", "graph"}).out,
+              HasSubstr("1 kept from the cache"));
+  EXPECT_THAT(hone({"inspect"}).out, HasSubstr("reduce sum f32 graph"));
+  EXPECT_THAT(hone({"inspect", "--context", "stream"}).out, Not(HasSubstr("graph")));
+  EXPECT_THAT(hone({"inspect", "2"}).out, HasSubstr("  context     graph\n"));
+  EXPECT_THAT(hone({"inspect", "--json", "--context", "graph"}).out, HasSubstr("\"launch_context\": \"graph\""));
+}
+
 TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
   const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms", "-q"});
   EXPECT_EQ(run.code, 0);

@@ -22,6 +22,16 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
+/// The host device has no graphs: what was captured is called.
+class HostCapturedWork final : public CapturedWork {
+ public:
+  explicit HostCapturedWork(std::function<void()> work) : work_(std::move(work)) {}
+  void run() const { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
 class HostDevice final : public Device {
  public:
   explicit HostDevice(const HostOptions& options)
@@ -57,6 +67,10 @@ class HostDevice final : public Device {
   void synchronize(Stream) override {}
   StreamState stream_state(Stream) const override { return {}; }
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>& work) override {
+    return std::make_unique<HostCapturedWork>(work);
+  }
+  void replay(const CapturedWork& work, Stream) override { static_cast<const HostCapturedWork&>(work).run(); }
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:
@@ -134,6 +148,10 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
       launch.grid.z < 1 || launch.grid.z > 65535) {
     refuse(fmt::format("a grid of {}×{}×{} blocks; 1 to 2147483647×65535×65535 are possible", launch.grid.x,
                        launch.grid.y, launch.grid.z));
+  }
+  if (launch.cluster_blocks > 1) {
+    refuse(fmt::format("clusters of {} blocks; it has no thread-block clusters (DeviceFacts::max_cluster_blocks is 0)",
+                       launch.cluster_blocks));
   }
   const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
   if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {

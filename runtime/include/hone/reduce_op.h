@@ -80,8 +80,11 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
     case ReduceOp::all: return DType::u32;
     case ReduceOp::count_nonzero: return DType::i64;
     case ReduceOp::mean: return !element.is_floating() && element.size_bytes == 8 ? DType::f64 : wide_dtype(in);
-    case ReduceOp::mean_variance:
-    case ReduceOp::l2_norm: return element.is_floating() ? wide_dtype(in) : DType::f64;
+    case ReduceOp::mean_variance: return element.is_floating() ? wide_dtype(in) : DType::f64;
+    case ReduceOp::l2_norm: return element.is_floating() || element.size_bytes <= 2 ? wide_dtype(in) : DType::f64;
+    case ReduceOp::max_norm:
+      if (element.kind == DTypeKind::signed_integer) return element.size_bytes <= 2 ? DType::i32 : DType::i64;
+      return !element.is_floating() && element.size_bytes <= 4 ? DType::u32 : wide_dtype(in);
     default: return wide_dtype(in);
   }
 }
@@ -98,7 +101,8 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
     case ReduceOp::any:
     case ReduceOp::all: return DType::boolean;
     case ReduceOp::mean:
-    case ReduceOp::mean_variance: return info(in).is_floating() ? wide_dtype(in) : DType::f64;
+    case ReduceOp::mean_variance:
+    case ReduceOp::l2_norm: return info(in).is_floating() ? wide_dtype(in) : DType::f64;
     default: return reduce_accumulator_dtype(op, in);
   }
 }

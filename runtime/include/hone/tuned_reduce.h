@@ -28,8 +28,8 @@ struct ReduceSpec {
 /// for dot {a[n], b[n], out[1]}.
 const KernelFamily& reduce_family();
 
-/// The Problem that tuned_reduce() asks for an array at `alignment` bytes. For dot: the alignment of the first array if
-/// the second differs from it by a multiple of 16 bytes, else the alignment of that difference.
+/// The Problem that tuned_reduce() asks for an array at `alignment` bytes; for dot, the alignment of the distance between
+/// the two.
 Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t alignment = kMaxAlignment);
 inline Problem reduce_problem(ReduceOp op, DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment) {
   return reduce_problem({.op = op, .dtype = dtype}, n, alignment);

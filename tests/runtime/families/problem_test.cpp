@@ -114,6 +114,8 @@ TEST(ProblemText, NamesWhatDiffersFromTheUsual) {
   Problem table = reduce_problem(ReduceOp::min, DType::f64, 5);
   table.extents = {5, 7, 1};
   EXPECT_EQ(to_string(table), "reduce min f64 n=5×7");
+  table.launch_context = LaunchContext::graph;
+  EXPECT_EQ(to_string(table), "reduce min f64 n=5×7 in a graph");
 }
 
 }  // namespace

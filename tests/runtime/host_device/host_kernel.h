@@ -45,6 +45,8 @@ struct Shape {
   Dim3 grid{1, 1, 1};
   Dim3 block{32, 1, 1};
   std::uint32_t dynamic_smem_bytes = 0;
+  bool dependent_launch = false;
+  unsigned cluster_blocks = 1;
 };
 
 /// A compiled and loaded kernel called `entry`.
@@ -60,7 +62,7 @@ class HostKernel {
   template <class... Arguments>
   void launch(const Shape& shape, Arguments... arguments) const {
     Launch launch{.grid = shape.grid, .block = shape.block, .dynamic_smem_bytes = shape.dynamic_smem_bytes,
-                  .arguments = {}};
+                  .dependent_launch = shape.dependent_launch, .cluster_blocks = shape.cluster_blocks, .arguments = {}};
     (launch.arguments.push(arguments), ...);
     device_->launch(kernel(), launch, nullptr);
   }
