@@ -57,6 +57,9 @@ struct Inputs {
   }
 };
 
+/// Of numbers below 2^62; larger ones are too large to be summed exactly.
+bool is_integer(Wide x) { return std::fabs(x) < 0x1p62 && static_cast<Wide>(static_cast<std::int64_t>(x)) == x; }
+
 /// Sums over some elements.
 struct Sums {
   Wide value = 0;
@@ -78,7 +81,7 @@ struct Sums {
 
   void add(Wide x) {
     const Wide magnitude_of_x = std::fabs(x);
-    *this += {x, magnitude_of_x, x * x, magnitude_of_x, std::nearbyint(x) == x, 1};
+    *this += {x, magnitude_of_x, x * x, magnitude_of_x, integral && is_integer(x), 1};
   }
 
   Sums times(std::int64_t factor) const {
@@ -119,15 +122,17 @@ std::uint64_t wrapped(Wide integer) {
   return integer < 0 ? 0 - magnitude : magnitude;
 }
 
-/// A 64-bit accumulator's value.
+bool is_signed(DType dtype) { return info(dtype).kind == DTypeKind::signed_integer; }
+
+/// An integer accumulator's value.
 Wide value_of(std::uint64_t bits, DType accumulator) {
-  return accumulator == DType::i64 ? static_cast<Wide>(static_cast<std::int64_t>(bits)) : static_cast<Wide>(bits);
+  return is_signed(accumulator) ? static_cast<Wide>(static_cast<std::int64_t>(bits)) : static_cast<Wide>(bits);
 }
 
-/// |x| in a 64-bit accumulator: that of the smallest i64 wraps to itself.
+/// |x| in an integer accumulator: that of the smallest i64 wraps to itself.
 std::uint64_t wrapped_magnitude(Wide x, DType accumulator) {
   const std::uint64_t bits = wrapped(x);
-  return accumulator == DType::i64 && static_cast<std::int64_t>(bits) < 0 ? 0 - bits : bits;
+  return is_signed(accumulator) && static_cast<std::int64_t>(bits) < 0 ? 0 - bits : bits;
 }
 
 Wide term_of(const Inputs& inputs, std::size_t i) {
@@ -144,7 +149,8 @@ Wide term_of(const Inputs& inputs, std::size_t i) {
 std::uint64_t wrapped_term_of(const Inputs& inputs, std::size_t i) {
   const std::uint64_t x = wrapped(inputs.first[i]);
   switch (inputs.spec.op) {
-    case ReduceOp::sum_of_squares: return x * x;
+    case ReduceOp::sum_of_squares:
+    case ReduceOp::l2_norm: return x * x;
     case ReduceOp::l1_norm: return wrapped_magnitude(inputs.first[i], inputs.spec.accumulator_dtype());
     case ReduceOp::dot: return x * wrapped(inputs.second[i]);
     default: return x;
@@ -212,7 +218,11 @@ Expectation expected_l2_norm(const Inputs& inputs, const Approximate& squares) {
 
 Expectation expected_sum(const Inputs& inputs) {
   const DType accumulator = inputs.spec.accumulator_dtype();
-  if (inputs.accumulates_integers()) return Expectation::wrapped(wrapped_sum(inputs), accumulator);
+  if (inputs.accumulates_integers()) {
+    const std::uint64_t sum = wrapped_sum(inputs);
+    if (inputs.spec.op == ReduceOp::l2_norm) return expected_l2_norm(inputs, {value_of(sum, accumulator)});
+    return Expectation::wrapped(sum, accumulator);
+  }
   const Approximate sum = floating_sum(inputs, sum_all(inputs, [&](std::size_t i) { return term_of(inputs, i); }));
   if (inputs.spec.op == ReduceOp::l2_norm) return expected_l2_norm(inputs, sum);
   return Expectation::near(sum.value, sum.error, accumulator);
@@ -263,10 +273,16 @@ Expectation expected_logsumexp(const Inputs& inputs) {
   }
   if (std::isinf(largest)) return Expectation::exactly(largest);
 
-  const Sums sums = sum_all(inputs, [&](std::size_t i) { return std::exp(inputs.first[i] - largest); });
+  // exp of a double is precise enough for the accumulators that are floats, and ten times as fast.
+  const bool narrow = inputs.arithmetic() == DType::f32;
+  std::vector<Wide> exponentials(inputs.repetition.period);
+  for (std::size_t i = 0; i < exponentials.size(); ++i) {
+    const Wide distance = inputs.first[i] - largest;
+    exponentials[i] = narrow ? std::exp(static_cast<double>(distance)) : std::exp(distance);
+  }
+  const Sums sums = sum_all(inputs, [&](std::size_t i) { return exponentials[i]; });
   const Sums weighted = sum_all(inputs, [&](std::size_t i) {
-    const Wide distance = largest - inputs.first[i];
-    return std::isinf(distance) ? 0 : distance * std::exp(-distance);
+    return exponentials[i] == 0 ? 0 : (largest - inputs.first[i]) * exponentials[i];
   });
   const Wide logarithm = std::log(sums.value);
   const Wide value = largest + logarithm;
