@@ -55,7 +55,7 @@ ReduceOp parse_reduce_op(std::string_view name);
 constexpr bool reduce_supports(ReduceOp op, DType dtype) { return op != ReduceOp::logsumexp || info(dtype).is_floating(); }
 
 /// The dtype in which sums of `dtype` neither overflow early nor lose much: f32 for 16-bit floats, 64 bits for integers.
-/// i64 and u64 wrap modulo 2^64.
+/// i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64.
 constexpr DType wide_dtype(DType dtype) {
   switch (info(dtype).kind) {
     case DTypeKind::floating: return dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -107,23 +107,36 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
   }
 }
 
+/// The same where the caller chooses the accumulator: what integers would have given becomes that float.
+constexpr DType reduce_result_dtype(ReduceOp op, DType in, DType accumulator) {
+  const DType usual = reduce_result_dtype(op, in);
+  return info(op).converts && !info(usual).is_floating() && info(accumulator).is_floating() ? accumulator : usual;
+}
+
 /// Whether a caller may have elements of `in` accumulated in `accumulator`: f32 or f64, no narrower than the elements,
-/// or for integers also i64 and u64; and only where the operation accumulates at all.
+/// or for integers also i64 and u64; and only where the operation accumulates at all. Magnitudes and means are no
+/// numbers modulo 2^64: they need an accumulator that holds each element.
 constexpr bool reduce_accepts_accumulator(ReduceOp op, DType in, DType accumulator) {
   if (accumulator == reduce_accumulator_dtype(op, in)) return true;
   if (!info(op).converts) return false;
   if (accumulator == DType::f64) return true;
   if (accumulator == DType::f32) return info(in).size_bytes <= 4 && op != ReduceOp::mean_variance;
-  const bool needs_floating = op == ReduceOp::mean_variance || op == ReduceOp::l2_norm || op == ReduceOp::logsumexp;
-  return (accumulator == DType::i64 || accumulator == DType::u64) && !info(in).is_floating() && !needs_floating;
+  if (info(in).is_floating() || (accumulator != DType::i64 && accumulator != DType::u64)) return false;
+  if (op == ReduceOp::mean_variance || op == ReduceOp::l2_norm) return false;
+  if (op != ReduceOp::l1_norm && op != ReduceOp::mean) return true;
+  return accumulator == DType::i64 ? in != DType::u64 : info(in).kind != DTypeKind::signed_integer;
 }
 
-/// Whether a caller may have the result as `result`: a float where the default result is one, else any number; and
-/// only where the operation accumulates.
-constexpr bool reduce_accepts_result(ReduceOp op, DType in, DType result) {
-  if (result == reduce_result_dtype(op, in)) return true;
+/// Whether a caller may have the result as `result`: a float in any case, an integer only where integers are
+/// accumulated to a result that is one; and only where the operation accumulates.
+constexpr bool reduce_accepts_result(ReduceOp op, DType in, DType accumulator, DType result) {
+  const DType usual = reduce_result_dtype(op, in, accumulator);
+  if (result == usual) return true;
   if (!info(op).converts || result == DType::boolean) return false;
-  return info(result).is_floating() || !info(reduce_result_dtype(op, in)).is_floating();
+  return info(result).is_floating() || !info(usual).is_floating();
+}
+constexpr bool reduce_accepts_result(ReduceOp op, DType in, DType result) {
+  return reduce_accepts_result(op, in, reduce_accumulator_dtype(op, in), result);
 }
 
 }  // namespace hone

@@ -19,7 +19,9 @@ struct ReduceSpec {
   std::optional<DType> result = {};       ///< empty: reduce_result_dtype()
 
   constexpr DType accumulator_dtype() const { return accumulator.value_or(reduce_accumulator_dtype(op, dtype)); }
-  constexpr DType result_dtype() const { return result.value_or(reduce_result_dtype(op, dtype)); }
+  constexpr DType result_dtype() const {
+    return result.value_or(reduce_result_dtype(op, dtype, accumulator_dtype()));
+  }
 };
 
 /// The built-in family behind tuned_reduce(): extents {n, 1, 1}, operations as ReduceOp, buffers {in[n], out[outputs]},
