@@ -153,7 +153,8 @@ std::vector<std::string> compile_options() {
       "-fno-strict-aliasing",
       // a * b + c is the same on every machine, and __fmul_rn() rounds.
       "-ffp-contract=off",
-      // A lane's stack is 64 KiB.
+      // A lane's stack is 64 KiB, and no frame may step over the guard page below it.
+      "-fstack-clash-protection",
       "-Werror=frame-larger-than=40960", "-Wframe-larger-than=40960"};
   if (std::string_view(HONE_SANITIZERS).empty()) {
     options.emplace_back("-O3");  // unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
 
 #include "runtime/device/host/block_runner.h"
+#include "runtime/device/host/fault_guard.h"
 #include "runtime/device/host/fiber_annotations.h"
 
 namespace hone {
@@ -89,7 +91,10 @@ struct BlockState : hone_host::BlockView {
   int lane_count = 0;
   int ended_count = 0;
   int stacks_started = 0;
-  int stacks_marked = 0;  ///< stacks that carry their canary
+  std::bitset<kMaxLanes> guarded;    ///< stacks that have a guard page
+  std::uint64_t turns = 0;           ///< how often another lane has got its turn, in all blocks
+  std::uint64_t blocks_begun = 0;
+  FaultWatch watch;
   Lane* ready_head = nullptr;
   Lane* ready_tail = nullptr;
   std::chrono::steady_clock::time_point started;

@@ -151,6 +151,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   void* arguments[Arguments::kCapacity];
   for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.slot(i));
   const BlockWork work{.call = kernel.entry->call,
+                       .code = kernel.module->code(),
                        .arguments = arguments,
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
                        .extent = {launch.block.x, launch.block.y, launch.block.z},
@@ -164,6 +165,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   BlockFailure first_failure;
   const auto run_blocks = [&](BlockRunner& sm) {
     const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
+    const FaultGuard guard = sm.guard(work);
     for (std::uint64_t i = queue.first(); i < queue.size(); i = queue.after(i)) {
       const std::uint64_t block = order(i);
       const std::uint64_t row = block / launch.grid.x;
