@@ -87,7 +87,7 @@ BlockState::~BlockState() {
 
 void BlockState::prepare(const BlockWork& block_work, hone_host::Index3 block_index) {
   work = &block_work;
-  ++blocks_begun;
+  count(blocks_begun);
   block = block_index;
   block_extent = work->extent;
   grid_extent = work->grid;

@@ -52,7 +52,7 @@ class BlockRunner {
   BlockRunner& operator=(const BlockRunner&) = delete;
 
   /// Guards run() on the calling thread for as long as the result lives; wanted once per launch.
-  FaultGuard guard(const BlockWork& work) { return FaultGuard(*state_, work.deadline); }
+  FaultGuard guard(Watchdog& watchdog) { return FaultGuard(*state_, watchdog); }
 
   /// Runs one block to its end. On failure the lanes' stacks are abandoned without unwinding, and the runner can run
   /// the next block.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/device/host/block_state.h"
+#include "runtime/device/host/fault_guard.h"
 
 namespace hone {
 namespace {
@@ -106,7 +107,7 @@ void BlockState::run_fiber() {
     sanitizer::release(&end_token);
     Lane* const next = end_lane();
     next->stack = self().stack;
-    ++turns;
+    count(turns);
     lane = next;
   }
 }
@@ -132,7 +133,7 @@ Lane* BlockState::end_lane() {
   }
   if (next->context == nullptr && !sanitizer::kThread) return next;
   if (next->context == nullptr) start_stack(*next);
-  ++turns;
+  count(turns);
   lane = next;
   sanitizer::before_switch(nullptr, fibers[next->index], {stack_bottom(next->stack), hone_host::kStackBytes});
   jump_fcontext(next->context, nullptr);
@@ -149,7 +150,7 @@ void BlockState::wait_for_others() {
 void BlockState::switch_to(Lane& to) {
   Lane& from = self();
   if (to.context == nullptr) start_stack(to);
-  ++turns;
+  count(turns);
   lane = &to;
   sanitizer::before_switch(&fibers[from.index], fibers[to.index], {stack_bottom(to.stack), hone_host::kStackBytes});
   const transfer_t back = jump_fcontext(to.context, &from.context);

@@ -1,5 +1,6 @@
 #include "runtime/device/host/fault_guard.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -7,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include "runtime/device/host/block_state.h"
 
@@ -15,10 +18,6 @@ namespace hone {
 namespace {
 
 using Kind = BlockFailure::Kind;
-
-/// The timer fires so often within a deadline, and every kRetry once a lane is due but was met outside of the kernel.
-constexpr int kTicksPerDeadline = 4;
-constexpr std::chrono::milliseconds kRetry{5};
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kSignalStackBytes = 64 * 1024;
@@ -31,7 +30,7 @@ std::atomic<int> guarded_stacks{0};
 [[gnu::tls_model("initial-exec")]] thread_local BlockState* guarded_state = nullptr;
 
 struct sigaction previous_action {};
-char timer_tag = 0;  ///< marks the signals of our timers by its address
+char interrupt_tag = 0;  ///< marks our own signals by its address
 
 struct Registers {
   std::uintptr_t program_counter = 0, stack_pointer = 0;
@@ -91,42 +90,16 @@ bool overflows(const BlockState& state, const siginfo_t& info, const ucontext_t&
   return offset / hone_host::kStackBytes == running.stack && offset % hone_host::kStackBytes / kPageBytes == 1;
 }
 
-void set_timer(timer_t timer, std::chrono::nanoseconds interval) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const timespec time{static_cast<time_t>(interval.count() / kSecond), static_cast<long>(interval.count() % kSecond)};
-  const itimerspec both{time, time};
-  timer_settime(timer, 0, &both, nullptr);
-}
-
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-/// Notes which turn and block run; `now` is when they were first seen unless they have been before.
-void note_progress(BlockState& state, std::chrono::nanoseconds now) {
-  FaultWatch& watch = state.watch;
-  if (state.turns != watch.turns) watch.turn_seen = now;
-  if (state.blocks_begun != watch.blocks) watch.block_seen = now;
-  watch.turns = state.turns;
-  watch.blocks = state.blocks_begun;
-}
-
-void tick(BlockState& state, ucontext_t& context) {
-  FaultWatch& watch = state.watch;
-  const std::chrono::nanoseconds now = processor_time();
-  note_progress(state, now);
-  const bool lane_is_due = now - watch.turn_seen >= watch.deadline;
-  const auto block_deadline = watch.deadline * FaultGuard::kBlockDeadlines;
-  if (!lane_is_due && now - watch.block_seen < block_deadline) return;
-
+/// Ends the running lane if the watchdog means this one. Met outside of the kernel, it is left for the next time.
+void look_whether_overdue(BlockState& state, ucontext_t& context) {
   const Registers at = registers_of(context);
-  const bool in_kernel = at.program_counter - state.work->code.begin < state.work->code.bytes;
-  if (!in_kernel || !in_arena(state, at.stack_pointer)) return set_timer(watch.timer, kRetry);
-  const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(lane_is_due ? watch.deadline : block_deadline);
-  end_lane(state, lane_is_due ? Kind::endless_lane : Kind::endless_block, static_cast<std::uint64_t>(spent.count()),
-           context);
+  if (!in_arena(state, at.stack_pointer) || at.program_counter - state.work->code.begin >= state.work->code.bytes) return;
+  const auto deadline = static_cast<std::uint64_t>(state.work->deadline.count());
+  if (state.overdue_turn == state.turns) {
+    end_lane(state, Kind::endless_lane, deadline, context);
+  } else if (state.overdue_block == state.blocks_begun) {
+    end_lane(state, Kind::endless_block, Watchdog::kBlockDeadlines * deadline, context);
+  }
 }
 
 void pass_on(int number, siginfo_t* info, void* context) {
@@ -143,8 +116,8 @@ void pass_on(int number, siginfo_t* info, void* context) {
 void on_signal(int number, siginfo_t* info, void* raw_context) {
   auto& context = *static_cast<ucontext_t*>(raw_context);
   BlockState* const state = guarded_state;
-  if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &timer_tag) {
-    if (state != nullptr) tick(*state, context);
+  if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &interrupt_tag) {
+    if (state != nullptr) look_whether_overdue(*state, context);
   } else if (state != nullptr && overflows(*state, *info, context)) {
     end_lane(*state, Kind::stack_overflow, hone_host::kStackBytes, context);
   } else {
@@ -152,8 +125,7 @@ void on_signal(int number, siginfo_t* info, void* raw_context) {
   }
 }
 
-/// Whether SIGSEGV comes to on_signal().
-bool handler_is_installed() {
+void install_handler() {
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction action {};
@@ -162,42 +134,53 @@ bool handler_is_installed() {
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &previous_action);
   });
-  struct sigaction current {};
-  return sigaction(SIGSEGV, nullptr, &current) == 0 && current.sa_sigaction == on_signal;
 }
 
-bool create_timer(timer_t& timer) {
-  sigevent event{};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = SIGSEGV;
-  event.sigev_value.sival_ptr = &timer_tag;
-  event._sigev_un._tid = gettid();
-  return timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0;
-}
+/// The stack for handlers that a thread needs, unless it has one already. Handlers of the program may use it as well.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t current{};
+    if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
+    const std::size_t bytes = std::max(kSignalStackBytes, static_cast<std::size_t>(sysconf(_SC_SIGSTKSZ)));
+    memory_.reset(new (std::nothrow) unsigned char[bytes]);
+    if (memory_ == nullptr) return;
+    const stack_t stack{.ss_sp = memory_.get(), .ss_flags = 0, .ss_size = bytes};
+    if (sigaltstack(&stack, nullptr) != 0) memory_.reset();
+  }
+  ~SignalStack() {
+    stack_t current{};
+    if (memory_ == nullptr || sigaltstack(nullptr, &current) != 0 || current.ss_sp != memory_.get()) return;
+    const stack_t none{.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+    sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  std::unique_ptr<unsigned char[]> memory_;
+};
 
 }  // namespace
 
-FaultGuard::FaultGuard(BlockState& state, std::chrono::milliseconds deadline) : watch_(state.watch) {
-  if (!handler_is_installed()) return;
-  if (watch_.signal_stack == nullptr) {
-    watch_.signal_stack_bytes = std::max(kSignalStackBytes, static_cast<std::size_t>(sysconf(_SC_SIGSTKSZ)));
-    watch_.signal_stack = std::make_unique<unsigned char[]>(watch_.signal_stack_bytes);
-  }
-  const stack_t stack{.ss_sp = watch_.signal_stack.get(), .ss_flags = 0, .ss_size = watch_.signal_stack_bytes};
-  has_stack_ = sigaltstack(&stack, &previous_stack_) == 0;
-  if (!has_stack_) return;
-  guarded_state = &state;
-  watch_.deadline = deadline;
-  watch_.turns = watch_.blocks = ~std::uint64_t{0};
-  note_progress(state, processor_time());
-  has_timer_ = create_timer(watch_.timer);
-  if (has_timer_) set_timer(watch_.timer, watch_.deadline / kTicksPerDeadline);
+FaultGuard::FaultGuard(BlockState& state, Watchdog& watchdog) : state_(state), watchdog_(watchdog) {
+  static thread_local const SignalStack signal_stack;
+  install_handler();
+  guarded_state = &state_;
+  watchdog_.add(state_);
 }
 
 FaultGuard::~FaultGuard() {
-  if (has_timer_) timer_delete(watch_.timer);
+  watchdog_.remove(state_);
   guarded_state = nullptr;
-  if (has_stack_) sigaltstack(&previous_stack_, nullptr);
+}
+
+void interrupt(pthread_t thread) {
+  struct sigaction current {};
+  if (sigaction(SIGSEGV, nullptr, &current) != 0 || current.sa_sigaction != on_signal) return;
+  sigval tag{};
+  tag.sival_ptr = &interrupt_tag;
+  pthread_sigqueue(thread, SIGSEGV, tag);
 }
 
 bool guard_stack(unsigned char* stack_bottom) {
