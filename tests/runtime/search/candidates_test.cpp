@@ -67,6 +67,17 @@ TEST(Geometries, NeverRepeat) {
   }
 }
 
+TEST(Geometries, OfTheHostGrowWithTheWorkAndAreOdd) {
+  using Grids = std::vector<std::int64_t>;
+  WorkShape shape{.block_threads = 128, .tiles = 1 << 14, .bytes_in_flight_per_block = 4096};  // 64 MiB
+  DeviceFacts facts = two_core_host_facts();
+  EXPECT_EQ(grids(facts, shape, 1), (Grids{2, 3, 7, 15, 31, 63, 127, 255}));
+  facts.sm_count = 1;
+  EXPECT_EQ(grids(facts, shape, 1), (Grids{1, 3, 7, 15, 31, 63, 127, 255}));
+  shape.tiles = 100;
+  EXPECT_EQ(grids(facts, shape, 1), Grids{1});
+}
+
 TEST(Geometries, AVariantOfOneBlockHasOne) {
   EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .one_block = true}, 8), std::vector<std::int64_t>{1});
 }
