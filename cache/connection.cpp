@@ -72,6 +72,8 @@ void Connection::configure(Access access) {
   execute("PRAGMA cell_size_check = ON");
   execute("PRAGMA mmap_size = 0");
   if (access == Access::read) execute("PRAGMA query_only = ON");
+  // FULL leaves the deletion of the journal unsynced: after a power loss it may be back, and undo what was committed.
+  if (access == Access::write) execute("PRAGMA synchronous = EXTRA");
 }
 
 Transaction::Transaction(Connection& connection, Access access) : connection_(connection) {
