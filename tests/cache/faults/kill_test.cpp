@@ -5,7 +5,7 @@
 #include "tests/cache/faults/campaign.h"
 #include "tests/cache/faults/fast_folder.h"
 #include "tests/cache/faults/fault_vfs.h"
-#include "tests/cache/faults/ledger.h"
+#include "tests/cache/faults/scenario.h"
 #include "tests/cache/support.h"
 
 namespace hone::cache {
@@ -31,29 +31,6 @@ bool dies_at(int change, const std::function<void()>& work) {
   return WEXITSTATUS(status) != kSurvived;
 }
 
-/// A folder with a cache, and copies of all its files to go back to.
-class Checkpoint {
- public:
-  explicit Checkpoint(const fs::path& file) : file_(file), saved_(folder_ / "saved") { save(); }
-
-  void save() {
-    std::error_code error;
-    fs::remove_all(saved_);
-    fs::copy(file_.parent_path(), saved_, fs::copy_options::recursive, error);
-  }
-
-  void restore() {
-    fs::remove_all(file_.parent_path());
-    fs::copy(saved_, file_.parent_path(), fs::copy_options::recursive);
-    fs::permissions(file_.parent_path(), fs::perms(0700));
-  }
-
- private:
-  FastFolder folder_;
-  fs::path file_;
-  fs::path saved_;
-};
-
 class CacheKill : public testing::Test {
  protected:
   CacheKill() { fs::create_directory(file_.parent_path()), fs::permissions(file_.parent_path(), fs::perms(0700)); }
@@ -65,7 +42,7 @@ class CacheKill : public testing::Test {
 
   /// Kills a publication of `next` at every change that it makes; each time somebody looks, then it is done again.
   void kill_everywhere(Campaign& campaign, const Publication& next) {
-    Checkpoint before(file_);
+    const Checkpoint before(file_.parent_path());
     Ledger ledger = ledger_;
     ledger.begin(next);
     for (int change = 0; dies_at(change, [&] { store_.publish(next); }); ++change) {
@@ -110,9 +87,9 @@ TEST_F(CacheKill, ReaderKilledWhileItUndoesAWriteLeavesItToTheNext) {
   const Publication next = retuned(varied_publication(2), 1);
   Ledger ledger = ledger_;
   ledger.begin(next);
-  Checkpoint before(file_);
+  const Checkpoint before(file_.parent_path());
   for (int change = 0; dies_at(change, [&] { store_.publish(next); }); ++change) {
-    Checkpoint interrupted(file_);
+    const Checkpoint interrupted(file_.parent_path());
     const auto look = [&] { static_cast<void>(store_.find(query_of(next))); };
     for (int undone = 0; dies_at(undone, look); ++undone) {
       std::string what;

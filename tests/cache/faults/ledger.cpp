@@ -51,7 +51,8 @@ void Ledger::commit(const Publication& publication) {
   key.committed = key.versions.size();
 }
 
-Outcome Ledger::judge(const Key& key, const std::optional<Hit>& hit, Damage damage, std::string& what) const {
+Outcome Ledger::compare(std::size_t place, const std::optional<Hit>& hit, Damage damage, std::string& what) const {
+  const Key& key = keys_[place];
   if (!hit) {
     if (key.committed == 0) return Outcome::right;
     what = "miss of " + key_text(key.versions.back().key);
@@ -67,9 +68,8 @@ Outcome Ledger::judge(const Key& key, const std::optional<Hit>& hit, Damage dama
 }
 
 Outcome Ledger::compare(const Store& store, std::size_t place, Damage damage, std::string& what) const {
-  const Key& key = keys_[place];
   try {
-    return judge(key, store.find(query_of(key.versions.back())), damage, what);
+    return compare(place, store.find(query_of(keys_[place].versions.back())), damage, what);
   } catch (const StoreError& error) {
     what = error.what();
     return damage == Damage::none ? Outcome::lost : Outcome::refused;
@@ -91,21 +91,29 @@ Outcome Ledger::compare(const Store& store, Damage damage, std::string& what) co
   return worst;
 }
 
+std::vector<Query> Ledger::queries() const {
+  std::vector<Query> queries;
+  for (const Key& key : keys_) queries.push_back(query_of(key.versions.back()));
+  return queries;
+}
+
+Outcome Ledger::compare(const StoredWinner& stored, std::string& what) const {
+  const auto place = places_.find(key_text(stored.key));
+  const auto is_this = [&](const Publication& version) { return version.winner == stored.winner; };
+  if (place != places_.end() && std::ranges::any_of(keys_[place->second].versions, is_this)) return Outcome::right;
+  what = "listed: " + key_text(stored.key);
+  return Outcome::wrong;
+}
+
 Outcome Ledger::compare_listed(const Store& store, Damage damage, std::string& what) const {
   try {
-    std::size_t found = 0;
-    for (const StoredWinner& stored : store.winners()) {
-      const auto place = places_.find(key_text(stored.key));
-      const auto is_this = [&](const Publication& version) { return version.winner == stored.winner; };
-      if (place == places_.end() || std::ranges::none_of(keys_[place->second].versions, is_this)) {
-        what = "listed: " + key_text(stored.key);
-        return Outcome::wrong;
-      }
-      ++found;
+    const std::vector<StoredWinner> winners = store.winners();
+    for (const StoredWinner& stored : winners) {
+      if (compare(stored, what) == Outcome::wrong) return Outcome::wrong;
     }
     const auto must_be_there = std::ranges::count_if(keys_, [](const Key& key) { return key.committed > 0; });
-    if (found >= static_cast<std::size_t>(must_be_there)) return Outcome::right;
-    what = fmt::format("{} of {} winners are listed", found, must_be_there);
+    if (winners.size() >= static_cast<std::size_t>(must_be_there)) return Outcome::right;
+    what = fmt::format("{} of {} winners are listed", winners.size(), must_be_there);
     return damage == Damage::any ? Outcome::missed : Outcome::lost;
   } catch (const StoreError& error) {
     what = error.what();

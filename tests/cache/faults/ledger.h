@@ -31,7 +31,16 @@ class Ledger {
   /// Looks up one key, by its place in the order of their first mention.
   Outcome compare(const Store& store, std::size_t key, Damage damage, std::string& what) const;
 
-  /// Checks what inspection lists: every winner must be one that was committed.
+  /// The same for an answer that was given.
+  Outcome compare(std::size_t key, const std::optional<Hit>& hit, Damage damage, std::string& what) const;
+
+  /// A query for each key.
+  std::vector<Query> queries() const;
+
+  /// Whether a winner that inspection lists was ever committed.
+  Outcome compare(const StoredWinner& stored, std::string& what) const;
+
+  /// All that inspection lists.
   Outcome compare_listed(const Store& store, Damage damage, std::string& what) const;
 
   std::size_t size() const { return keys_.size(); }
@@ -43,7 +52,6 @@ class Ledger {
   };
 
   Key& key_of(const Publication& publication);
-  Outcome judge(const Key& key, const std::optional<Hit>& hit, Damage damage, std::string& what) const;
 
   std::vector<Key> keys_;
   std::map<std::string, std::size_t> places_;
