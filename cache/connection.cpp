@@ -47,7 +47,7 @@ struct Connection::Limits {
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
 Connection::Connection(const std::filesystem::path& path, Access access)
-    : limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
+    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
   const bool is_new = !file_exists(path) && access == Access::write;
   if (is_new) prepare_folder(path);
   const int flags = SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
@@ -71,9 +71,19 @@ void Connection::configure(Access access) {
   sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   execute("PRAGMA cell_size_check = ON");
   execute("PRAGMA mmap_size = 0");
+  execute("PRAGMA temp_store = MEMORY");
   if (access == Access::read) execute("PRAGMA query_only = ON");
   // FULL leaves the deletion of the journal unsynced: after a power loss it may be back, and undo what was committed.
   if (access == Access::write) execute("PRAGMA synchronous = EXTRA");
+}
+
+std::vector<std::byte> Connection::content() {
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> copy(
+      sqlite3_serialize(handle_.get(), "main", &size, 0), sqlite3_free);
+  if (!copy) throw sqlite_error(path_, handle_.get());
+  const auto* const data = reinterpret_cast<const std::byte*>(copy.get());
+  return {data, data + size};
 }
 
 Transaction::Transaction(Connection& connection, Access access) : connection_(connection) {

@@ -9,6 +9,7 @@
 
 #include "tests/cache/faults/campaign.h"
 #include "tests/cache/faults/fault_vfs.h"
+#include "tests/cache/support.h"
 
 namespace hone::cache {
 namespace {
@@ -23,6 +24,19 @@ void publish(const Store& store, Ledger& ledger, const Publication& publication)
 
 void prepare_rows(const Store& store, Ledger& ledger) {
   for (const int number : {0, 1, 3}) publish(store, ledger, varied_publication(number));
+}
+
+/// A file as an earlier Hone left it, with every row that it has.
+void prepare_old_file(const Store& store, Ledger& ledger) {
+  make_fixture(store.path(), 1);
+  for (const StoredWinner& stored : store.winners()) {
+    Publication publication{stored.key, stored.winner, {}, store.tuning(stored.id)};
+    const std::optional<Hit> hit = store.find(query_of(publication));
+    if (!hit || hit->winner != stored.winner) continue;
+    publication.binary = hit->binary;
+    ledger.commit(publication);
+  }
+  if (ledger.size() < 3) throw std::logic_error("the fixture lacks rows");
 }
 
 /// A process that dies when the journal is complete and the file half written.
@@ -83,6 +97,8 @@ const std::vector<Scenario>& scenarios() {
       publishing("the first publication", nothing, varied_publication(1)),
       publishing("a publication beside others", prepare_rows, varied_publication(4)),
       publishing("a publication that replaces another", prepare_rows, retuned(varied_publication(1), 1)),
+      publishing("the first publication into an old file", prepare_old_file, varied_publication(1)),
+      {"lookups in an old file", prepare_old_file, std::nullopt, look_up},
       {"a publication that must not replace another", prepare_rows, std::nullopt,
        [publication = untuned()](const Store& store, const auto&, Answers&) { store.publish(publication); }},
       {"lookups", prepare_rows, std::nullopt, look_up},
