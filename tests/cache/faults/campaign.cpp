@@ -81,6 +81,16 @@ Table& table() {
   ::_exit(status);
 }
 
+double scale() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr double kShare = 0.05;
+#else
+  constexpr double kShare = 1;
+#endif
+  const char* const text = std::getenv("HONE_FAULT_SCALE");
+  return kShare * (text != nullptr ? std::strtod(text, nullptr) : 1);
+}
+
 std::string describe(int status) {
   if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   return fmt::format("exit status {}", WEXITSTATUS(status));
@@ -156,18 +166,8 @@ int status_of_child(const std::function<int()>& work) {
   return status;
 }
 
-int scaled(int usual) {
-  const char* const text = std::getenv("HONE_FAULT_SCALE");
-  const double scale = text != nullptr ? std::strtod(text, nullptr) : 1;
-  return std::max(1, static_cast<int>(usual * scale / sanitizer_stride()));
-}
+int scaled(int usual) { return std::max(1, static_cast<int>(usual * scale())); }
 
-int sanitizer_stride() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 20;
-#else
-  return 1;
-#endif
-}
+int stride_of(int usual) { return std::max(1, static_cast<int>(usual / scale())); }
 
 }  // namespace hone::cache

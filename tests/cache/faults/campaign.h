@@ -46,11 +46,12 @@ class Campaign {
 /// without running destructors or exit handlers; an exception ends it with 250.
 int status_of_child(const std::function<int()>& work);
 
-/// How many cases a campaign of `usual` cases runs: fewer where a sanitizer slows them down, more (or fewer) when the
-/// environment says so: HONE_FAULT_SCALE multiplies them all.
+/// How many cases a campaign of `usual` random cases runs: fewer in a sanitizer's build, which is slow, and more or fewer
+/// as the environment says: HONE_FAULT_SCALE multiplies them.
 int scaled(int usual);
 
-/// A case runs when (number + offset) is a multiple of the stride: 1, unless this is a sanitizer's build.
-int sanitizer_stride();
+/// A campaign over all points runs each `usual`-th of them; in a sanitizer's build, or with HONE_FAULT_SCALE below 1,
+/// fewer, and with one above 1 more.
+int stride_of(int usual);
 
 }  // namespace hone::cache
