@@ -77,6 +77,16 @@ void Connection::configure(Access access) {
   if (access == Access::write) execute("PRAGMA synchronous = EXTRA");
 }
 
+void Connection::lift_deadline() noexcept { limits_->deadline = Clock::time_point::max(); }
+
+void Connection::wait_as_writer() noexcept { limits_->busy_timeout = busy_timeout(Access::write); }
+
+bool Connection::is_displaced() {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
 std::vector<std::byte> Connection::content() {
   sqlite3_int64 size = 0;
   const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> copy(

@@ -35,13 +35,6 @@ auto read_file(const std::filesystem::path& path, Work work) {
   return work(connection);
 }
 
-/// Gives the file our schema, whatever it had. Inside a writing transaction.
-void bring_up_to_date(Connection& connection, const std::filesystem::path& file) {
-  const std::int64_t version = check_schema(connection, file, Access::write);
-  if (version == kEmptyFile) create_schema(connection);
-  if (version != kEmptyFile && version != kSchemaVersion) migrate(connection, file, version);
-}
-
 constexpr std::string_view kServesQuery =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
     " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND w.numerics = ?9"
