@@ -189,7 +189,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   template <class ElementPack, unsigned kPacks>
   static __device__ void take(Acc& acc, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kTruth && kInBytes<In, ElementPack>) {
-      acc = combine(acc, truth_of_bytes(tile));
+      acc = combine(acc, Acc(truth_of_bytes<kSame<Monoid, Both>>(tile)));
     } else if constexpr (kExtreme && kInBytes<In, ElementPack>) {
       constexpr bool kLargest = kSame<Monoid, Larger<kIgnoreNan>>;
       Acc extreme = convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
@@ -229,18 +229,6 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   template <unsigned kElements>
   static __device__ Pair<unsigned> word(const PairPack<In, kElements>& pack, unsigned w) {
     return {word(pack.a, w), word(pack.b, w)};
-  }
-
-  template <class ElementPack, unsigned kPacks>
-  static __device__ Acc truth_of_bytes(const ElementPack (&tile)[kPacks]) {
-    constexpr bool kAll = kSame<Monoid, Both>;
-    unsigned bytes = kAll ? kEachByte : 0;
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u)
-#pragma unroll
-      for (unsigned w = 0; w < ElementPack::kElements / 4; ++w)
-        bytes = kAll ? bytes & nonzero_bytes(word(tile[u], w)) : bytes | word(tile[u], w);
-    return kAll ? bytes == kEachByte : bytes != 0;
   }
 };
 
