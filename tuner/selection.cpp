@@ -25,6 +25,12 @@ constexpr auto kDTypeNames = [] {
   return names;
 }();
 
+constexpr auto kOpNames = [] {
+  std::array<std::string_view, kReduceOps.size()> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
+  return names;
+}();
+
 /// Index of `word` in `known`.
 std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
   const auto found = std::find(known.begin(), known.end(), word);
@@ -66,7 +72,7 @@ bool is_device_name(std::string_view name) {
 
 std::vector<ReduceOp> parse_ops(std::string_view text) {
   std::vector<ReduceOp> ops;
-  for (const std::size_t index : pick_list("operation", text, kReduceOpNames)) {
+  for (const std::size_t index : pick_list("operation", text, kOpNames)) {
     ops.push_back(static_cast<ReduceOp>(index));
   }
   return ops;

@@ -70,6 +70,7 @@ std::vector<Unit> spread_of_units(const Problem& problem, std::size_t first) {
 TEST_P(ReduceCompiles, ForEveryDTypeWithoutSpills) {
   std::vector<Unit> units;
   for (const DTypeInfo& dtype : kDTypes) {
+    if (!reduce_supports(GetParam(), dtype.dtype)) continue;
     const auto first = static_cast<std::size_t>(dtype.dtype) + 1;
     for (Unit& unit : spread_of_units(reduce_problem(GetParam(), dtype.dtype, 1 << 20), first))
       units.push_back(std::move(unit));
@@ -79,18 +80,22 @@ TEST_P(ReduceCompiles, ForEveryDTypeWithoutSpills) {
 
 TEST_P(ReduceCompiles, WithWideIndices) {
   std::vector<Unit> units = spread_of_units(reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), 3);
-  units.resize(12);
+  if (units.size() > 12) units.resize(12);
   compile_all(units);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, ReduceCompiles, testing::Values(ReduceOp::sum, ReduceOp::min, ReduceOp::max),
+INSTANTIATE_TEST_SUITE_P(Ops, ReduceCompiles, testing::ValuesIn([] {
+                           std::vector<ReduceOp> ops;
+                           for (const ReduceOpInfo& op : kReduceOps) ops.push_back(op.op);
+                           return ops;
+                         }()),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST(ReduceUnit, ADisagreementAboutTheVariantDoesNotCompile) {
   const NvrtcCompiler compiler(NvrtcSearch::from_environment());
   if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
   const Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 100);
-  Unit unit = unit_of(problem, {256, 16, 2, 0, 0});
+  Unit unit = unit_of(problem, {256, 2, 0});
   const std::size_t tile = unit.source.find("== 8192");
   ASSERT_NE(tile, std::string::npos);
   unit.source.replace(tile, 7, "== 4096");
