@@ -15,7 +15,7 @@ template <class In, class Acc, class Index, bool kIgnoreNan>
 struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>, Index> {
   using State = Extremes<Acc>;
 
-  static __device__ State identity() { return {highest<Acc>(), lowest<Acc>()}; }
+  static __device__ State identity() { return {highest_of<Acc, In>(), lowest_of<Acc, In>()}; }
   static __device__ State combine(State a, State b) {
     return {smaller<kIgnoreNan>(a.min, b.min), larger<kIgnoreNan>(a.max, b.max)};
   }

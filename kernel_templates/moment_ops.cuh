@@ -53,7 +53,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
   static __device__ State identity() { return of_moments(0, Acc(0), Acc(0)); }
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
-    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, y, Acc(0));
+    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, y, y - y);  // NaN for what has no spread
   }
 
   static __device__ State combine(State a, State b) {

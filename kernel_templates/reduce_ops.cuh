@@ -13,7 +13,7 @@ namespace hone {
 
 struct Plus {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
-  template <class T> static __device__ T identity() { return T(0); }
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(0); }
   template <class T> static __device__ T combine(T a, T b) {
     if constexpr (kSame<T, long long>)
       return static_cast<long long>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
@@ -23,7 +23,7 @@ struct Plus {
 
 struct Times {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
-  template <class T> static __device__ T identity() { return T(1); }
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(1); }
   template <class T> static __device__ T combine(T a, T b) {
     if constexpr (kSame<T, long long>)
       return static_cast<long long>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
@@ -34,26 +34,26 @@ struct Times {
 template <bool kIgnoreNan>
 struct Larger {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::max;
-  template <class T> static __device__ T identity() { return lowest<T>(); }
+  template <class Acc, class In> static __device__ Acc identity() { return lowest_of<Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return larger<kIgnoreNan>(a, b); }
 };
 
 template <bool kIgnoreNan>
 struct Smaller {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::min;
-  template <class T> static __device__ T identity() { return highest<T>(); }
+  template <class Acc, class In> static __device__ Acc identity() { return highest_of<Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return smaller<kIgnoreNan>(a, b); }
 };
 
 struct Either {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_or;
-  template <class T> static __device__ T identity() { return T(0); }
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(0); }
   template <class T> static __device__ T combine(T a, T b) { return a | b; }
 };
 
 struct Both {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_and;
-  template <class T> static __device__ T identity() { return T(1); }
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(1); }
   template <class T> static __device__ T combine(T a, T b) { return a & b; }
 };
 
@@ -154,7 +154,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static constexpr bool kTruth = kSame<Map, NonZero> && !kSame<Monoid, Plus>;
   static constexpr bool kExtreme = !kSame<Monoid, Plus> && !kSame<Monoid, Times> && !kSame<Map, NonZero>;
 
-  static __device__ Acc identity() { return Monoid::template identity<Acc>(); }
+  static __device__ Acc identity() { return Monoid::template identity<Acc, In>(); }
   static __device__ Acc combine(Acc a, Acc b) { return Monoid::combine(a, b); }
 
   template <class Element>

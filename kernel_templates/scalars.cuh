@@ -69,6 +69,21 @@ __device__ T lowest() {
   else return T(0);
 }
 
+/// The same for elements of In that are kept as Acc.
+template <class Acc, class In>
+__device__ Acc highest_of() {
+  if constexpr (kSame<In, Bool>) return Acc(1);
+  else if constexpr (kIsInteger<In>) return static_cast<Acc>(highest<In>());
+  else return highest<Acc>();
+}
+
+template <class Acc, class In>
+__device__ Acc lowest_of() {
+  if constexpr (kSame<In, Bool>) return Acc(0);
+  else if constexpr (kIsInteger<In>) return static_cast<Acc>(lowest<In>());
+  else return lowest<Acc>();
+}
+
 /// The larger of two; a NaN wins, or loses if NaNs are ignored.
 template <bool kIgnoreNan, class T>
 __device__ T larger(T a, T b) {

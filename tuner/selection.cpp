@@ -43,8 +43,9 @@ std::size_t pick(std::string_view kind, std::string_view word, std::span<const s
 
 std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
                                    std::span<const std::string_view> known) {
+  // "all" names everything, but among operations it is one of them.
   std::vector<std::string_view> known_or_all(known.begin(), known.end());
-  known_or_all.push_back("all");
+  known_or_all.push_back(std::find(known.begin(), known.end(), "all") == known.end() ? "all" : "every");
   std::vector<std::size_t> chosen;
   const auto choose = [&](std::size_t index) {
     if (std::find(chosen.begin(), chosen.end(), index) == chosen.end()) chosen.push_back(index);

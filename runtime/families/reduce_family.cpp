@@ -19,6 +19,10 @@ constexpr std::size_t kBlockThreads = 0, kUnroll = 1, kFinish = 2;
 /// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
+/// A thread's tile is 16 bytes a pack, and of small elements each may take a register of its own.
+constexpr int kMostPacksPerBlock = 4096;
+constexpr int kMostPacksOfSmallElements = 4;
+
 /// How an operation is spelled in kernel source, and what it carries from element to element.
 struct OpTemplate {
   std::string_view name;
@@ -83,6 +87,8 @@ bool needs_wide_index(const Problem& problem) {
 std::size_t partial_bytes(const Problem& problem) {
   const OpTemplate& op = kOpTemplates[problem.operation];
   const ReduceSpec spec = spec_of(problem);
+  const bool is_exact = !info(spec.dtype).is_floating() && info(spec.dtype).size_bytes <= 2;
+  if (spec.op == ReduceOp::mean_variance && is_exact) return 24;  // hone::IntegerSums
   const int indices = spec.op == ReduceOp::mean && spec.nan == NanPolicy::ignore ? 1 : op.indices;
   return static_cast<std::size_t>(op.accumulators) * info(spec.accumulator_dtype()).size_bytes +
          static_cast<std::size_t>(indices) * (needs_wide_index(problem) ? 8 : 4);
@@ -147,12 +153,16 @@ std::string ReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string ReduceFamily::reject(const Problem& /*problem*/, const Variant& variant, const DeviceFacts& facts) const {
+std::string ReduceFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
   const ReduceVariant reduce(variant);
   if (reduce.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
   if (reduce.cluster_blocks() > std::max(1, facts.max_cluster_blocks))
     return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks(), facts.max_cluster_blocks);
+  if (reduce.block_threads * reduce.unroll > kMostPacksPerBlock ||
+      (element_bytes(problem) <= 2 && reduce.unroll > kMostPacksOfSmallElements))
+    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", reduce.unroll,
+                       reduce.block_threads);
   return "";
 }
 

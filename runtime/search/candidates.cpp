@@ -12,6 +12,9 @@
 namespace hone {
 namespace {
 
+/// What a call of a slow path (a square root, an exponential) puts on the stack; more is spilled registers.
+constexpr int kMostCallFrameBytes = 64;
+
 /// Candidates that have less than this share of the needed bytes in flight are not worth measuring.
 constexpr double kLeastShareInFlight = 0.5;
 
@@ -23,7 +26,7 @@ bool by_prediction(const Trial& a, const Trial& b) { return a.predicted_us < b.p
 /// Why a candidate that is resident should not be measured; "" if it should.
 std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial, const WorkShape& shape,
                            std::size_t workspace_bytes) {
-  if (trial.resources.local_bytes > 0)
+  if (trial.resources.local_bytes > kMostCallFrameBytes)
     return fmt::format("spills: {} bytes of local memory per thread", trial.resources.local_bytes);
 
   const std::size_t workspace = problem.family->workspace_bytes(problem, trial.candidate);
