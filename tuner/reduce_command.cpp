@@ -27,6 +27,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Two values of 8 bytes.
+constexpr std::size_t kMostResultBytes = 16;
+
 /// A result of any dtype, with its spelling.
 struct ReducedValue {
   std::string text;
@@ -60,32 +63,40 @@ class OwnStream {
   Stream stream_;
 };
 
-template <class T>
-T value_of(const std::array<std::byte, 8>& bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return value;
-}
-
 /// JSON has no infinities and no NaN: those are strings there.
 ReducedValue floating_value(double value, int digits) {
   const std::string text = std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits);
   return {text, std::isfinite(value) ? Json(value) : Json(text)};
 }
 
-/// With the digits that reading it back needs (max_digits10).
-ReducedValue read_value(DType dtype, const std::array<std::byte, 8>& bytes) {
-  switch (dtype) {
-    case DType::f32:
-      return floating_value(static_cast<double>(value_of<float>(bytes)), 9);
-    case DType::f64:
-      return floating_value(value_of<double>(bytes), 17);
-    case DType::i32:
-      return {fmt::format("{}", value_of<std::int32_t>(bytes)), value_of<std::int32_t>(bytes)};
-    case DType::i64:
-      return {fmt::format("{}", value_of<std::int64_t>(bytes)), value_of<std::int64_t>(bytes)};
+/// With the digits that reading it back needs.
+template <class T>
+ReducedValue spelled(T value) {
+  if constexpr (kDTypeOf<T> == DType::boolean) {
+    return {value ? "true" : "false", value};
+  } else if constexpr (info(kDTypeOf<T>).is_floating()) {
+    constexpr int kDigits = sizeof(T) == 8 ? 17 : sizeof(T) == 4 ? 9 : 5;
+    if constexpr (sizeof(T) == 2) return floating_value(static_cast<double>(static_cast<float>(value)), kDigits);
+    else return floating_value(static_cast<double>(value), kDigits);
+  } else {
+    return {fmt::format("{}", value), value};
   }
-  return {};
+}
+
+/// One value, or several next to each other.
+ReducedValue read_values(DType dtype, const std::byte* bytes, int count) {
+  return with_element_type(dtype, [&]<class T>(T) {
+    ReducedValue all{"", Json::array()};
+    for (int i = 0; i < count; ++i) {
+      T value;
+      std::memcpy(&value, bytes + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+      const ReducedValue one = spelled(value);
+      if (count == 1) return one;
+      all.text += (i == 0 ? "" : ", ") + one.text;
+      all.json.push_back(one.json);
+    }
+    return all;
+  });
 }
 
 /// The median over a few calls on the hit path: one call alone varies by a microsecond.
@@ -98,17 +109,18 @@ double time_warm_call(Device& device, Stream stream, const std::function<void()>
 
 Reduction reduce_once(Session& session, ReduceOp op, const InputFile& input, const void* in, void* out, Stream stream) {
   Device& device = *session.device();
-  const auto call = [&] { return tuned_reduce(session, op, input.dtype, in, input.elements, out, stream); };
+  const auto call = [&] { return tuned_reduce(session, {.op = op, .dtype = input.dtype}, in, input.elements, out, stream); };
   const Choice choice = call();
-  std::array<std::byte, 8> bytes{};
+  std::array<std::byte, kMostResultBytes> bytes{};
   const DType result_dtype = reduce_result_dtype(op, input.dtype);
-  device.copy_to_host(bytes.data(), out, info(result_dtype).size_bytes, stream);
+  const int results = info(op).outputs;
+  device.copy_to_host(bytes.data(), out, info(result_dtype).size_bytes * static_cast<std::size_t>(results), stream);
   device.synchronize(stream);
 
   const Problem problem = reduce_problem(op, input.dtype, input.elements, alignment_of(in));
   Reduction reduction;
   reduction.op = op;
-  reduction.value = read_value(result_dtype, bytes);
+  reduction.value = read_values(result_dtype, bytes.data(), results);
   reduction.variant = problem.family->space().to_string(choice.winner->candidate.variant);
   reduction.blocks = choice.winner->candidate.geometry.max_blocks;
   reduction.source = choice.source;
@@ -211,10 +223,15 @@ ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());
-  const DeviceBuffer out(device, sizeof(std::int64_t));
+  const DeviceBuffer out(device, kMostResultBytes);
   Session session(device, chosen);
   std::vector<Reduction> reductions;
   for (const ReduceOp op : ops) {
+    if (options.ops == "every" && (info(op).inputs != 1 || !reduce_supports(op, input.dtype) ||
+                                 (info(op).needs_elements && input.elements == 0)))
+      continue;
+    if (info(op).inputs != 1)
+      throw CommandError(ExitCode::usage, fmt::format("{} takes two arrays; hone reduce reads one file", name(op)));
     reductions.push_back(reduce_once(session, op, input, in.data(), out.data(), stream.get()));
   }
   const SessionCounters counters = session.counters();

@@ -25,7 +25,8 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/device/",
                .may_include = {kPublic, "runtime/device/host/", "runtime/device/cuda/", "runtime/jit/"}},
               {.folder = "runtime/families/",
-               .may_include = {kPublic, "runtime/jit/embedded_sources.h", "cache/digest.h"}},
+               .may_include = {kPublic, "runtime/jit/embedded_sources.h", "runtime/device/host/prelude/half_conversions.h",
+                               "cache/digest.h"}},
               {.folder = "runtime/search/", .may_include = {kPublic, "runtime/families/"}},
               {.folder = "runtime/measure/", .may_include = {kPublic, "runtime/families/", "runtime/search/"}},
               {.folder = "runtime/choose/",
@@ -50,7 +51,7 @@ const IncludeRules& house_rules() {
                            "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
               // The operating system's and the compiler's.
               {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h", "sched.h",
-                           "signal.h", "spawn.h", "sys/", "unistd.h"},
+                           "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
           },
       .roots = {"kernel_templates/", "cache/", "runtime/", "tuner/", "examples/", "benchmarks/"},

@@ -146,7 +146,7 @@ TEST_F(EndToEnd, ReducesAnyShapeAndOrder) {
 
 TEST_F(EndToEnd, NoElementsGiveTheIdentities) {
   const std::string empty = file("e.npy", npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }"));
-  const auto results = reduce(empty, {"--op", "all"})["results"];
+  const auto results = reduce(empty, {"--op", "sum,min,max"})["results"];
   EXPECT_EQ(results[0]["result"], 0);
   EXPECT_EQ(results[1]["result"], "inf");
   EXPECT_EQ(results[2]["result"], "-inf");
