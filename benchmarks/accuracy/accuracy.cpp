@@ -99,7 +99,7 @@ std::vector<Experiment> experiments_in(std::size_t bytes) {
   std::vector<Experiment> experiments{uniform(floats), constant(std::min(floats, kConstantElements)), cancelling(floats),
                                       swamped(floats)};
   for (const DTypeInfo& dtype : kDTypes) {
-    const bool is_signed = dtype.name.front() == 'i', is_unsigned = dtype.name.front() == 'u';
+    const bool is_signed = dtype.kind == DTypeKind::signed_integer, is_unsigned = dtype.kind == DTypeKind::unsigned_integer;
     if (is_signed || is_unsigned) experiments.push_back(integers(dtype.dtype, is_signed, fitting(dtype.dtype)));
   }
   return experiments;

@@ -24,14 +24,14 @@ std::vector<std::byte> pattern_of(DType dtype) {
   const std::size_t element_bytes = info(dtype).size_bytes;
   std::vector<std::byte> pattern(kPeriod * element_bytes);
   std::mt19937_64 random(12345);
-  std::uniform_real_distribution<double> around_one(0.5, 1.5);
+  std::uniform_real_distribution<float> around_one(0.5, 1.5);
   for (std::size_t i = 0; i < kPeriod; ++i) {
     std::byte* const element = pattern.data() + i * element_bytes;
-    if (is_floating(dtype)) {
+    if (info(dtype).is_floating()) {
       encode(dtype, around_one(random), element);
     } else {
       std::uint64_t bits = random();
-      if (info(dtype).name == "bool") bits &= 1;
+      if (dtype == DType::boolean) bits &= 1;
       std::memcpy(element, &bits, element_bytes);
     }
   }

@@ -8,13 +8,10 @@
 
 namespace hone::benchmarks {
 
-bool is_floating(DType dtype);
+/// Writes `value` as an element of the floating `dtype`, rounded.
+void encode(DType dtype, float value, std::byte* element);
 
-/// Writes the number of `dtype` nearest to `value` (truncated for integers, and for 16-bit floats, whose normal range it
-/// must be in).
-void encode(DType dtype, double value, std::byte* element);
-
-/// `bytes` as elements of `dtype`. Throws Error(unsupported) for a dtype that this file does not know.
+/// `bytes` as elements of `dtype`.
 std::vector<long double> decode(DType dtype, const std::vector<std::byte>& bytes);
 
 }  // namespace hone::benchmarks

@@ -145,9 +145,10 @@ struct DivideBy {
   template <class Acc>
   __host__ __device__ Result operator()(Acc sum) const { return static_cast<Result>(sum) / count; }
 };
+template <class Result>
 struct SquareRoot {
   template <class Acc>
-  __host__ __device__ Acc operator()(Acc sum) const { return cuda::std::sqrt(sum); }
+  __host__ __device__ Result operator()(Acc sum) const { return cuda::std::sqrt(static_cast<Result>(sum)); }
 };
 
 template <class Acc>

@@ -140,18 +140,21 @@ struct L1Norm {
 
 struct L2Norm {
   using Result = Floating<T>;
+  using Acc = cuda::std::conditional_t<(sizeof(T) <= 2), Wide<T>, Floating<T>>;
   static cudaError_t run(const Call& c) {
-    const auto to = thrust::make_transform_output_iterator(c.to<Result>(), SquareRoot{});
-    return c.transform(c.in(), to, cuda::std::plus<>{}, Square<Result>{}, Result{0});
+    const auto to = thrust::make_transform_output_iterator(c.to<Result>(), SquareRoot<Result>{});
+    return c.transform(c.in(), to, cuda::std::plus<>{}, Square<Acc>{}, Acc{0});
   }
 };
 
 struct MaxNorm {
   using Result = cuda::std::conditional_t<kIsFloating<T>, T, Wide<T>>;
+  // Wide enough for |−128| of i8, and no wider.
+  using Small = cuda::std::conditional_t<cuda::std::is_signed_v<T>, int, unsigned>;
+  using Acc = cuda::std::conditional_t<!kIsFloating<T> && (sizeof(T) <= (cuda::std::is_signed_v<T> ? 2 : 4)), Small, Wide<T>>;
   static cudaError_t run(const Call& c) {
-    // In the wide type, as Hone does: |−128| is no i8.
     const auto to = thrust::make_transform_output_iterator(c.to<Result>(), Convert<Result>{});
-    return c.transform(c.in(), to, cuda::maximum<>{}, Magnitude<Wide<T>>{}, Wide<T>{0});
+    return c.transform(c.in(), to, cuda::maximum<>{}, Magnitude<Acc>{}, Acc{0});
   }
 };
 

@@ -20,8 +20,8 @@ std::int64_t default_size(int exponent) {
 
 constexpr std::string_view kHeadlineOperation = "sum", kHeadlineDtype = "f32";
 constexpr int kHeadlineExponents[] = {8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};
-constexpr int kExponents[] = {10, 16, 20, 24, 28};
-constexpr int kMisalignedExponents[] = {20, 28};
+constexpr int kExponents[] = {12, 18, 22, 28};
+constexpr int kMisalignedExponents[] = {22, 28};
 
 [[noreturn]] void refuse_sizes(std::string_view text) {
   throw Error(ErrorCode::invalid_argument,

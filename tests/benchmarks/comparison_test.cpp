@@ -1,0 +1,95 @@
+#include "benchmarks/sweep/comparison.h"
+
+#include <gmock/gmock.h>
+
+#include <hone/tuned_reduce.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace hone::benchmarks {
+namespace {
+
+/// A peer that adds up on the CPU, and may be told to be wrong.
+class SerialSum final : public Peer {
+ public:
+  explicit SerialSum(float error) : error_(error) {}
+  std::string_view name() const override { return "serial"; }
+  std::string version() const override { return "1"; }
+  std::unique_ptr<PeerCall> plan(const PeerProblem& problem) override {
+    if (problem.operation != "sum" || problem.dtype != DType::f32) return nullptr;
+    return std::make_unique<Call>(problem.n, error_);
+  }
+
+ private:
+  class Call final : public PeerCall {
+   public:
+    Call(std::int64_t n, float error) : n_(n), error_(error) {}
+    void enqueue(std::span<const void* const> inputs, Stream) override {
+      const float* const in = static_cast<const float*>(inputs[0]);
+      sum_ = std::accumulate(in, in + n_, 0.0) + error_;
+    }
+    std::vector<long double> result(Stream) override { return {sum_}; }
+
+   private:
+    std::int64_t n_;
+    double error_;
+    double sum_ = 0;
+  };
+  float error_;
+};
+
+SessionOptions untuned() {
+  SessionOptions options;
+  options.on_miss = MissPolicy::heuristic;
+  return options;
+}
+
+std::vector<Row> compare(float error, LaunchContext context) {
+  Session session(Device::open("host"), untuned());
+  std::vector<std::unique_ptr<Peer>> peers;
+  peers.push_back(std::make_unique<SerialSum>(error));
+  const Cell cell{.operation = static_cast<std::uint8_t>(ReduceOp::sum), .dtype = DType::f32, .n = 1001, .context = context,
+                  .aligned = true, .misaligned = true};
+  Comparison comparison(session, std::move(peers), {cell}, {.batch_us = 1, .rounds = 2, .cap_ms = 1});
+  return comparison.run(cell);
+}
+
+TEST(Comparison, TimesEveryoneAtEveryAlignment) {
+  for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph}) {
+    const std::vector<Row> rows = compare(0, context);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_FALSE(rows[0].misaligned);
+    EXPECT_TRUE(rows[1].misaligned);
+    for (const Row& row : rows) {
+      EXPECT_EQ(row.bytes, 1001 * 4 + 4);
+      EXPECT_GT(row.hone.median_us, 0);
+      EXPECT_EQ(row.hone.batches, 2);
+      ASSERT_EQ(row.peers.size(), 1u);
+      EXPECT_TRUE(row.peers[0].agrees);
+      EXPECT_DOUBLE_EQ(row.ratio_to("serial"), row.peers[0].timing.median_us / row.hone.median_us);
+      EXPECT_TRUE(std::isnan(row.ratio_to("CUB")));
+    }
+  }
+}
+
+TEST(Comparison, SaysWhoHasAnotherResult) {
+  for (const Row& row : compare(100, LaunchContext::stream)) EXPECT_FALSE(row.peers.at(0).agrees);
+}
+
+TEST(InterleavedTiming, BatchesAreAsLongAsAskedAndCountTurnsFromZero) {
+  const auto device = Device::open("host");
+  std::vector<int> turns;
+  const std::vector<Contestant> contestants{{"one", [&](int turn, Stream) { turns.push_back(turn); }}};
+  int colds = 0;
+  const std::function<void(Stream)> make_cold = [&](Stream) { ++colds; };
+  const std::vector<Timing> timings = time_interleaved(*device, nullptr, LaunchContext::stream, contestants, make_cold,
+                                                       {.batch_us = 1e6, .most_calls = 7, .rounds = 3, .cap_ms = 1e6});
+  EXPECT_EQ(timings.at(0).batches, 3);
+  EXPECT_EQ(colds, 3 + 3) << "before each batch, the three that measure its length included";
+  EXPECT_THAT(std::vector<int>(turns.end() - 7, turns.end()), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(turns.size(), 3u + 3 * 7);
+}
+
+}  // namespace
+}  // namespace hone::benchmarks
