@@ -42,10 +42,9 @@ std::size_t pick(std::string_view kind, std::string_view word, std::span<const s
 }
 
 std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
-                                   std::span<const std::string_view> known) {
-  // "all" names everything, but among operations it is one of them.
+                                   std::span<const std::string_view> known, std::string_view everything = "all") {
   std::vector<std::string_view> known_or_all(known.begin(), known.end());
-  known_or_all.push_back(std::find(known.begin(), known.end(), "all") == known.end() ? "all" : "every");
+  known_or_all.push_back(everything);
   std::vector<std::size_t> chosen;
   const auto choose = [&](std::size_t index) {
     if (std::find(chosen.begin(), chosen.end(), index) == chosen.end()) chosen.push_back(index);
@@ -73,7 +72,7 @@ bool is_device_name(std::string_view name) {
 
 std::vector<ReduceOp> parse_ops(std::string_view text) {
   std::vector<ReduceOp> ops;
-  for (const std::size_t index : pick_list("operation", text, kOpNames)) {
+  for (const std::size_t index : pick_list("operation", text, kOpNames, kEveryOp)) {
     ops.push_back(static_cast<ReduceOp>(index));
   }
   return ops;

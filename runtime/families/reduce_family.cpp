@@ -114,9 +114,9 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   if (spec.accumulator && !reduce_accepts_accumulator(spec.op, spec.dtype, *spec.accumulator))
     return refused(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
                                info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));
-  if (spec.result && !reduce_accepts_result(spec.op, spec.dtype, *spec.result))
+  if (spec.result && !reduce_accepts_result(spec.op, spec.dtype, spec.accumulator_dtype(), *spec.result))
     return refused(fmt::format("cannot be stored as {}; its own choice is {}", info(*spec.result).name,
-                               info(reduce_result_dtype(spec.op, spec.dtype)).name));
+                               info(reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())).name));
   return "";
 }
 
@@ -332,7 +332,7 @@ Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t ali
     problem.alignment = static_cast<std::uint32_t>(info(spec.dtype).size_bytes);
   // What the family would choose anyway is no other problem.
   if (spec.accumulator != reduce_accumulator_dtype(spec.op, spec.dtype)) problem.accumulator = spec.accumulator;
-  if (spec.result != reduce_result_dtype(spec.op, spec.dtype)) problem.result = spec.result;
+  if (spec.result != reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())) problem.result = spec.result;
   if (info(spec.dtype).is_floating()) problem.nan = spec.nan;
   return problem;
 }

@@ -43,7 +43,7 @@ const IncludeRules& house_rules() {
               {.headers = {"sqlite3.h", "xxhash.h"}, .folders = {"cache/"}},
               {.headers = {"cuda", "nvrtc.h"},
                .folders = {"runtime/device/cuda/", "runtime/jit/", "examples/", "benchmarks/"}},
-              {.headers = {"cub/", "thrust/", "benchmark/"}, .folders = {"benchmarks/"}},
+              {.headers = {"cub/", "cublas_v2.h", "thrust/", "benchmark/"}, .folders = {"benchmarks/"}},
               {.headers = {"boost/context/", "sanitizer/"}, .folders = {"runtime/device/host/"}},
               {.headers = {"CLI/", "nlohmann/"}, .folders = {"tuner/", "benchmarks/"}},
               {.headers = {"fmt/"},

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Inspect, WrongUsage,
                                            WrongArguments{{"inspect", "-3"}, "'-3' is no winner's id"},
                                            WrongArguments{{"inspect", "--size", "x"}, "'x' is not a size"},
                                            WrongArguments{{"inspect", "--op", "median"}, "unknown operation 'median'"},
-                                           WrongArguments{{"inspect", "--dtype", "f128"}, "unknown dtype 'f128'"},
+                                           WrongArguments{{"inspect", "--dtype", "c64"}, "unknown dtype 'c64'"},
                                            WrongArguments{{"inspect"}, "the cache is off"}));
 
 INSTANTIATE_TEST_SUITE_P(

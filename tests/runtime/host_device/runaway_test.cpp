@@ -44,7 +44,8 @@ TEST(HostRunaway, LargeFramesDoNotStepOverTheGuard) {
 
 TEST(HostRunaway, EverySmHasItsGuards) {
   const auto device = make_host_device(HostOptions{.sm_count = 3, .compiler = {}, .order = {}});
-  const HostKernel kernel(device, recursion(512, "  __syncthreads();\n  if (threadIdx.x == 3) out[blockIdx.x] = deep(300, out);"));
+  const HostKernel kernel(
+      device, recursion(512, "  __syncthreads();\n  if (threadIdx.x == 3) out[1 + blockIdx.x] = deep(300, out);"));
   const DeviceVector<int> out(device, std::vector<int>(64));
   for (int repeat = 0; repeat < 4; ++repeat)
     EXPECT_THAT(kernel.failure({.grid = {12}, .block = {64}}, out.data()), HasSubstr("thread (3,0,0)"));
@@ -89,9 +90,9 @@ TEST(HostRunaway, ALongLaunchOfShortTurnsIsNoRunaway) {
 extern "C" __global__ void entry(int* out) {
   unsigned v = threadIdx.x;
   for (int i = 0; i < 3000; ++i) v = v * 1664525u + 1013904223u;
-  out[threadIdx.x] = __syncthreads_count(v != 1);
+  out[blockIdx.x * 64 + threadIdx.x] = __syncthreads_count(v != 1);
 })");
-  const DeviceVector<int> out(device, std::vector<int>(64));
+  const DeviceVector<int> out(device, std::vector<int>(400 * 64));
   kernel.launch({.grid = {400}, .block = {64}}, out.data());
   EXPECT_THAT(out.values(), testing::Each(64));
 }
