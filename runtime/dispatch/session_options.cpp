@@ -1,6 +1,10 @@
+#include <array>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,6 +41,22 @@ MissPolicy miss_policy() {
               fmt::format("HONE_ON_MISS is '{}'; it can be tune, heuristic or error", *text));
 }
 
+std::int64_t max_bytes(std::int64_t otherwise) {
+  const auto text = variable("HONE_CACHE_MAX_BYTES");
+  if (!text) return otherwise;
+  constexpr std::array<std::pair<std::string_view, int>, 4> kUnits{{{"", 0}, {"Ki", 10}, {"Mi", 20}, {"Gi", 30}}};
+  std::int64_t number = -1;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), number);
+  const std::string_view unit = text->substr(static_cast<std::size_t>(end - text->data()));
+  for (const auto& [name, shift] : kUnits) {
+    if (failure == std::errc{} && unit == name && number >= 0 && number <= INT64_MAX >> shift) return number << shift;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 1000000, 64Mi or 1Gi, and 0 "
+                          "for no limit",
+                          *text));
+}
+
 bool must_validate() {
   const auto text = variable("HONE_VALIDATE");
   if (!text || *text == "0") return false;
@@ -50,6 +70,7 @@ SessionOptions SessionOptions::from_environment() {
   SessionOptions options;
   options.on_miss = miss_policy();
   options.cache_path = default_cache_path();
+  options.cache_max_bytes = max_bytes(options.cache_max_bytes);
   options.validate_pointers = must_validate();
   return options;
 }

@@ -33,6 +33,10 @@ struct SessionOptions {
   /// The cache file. Empty: no file; winners live as long as the session.
   std::filesystem::path cache_path;
 
+  /// Bytes that the cache file may grow to; a publication beyond it evicts: code before trials before winners, the
+  /// longest unused first. 0: no limit. A limit in the file itself (`hone cache prune --limit`) goes before.
+  std::int64_t cache_max_bytes = std::int64_t{256} << 20;
+
   /// Ask the driver on every call whether pointers are device memory. Costs about a microsecond a pointer; for
   /// tests and for finding a bug.
   bool validate_pointers = false;
@@ -42,8 +46,9 @@ struct SessionOptions {
   int capture_workspaces = 16;
 
   /// Options with `cache_path` from HONE_CACHE or the XDG rules ($XDG_CACHE_HOME/hone/cache.sqlite, else
-  /// ~/.cache/hone/cache.sqlite), `on_miss` from HONE_ON_MISS (tune, heuristic, error) and `validate_pointers` from
-  /// HONE_VALIDATE (0 or 1). HONE_CACHE=off means no file. Throws invalid_argument on any other value.
+  /// ~/.cache/hone/cache.sqlite), `on_miss` from HONE_ON_MISS (tune, heuristic, error), `cache_max_bytes` from
+  /// HONE_CACHE_MAX_BYTES (a number, also with Ki, Mi or Gi behind it) and `validate_pointers` from HONE_VALIDATE (0 or
+  /// 1). HONE_CACHE=off means no file. Throws invalid_argument on any other value.
   static SessionOptions from_environment();
 };
 
