@@ -29,6 +29,11 @@ ExitCode run_cache_snapshot(const CacheSnapshotOptions& options, const Context& 
     throw CommandError(ExitCode::usage, "no file was given; name the snapshot, such as winners.sqlite");
   }
   const std::filesystem::path path = cache_file(options.cache, context);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(path, options.file, ignored)) {
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is the cache itself; a snapshot needs another name", printable(options.file)));
+  }
   const cache::CopyCounts counts =
       cache::snapshot(path, options.file, {.binaries = !options.no_binaries, .tunings = !options.no_trials});
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(options.file));
