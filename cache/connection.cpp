@@ -66,9 +66,13 @@ void Connection::open(const Place& place, Access access) {
   handle_.reset(connection);
   if (code != SQLITE_OK) throw sqlite_error(path_, connection);
   if (!place.exists) make_private(place.path);
-  int has_moved = 0;
-  sqlite3_file_control(connection, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
-  if (has_moved != 0) throw store_error(path_, StoreFault::untrusted, "its name was given to another file");
+  if (is_displaced()) throw store_error(path_, StoreFault::untrusted, "its name was given to another file");
+}
+
+bool Connection::is_displaced() {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
 }
 
 Connection::~Connection() = default;
@@ -85,6 +89,8 @@ void Connection::configure(Access access) {
   execute("PRAGMA mmap_size = 0");
   execute("PRAGMA temp_store = MEMORY");
   if (access == Access::read) execute("PRAGMA query_only = ON");
+  // FULL leaves the deletion of the journal unsynced: after a power loss it may be back, and undo what was committed.
+  if (access == Access::write) execute("PRAGMA synchronous = EXTRA");
 }
 
 std::vector<std::byte> Connection::content() {

@@ -40,6 +40,9 @@ class Connection {
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
   void execute(std::string_view sql) { prepare(sql).run(); }
 
+  /// Whether another file, or none, has the name of this one by now. What is written here would be lost.
+  bool is_displaced();
+
   /// Every byte of the file as the current transaction sees it. (Opening the file itself and closing it again would
   /// drop SQLite's locks on it.)
   std::vector<std::byte> content();

@@ -120,7 +120,7 @@ void Layers::publish(const Publication& publication) {
   if (attempt(*layer, Access::write, [&](const Store& store) { store.publish(publication); })) write_notes();
 }
 
-std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query& query, const std::string& owner,
+std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query* query, const std::string& owner,
                                         Milliseconds lease, Milliseconds patience) {
   Layer* const layer = writable();
   if (layer == nullptr || refusal(*layer)) return std::nullopt;

@@ -49,7 +49,7 @@ class Layers {
   void publish(const Publication& publication);
 
   /// As the methods of Store, on the writable layer; nullopt and false when there is none that can be used now.
-  std::optional<ClaimState> claim(const KeyRecord& key, const Query& query, const std::string& owner,
+  std::optional<ClaimState> claim(const KeyRecord& key, const Query* query, const std::string& owner,
                                   Milliseconds lease, Milliseconds patience);
   bool is_claimed(const KeyRecord& key);
   void renew(const KeyRecord& key, const std::string& owner, Milliseconds lease);

@@ -67,4 +67,10 @@ void migrate(Connection& connection, const std::filesystem::path& path, std::int
   check_schema(connection, path, Access::write);
 }
 
+void bring_up_to_date(Connection& connection, const std::filesystem::path& path) {
+  const std::int64_t version = check_schema(connection, path, Access::write);
+  if (version == kEmptyFile) create_schema(connection);
+  if (version != kEmptyFile && version != kSchemaVersion) migrate(connection, path, version);
+}
+
 }  // namespace hone::cache

@@ -16,4 +16,8 @@ std::filesystem::path backup_path(const std::filesystem::path& path, std::int64_
 /// check_schema() returned `version`; nothing has happened until that transaction commits. Throws StoreError.
 void migrate(Connection& connection, const std::filesystem::path& path, std::int64_t version);
 
+/// Gives the file our schema, whatever it had: nothing, an earlier version or ours. Call inside a writing transaction.
+/// Throws StoreError, as check_schema() does.
+void bring_up_to_date(Connection& connection, const std::filesystem::path& path);
+
 }  // namespace hone::cache

@@ -31,6 +31,9 @@ struct Place {
 /// one.
 Place find_place(const std::filesystem::path& path);
 
+/// Whether there is a file at an absolute `path`. Throws as find_place() does.
+bool file_exists(const std::filesystem::path& path);
+
 /// Throws StoreError(untrusted) with the reason for it.
 void require_trust(const Place& place);
 

@@ -129,12 +129,12 @@ void Store::publish(const Publication& publication) const {
   write_file(path_, kWritePatience, [&](Connection& connection) { write_publication(connection, publication); });
 }
 
-ClaimState Store::claim(const KeyRecord& key, const Query& query, const std::string& owner, Milliseconds lease,
+ClaimState Store::claim(const KeyRecord& key, const Query* query, const std::string& owner, Milliseconds lease,
                         Milliseconds patience) const {
   ClaimState state = ClaimState::held;
   write_file(path_, patience, [&](Connection& connection) {
     std::uint64_t uncounted = 0;
-    const std::optional<Hit> hit = find_hit(connection, query, uncounted);
+    const std::optional<Hit> hit = query != nullptr ? find_hit(connection, *query, uncounted) : std::nullopt;
     if (hit && hit->winner.tuned) {
       state = ClaimState::served;
     } else {

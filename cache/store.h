@@ -57,9 +57,9 @@ class Store {
   void publish(const Publication& publication) const;
 
   /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a tuned
-  /// winner serves `query` by now. Another takes over when the lease is past, or before when the owner's process is
-  /// known to have ended. Waits for other writers during `patience`.
-  ClaimState claim(const KeyRecord& key, const Query& query, const std::string& owner, Milliseconds lease,
+  /// winner serves `query` by now; nullptr: whatever is there does not do. Another takes over when the lease is past, or
+  /// before when the owner's process is known to have ended. Waits for other writers during `patience`.
+  ClaimState claim(const KeyRecord& key, const Query* query, const std::string& owner, Milliseconds lease,
                    Milliseconds patience) const;
   /// False when the claim has passed to somebody else, or the class was published.
   bool renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) const;

@@ -18,9 +18,7 @@ constexpr std::chrono::milliseconds kPause(2);
 void write_once(const std::filesystem::path& file, const std::function<void(Connection&)>& work) {
   Connection connection(file, Access::write);
   Transaction transaction(connection, Access::write);
-  const std::int64_t version = check_schema(connection, file, Access::write);
-  if (version == kEmptyFile) create_schema(connection);
-  if (version != kEmptyFile && version != kSchemaVersion) migrate(connection, file, version);
+  bring_up_to_date(connection, file);
   work(connection);
   transaction.commit();
 }

@@ -24,7 +24,7 @@ template <class Work>
 auto read_file(const std::filesystem::path& path, Trust trust, Work work) {
   using Result = decltype(work(std::declval<Connection&>(), std::int64_t{}));
   const std::filesystem::path file = absolute_path(path);
-  if (!find_place(file).exists) return Result{};
+  if (!file_exists(file)) return Result{};
   Connection connection(file, Access::read, trust);
   const Transaction transaction(connection, Access::read);
   const std::int64_t version = check_schema(connection, file, Access::read);

@@ -113,9 +113,12 @@ void CacheBridge::note_miss(const Problem& problem, const std::array<SizeRange, 
                 .bytes_moved = problem.family->bytes_moved(problem)});
 }
 
-std::optional<cache::ClaimState> CacheBridge::claim(const Problem& problem, std::chrono::milliseconds patience) {
+std::optional<cache::ClaimState> CacheBridge::claim(const Problem& problem, bool even_if_served,
+                                                    std::chrono::milliseconds patience) {
   if (!has_files_) return std::nullopt;
-  return layers_.claim(key_of(problem, served_sizes(problem)), query_of(problem), owner_, kLease, patience);
+  const cache::Query query = query_of(problem);
+  return layers_.claim(key_of(problem, served_sizes(problem)), even_if_served ? nullptr : &query, owner_, kLease,
+                       patience);
 }
 
 bool CacheBridge::is_claimed(const Problem& problem) {

@@ -43,12 +43,16 @@ class CacheBridge {
   /// Notes that a tuning would help `problem`: no tuned winner serves it, or `stale`, one of another driver.
   void note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale);
 
-  /// Takes the tuning of the class of `problem` for this bridge. nullopt: there is no file to agree in.
-  std::optional<cache::ClaimState> claim(const Problem& problem, std::chrono::milliseconds patience);
+  /// Takes the tuning of the class of `problem` for this bridge; `even_if_served`: a stored winner does not do. nullopt:
+  /// there is no file to agree in.
+  std::optional<cache::ClaimState> claim(const Problem& problem, bool even_if_served,
+                                         std::chrono::milliseconds patience);
   bool is_claimed(const Problem& problem);
   void renew(const Problem& problem);
   void release(const Problem& problem);
 
+  /// Winners found that did not fit the family's space.
+  std::uint64_t misfits() const { return misfits_; }
   std::uint64_t rejects() const { return layers_.damaged() + misfits_; }
   std::uint64_t left_out() const { return layers_.left_out(); }
 

@@ -89,7 +89,8 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
 
 Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
-  if (const LoadedPlan* plan = load_cached(problem, !may_tune, capturing)) return {plan, ChoiceSource::cache};
+  const CachedPlan cached = load_cached(problem, !may_tune, capturing);
+  if (cached.plan) return {cached.plan, ChoiceSource::cache};
   if (options_.on_miss == MissPolicy::error)
     throw Error(ErrorCode::not_tuned,
                 fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; "
@@ -99,7 +100,7 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
                             problem.family->name(), problem.family->operations()[problem.operation],
                             info(problem.dtype).name, problem.extents[0]));
   if (may_tune)
-    if (const Resolved tuned = tune_miss(problem); tuned.plan) return tuned;
+    if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
 
   const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
   const Winner winner = make_winner(problem, choice.trial, false);
@@ -120,14 +121,16 @@ bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidat
          problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
 }
 
-const LoadedPlan* Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
+CachedPlan Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
+  const std::uint64_t misfits = cache_.misfits();
   const std::optional<CachedWinner> cached = cache_.find(problem);
-  if (!cached || (!cached->winner.tuned && !untuned_will_do)) return nullptr;
+  if (!cached) return {.is_misfit = cache_.misfits() != misfits};
+  if (!cached->winner.tuned && !untuned_will_do) return {};
   const std::shared_ptr<const Module> module = load_checked(problem, *cached);
   if (!module) {
     const std::scoped_lock lock(counters_mutex_);
     ++counters_.cache_rejects;
-    return nullptr;
+    return {.is_misfit = true};
   }
   const LoadedPlan& plan = install(problem, cached->winner, module, capturing);
   if (!cached->winner.tuned || cached->stale_driver)
@@ -135,7 +138,7 @@ const LoadedPlan* Session::Impl::load_cached(const Problem& problem, bool untune
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.cache_hits;
   counters_.stale_hits += cached->stale_driver;
-  return &plan;
+  return {.plan = &plan};
 }
 
 /// The code of a cached winner, compiled where it was not stored; nullptr when row and code do not fit each other.
@@ -161,15 +164,17 @@ std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem
 }
 
 /// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
-/// was in vain, and when there is too little memory to measure in: the heuristic needs none.
-Resolved Session::Impl::tune_miss(const Problem& problem) {
+/// was in vain, and when there is too little memory to measure in: the heuristic needs none. `has_misfit`: the winner
+/// that the cache has cannot be used here.
+Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
   const auto end = std::chrono::steady_clock::now() + options_.tune_budget;
   const auto patience = std::min(options_.tune_budget, kClaimPatience);
   for (bool has_waited = false;; has_waited = true) {
-    const std::optional<cache::ClaimState> state = cache_.claim(problem, patience);
+    const std::optional<cache::ClaimState> state = cache_.claim(problem, has_misfit && !has_waited, patience);
     if (state == cache::ClaimState::served)
-      if (const LoadedPlan* plan = load_cached(problem, false, false)) return {plan, ChoiceSource::cache};
-    if (state != cache::ClaimState::held) return {tune_claimed(problem, state.has_value()), ChoiceSource::tuned};
+      if (const LoadedPlan* plan = load_cached(problem, false, false).plan) return {plan, ChoiceSource::cache};
+    if (state != cache::ClaimState::held)
+      return {tune_claimed(problem, state == cache::ClaimState::taken), ChoiceSource::tuned};
     if (!has_waited) {
       const std::scoped_lock lock(counters_mutex_);
       ++counters_.waits;

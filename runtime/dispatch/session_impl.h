@@ -32,6 +32,12 @@ struct Resolved {
   ChoiceSource source = ChoiceSource::memory;
 };
 
+/// What the cache files have for a problem.
+struct CachedPlan {
+  const LoadedPlan* plan = nullptr;
+  bool is_misfit = false;  ///< there is a winner, but row and code do not fit each other or this device
+};
+
 class Session::Impl {
  public:
   Impl(std::shared_ptr<Device> device, SessionOptions options);
@@ -52,9 +58,9 @@ class Session::Impl {
 
  private:
   Resolved miss(const Problem& problem, bool capturing);
-  const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
+  CachedPlan load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
-  Resolved tune_miss(const Problem& problem);
+  Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   const LoadedPlan& adopt(const Tuning& tuning);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
