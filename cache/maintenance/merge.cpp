@@ -7,6 +7,7 @@
 #include "cache/maintenance/open_file.h"
 #include "cache/maintenance/scratch_folder.h"
 #include "cache/place.h"
+#include "cache/transact.h"
 
 namespace hone::cache {
 namespace {
@@ -32,9 +33,9 @@ CopyCounts merge_in_place(const fs::path& destination_path, std::span<const fs::
 
 CopyCounts merge(const fs::path& destination, std::span<const fs::path> sources, const MergeOptions& options) {
   for (const fs::path& source : sources) {
-    if (!file_exists(source)) throw store_error(source, StoreFault::unopenable, "there is no such file");
+    if (!file_exists(absolute_path(source))) throw store_error(source, StoreFault::unopenable, "there is no such file");
   }
-  const bool exists = file_exists(destination);
+  const bool exists = file_exists(absolute_path(destination));
   const bool in_order = exists || sources.size() == 1;
   if (in_order && !options.dry_run) return merge_in_place(destination, sources, options.binaries);
 

@@ -30,7 +30,7 @@ void check_target(const fs::path& source, const fs::path& target) {
 
 CopyCounts snapshot(const fs::path& source_path, const fs::path& target_path, const CopyOptions& options) {
   const ReadingFile source(source_path);
-  const fs::path target = real_path(target_path);
+  const fs::path target = resolved_path(target_path);
   check_target(source_path, target);
   const UnfinishedFile unfinished(unused_name(target, ".unfinished"));
   CopyCounts counts;

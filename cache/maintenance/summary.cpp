@@ -9,8 +9,9 @@
 
 namespace hone::cache {
 
-Summary summarize(const std::filesystem::path& path) {
+Summary summarize(const std::filesystem::path& given_path) {
   Summary summary;
+  const std::filesystem::path path = resolved_path(given_path);
   summary.exists = file_exists(path);
   if (!summary.exists) return summary;
   const ReadingFile file(path);

@@ -11,6 +11,7 @@
 #include "cache/place.h"
 #include "cache/properties.h"
 #include "cache/rows.h"
+#include "cache/transact.h"
 
 namespace hone::cache {
 namespace {
@@ -128,7 +129,7 @@ class Verification {
 
 VerifyReport verify(const std::filesystem::path& path) {
   VerifyReport report;
-  if (!file_exists(path)) return report;
+  if (!file_exists(absolute_path(path))) return report;
   const ReadingFile file(path);
   report.schema_version = file.schema_version();
   if (!file.is_empty()) Verification(file.connection(), report).run();
