@@ -9,6 +9,7 @@ namespace hone::cache {
 namespace {
 
 constexpr std::chrono::seconds kPauseAfterFailure(1);
+constexpr std::chrono::seconds kPauseAfterVainClaim(30);
 constexpr std::chrono::milliseconds kBetweenNotes(100);
 constexpr std::chrono::milliseconds kNotePatience(100);
 
@@ -124,8 +125,15 @@ std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query* query
                                         Milliseconds lease, Milliseconds patience) {
   Layer* const layer = writable();
   if (layer == nullptr || refusal(*layer)) return std::nullopt;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (Clock::now() < layer->no_claim_before) return std::nullopt;
+  }
   std::optional<ClaimState> state;
   attempt(*layer, Access::write, [&](const Store& store) { state = store.claim(key, query, owner, lease, patience); });
+  const std::scoped_lock lock(mutex_);
+  if (!state) layer->no_claim_before = Clock::now() + kPauseAfterVainClaim;
+  if (state) layer->not_before = {};  // whoever kept it locked has let it go
   return state;
 }
 

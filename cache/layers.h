@@ -73,6 +73,7 @@ class Layers {
     std::optional<StoreError> unreadable = {};   ///< found while reading; not asked again
     std::optional<StoreError> unwritable = {};   ///< found while writing; not tried again
     Clock::time_point not_before = {};           ///< while it is locked
+    Clock::time_point no_claim_before = {};      ///< after a claim has waited for a lock in vain
   };
 
   bool can_ask(const Layer& layer) const;

@@ -19,8 +19,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long to wait for other writers before tuning without a claim.
-constexpr milliseconds kClaimPatience(500);
+/// How long to wait for other writers before tuning without a claim: dozens of processes may start at once.
+constexpr milliseconds kClaimPatience(5000);
 
 /// How often to renew a claim, well within its lease.
 constexpr milliseconds kRenewal(1000);
@@ -171,10 +171,13 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
   const auto patience = std::min(options_.tune_budget, kClaimPatience);
   for (bool has_waited = false;; has_waited = true) {
     const std::optional<cache::ClaimState> state = cache_.claim(problem, has_misfit && !has_waited, patience);
-    if (state == cache::ClaimState::served)
-      if (const LoadedPlan* plan = load_cached(problem, false, false).plan) return {plan, ChoiceSource::cache};
-    if (state != cache::ClaimState::held)
-      return {tune_claimed(problem, state == cache::ClaimState::taken), ChoiceSource::tuned};
+    bool must_wait = state == cache::ClaimState::held;
+    if (state == cache::ClaimState::served) {
+      const CachedPlan cached = load_cached(problem, false, false);
+      if (cached.plan) return {cached.plan, ChoiceSource::cache};
+      must_wait = !cached.is_misfit;  // the file is locked again
+    }
+    if (!must_wait) return {tune_claimed(problem, state == cache::ClaimState::taken), ChoiceSource::tuned};
     if (!has_waited) {
       const std::scoped_lock lock(counters_mutex_);
       ++counters_.waits;

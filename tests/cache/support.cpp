@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -68,6 +69,21 @@ WithoutRoot::~WithoutRoot() {
   }
 }
 
+Locker::Locker(const std::filesystem::path& file) {
+  EXPECT_EQ(sqlite3_open(file.c_str(), &connection_), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(connection_, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+}
+
+Locker::~Locker() { sqlite3_close(connection_); }
+
+int in_child(const std::function<int()>& work) {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 Publication sample_publication() {
   Publication publication;
   publication.key.device = {"cuda", "Invented GPU", "sm_90", "sm_count=132;l2=52428800;", 132, 2048, 3352.25};
@@ -84,6 +100,11 @@ Publication untuned_publication() {
   publication.winner = {sample_candidate(64), false, {1, 1, 1}, 0, 0, 0};
   publication.binary.code.push_back(std::byte{1});
   publication.tuning.reset();
+  return publication;
+}
+
+Publication wider(Publication publication) {
+  publication.key.problem.sizes[0].last = 2000;
   return publication;
 }
 
