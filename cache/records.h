@@ -47,7 +47,7 @@ struct ProblemRecord {
   std::string operation;
   std::string dtype;
   std::string numerics;        ///< "reproducible"
-  std::string launch_context;  ///< "stream"
+  std::string launch_context;  ///< "stream", "graph"
   int alignment = 0;           ///< bytes
   std::array<RangeRecord, 3> sizes;
 

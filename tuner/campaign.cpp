@@ -86,7 +86,7 @@ void tune_item(Session& session, const CampaignOptions& options, milliseconds bu
 std::vector<Problem> one_per_size_class(std::span<const Problem> problems) {
   const auto same_class = [](const Problem& a, const Problem& b) {
     return a.family == b.family && a.operation == b.operation && a.dtype == b.dtype && a.alignment == b.alignment &&
-           size_class(a.extents[0]) == size_class(b.extents[0]);
+           a.launch_context == b.launch_context && size_class(a.extents[0]) == size_class(b.extents[0]);
   };
   std::vector<Problem> kept;
   for (const Problem& problem : problems) {

@@ -142,6 +142,8 @@ nlohmann::ordered_json to_json(const ListedDevice& device) {
           {"memory_bytes", facts.memory_bytes},
           {"memory_clock_khz", facts.memory_clock_khz},
           {"memory_bus_bits", facts.memory_bus_bits},
+          {"has_dependent_launch", facts.has_dependent_launch},
+          {"max_cluster_blocks", facts.max_cluster_blocks},
           {"peak_bandwidth_gbps", peak_bandwidth_gbps(facts)},
           {"driver", facts.driver},
           {"compiler", device.compiler}};

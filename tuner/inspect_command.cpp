@@ -54,6 +54,9 @@ class Filter {
       for (const DType dtype : parse_dtypes(options.dtypes)) dtypes_.emplace_back(info(dtype).name);
     }
     if (!options.size.empty()) size_ = parse_size(options.size);
+    if (!options.context.empty()) {
+      for (const LaunchContext context : parse_contexts(options.context)) contexts_.emplace_back(name(context));
+    }
   }
 
   bool passes(const StoredWinner& stored) const {
@@ -63,7 +66,8 @@ class Filter {
     const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
       return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
     };
-    return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) && matches_device(key.device, device_);
+    return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) &&
+           holds(contexts_, key.problem.launch_context) && matches_device(key.device, device_);
   }
 
   /// Whether the options name one problem, which is then shown in detail.
@@ -74,6 +78,7 @@ class Filter {
   std::string device_;
   std::vector<std::string> ops_;
   std::vector<std::string> dtypes_;
+  std::vector<std::string> contexts_;
   std::optional<std::int64_t> size_;
 };
 
@@ -154,6 +159,7 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
   sub->add_option("--op", options.ops)->take_last();
   sub->add_option("--dtype", options.dtypes)->take_last();
   sub->add_option("--size", options.size)->take_last();
+  sub->add_option("--context", options.context)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();

@@ -19,6 +19,7 @@ struct InspectOptions {
   std::string ops;
   std::string dtypes;
   std::string size;
+  std::string context;
   std::string cache;
   bool all = false;
   bool json = false;

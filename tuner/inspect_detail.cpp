@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <hone/problem.h>
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -167,7 +169,8 @@ void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context&
 }  // namespace
 
 std::string problem_text(const cache::ProblemRecord& problem) {
-  return fmt::format("{} {} {}", problem.family, problem.operation, problem.dtype);
+  return fmt::format("{} {} {}{}", problem.family, problem.operation, problem.dtype,
+                     problem.launch_context == name(LaunchContext::graph) ? " graph" : "");
 }
 
 std::string device_text(const cache::DeviceRecord& device) {

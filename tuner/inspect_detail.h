@@ -12,7 +12,7 @@
 
 namespace hone::tuner {
 
-/// "reduce sum f32".
+/// "reduce sum f32", or "reduce sum f32 graph" for calls in a replayed graph.
 std::string problem_text(const cache::ProblemRecord& problem);
 
 /// "NVIDIA H200 (cuda, sm_90): 132 SMs, 4916 GB/s"; the bandwidth only where it is known.

@@ -15,7 +15,9 @@
 namespace hone::tuner {
 
 /// Each throws CommandError(usage) that lists the known words and suggests the one that was meant. Lists are
-/// separated by commas, "all" is every word; repetitions are dropped and the order is kept.
+/// separated by commas, "all" is every word (of operations kEveryOp, for "all" is one of them); repetitions are dropped
+/// and the order is kept.
+inline constexpr std::string_view kEveryOp = "every";
 std::vector<ReduceOp> parse_ops(std::string_view text);
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);
@@ -23,6 +25,9 @@ MissPolicy parse_miss_policy(std::string_view text);
 
 /// Alignments in bytes: 4, 8 and 16, or "all".
 std::vector<std::uint32_t> parse_alignments(std::string_view text);
+
+/// "stream", "graph" or "both".
+std::vector<LaunchContext> parse_contexts(std::string_view text);
 
 /// "cuda:0, host": the devices of this machine, for messages.
 std::string known_devices();

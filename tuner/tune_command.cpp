@@ -58,13 +58,22 @@ std::vector<Problem> list_problems(const TuneOptions& options) {
   const std::vector<DType> dtypes = parse_dtypes(options.dtypes);
   const std::vector<std::int64_t> sizes = parse_size_list(options.sizes);
   const std::vector<std::uint32_t> alignments = parse_alignments(options.alignments);
+  const std::vector<LaunchContext> contexts = parse_contexts(options.context);
+  const bool is_single = ops.size() == 1 && dtypes.size() == 1;  // what is not defined is then refused, not left out
   std::vector<Problem> problems;
+  const auto add = [&](Problem problem) {
+    for (const LaunchContext context : contexts) {
+      problem.launch_context = context;
+      problems.push_back(problem);
+    }
+  };
   for (const ReduceOp op : ops) {
     for (const DType dtype : dtypes) {
       for (const std::uint32_t alignment : alignments) {
         // An array is aligned to its element at least: those problems do not exist.
         if (alignment < info(dtype).size_bytes) continue;
-        for (const std::int64_t size : sizes) problems.push_back(reduce_problem(op, dtype, size, alignment));
+        for (const std::int64_t size : sizes)
+          if (reduce_supports(op, dtype) || is_single) add(reduce_problem(op, dtype, size, alignment));
       }
     }
   }
@@ -130,6 +139,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--dtype", options.dtypes)->take_last();
   sub->add_option("--size", options.sizes)->take_last();
   sub->add_option("--align", options.alignments)->take_last();
+  sub->add_option("--context", options.context)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--budget", options.budget)->take_last();
   sub->add_option("--total-budget", options.total_budget)->take_last();

@@ -19,6 +19,7 @@ struct TuneOptions {
   std::string dtypes = "f32";
   std::string sizes = "2^10..2^24";
   std::string alignments = "16";
+  std::string context = "stream";
   std::string device = "auto";
   std::string budget = "2s";
   std::string total_budget;

@@ -85,6 +85,7 @@ std::string problem_label(const Problem& problem) {
   std::string label = fmt::format("{} {} {}", problem.family->operations()[problem.operation], info(problem.dtype).name,
                                   format_size(problem.extents[0]));
   if (problem.alignment != kMaxAlignment) label += fmt::format(" align {}", problem.alignment);
+  if (problem.launch_context == LaunchContext::graph) label += " graph";
   return label;
 }
 

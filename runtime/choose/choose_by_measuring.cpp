@@ -169,7 +169,7 @@ class TuningRun {
       contenders.push_back({.trial = &trial, .loaded = {trial.candidate, code_of(trial.candidate).module}});
     const RaceLimits limits{
         .qualifying_deadline = after(kQualifyingShare), .deadline = after(1), .stop = options_.stop};
-    Race(*device_, problem_, workload_, workspace_.data(), stream_.get())
+    Race({*device_, problem_, workload_, workspace_.data(), stream_.get()})
         .run(contenders, limits, [&](int done, double best_us) {
           report(TuningPhase::measuring, done, static_cast<int>(contenders.size()), best_us);
         });

@@ -9,8 +9,17 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kReproducible = "reproducible";
-constexpr std::string_view kStream = "stream";
+/// "i32", "i32 in f64", "f16 in f64 to f16": of the elements, and of the accumulator and the result where chosen.
+std::string dtypes_of(const Problem& problem) {
+  std::string text(info(problem.dtype).name);
+  if (problem.accumulator) text.append(" in ").append(info(*problem.accumulator).name);
+  if (problem.result) text.append(" to ").append(info(*problem.result).name);
+  return text;
+}
+
+std::string_view numerics_of(const Problem& problem) {
+  return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
+}
 
 /// Longer than any step of a tuning between two renewals should take.
 constexpr std::chrono::seconds kLease(5);
@@ -20,9 +29,9 @@ template <class Record>
 void describe(Record& record, const Problem& problem) {
   record.family = problem.family->name();
   record.operation = problem.family->operations()[problem.operation];
-  record.dtype = info(problem.dtype).name;
-  record.numerics = kReproducible;
-  record.launch_context = kStream;
+  record.dtype = dtypes_of(problem);
+  record.numerics = numerics_of(problem);
+  record.launch_context = name(problem.launch_context);
   record.alignment = static_cast<int>(problem.alignment);
 }
 
@@ -74,6 +83,7 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
                                 .tuned = hit->winner.tuned,
                                 .median_us = hit->winner.median_us,
                                 .spread_us = hit->winner.spread_us,
+                                .launch_context = problem.launch_context,
                                 .tuned_extents = hit->winner.tuned_extents},
                      .binary = {},
                      .stale_driver = hit->stale_driver};

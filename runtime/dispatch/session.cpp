@@ -37,9 +37,15 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
                 .tuned = tuned,
                 .median_us = tuned ? trial.median_us : 0,
                 .spread_us = tuned ? trial.spread_us : 0,
+                .launch_context = problem.launch_context,
                 .tuned_extents = problem.extents,
                 .sizes = served_sizes(problem)};
   return winner;
+}
+
+Problem in_context(Problem problem, LaunchContext context) {
+  problem.launch_context = context;
+  return problem;
 }
 
 /// Why a tuning has no winner.
@@ -59,17 +65,19 @@ Session::Impl::Impl(std::shared_ptr<Device> device, SessionOptions options)
       workspaces_(device_, options_.capture_workspaces),
       cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {}
 
-Choice Session::Impl::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) {
+Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffers, Stream stream) {
+  const StreamState state = device_->stream_state(stream);
+  const Problem problem = state.capturing ? in_context(asked, LaunchContext::graph) : asked;
   check_buffers(problem, buffers);
   // The smallest class of sizes holds them too; a family says what is wrong with them.
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     require_accepted(problem);
   Resolved resolved{.plan = plans_.find(ProblemKey(problem))};
   if (!resolved.plan || resolved.plan->is_provisional)
-    resolved = resolve(problem, device_->stream_state(stream).capturing);
+    resolved = resolve(problem, state.capturing);
   const LoadedPlan& plan = *resolved.plan;
   if (plan.needs_workspace) {
-    Workspace& workspace = workspaces_.of(device_->stream_state(stream));
+    Workspace& workspace = workspaces_.of(state);
     // Another thread's call in this stream must not come between the two launches of this one.
     const std::unique_lock lock = plan.is_one_launch ? std::unique_lock<std::mutex>() : std::unique_lock(workspace.order);
     plan.loaded.enqueue(*device_, problem, buffers, workspace.memory, stream);
@@ -89,18 +97,26 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
 
 Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
-  const CachedPlan cached = load_cached(problem, !may_tune, capturing);
+  const bool may_lend =
+      problem.launch_context == LaunchContext::graph && (capturing || options_.on_miss != MissPolicy::error);
+  const bool untuned_will_do = !may_tune && !may_lend;
+  const CachedPlan cached = load_cached(problem, untuned_will_do, capturing);
   if (cached.plan) return {cached.plan, ChoiceSource::cache};
+  if (may_tune)
+    if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
+  if (may_lend) {
+    if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
+    if (const CachedPlan untuned = load_cached(problem, true, capturing); untuned.plan)
+      return {untuned.plan, ChoiceSource::cache};
+  }
   if (options_.on_miss == MissPolicy::error)
     throw Error(ErrorCode::not_tuned,
                 fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; "
-                            "tune it with: hone tune {} --op {} --dtype {} --size {}",
+                            "tune it with: hone tune {} --op {} --dtype {} --size {} --context {}",
                             to_string(problem), device_->name(), device_->facts().name,
                             options_.cache_path.empty() ? "memory only" : options_.cache_path.string(),
                             problem.family->name(), problem.family->operations()[problem.operation],
-                            info(problem.dtype).name, problem.extents[0]));
-  if (may_tune)
-    if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
+                            info(problem.dtype).name, problem.extents[0], name(problem.launch_context)));
 
   const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
   const Winner winner = make_winner(problem, choice.trial, false);
@@ -110,6 +126,18 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.heuristics;
   return {&plan, ChoiceSource::heuristic};
+}
+
+/// Serves a graph problem with what was tuned for the stream, where nothing was tuned for the graph.
+Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
+  const Problem stream_problem = in_context(graph_problem, LaunchContext::stream);
+  Resolved lender{.plan = plans_.find(ProblemKey(stream_problem))};
+  if (!lender.plan || !lender.plan->winner.tuned)
+    lender = {load_cached(stream_problem, false, false).plan, ChoiceSource::cache};
+  if (!lender.plan) return {};
+  LoadedPlan lent = *lender.plan;
+  lent.is_provisional = options_.on_miss == MissPolicy::tune;
+  return {&plans_.insert(ProblemKey(graph_problem), std::move(lent)), lender.source};
 }
 
 /// Whether a row of the cache says something that this device and a workspace of ours allow.
@@ -243,7 +271,16 @@ const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& w
                   .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
                   .is_one_launch = problem.family->shape(problem, winner.candidate.variant).launches == 1,
                   .is_provisional = !winner.tuned && options_.on_miss == MissPolicy::tune && capturing};
-  return plans_.insert(ProblemKey(problem), std::move(plan));
+  const LoadedPlan& installed = plans_.insert(ProblemKey(problem), std::move(plan));
+  if (winner.tuned && problem.launch_context == LaunchContext::stream) {
+    // Better than what the graph has as long as nothing was tuned for it.
+    const Problem in_graph = in_context(problem, LaunchContext::graph);
+    const LoadedPlan* known = plans_.find(ProblemKey(in_graph));
+    const bool is_makeshift =
+        known && (!known->winner.tuned || known->winner.launch_context == LaunchContext::stream);
+    if (is_makeshift) lend_stream_winner(in_graph);
+  }
+  return installed;
 }
 
 void Session::Impl::check_buffers(const Problem& problem, std::span<void* const> buffers) const {

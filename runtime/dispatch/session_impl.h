@@ -23,7 +23,7 @@ struct LoadedPlan {
   LoadedCandidate loaded;
   bool needs_workspace = false;
   bool is_one_launch = true;
-  bool is_provisional = false;  ///< a heuristic choice that the next call outside of capture replaces by a tuned one
+  bool is_provisional = false;  ///< a makeshift that the next call outside of capture replaces by a tuned winner
 };
 
 /// A plan and where it came from.
@@ -62,6 +62,7 @@ class Session::Impl {
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
   Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
+  Resolved lend_stream_winner(const Problem& graph_problem);
   const LoadedPlan& adopt(const Tuning& tuning);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
   const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,

@@ -74,13 +74,15 @@ void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
 }
 
 bool Race::qualify(Contender& contender, double best_us) {
-  if (!time_calls(contender, 1)) return false;  // the first launch may load code
-  const std::optional<double> once_us = time_calls(contender, 1);
+  contender.batch = std::make_unique<Batch>(bench_, contender.loaded, 1);
+  if (!time_call(contender)) return false;  // the first launch may load code
+  const std::optional<double> once_us = time_call(contender);
   if (!once_us) return false;
-  contender.calls_per_sample =
+  const int calls =
       static_cast<int>(std::clamp(std::ceil(kBatchUs / std::max(*once_us, 0.1)), 1.0, double{kMostCallsPerSample}));
-  if (contender.calls_per_sample == 1) contender.samples_us.push_back(*once_us);
-  const bool is_hopeless = contender.calls_per_sample == 1 && *once_us > kHopeless * best_us;
+  if (calls == 1) contender.samples_us.push_back(*once_us);
+  else contender.batch = std::make_unique<Batch>(bench_, contender.loaded, calls);
+  const bool is_hopeless = calls == 1 && *once_us > kHopeless * best_us;
   while (!is_hopeless && contender.samples_us.size() < kQualifyingSamples)
     if (!sample(contender)) return false;
   record(contender);
@@ -88,17 +90,14 @@ bool Race::qualify(Contender& contender, double best_us) {
 }
 
 bool Race::sample(Contender& contender) {
-  const std::optional<double> batch_us = time_calls(contender, contender.calls_per_sample);
-  if (batch_us) contender.samples_us.push_back(*batch_us / contender.calls_per_sample);
-  return batch_us.has_value();
+  const std::optional<double> us = time_call(contender);
+  if (us) contender.samples_us.push_back(*us);
+  return us.has_value();
 }
 
-std::optional<double> Race::time_calls(Contender& contender, int calls) {
+std::optional<double> Race::time_call(Contender& contender) {
   try {
-    return device_.time_us(stream_, [&] {
-      for (int i = 0; i < calls; ++i)
-        contender.loaded.enqueue(device_, problem_, workload_.next(), workspace_, stream_);
-    });
+    return contender.batch->time_us();
   } catch (const Error& error) {
     contender.trial->verdict = Verdict::failed;
     contender.trial->reason = error.what();

@@ -11,8 +11,7 @@
 #include <hone/candidate.h>
 #include <hone/device.h>
 
-#include "runtime/measure/loaded_candidate.h"
-#include "runtime/measure/workload.h"
+#include "runtime/measure/batch.h"
 
 namespace hone {
 
@@ -32,7 +31,7 @@ struct Contender {
   Trial* trial = nullptr;
   LoadedCandidate loaded;
   std::vector<double> samples_us = {};  ///< per call
-  int calls_per_sample = 1;
+  std::unique_ptr<Batch> batch = {};    ///< one sample
 };
 
 /// Measures contenders on one workload. Each sample is a batch of calls between two device events, long enough for the
@@ -41,9 +40,7 @@ struct Contender {
 /// a drifting clock hits all alike.
 class Race {
  public:
-  /// All references must outlive the race. `workspace` serves every contender.
-  Race(Device& device, const Problem& problem, Workload& workload, void* workspace, Stream stream)
-      : device_(device), problem_(problem), workload_(workload), workspace_(workspace), stream_(stream) {}
+  explicit Race(const Bench& bench) : bench_(bench) {}
 
   /// Writes median, spread and samples into the trials. The first contender is always measured; those that are not
   /// reached before the limits become `rejected`, those that cannot run `failed`. `on_measured(done, best_us)` is
@@ -58,14 +55,10 @@ class Race {
   /// Takes one more sample; false when the contender failed.
   bool sample(Contender& contender);
 
-  /// The time that `calls` calls take together; nullopt when one failed, and the trial then says why.
-  std::optional<double> time_calls(Contender& contender, int calls);
+  /// The time of one call in the contender's batch; nullopt when one failed, and the trial then says why.
+  std::optional<double> time_call(Contender& contender);
 
-  Device& device_;
-  const Problem& problem_;
-  Workload& workload_;
-  void* workspace_;
-  Stream stream_;
+  Bench bench_;
 };
 
 }  // namespace hone

@@ -29,9 +29,8 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
     arrays_.push_back({spec, {}, stride, spec.is_input ? offset : 0});
     if (spec.is_input) input_bytes += stride;
   }
-  const std::size_t rotation_bytes =
-      std::min(kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes), kMostRotationBytes);
-  copies_ = input_bytes == 0 ? 1 : rotation_bytes / input_bytes + 1;
+  rotation_bytes_ = std::min(kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes), kMostRotationBytes);
+  copies_ = input_bytes == 0 ? 1 : rotation_bytes_ / input_bytes + 1;
   for (Array& array : arrays_) array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes);
   pointers_.resize(arrays_.size());
 }
@@ -51,6 +50,16 @@ const std::vector<void*>& Workload::next() {
   for (std::size_t i = 0; i < arrays_.size(); ++i)
     pointers_[i] = arrays_[i].memory.as<std::byte>() + arrays_[i].offset_bytes + turn_ * arrays_[i].stride_bytes;
   return pointers_;
+}
+
+bool Workload::fits_cache(int calls) const {
+  return device_->facts().kind == "cuda" && static_cast<std::size_t>(calls) < copies_;
+}
+
+void Workload::displace_cache() {
+  if (rotation_bytes_ == 0) return;
+  if (!displacing_.data()) displacing_ = DeviceBuffer(device_, rotation_bytes_);
+  device_->fill_bytes(displacing_.data(), 0, rotation_bytes_, stream_);
 }
 
 std::string Workload::verify(const Problem& problem, const Candidate& candidate, std::string_view kind,

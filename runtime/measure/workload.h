@@ -27,6 +27,13 @@ class Workload {
   /// The buffers of the next call, in the order of KernelFamily::buffers().
   const std::vector<void*>& next();
 
+  /// Whether the inputs of `calls` calls in turn leave the cache room to keep them. Never on the host device, where
+  /// replayed work calls next() anew.
+  bool fits_cache(int calls) const;
+
+  /// Enqueues writing so much memory that nothing which was read before is in the cache (as NVBench's l2flush does).
+  void displace_cache();
+
   /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
   /// outputs, and lets the family compare; where results must be reproducible, runs it twice. `run` enqueues a call on
   /// the workload's stream. "" when right, else what was wrong.
@@ -55,6 +62,8 @@ class Workload {
   Problem problem_;
   Stream stream_;
   std::vector<Array> arrays_;
+  std::size_t rotation_bytes_ = 0;
+  DeviceBuffer displacing_;  ///< allocated when first needed
   std::size_t copies_ = 1;
   std::size_t turn_ = 0;
   std::vector<void*> pointers_;

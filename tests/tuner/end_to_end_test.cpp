@@ -77,6 +77,19 @@ TEST_F(EndToEnd, TuneInspectReduce) {
   EXPECT_THAT(reduce.out, HasSubstr("cache"));
 }
 
+TEST_F(EndToEnd, StreamAndGraphAreTunedAndInspectedApart) {
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "1000", "--budget", "300ms", "--context", "both"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("2 tuned; compiling"));
+  EXPECT_THAT(run.out, HasSubstr("sum f32 1000 graph"));
+  EXPECT_THAT(hone({"tune", "--device", "host", "--size", "1000", "--context", "graph"}).out,
+              HasSubstr("1 kept from the cache"));
+  EXPECT_THAT(hone({"inspect"}).out, HasSubstr("reduce sum f32 graph"));
+  EXPECT_THAT(hone({"inspect", "--context", "stream"}).out, Not(HasSubstr("graph")));
+  EXPECT_THAT(hone({"inspect", "2"}).out, HasSubstr("  context     graph\n"));
+  EXPECT_THAT(hone({"inspect", "--json", "--context", "graph"}).out, HasSubstr("\"launch_context\": \"graph\""));
+}
+
 TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
   const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms", "-q"});
   EXPECT_EQ(run.code, 0);
@@ -133,10 +146,13 @@ TEST_F(EndToEnd, ReducesAnyShapeAndOrder) {
 
 TEST_F(EndToEnd, NoElementsGiveTheIdentities) {
   const std::string empty = file("e.npy", npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }"));
-  const auto results = reduce(empty, {"--op", "all"})["results"];
+  const auto results = reduce(empty, {"--op", "sum,min,max,minmax"})["results"];
   EXPECT_EQ(results[0]["result"], 0);
   EXPECT_EQ(results[1]["result"], "inf");
   EXPECT_EQ(results[2]["result"], "-inf");
+  EXPECT_EQ(results[3]["result"], (nlohmann::json{"inf", "-inf"}));
+  for (const auto& result : reduce(empty, {"--op", "every"})["results"]) EXPECT_NE(result["op"], "argmin");
+  EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--op", "dot"}).err, HasSubstr("dot takes two arrays"));
   EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--on-miss", "heuristic"}).out, HasSubstr("no elements"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_facts.h"
+#include "runtime/device/cuda/cuda_graph.h"
 #include "runtime/device/cuda/cuda_memory.h"
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/device/cuda/cuda_scopes.h"
@@ -82,6 +83,14 @@ class CudaDevice final : public Device {
 
   StreamState stream_state(Stream stream) const override;
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) override {
+    const DeviceGuard guard(ordinal_);
+    return CudaGraph::capture(stream, work);
+  }
+  void replay(const CapturedWork& work, Stream stream) override {
+    const DeviceGuard guard(ordinal_);
+    static_cast<const CudaGraph&>(work).launch(stream);
+  }
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:
@@ -178,12 +187,26 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
   config.blockDim = dim3{launch.block.x, launch.block.y, launch.block.z};
   config.dynamicSmemBytes = launch.dynamic_smem_bytes;
   config.stream = stream;
+  std::array<cudaLaunchAttribute, 2> attributes;
+  config.attrs = attributes.data();
+  if (launch.dependent_launch && facts_.has_dependent_launch) {
+    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (launch.cluster_blocks > 1) {
+    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {launch.cluster_blocks, 1, 1};
+  }
   const DeviceGuard guard(ordinal_);
   const cudaError_t status = cudaLaunchKernelExC(&config, kernel.handle, pointers.data());
   if (status != cudaSuccess) [[unlikely]] {
-    check(status, fmt::format("launching {}x{}x{} blocks of {}x{}x{} threads with {} bytes of dynamic shared memory",
+    check(status, fmt::format("launching {}x{}x{} blocks of {}x{}x{} threads with {} bytes of dynamic shared memory in "
+                              "clusters of {} (cuda:{} allows {})",
                               launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y,
-                              launch.block.z, launch.dynamic_smem_bytes));
+                              launch.block.z, launch.dynamic_smem_bytes, launch.cluster_blocks, ordinal_,
+                              facts_.max_cluster_blocks));
   }
 }
 

@@ -15,6 +15,12 @@ int attribute(int ordinal, cudaDeviceAttr which) {
   return value;
 }
 
+/// CUDA C++ Programming Guide, "Thread Block Clusters": 8 blocks are portable; the data-centre GPUs allow 16, opted in.
+int largest_cluster(int compute_capability) {
+  if (compute_capability < 90) return 0;
+  return compute_capability < 110 ? 16 : 8;
+}
+
 }  // namespace
 
 DeviceFacts query_cuda_facts(int ordinal) {
@@ -46,6 +52,8 @@ DeviceFacts query_cuda_facts(int ordinal) {
   // The attribute, since CUDA 13 took the field out of cudaDeviceProp; 0 where the driver does not tell.
   facts.memory_clock_khz = get(cudaDevAttrMemoryClockRate);
   facts.memory_bus_bits = get(cudaDevAttrGlobalMemoryBusWidth);
+  facts.has_dependent_launch = facts.compute_capability >= 90;
+  facts.max_cluster_blocks = largest_cluster(facts.compute_capability);
   return facts;
 }
 

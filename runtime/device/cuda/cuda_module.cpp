@@ -13,6 +13,9 @@
 namespace hone {
 namespace {
 
+/// The largest thread-block cluster that needs no opting in (CUDA C++ Programming Guide, "Thread Block Clusters").
+constexpr int kPortableClusterBlocks = 8;
+
 /// Whether `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
 bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t size, std::uint64_t total) {
   return offset <= total && (size == 0 || count <= (total - offset) / size);
@@ -59,6 +62,10 @@ Kernel find_kernel(cudaLibrary_t library, const std::string& entry, int ordinal,
   check(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         facts.smem_bytes_per_block_optin - static_smem_bytes, ordinal),
         fmt::format("allowing the kernel \"{}\" all shared memory", entry));
+  if (facts.max_cluster_blocks > kPortableClusterBlocks) {
+    check(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1, ordinal),
+          fmt::format("allowing the kernel \"{}\" clusters of {} blocks", entry, facts.max_cluster_blocks));
+  }
   return {.handle = kernel,
           .resources = {.registers = attributes.numRegs,
                         .static_smem_bytes = static_smem_bytes,

@@ -22,12 +22,23 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
+/// The host device has no graphs: what was captured is called.
+class HostCapturedWork final : public CapturedWork {
+ public:
+  explicit HostCapturedWork(std::function<void()> work) : work_(std::move(work)) {}
+  void run() const { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
 class HostDevice final : public Device {
  public:
   explicit HostDevice(const HostOptions& options)
       : options_(options),
         facts_(host_facts(options.sm_count)),
         compiler_(options.compiler, facts_.architecture),
+        watchdog_(options.block_deadline),
         pool_(facts_.sm_count) {}
 
   ~HostDevice() override {
@@ -57,6 +68,10 @@ class HostDevice final : public Device {
   void synchronize(Stream) override {}
   StreamState stream_state(Stream) const override { return {}; }
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>& work) override {
+    return std::make_unique<HostCapturedWork>(work);
+  }
+  void replay(const CapturedWork& work, Stream) override { static_cast<const HostCapturedWork&>(work).run(); }
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:
@@ -71,6 +86,7 @@ class HostDevice final : public Device {
   mutable std::mutex memory_mutex_;
   std::map<std::uintptr_t, std::size_t> allocations_;  ///< address → bytes
   std::mutex launch_mutex_;
+  Watchdog watchdog_;
   SmPool pool_;
 };
 
@@ -135,6 +151,10 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
     refuse(fmt::format("a grid of {}×{}×{} blocks; 1 to 2147483647×65535×65535 are possible", launch.grid.x,
                        launch.grid.y, launch.grid.z));
   }
+  if (launch.cluster_blocks > 1) {
+    refuse(fmt::format("clusters of {} blocks; it has no thread-block clusters (DeviceFacts::max_cluster_blocks is 0)",
+                       launch.cluster_blocks));
+  }
   const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
   if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {
     refuse(fmt::format("{} bytes of shared memory per block; {} are possible", smem_bytes,
@@ -151,6 +171,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   void* arguments[Arguments::kCapacity];
   for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.slot(i));
   const BlockWork work{.call = kernel.entry->call,
+                       .code = kernel.module->code(),
                        .arguments = arguments,
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
                        .extent = {launch.block.x, launch.block.y, launch.block.z},
@@ -164,6 +185,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   BlockFailure first_failure;
   const auto run_blocks = [&](BlockRunner& sm) {
     const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
+    const FaultGuard guard = sm.guard(watchdog_);
     for (std::uint64_t i = queue.first(); i < queue.size(); i = queue.after(i)) {
       const std::uint64_t block = order(i);
       const std::uint64_t row = block / launch.grid.x;
@@ -179,11 +201,12 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   {
     const std::lock_guard lock(launch_mutex_);
     try {
+      watchdog_.start();
       pool_.run(static_cast<int>(sms), run_blocks);
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the host device has no memory for the stacks of its threads");
     } catch (const std::system_error& error) {
-      throw Error(ErrorCode::device_failed, fmt::format("the host device cannot start its SMs: {}", error.what()));
+      throw Error(ErrorCode::device_failed, fmt::format("the host device cannot start its threads: {}", error.what()));
     }
   }
   if (first_failure.kind != BlockFailure::Kind::none) {

@@ -62,6 +62,7 @@ struct Winner {
   bool tuned = false;          ///< false: the occupancy model's choice, never measured
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
+  LaunchContext launch_context = LaunchContext::stream;  ///< that it was chosen for; a graph may be lent the stream's
   Extents tuned_extents{1, 1, 1};
   std::array<SizeRange, 3> sizes = {};  ///< the extents that it serves
 };

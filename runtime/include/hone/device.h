@@ -25,6 +25,16 @@ struct StreamState {
 /// Where a pointer points to.
 enum class MemoryKind { device, host, unknown };
 
+/// Launches that were captured once, to be run again and again: a CUDA graph. Made by Device::capture; must not outlive
+/// the device, nor the code and memory that its launches use, nor be destroyed while a replay is pending.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
+  CapturedWork() = default;
+  CapturedWork(const CapturedWork&) = delete;
+  CapturedWork& operator=(const CapturedWork&) = delete;
+};
+
 /// One device. All methods are safe to call from several threads at once. Errors are hone::Error: device_failed
 /// unless a method says otherwise.
 class Device {
@@ -85,6 +95,14 @@ class Device {
 
   /// Enqueues one launch; neither waits nor allocates (the host device has finished when it returns).
   virtual void launch(const Kernel& kernel, const Launch& launch, Stream stream) = 0;
+
+  /// Captures what `work` enqueues on `stream`, without running it, and gets it ready for replay(). Allocates; the
+  /// stream must not be capturing already. A device without graphs (the host) calls a copy of `work` in every replay
+  /// instead, so whatever it refers to must live as long as the result. Throws what `work` throws.
+  virtual std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) = 0;
+
+  /// Enqueues captured work of this device; does not wait (the host device has finished when it returns).
+  virtual void replay(const CapturedWork& work, Stream stream) = 0;
 
   /// Runs `work`, which enqueues on `stream`, and returns the device time it took in microseconds. Waits for it.
   virtual double time_us(Stream stream, const std::function<void()>& work) = 0;

@@ -31,6 +31,8 @@ struct DeviceFacts {
   std::int64_t memory_bytes = 0;
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
+  bool has_dependent_launch = false;         ///< programmatic dependent launch: compute capability 9.0 and newer
+  int max_cluster_blocks = 0;                ///< of a thread-block cluster; 0: there are no clusters
 
   bool operator==(const DeviceFacts&) const = default;
 };
@@ -40,7 +42,8 @@ struct DeviceFacts {
 double peak_bandwidth_gbps(const DeviceFacts& facts);
 
 /// The facts that decide which kernel is fastest, as canonical text: one `key=value;` per field in a fixed order.
-/// Two devices with the same text share winners; the driver is left out, since it may change under a winner.
+/// Two devices with the same text share winners; the driver is left out, since it may change under a winner, and so is
+/// what follows from the compute capability.
 std::string tuning_identity(const DeviceFacts& facts);
 
 }  // namespace hone

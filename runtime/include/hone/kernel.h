@@ -96,6 +96,16 @@ struct Launch {
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_smem_bytes = 0;
+
+  /// Programmatic dependent launch: blocks may start while the launch ahead of it in the stream, whoever made it, still
+  /// runs. The kernel must pass griddepcontrol.wait before it reads or writes anything that an earlier launch may use.
+  /// Where DeviceFacts::has_dependent_launch is false the launch waits as any other does.
+  bool dependent_launch = false;
+
+  /// Blocks of a thread-block cluster, along x; grid.x must be a multiple. More than
+  /// DeviceFacts::max_cluster_blocks fail.
+  unsigned cluster_blocks = 1;
+
   Arguments arguments;
 };
 

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <hone/dtype.h>
 
@@ -16,6 +18,24 @@ enum class Numerics : std::uint8_t {
   reproducible,  ///< the same winner gives the same bits from run to run
 };
 
+/// What becomes of NaNs. For dtypes without NaN both are the same.
+enum class NanPolicy : std::uint8_t {
+  propagate,  ///< one NaN makes the result NaN, as in NumPy and PyTorch; argmin and argmax return its index
+  ignore,     ///< NaNs count as if they were not there
+};
+
+/// How a call's launches reach the device. A second kernel costs 1.5 to 1.9 µs in a stream and a third of that in a
+/// replayed graph (H100, CUDA 13.0, 2026-11), so the fastest candidate of one context is often not that of the other.
+enum class LaunchContext : std::uint8_t {
+  stream,  ///< enqueued call by call
+  graph,   ///< captured once, then replayed
+};
+
+inline constexpr std::array<std::string_view, 2> kLaunchContextNames{"stream", "graph"};
+constexpr std::string_view name(LaunchContext context) {
+  return kLaunchContextNames[static_cast<std::size_t>(context)];
+}
+
 /// Up to three extents; each family says what they mean. Unused ones are 1.
 using Extents = std::array<std::int64_t, 3>;
 
@@ -27,9 +47,13 @@ struct Problem {
   const KernelFamily* family = nullptr;  ///< not owned; outlives every Session that sees it
   std::uint8_t operation = 0;            ///< index into KernelFamily::operations()
   DType dtype = DType::f32;
+  std::optional<DType> accumulator = {};  ///< empty: the family's choice for the operation and dtype
+  std::optional<DType> result = {};       ///< likewise
   Numerics numerics = Numerics::reproducible;
+  NanPolicy nan = NanPolicy::propagate;
   std::uint32_t alignment = kMaxAlignment;  ///< bytes; what the caller's pointers are all aligned to
   Extents extents{1, 1, 1};
+  LaunchContext launch_context = LaunchContext::stream;
 };
 
 /// The largest power of two up to kMaxAlignment that divides the address.
@@ -50,7 +74,7 @@ inline constexpr int kSmallestSizeClass = 8;
 int size_class(std::int64_t extent);
 SizeRange size_range(int size_class);
 
-/// "reduce sum f32 n=1048576": for messages.
+/// "reduce sum f32 n=1048576 in a graph": for messages.
 std::string to_string(const Problem& problem);
 
 }  // namespace hone

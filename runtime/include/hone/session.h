@@ -131,13 +131,16 @@ class Session {
   /// that a call of two kernels keeps other threads' calls in the same stream from coming between them.
   ///
   /// On a miss it may read the cache file, compile and measure (MissPolicy), on streams of its own. While `stream` is
-  /// being captured it never tunes: a cached winner or the heuristic is served.
+  /// being captured the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated or
+  /// waited for: the graph's winner serves, else the stream's (Winner::launch_context tells), else the heuristic.
+  /// prepare() or tune() the graph problem ahead of the capture.
   ///
   /// One workspace belongs to each stream: finish the work of a stream before destroying it. Throws invalid_argument
   /// (refused problem, null or misaligned pointer), not_tuned, compile_failed, device_failed, out_of_memory.
   Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
 
-  /// Makes sure that calls of `problem` will hit, without launching.
+  /// Makes sure that calls of `problem` will hit, without launching. Calls that will be captured are a problem of their
+  /// own: set its launch_context to graph. Where the policy does not tune, a stream's winner serves a graph problem.
   Choice prepare(const Problem& problem);
 
   /// A Plan for `problem`, found or made as launch() would. Allocates; not during capture.

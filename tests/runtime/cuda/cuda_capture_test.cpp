@@ -110,5 +110,27 @@ TEST_F(CudaCaptureTest, ABrokenCaptureStillCountsAsCapturing) {
   EXPECT_FALSE(device_->stream_state(stream_).capturing);
 }
 
+TEST_F(CudaCaptureTest, CapturedWorkRunsWhenItIsReplayedAndNotBefore) {
+  const std::unique_ptr<Module> module = load(kAddKernel, {"add"});
+  const Array<int> memory = allocate<int>(100);
+  device_->fill_bytes(memory.get(), 0, 400, stream_);
+  const std::unique_ptr<CapturedWork> work = device_->capture(stream_, [&] {
+    for (int i = 0; i < 2; ++i)
+      device_->launch(module->kernel(0), launch_of(1, 128, memory.get(), 3, 100LL), stream_);
+  });
+  device_->synchronize(stream_);
+  EXPECT_THAT(fetch(memory, 100), Each(0));
+  EXPECT_GT(device_->time_us(stream_, [&] { device_->replay(*work, stream_); }), 0);
+  device_->replay(*work, stream_);
+  device_->synchronize(stream_);
+  EXPECT_THAT(fetch(memory, 100), Each(12));
+}
+
+TEST_F(CudaCaptureTest, WorkThatThrowsEndsItsCapture) {
+  EXPECT_THROW(device_->capture(stream_, [] { throw std::logic_error("no"); }), std::logic_error);
+  EXPECT_FALSE(device_->stream_state(stream_).capturing);
+  EXPECT_NE(device_->capture(stream_, [] {}), nullptr);
+}
+
 }  // namespace
 }  // namespace hone

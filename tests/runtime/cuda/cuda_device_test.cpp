@@ -157,6 +157,48 @@ TEST_F(CudaDeviceTest, TellsWhereAPointerPointsTo) {
   EXPECT_EQ(device_->memory_kind(nullptr), MemoryKind::unknown);
 }
 
+TEST_F(CudaDeviceTest, DependentLaunchesSeeTheWorkAheadOfThem) {
+  if (!device_->facts().has_dependent_launch) GTEST_SKIP() << "needs compute capability 9.0";
+  const std::unique_ptr<Module> module = load(R"(extern "C" __global__ void add(int* values, int step, long long n) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  const long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+  if (i < n) values[i] += step;
+}
+)", {"add"});
+  const Array<int> memory = allocate<int>(100);
+  device_->fill_bytes(memory.get(), 0, 400, stream_);
+  Launch launch = launch_of(1, 128, memory.get(), 1, 100LL);
+  launch.dependent_launch = true;
+  for (int i = 0; i < 100; ++i) device_->launch(module->kernel(0), launch, stream_);
+  EXPECT_THAT(fetch(memory, 100), Each(100));
+  const auto graph = device_->capture(stream_, [&] {
+    for (int i = 0; i < 20; ++i) device_->launch(module->kernel(0), launch, stream_);
+  });
+  device_->replay(*graph, stream_);
+  EXPECT_THAT(fetch(memory, 100), Each(120));
+}
+
+TEST_F(CudaDeviceTest, LaunchesClustersUpToTheLargest) {
+  const int most = device_->facts().max_cluster_blocks;
+  if (most == 0) GTEST_SKIP() << "needs compute capability 9.0";
+  const std::unique_ptr<Module> module = load(R"(extern "C" __global__ void size(unsigned* out) {
+  unsigned blocks;
+  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
+  out[blockIdx.x] = blocks;
+}
+)", {"size"});
+  const Array<unsigned> memory = allocate<unsigned>(32);
+  for (unsigned blocks = 1; blocks <= static_cast<unsigned>(most); blocks *= 2) {
+    Launch launch = launch_of(32, 32, memory.get());
+    launch.cluster_blocks = blocks;
+    device_->launch(module->kernel(0), launch, stream_);
+    EXPECT_THAT(fetch(memory, 32), Each(blocks));
+  }
+  Launch too_large = launch_of(64, 32, memory.get());
+  too_large.cluster_blocks = 64;
+  EXPECT_THROW(device_->launch(module->kernel(0), too_large, stream_), Error);
+}
+
 TEST_F(CudaDeviceTest, TimesWorkOnAStream) {
   const std::unique_ptr<Module> module = load(kSpinKernel, {"spin"});
   const double us = device_->time_us(stream_, [&] {

@@ -27,6 +27,9 @@ TEST(ProblemKey, DiffersForWhateverElseDiffers) {
   EXPECT_NE(key_of(9), key_of(9, ReduceOp::min));
   EXPECT_NE(key_of(9), key_of(9, ReduceOp::sum, DType::f64));
   EXPECT_NE(key_of(9), key_of(9, ReduceOp::sum, DType::f32, 4));
+  Problem in_graph = reduce_problem(ReduceOp::sum, DType::f32, 9);
+  in_graph.launch_context = LaunchContext::graph;
+  EXPECT_NE(key_of(9), ProblemKey(in_graph));
   const TotalFamily one, other;
   EXPECT_NE(ProblemKey(one.problem(9)), ProblemKey(other.problem(9)));
 }

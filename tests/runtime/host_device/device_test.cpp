@@ -70,9 +70,11 @@ TEST(HostDevice, ImpossibleLaunchesAreRefused) {
   EXPECT_THAT(kernel.failure({.block = {1025}}, 1), testing::HasSubstr("threads"));
   EXPECT_THAT(kernel.failure({.block = {32, 32, 2}}, 1), testing::HasSubstr("threads"));
   EXPECT_THAT(kernel.failure({.grid = {0}}, 1), testing::HasSubstr("blocks"));
+  EXPECT_THAT(kernel.failure({.grid = {2}, .cluster_blocks = 2}, 1), testing::HasSubstr("no thread-block clusters"));
   EXPECT_THAT(kernel.failure({.grid = {1, 65536}}, 1), testing::HasSubstr("blocks"));
   EXPECT_THAT(kernel.failure({}), testing::HasSubstr("0 arguments for 1 parameters"));
   kernel.launch({}, 1);
+  kernel.launch({.dependent_launch = true}, 1);  // nothing runs ahead of it here
 }
 
 TEST(HostDevice, TimesWork) {
@@ -81,6 +83,16 @@ TEST(HostDevice, TimesWork) {
   EXPECT_GE(device->time_us(nullptr, [&] { ++runs; }), 0.0);
   EXPECT_EQ(runs, 1);
   EXPECT_FALSE(device->stream_state(nullptr).capturing);
+}
+
+TEST(HostDevice, CapturedWorkRunsWhenItIsReplayedAndNotBefore) {
+  const auto device = make_host_device();
+  int runs = 0;
+  const auto work = device->capture(nullptr, [&] { ++runs; });
+  EXPECT_EQ(runs, 0);
+  device->replay(*work, nullptr);
+  device->replay(*work, nullptr);
+  EXPECT_EQ(runs, 2);
 }
 
 }  // namespace

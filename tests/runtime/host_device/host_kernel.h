@@ -45,6 +45,8 @@ struct Shape {
   Dim3 grid{1, 1, 1};
   Dim3 block{32, 1, 1};
   std::uint32_t dynamic_smem_bytes = 0;
+  bool dependent_launch = false;
+  unsigned cluster_blocks = 1;
 };
 
 /// A compiled and loaded kernel called `entry`.
@@ -60,7 +62,7 @@ class HostKernel {
   template <class... Arguments>
   void launch(const Shape& shape, Arguments... arguments) const {
     Launch launch{.grid = shape.grid, .block = shape.block, .dynamic_smem_bytes = shape.dynamic_smem_bytes,
-                  .arguments = {}};
+                  .dependent_launch = shape.dependent_launch, .cluster_blocks = shape.cluster_blocks, .arguments = {}};
     (launch.arguments.push(arguments), ...);
     device_->launch(kernel(), launch, nullptr);
   }
@@ -81,5 +83,23 @@ class HostKernel {
   std::shared_ptr<Device> device_;
   std::unique_ptr<Module> module_;
 };
+
+/// Runs a wrong kernel, then a right one on the same device; returns the report.
+inline std::string report(const std::string& source, const Shape& shape = {.block = {64}}, const HostOptions& options = {}) {
+  const auto device = make_host_device(options);
+  const HostKernel wrong(device, source);
+  const DeviceVector<int> out(device, std::vector<int>(1024));
+  std::string message = wrong.failure(shape, out.data());
+  const HostKernel right(device, R"(
+extern "C" __global__ void entry(int* out) {
+  __syncthreads();
+  out[blockIdx.x * 64 + threadIdx.x] = __shfl_xor_sync(0xffffffffu, static_cast<int>(threadIdx.x), 1);
+})");
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    right.launch({.grid = {3}, .block = {64}}, out.data());
+    EXPECT_EQ(out.values()[5], 4);
+  }
+  return message;
+}
 
 }  // namespace hone::test

@@ -43,6 +43,8 @@ class CompilingDevice final : public Device {
   void synchronize(Stream) override {}
   StreamState stream_state(Stream) const override { return {}; }
   void launch(const Kernel&, const Launch&, Stream) override {}
+  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>&) override { return nullptr; }
+  void replay(const CapturedWork&, Stream) override {}
   double time_us(Stream, const std::function<void()>&) override { return 0; }
 
  private:

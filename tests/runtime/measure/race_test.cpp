@@ -36,7 +36,7 @@ class RaceTest : public testing::Test {
     for (std::size_t i = 0; i < trials_.size(); ++i) contenders_[i].trial = &trials_[i];
     Workload workload(device_, problem_, nullptr);
     workload.fill_all();
-    Race(*device_, problem_, workload, nullptr, nullptr)
+    Race({*device_, problem_, workload, nullptr, nullptr})
         .run(contenders_,
              {.qualifying_deadline = Clock::now() + budget, .deadline = Clock::now() + budget, .stop = stop},
              on_measured);
@@ -90,7 +90,7 @@ TEST_F(RaceTest, ShortCallsAreTimedInBatches) {
   device_->script = script_of({{"threads=128 work=1 finish=alone", {.us = 2}}});
   add({128, 1, 0});
   run();
-  EXPECT_EQ(contenders_[0].calls_per_sample, 50);
+  EXPECT_EQ(contenders_[0].batch->calls(), 50);
   EXPECT_NEAR(trials_[0].median_us, 2, 1e-9);
 }
 
@@ -98,14 +98,14 @@ TEST_F(RaceTest, LongCallsAreTimedOneByOne) {
   device_->script = script_of({{"threads=128 work=1 finish=alone", {.us = 5000}}});
   add({128, 1, 0});
   run();
-  EXPECT_EQ(contenders_[0].calls_per_sample, 1);
+  EXPECT_EQ(contenders_[0].batch->calls(), 1);
 }
 
 TEST_F(RaceTest, CallsThatTakeNoTimeAreTimedAllTheSame) {
   device_->script = script_of({{"threads=128 work=1 finish=alone", {.us = 0}}});
   add({128, 1, 0});
   run();
-  EXPECT_EQ(contenders_[0].calls_per_sample, 64);
+  EXPECT_EQ(contenders_[0].batch->calls(), 64);
   EXPECT_EQ(trials_[0].median_us, 0);
 }
 

@@ -192,13 +192,56 @@ StreamState FakeDevice::stream_state(Stream stream) const {
           .capture_id = capture == captures_.end() ? 0 : capture->second};
 }
 
-void FakeDevice::launch(const Kernel& kernel, const Launch& launch, Stream) {
+struct FakeDevice::Recorded final : CapturedWork {
+  std::vector<std::pair<Kernel, Launch>> launches;
+};
+
+void FakeDevice::launch(const Kernel& kernel, const Launch& launch, Stream stream) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto recording = recordings_.find(stream); recording != recordings_.end()) {
+      recording->second->launches.emplace_back(kernel, launch);
+      return;
+    }
+  }
+  run(kernel, launch, false);
+}
+
+std::unique_ptr<CapturedWork> FakeDevice::capture(Stream stream, const std::function<void()>& work) {
+  const auto id = static_cast<std::uint64_t>(++graphs_);
+  auto recorded = std::make_unique<Recorded>();
+  begin_capture(stream, id);
+  {
+    const std::scoped_lock lock(mutex_);
+    recordings_[stream] = recorded.get();
+  }
+  const auto end = [&] {
+    end_capture(stream);
+    const std::scoped_lock lock(mutex_);
+    recordings_.erase(stream);
+  };
+  try {
+    work();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+  return recorded;
+}
+
+void FakeDevice::replay(const CapturedWork& work, Stream) {
+  for (const auto& [kernel, launch] : static_cast<const Recorded&>(work).launches) run(kernel, launch, true);
+}
+
+void FakeDevice::run(const Kernel& kernel, const Launch& launch, bool in_graph) {
   const Loaded& loaded = *static_cast<const Loaded*>(kernel.handle);
   int count = 0;
   {
     const std::scoped_lock lock(mutex_);
     count = ++launches_[loaded.source];
-    now_us_ += drift(loaded.behaviour.us, now_us_);
+    const FakeKernel& kernel_time = loaded.behaviour;
+    now_us_ += drift(in_graph && kernel_time.graph_us >= 0 ? kernel_time.graph_us : kernel_time.us, now_us_);
   }
   if (count == loaded.behaviour.fails_at_launch) throw Error(ErrorCode::device_failed, "the launch failed");
   std::int64_t result = result_of(launch);

@@ -17,6 +17,7 @@ namespace hone {
 /// How the kernel of one variant behaves. Found by the unit's source: TotalFamily spells its variant there.
 struct FakeKernel {
   double us = 10;                ///< what a launch takes on the fake clock
+  double graph_us = -1;          ///< the same in a replayed graph; negative: as `us`
   bool is_wrong = false;         ///< adds one to the result
   bool is_unsteady = false;      ///< gives another result every time
   std::string compile_error = {};
@@ -27,7 +28,8 @@ struct FakeKernel {
 };
 
 /// Runs units of TotalFamily at once, on a clock that only launches advance. Memory is ordinary memory. Streams are
-/// handles without work; they can be put into capture, during which allocating and timing throw as a GPU would.
+/// handles without work; they can be put into capture, during which allocating and timing throw as a GPU would (what is
+/// launched meanwhile runs at once all the same, so that tests see its result; inside capture() it is recorded).
 /// Thread-safe, except for the script, which must not change while anything runs.
 class FakeDevice final : public Device {
  public:
@@ -51,6 +53,7 @@ class FakeDevice final : public Device {
   int compiles() const { return compiles_; }
   int allocations() const { return allocations_; }
   int timings() const { return timings_; }
+  int captures() const { return graphs_; }  ///< calls of capture()
   std::size_t live_allocations() const;
   std::map<std::string, int> launches() const;  ///< of each unit, by its source
   double now_us() const;
@@ -74,19 +77,25 @@ class FakeDevice final : public Device {
   void synchronize(Stream stream) override;
   StreamState stream_state(Stream stream) const override;
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
+  std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) override;
+  void replay(const CapturedWork& work, Stream stream) override;
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:
+  struct Recorded;
+  void run(const Kernel& kernel, const Launch& launch, bool in_graph);
   void require_no_capture(const char* what) const;
 
   DeviceFacts facts_;
   mutable std::atomic<int> compiles_ = 0;
   std::atomic<int> allocations_ = 0;
   std::atomic<int> timings_ = 0;
+  std::atomic<int> graphs_ = 0;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> memory_;  ///< address → bytes
   std::map<std::string, int> launches_;
   std::map<Stream, std::uint64_t> captures_;
+  std::map<Stream, Recorded*> recordings_;  ///< of capture(), while its work runs
   std::set<Stream> streams_;
   std::uintptr_t next_stream_ = 0x100;
   double now_us_ = 0;

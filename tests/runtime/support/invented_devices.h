@@ -19,6 +19,8 @@ inline DeviceFacts h100_facts() {
   facts.l2_bytes = 52428800;
   facts.memory_clock_khz = 2619000;
   facts.memory_bus_bits = 5120;
+  facts.has_dependent_launch = true;
+  facts.max_cluster_blocks = 16;
   return facts;
 }
 

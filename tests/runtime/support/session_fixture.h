@@ -34,6 +34,12 @@ class FakeSessionTest : public testing::Test {
     return choice;
   }
 
+  Problem graph_problem(std::int64_t n = kSize) const {
+    Problem problem = family_.problem(n);
+    problem.launch_context = LaunchContext::graph;
+    return problem;
+  }
+
   void SetUp() override { std::fill_n(in_.as<std::int32_t>(), kMost, 1); }
 
   static constexpr std::int64_t kMost = 100000;

@@ -1,0 +1,47 @@
+// Batch: calls of one candidate that are timed together, in the launch context of their problem.
+#pragma once
+
+#include <memory>
+
+#include <hone/device.h>
+#include <hone/problem.h>
+
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/workload.h"
+
+namespace hone {
+
+/// Where candidates are measured. All references must outlive whatever is measured there; `workspace` serves every
+/// candidate. Not thread-safe.
+struct Bench {
+  Device& device;
+  const Problem& problem;
+  Workload& workload;
+  void* workspace;
+  Stream stream;
+};
+
+/// A number of back-to-back calls on inputs that are not in the cache, between two device events. A stream problem
+/// enqueues them each time; a graph problem captures them once, when first timed, and replays them.
+class Batch {
+ public:
+  /// Both references must outlive the batch.
+  Batch(const Bench& bench, const LoadedCandidate& loaded, int calls);
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  int calls() const { return calls_; }
+
+  /// Microseconds per call, this time. Waits. Throws what launching throws.
+  double time_us();
+
+ private:
+  void enqueue() const;
+
+  const Bench& bench_;
+  const LoadedCandidate& loaded_;
+  int calls_;
+  std::unique_ptr<CapturedWork> graph_;
+};
+
+}  // namespace hone

@@ -1,0 +1,87 @@
+#include "runtime/measure/batch.h"
+
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+
+#include "runtime/choose/compiled.h"
+#include "tests/runtime/support/fake_device.h"
+#include "tests/runtime/support/total_family.h"
+
+namespace hone {
+namespace {
+
+class BatchTest : public testing::Test {
+ protected:
+  LoadedCandidate load() {
+    const Variant variant{128, 1, 0};
+    const Unit unit = unit_of(problem_, variant);
+    auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    return {{variant, {8}}, load_variant(*device_, problem_, variant, unit, binary).module};
+  }
+  int launches() const {
+    int sum = 0;
+    for (const auto& [source, count] : device_->launches()) sum += count;
+    return sum;
+  }
+  void in_graph() { problem_.launch_context = LaunchContext::graph; }
+
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  TotalFamily family_;
+  Problem problem_ = family_.problem(1000);
+};
+
+TEST_F(BatchTest, AStreamProblemIsEnqueuedEachTime) {
+  device_->script = [](std::string_view) { return FakeKernel{.us = 7, .graph_us = 3}; };
+  const LoadedCandidate loaded = load();
+  Workload workload(device_, problem_, nullptr);
+  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  Batch batch(bench, loaded, 10);
+  EXPECT_NEAR(batch.time_us(), 7, 1e-9);
+  EXPECT_NEAR(batch.time_us(), 7, 1e-9);
+  EXPECT_EQ(device_->captures(), 0);
+  EXPECT_EQ(launches(), 20);
+}
+
+TEST_F(BatchTest, AGraphProblemIsCapturedOnceAndReplayed) {
+  device_->script = [](std::string_view) { return FakeKernel{.us = 7, .graph_us = 3}; };
+  in_graph();
+  const LoadedCandidate loaded = load();
+  Workload workload(device_, problem_, nullptr);
+  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  Batch batch(bench, loaded, 10);
+  EXPECT_NEAR(batch.time_us(), 3, 1e-9);
+  EXPECT_NEAR(batch.time_us(), 3, 1e-9);
+  EXPECT_EQ(device_->captures(), 1);
+  EXPECT_EQ(launches(), 20);
+}
+
+TEST_F(BatchTest, AReplayFindsTheCacheDisplacedUnlessItReadsMoreThanFits) {
+  in_graph();
+  const LoadedCandidate loaded = load();
+  Workload workload(device_, problem_, nullptr);  // copies of 4000 bytes, 64 KiB of L2
+  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  const std::size_t before = device_->live_allocations();
+  Batch many(bench, loaded, 40);
+  many.time_us();
+  EXPECT_EQ(device_->live_allocations(), before);
+  Batch few(bench, loaded, 10);
+  few.time_us();
+  EXPECT_EQ(device_->live_allocations(), before + 1);
+  few.time_us();
+  EXPECT_EQ(device_->live_allocations(), before + 1);
+}
+
+TEST_F(BatchTest, AFailingLaunchEndsTheCaptureAndIsThrown) {
+  device_->script = [](std::string_view) { return FakeKernel{.fails_at_launch = 1}; };
+  in_graph();
+  const LoadedCandidate loaded = load();
+  Workload workload(device_, problem_, nullptr);
+  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  Batch batch(bench, loaded, 2);
+  EXPECT_THROW(batch.time_us(), Error);
+  EXPECT_FALSE(device_->stream_state(nullptr).capturing);
+}
+
+}  // namespace
+}  // namespace hone
