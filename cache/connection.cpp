@@ -14,7 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds busy_timeout(Access access) { return milliseconds(access == Access::read ? 50 : 5000); }
+/// A cache that cannot be read now is a slower start, no failed call: with opening, a lookup stays below 50 ms.
+constexpr milliseconds kBusyTimeout(40);
 
 /// SQLite's own handler waits longer and longer between its tries: of several writers at once, the one that has waited
 /// longest would be the least likely to find the gap. With equal pauses everyone has the same chance.
@@ -29,7 +30,6 @@ constexpr int kInstructionsPerDeadlineCheck = 10000;
 
 struct Connection::Limits {
   Clock::time_point deadline;
-  milliseconds busy_timeout;
   Clock::time_point busy_since;
 
   static int is_past_deadline(void* limits) { return Clock::now() > static_cast<const Limits*>(limits)->deadline; }
@@ -38,7 +38,7 @@ struct Connection::Limits {
   static int wait_for_lock(void* limits, int earlier_tries) {
     Limits& self = *static_cast<Limits*>(limits);
     if (earlier_tries == 0) self.busy_since = Clock::now();
-    if (Clock::now() - self.busy_since >= self.busy_timeout) return 0;
+    if (Clock::now() - self.busy_since >= kBusyTimeout) return 0;
     std::this_thread::sleep_for(kPauseBetweenTries);
     return 1;
   }
@@ -46,17 +46,33 @@ struct Connection::Limits {
 
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
-Connection::Connection(const std::filesystem::path& path, Access access)
-    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
-  const bool is_new = !file_exists(path) && access == Access::write;
-  if (is_new) prepare_folder(path);
-  const int flags = SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
-  sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
-  handle_.reset(connection);
-  if (code != SQLITE_OK) throw sqlite_error(path, connection);
-  if (is_new) make_private(path);
+Connection::Connection(const std::filesystem::path& path, Access access, Trust trust)
+    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, {}})) {
+  Place place = find_place(path);
+  if (!place.exists && access == Access::write && place.distrust.empty()) {
+    prepare_folder(place.path);
+    place = find_place(place.path);
+  }
+  if (trust == Trust::owned) require_trust(place);
+  open(place, access);
+  require_same(place);
   configure(access);
+}
+
+void Connection::open(const Place& place, Access access) {
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, nullptr);
+  handle_.reset(connection);
+  if (code != SQLITE_OK) throw sqlite_error(path_, connection);
+  if (!place.exists) make_private(place.path);
+  if (is_displaced()) throw store_error(path_, StoreFault::untrusted, "its name was given to another file");
+}
+
+bool Connection::is_displaced() {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
 }
 
 Connection::~Connection() = default;
@@ -78,14 +94,6 @@ void Connection::configure(Access access) {
 }
 
 void Connection::lift_deadline() noexcept { limits_->deadline = Clock::time_point::max(); }
-
-void Connection::wait_as_writer() noexcept { limits_->busy_timeout = busy_timeout(Access::write); }
-
-bool Connection::is_displaced() {
-  int moved = 0;
-  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  return moved != 0;
-}
 
 std::vector<std::byte> Connection::content() {
   sqlite3_int64 size = 0;

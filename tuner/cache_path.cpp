@@ -19,4 +19,11 @@ std::filesystem::path required_cache_path(const std::string& option, const Sessi
   return path;
 }
 
+void choose_cache(SessionOptions& options, const std::string& option) {
+  options.cache_path = chosen_cache_path(option, options);
+  if (!option.empty()) options.cache_read_only = false;
+  if (option == "off") options.system_caches.clear();
+  options.report_cache_failure = nullptr;
+}
+
 }  // namespace hone::tuner

@@ -14,4 +14,8 @@ std::filesystem::path chosen_cache_path(const std::string& option, const Session
 /// The same for subcommands that are pointless without a file. Throws CommandError(usage).
 std::filesystem::path required_cache_path(const std::string& option, const SessionOptions& from_environment);
 
+/// Puts the file of `--cache` into a session's options: a file that is named there is written to, whatever the
+/// environment says, and "off" turns every file off. The subcommands report failures of the cache themselves.
+void choose_cache(SessionOptions& options, const std::string& option);
+
 }  // namespace hone::tuner

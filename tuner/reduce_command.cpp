@@ -195,7 +195,7 @@ void print_json(const InputFile& input, const Device& device, const std::vector<
 
 SessionOptions session_options(const ReduceOptions& options, const Context& context) {
   SessionOptions result = context.environment.session_options();
-  result.cache_path = chosen_cache_path(options.cache, result);
+  choose_cache(result, options.cache);
   if (!options.on_miss.empty()) result.on_miss = parse_miss_policy(options.on_miss);
   if (!options.budget.empty()) result.tune_budget = parse_duration(options.budget);
   return result;

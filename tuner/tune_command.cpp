@@ -154,7 +154,13 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const std::vector<Problem> problems = list_problems(options);
   CampaignOptions campaign = campaign_options(options);
   SessionOptions session_options = context.environment.session_options();
-  session_options.cache_path = required_cache_path(options.cache, session_options);
+  required_cache_path(options.cache, session_options);
+  choose_cache(session_options, options.cache);
+  if (session_options.cache_read_only) {
+    throw CommandError(ExitCode::usage, fmt::format("HONE_CACHE says that '{}' is only read, so winners cannot be stored;"
+                                                    " give --cache PATH, or take ro: away",
+                                                    printable(session_options.cache_path.string())));
+  }
   session_options.on_miss = MissPolicy::error;
   check_cache(session_options.cache_path);
 

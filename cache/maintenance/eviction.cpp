@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/properties.h"
+
 namespace hone::cache {
 namespace {
 
@@ -80,6 +82,7 @@ EvictionCounts evict(Connection& connection, std::int64_t goal_bytes, std::int64
 }
 
 void keep_to_size(Connection& connection, std::int64_t max_bytes, std::int64_t published_winner) {
+  if (const std::int64_t own = read_property(connection, kMaxBytesProperty).value_or(0); own > 0) max_bytes = own;
   if (max_bytes <= 0 || used_bytes(connection) <= max_bytes) return;
   evict(connection, max_bytes - max_bytes / 10, published_winner);
 }

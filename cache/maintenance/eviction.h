@@ -7,9 +7,6 @@
 
 namespace hone::cache {
 
-/// What a cache file may hold where nothing else is said: some ten thousand winners with code and trials.
-inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{256} << 20;
-
 struct EvictionCounts {
   std::int64_t binaries = 0;
   std::int64_t tunings = 0;
@@ -25,8 +22,8 @@ std::int64_t used_bytes(Connection& connection);
 /// trials. Call inside a writing transaction. Throws StoreError.
 EvictionCounts evict(Connection& connection, std::int64_t goal_bytes, std::int64_t spared_winner);
 
-/// What a publication does: nothing while used_bytes() is at most `max_bytes` (0: no limit), else evicts down to nine
-/// tenths of it, so that not every publication has to.
+/// What a publication does: nothing while used_bytes() is at most the file's own limit (kMaxBytesProperty) or else
+/// `max_bytes`, 0 for no limit; beyond that it evicts down to nine tenths of it, so that not every publication has to.
 void keep_to_size(Connection& connection, std::int64_t max_bytes, std::int64_t published_winner);
 
 }  // namespace hone::cache

@@ -8,11 +8,12 @@
 #include "cache/maintenance/scratch_folder.h"
 #include "cache/place.h"
 #include "cache/rows.h"
+#include "cache/transact.h"
 
 namespace hone::cache {
 
 PassCounts export_entries(const std::filesystem::path& path, const ExportVisitor& visitor) {
-  if (!file_exists(path)) return {};
+  if (!file_exists(absolute_path(path))) return {};
   const ReadingFile file(path);
   if (file.is_empty()) return {};
   Connection& connection = file.connection();

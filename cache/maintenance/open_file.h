@@ -11,7 +11,12 @@
 
 namespace hone::cache {
 
-/// One state of a file. Not movable. Throws StoreError, also where there is no file (unopenable).
+/// The absolute path of the file itself, where `path` is relative or a link to it; it need not exist. Throws
+/// StoreError.
+std::filesystem::path resolved_path(const std::filesystem::path& path);
+
+/// One state of a file, which may be anybody's: it is only looked at. Waits for writers as publications do. Not movable.
+/// Throws StoreError, also where there is no file (unopenable).
 class ReadingFile {
  public:
   explicit ReadingFile(const std::filesystem::path& path);
@@ -24,6 +29,8 @@ class ReadingFile {
   Connection& connection() const { return *connection_; }
 
  private:
+  void open(const std::filesystem::path& file);
+
   std::unique_ptr<Connection> connection_;
   std::optional<Transaction> transaction_;
   std::int64_t schema_version_ = kEmptyFile;
@@ -41,6 +48,8 @@ class WritingFile {
   void commit();
 
  private:
+  void open(const std::filesystem::path& file);
+
   std::unique_ptr<Connection> connection_;
   std::optional<Transaction> transaction_;
 };

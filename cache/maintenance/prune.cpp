@@ -6,6 +6,7 @@
 #include "cache/maintenance/open_file.h"
 #include "cache/maintenance/scratch_folder.h"
 #include "cache/place.h"
+#include "cache/properties.h"
 #include "cache/rows.h"
 
 namespace hone::cache {
@@ -38,10 +39,11 @@ std::int64_t size_of(const fs::path& path) {
 
 PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
   PruneCounts counts;
-  if (!file_exists(given_path)) return counts;
+  const fs::path real_path = resolved_path(given_path);
+  if (!file_exists(real_path)) return counts;
   std::optional<ScratchFolder> folder;
-  if (rules.dry_run) folder.emplace(given_path);
-  const fs::path path = folder ? folder->copy_of(given_path) : given_path;
+  if (rules.dry_run) folder.emplace(real_path);
+  const fs::path path = folder ? folder->copy_of(real_path) : real_path;
   counts.bytes_before = size_of(path);
   WritingFile file(path);
   Connection& connection = file.connection();
@@ -54,6 +56,7 @@ PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
     counts.evicted = evict(connection, rules.max_bytes, 0);
     remove_orphans(connection);
   }
+  if (rules.limit_bytes) write_property(connection, kMaxBytesProperty, *rules.limit_bytes);
   file.commit();
   connection.execute("VACUUM");
   counts.bytes_after = size_of(path);

@@ -33,15 +33,6 @@ void sync_folder_of(const fs::path& path) {
 
 }  // namespace
 
-fs::path real_path(const fs::path& path) {
-  std::error_code error;
-  const fs::path absolute = fs::absolute(path, error);
-  if (path.empty()) throw store_error(path, StoreFault::unopenable, "its path is empty");
-  const fs::path real = error ? absolute : fs::weakly_canonical(absolute, error);
-  if (error) throw store_error(path, StoreFault::unopenable, error.message());
-  return real;
-}
-
 fs::path unused_name(const fs::path& path, std::string_view suffix) {
   fs::path name = path;
   name += suffix;

@@ -6,9 +6,6 @@
 
 namespace hone::cache {
 
-/// The absolute path of the file itself, where `path` is a link to it or relative. Throws StoreError(unopenable).
-std::filesystem::path real_path(const std::filesystem::path& path);
-
 /// `path` with `suffix`, or with a number behind it where something has that name already.
 std::filesystem::path unused_name(const std::filesystem::path& path, std::string_view suffix);
 

@@ -96,7 +96,7 @@ void build(const fs::path& fresh_path, const RawFile& damaged, const ScratchFold
 }  // namespace
 
 RepairReport repair(const fs::path& given_path) {
-  const fs::path path = real_path(given_path);
+  const fs::path path = resolved_path(given_path);
   if (!file_exists(path)) throw store_error(path, StoreFault::unopenable, "there is no such file");
   RepairReport report;
   report.was_intact = is_intact(path);

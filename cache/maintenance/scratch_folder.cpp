@@ -8,6 +8,7 @@
 #include "cache/errors.h"
 #include "cache/maintenance/open_file.h"
 #include "cache/place.h"
+#include "cache/transact.h"
 
 namespace hone::cache {
 
@@ -24,7 +25,7 @@ ScratchFolder::ScratchFolder(const std::filesystem::path& on_behalf_of) {
 
 std::filesystem::path ScratchFolder::copy_of(const std::filesystem::path& path) const {
   std::filesystem::path copy = path_ / "copy.sqlite";
-  if (file_exists(path)) replace_file(copy, ReadingFile(path).connection().content());
+  if (file_exists(absolute_path(path))) replace_file(copy, ReadingFile(path).connection().content());
   return copy;
 }
 

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -121,7 +120,7 @@ TEST_F(CacheBadFile, ReadOnlyFileInAReadOnlyFolderServes) {
 
 TEST_F(CacheBadFile, ReadOnlyFileIsRefusedOnPublish) {
   store_.publish(sample_);
-  fs::permissions(folder_.path(), fs::perms(0777));
+  WithoutRoot::give(folder_.path());
   fs::permissions(file_, fs::perms(0444));
   const WithoutRoot guard;
   EXPECT_EQ(publish_fault(store_, "cannot be written to"), StoreFault::read_only);
@@ -130,7 +129,7 @@ TEST_F(CacheBadFile, ReadOnlyFileIsRefusedOnPublish) {
 TEST_F(CacheBadFile, ReadOnlyFolderIsRefusedOnPublish) {
   store_.publish(sample_);
   fs::permissions(folder_.path(), fs::perms(0555));
-  fs::permissions(file_, fs::perms(0666));
+  WithoutRoot::give(file_);
   const WithoutRoot guard;
   EXPECT_TRUE(store_.find(query_));
   EXPECT_EQ(publish_fault(store_, "cannot be written to"), StoreFault::read_only);
@@ -160,21 +159,6 @@ TEST_F(CacheBadFile, AnotherApplicationIdIsRefused) {
   EXPECT_EQ(publish_fault(store_, "application_id is 7"), StoreFault::foreign);
 }
 
-/// Keeps a file locked as another process would: these locks belong to a connection, so one of this process will do.
-class Locker {
- public:
-  explicit Locker(const fs::path& file) {
-    EXPECT_EQ(sqlite3_open(file.c_str(), &connection_), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(connection_, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
-  }
-  ~Locker() { sqlite3_close(connection_); }
-  Locker(const Locker&) = delete;
-  Locker& operator=(const Locker&) = delete;
-
- private:
-  sqlite3* connection_ = nullptr;
-};
-
 TEST_F(CacheBadFile, LockedFileIsBusySoonForReaders) {
   store_.publish(sample_);
   const Locker locker(file_);
@@ -189,15 +173,6 @@ TEST_F(CacheBadFile, LockedFileIsBusyLaterForWriters) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(publish_fault(store_, "locked by another process"), StoreFault::busy);
   EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
-}
-
-/// Runs `work` in a child process and returns its exit status: limits and crashes stay there.
-int in_child(const std::function<int()>& work) {
-  const ::pid_t child = ::fork();
-  if (child == 0) ::_exit(work());
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_F(CacheBadFile, FullDiskLosesNothing) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +11,8 @@
 
 namespace hone::cache {
 namespace {
+
+constexpr ::uid_t kNobody = 65534;
 
 CandidateRecord sample_candidate(int registers) {
   CandidateRecord candidate;
@@ -48,8 +51,13 @@ TempFolder::~TempFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+void WithoutRoot::give(const std::filesystem::path& path) {
+  if (::geteuid() == 0) {
+    EXPECT_EQ(::chown(path.c_str(), kNobody, kNobody), 0);
+  }
+}
+
 WithoutRoot::WithoutRoot() : was_root_(::geteuid() == 0) {
-  constexpr ::uid_t kNobody = 65534;
   if (was_root_) {
     EXPECT_EQ(::seteuid(kNobody), 0);
   }
@@ -59,6 +67,21 @@ WithoutRoot::~WithoutRoot() {
   if (was_root_) {
     EXPECT_EQ(::seteuid(0), 0);
   }
+}
+
+Locker::Locker(const std::filesystem::path& file) {
+  EXPECT_EQ(sqlite3_open(file.c_str(), &connection_), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(connection_, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+}
+
+Locker::~Locker() { sqlite3_close(connection_); }
+
+int in_child(const std::function<int()>& work) {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 Publication sample_publication() {
@@ -77,6 +100,11 @@ Publication untuned_publication() {
   publication.winner = {sample_candidate(64), false, {1, 1, 1}, 0, 0, 0};
   publication.binary.code.push_back(std::byte{1});
   publication.tuning.reset();
+  return publication;
+}
+
+Publication wider(Publication publication) {
+  publication.key.problem.sizes[0].last = 2000;
   return publication;
 }
 

@@ -8,6 +8,8 @@
 
 #include "cache/store.h"
 
+struct sqlite3;
+
 namespace hone::cache {
 
 /// A fresh folder, removed with everything in it on destruction.
@@ -33,15 +35,36 @@ class WithoutRoot {
   WithoutRoot(const WithoutRoot&) = delete;
   WithoutRoot& operator=(const WithoutRoot&) = delete;
 
+  /// Gives what root made to that user.
+  static void give(const std::filesystem::path& path);
+
  private:
   bool was_root_;
 };
+
+/// Keeps a file locked as another process would: these locks belong to a connection, so one of this process will do.
+class Locker {
+ public:
+  explicit Locker(const std::filesystem::path& file);
+  ~Locker();
+  Locker(const Locker&) = delete;
+  Locker& operator=(const Locker&) = delete;
+
+ private:
+  sqlite3* connection_ = nullptr;
+};
+
+/// Runs `work` in a child process and returns its exit status: limits and crashes stay there. -1: killed by a signal.
+int in_child(const std::function<int()>& work);
 
 /// A tuned winner for sums of 1 … 1000 elements, every field with a value of its own, and two trials.
 Publication sample_publication();
 
 /// The same problem class, chosen by the model.
 Publication untuned_publication();
+
+/// The same class with a wider range: another key that serves the same queries.
+Publication wider(Publication publication);
 
 /// What finds it, at 500 elements.
 Query matching_query(const Publication& publication);

@@ -86,12 +86,20 @@ TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
         row.winner.candidate.variant = "threads=128 work=1 finish=joined";
         row.winner.candidate.max_blocks = std::int64_t{1} << 61;  // times 8 bytes is 0
       },
+      [](auto& row) { row.winner.candidate.block_threads += 32; },
+      [](auto& row) { row.winner.candidate.registers += 1; },
+      [](auto& row) { row.winner.candidate.static_smem_bytes += 1; },
+      [](auto& row) { row.winner.candidate.local_bytes += 8; },
+      [](auto& row) { row.winner.candidate.max_threads_per_block -= 1; },
+      [](auto& row) { row.binary.architecture = "fake_2"; },
       [](auto& row) { row.binary.format = "unknown"; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     rewrite_row(changes[i]);
     Session session(device_, options());
     EXPECT_EQ(launch(session).source, ChoiceSource::tuned) << i;
+    EXPECT_EQ(session.counters().cache_rejects, 1u) << i;
+    EXPECT_EQ(Session(device_, options()).prepare(family_.problem(kSize)).source, ChoiceSource::cache) << i;
     std::filesystem::remove(folder_ / "cache.sqlite");
   }
 }

@@ -17,7 +17,8 @@ namespace {
 class SessionOptionsTest : public testing::Test {
  protected:
   SessionOptionsTest() {
-    for (const char* name : {"HONE_CACHE", "HONE_ON_MISS", "HONE_VALIDATE", "XDG_CACHE_HOME", "HOME"}) {
+    for (const char* name : {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_VALIDATE",
+                             "XDG_CACHE_HOME", "HOME"}) {
       const char* value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       unsetenv(name);
@@ -81,6 +82,54 @@ TEST_F(SessionOptionsTest, HoneCacheComesFirst) {
 TEST_F(SessionOptionsTest, ARelativeHoneCacheIsMadeAbsoluteAtOnce) {
   set("HONE_CACHE", "x.sqlite");
   EXPECT_EQ(SessionOptions::from_environment().cache_path, std::filesystem::current_path() / "x.sqlite");
+}
+
+TEST_F(SessionOptionsTest, TheModeStandsBeforeThePath) {
+  set("HOME", "/home/someone");
+  struct Case {
+    const char* text;
+    Path path;
+    bool read_only;
+  };
+  const Path usual = "/home/someone/.cache/hone/cache.sqlite";
+  for (const Case& expected : {Case{"rw", usual, false}, Case{"ro", usual, true}, Case{"ro:/x/y", "/x/y", true},
+                               Case{"rw:/x/y", "/x/y", false}, Case{"rw:ro:", std::filesystem::current_path() / "ro:", false},
+                               Case{"./off", std::filesystem::current_path() / "./off", false}}) {
+    set("HONE_CACHE", expected.text);
+    const SessionOptions options = SessionOptions::from_environment();
+    EXPECT_EQ(options.cache_path, expected.path) << expected.text;
+    EXPECT_EQ(options.cache_read_only, expected.read_only) << expected.text;
+  }
+  for (const char* text : {"ro:", "rw:"}) expect_refused("HONE_CACHE", text);
+}
+
+TEST_F(SessionOptionsTest, SystemCachesAreFilesOrTheFileOfAFolder) {
+  EXPECT_THAT(SessionOptions::from_environment().system_caches,
+              testing::ElementsAre(Path("/usr/local/share/hone/cache.sqlite"), Path("/usr/share/hone/cache.sqlite")));
+  set("HONE_CACHE_PATH", "/opt/a:/opt/b.sqlite::c");
+  EXPECT_THAT(SessionOptions::from_environment().system_caches,
+              testing::ElementsAre(Path("/opt/a/cache.sqlite"), Path("/opt/b.sqlite"),
+                                   std::filesystem::current_path() / "c" / "cache.sqlite"));
+  set("HONE_CACHE_PATH", ":");
+  EXPECT_THAT(SessionOptions::from_environment().system_caches, testing::IsEmpty());
+  set("HONE_CACHE_PATH", "/opt/a");
+  set("HONE_CACHE", "off");
+  EXPECT_THAT(SessionOptions::from_environment().system_caches, testing::IsEmpty());
+}
+
+TEST_F(SessionOptionsTest, ReadsWhetherStoredCodeMayRun) {
+  EXPECT_TRUE(SessionOptions::from_environment().load_binaries);
+  set("HONE_BINARIES", "off");
+  EXPECT_FALSE(SessionOptions::from_environment().load_binaries);
+  set("HONE_BINARIES", "on");
+  EXPECT_TRUE(SessionOptions::from_environment().load_binaries);
+  for (const char* text : {"0", "OFF", "never"}) expect_refused("HONE_BINARIES", text);
+}
+
+TEST_F(SessionOptionsTest, FailuresOfTheCacheGoToTheStandardErrorOutput) {
+  testing::internal::CaptureStderr();
+  SessionOptions::from_environment().report_cache_failure("the cache /x is damaged");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hone: the cache /x is damaged\n");
 }
 
 TEST_F(SessionOptionsTest, ReadsThePolicy) {

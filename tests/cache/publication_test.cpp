@@ -1,14 +1,8 @@
-#include "cache/store.h"
-
-#include <gmock/gmock.h>
-#include <sys/stat.h>
-
 #include <chrono>
 #include <cmath>
-#include <iostream>
 #include <limits>
 
-#include "tests/cache/support.h"
+#include "tests/cache/store_fixture.h"
 
 namespace hone::cache {
 namespace {
@@ -16,50 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-class CacheStore : public testing::Test {
- protected:
-  /// Which of several winners answers: every publication here gets a block_threads of its own.
-  int found_threads(const Query& query) const {
-    const std::optional<Hit> hit = store_.find(query);
-    return hit ? hit->winner.candidate.block_threads : 0;
-  }
-  Publication with_threads(Publication publication, int block_threads) const {
-    publication.winner.candidate.block_threads = block_threads;
-    return publication;
-  }
-
-  TempFolder folder_;
-  std::filesystem::path file_ = folder_ / "winners.sqlite";
-  Store store_{file_};
-  Publication sample_ = sample_publication();
-  Query query_ = matching_query(sample_);
-};
-
-// --- nothing there ---
-
-TEST_F(CacheStore, MissingFileIsAMiss) {
-  EXPECT_FALSE(store_.find(query_));
-  EXPECT_THAT(store_.winners(), IsEmpty());
-  EXPECT_FALSE(store_.tuning(1));
-}
-
-TEST_F(CacheStore, ReadingCreatesNothing) {
-  const Store store(folder_ / "no" / "such" / "folder" / "winners.sqlite");
-  EXPECT_FALSE(store.find(query_));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "no"));
-}
-
-TEST_F(CacheStore, EmptyFileIsAnEmptyCache) {
-  write_text(file_, "");
-  EXPECT_FALSE(store_.find(query_));
-  EXPECT_THAT(store_.winners(), IsEmpty());
-  EXPECT_EQ(std::filesystem::file_size(file_), 0u);
-  store_.publish(sample_);
-  EXPECT_TRUE(store_.find(query_));
-}
-
-// --- round trips ---
 
 TEST_F(CacheStore, FindReturnsWhatWasPublished) {
   store_.publish(sample_);
@@ -169,115 +119,6 @@ TEST_F(CacheStore, RangeThatEndsBeforeItStartsIsRefused) {
   EXPECT_THAT(store_.winners(), IsEmpty());
 }
 
-// --- the key ---
-
-TEST_F(CacheStore, EveryKeyColumnCounts) {
-  store_.publish(sample_);
-  const std::vector<std::pair<std::string, std::function<void(Query&)>>> changes{
-      {"kind", [](Query& query) { query.device.kind = "host"; }},
-      {"architecture", [](Query& query) { query.device.architecture = "sm_80"; }},
-      {"identity", [](Query& query) { query.device.identity += "x"; }},
-      {"compiler", [](Query& query) { query.toolchain.compiler = "nvrtc 12.8"; }},
-      {"family_digest", [](Query& query) { query.toolchain.family_digest = "f"; }},
-      {"family", [](Query& query) { query.family = "softmax"; }},
-      {"operation", [](Query& query) { query.operation = "SUM"; }},
-      {"dtype", [](Query& query) { query.dtype = "f64"; }},
-      {"numerics", [](Query& query) { query.numerics = "fast"; }},
-      {"launch_context", [](Query& query) { query.launch_context = "graph"; }},
-      {"alignment", [](Query& query) { query.alignment = 8; }},
-  };
-  for (const auto& [name, change] : changes) {
-    Query query = query_;
-    change(query);
-    EXPECT_FALSE(store_.find(query)) << name;
-  }
-}
-
-TEST_F(CacheStore, DescriptionOfADeviceIsNoKey) {
-  store_.publish(sample_);
-  query_.device.name = "renamed by a driver";
-  query_.device.sm_count = 0;
-  EXPECT_TRUE(store_.find(query_));
-}
-
-TEST_F(CacheStore, EmptyCompilerMatchesAny) {
-  store_.publish(with_threads(sample_, 32));
-  query_.toolchain.compiler = "";
-  EXPECT_EQ(found_threads(query_), 32);
-  sample_.key.toolchain.compiler = "nvrtc 13.1";
-  store_.publish(with_threads(sample_, 64));
-  EXPECT_EQ(found_threads(query_), 64) << "the newest of all compilers";
-}
-
-TEST_F(CacheStore, StoredEmptyCompilerMatchesNoOther) {
-  sample_.key.toolchain.compiler = "";
-  store_.publish(sample_);
-  EXPECT_FALSE(store_.find(query_));
-}
-
-TEST_F(CacheStore, AnotherDriverIsAStaleHit) {
-  store_.publish(sample_);
-  query_.toolchain.driver = "590.2";
-  const std::optional<Hit> hit = store_.find(query_);
-  ASSERT_TRUE(hit);
-  EXPECT_TRUE(hit->stale_driver);
-}
-
-TEST_F(CacheStore, BothEndsOfARangeAreServed) {
-  store_.publish(sample_);
-  const std::vector<std::pair<std::array<std::int64_t, 3>, bool>> cases{
-      {{1, 1, 1}, true},  {{1000, 1, 7}, true}, {{0, 1, 1}, false}, {{1001, 1, 1}, false},
-      {{1, 0, 1}, false}, {{1, 2, 1}, false},   {{1, 1, 0}, false}, {{1, 1, 8}, false},
-  };
-  for (const auto& [extents, is_hit] : cases) {
-    query_.extents = extents;
-    EXPECT_EQ(store_.find(query_).has_value(), is_hit) << extents[0] << ' ' << extents[1] << ' ' << extents[2];
-  }
-}
-
-// --- which of several ---
-
-/// The same class with a wider range: another key that serves the same queries.
-Publication wider(Publication publication) {
-  publication.key.problem.sizes[0].last = 2000;
-  return publication;
-}
-
-TEST_F(CacheStore, TunedComesBeforeUntuned) {
-  store_.publish(with_threads(sample_, 32));
-  store_.publish(with_threads(wider(untuned_publication()), 64));
-  EXPECT_EQ(found_threads(query_), 32);
-}
-
-TEST_F(CacheStore, TunedUnderAnotherDriverComesBeforeUntuned) {
-  store_.publish(with_threads(sample_, 32));
-  query_.toolchain.driver = "590.2";
-  Publication untuned = with_threads(wider(untuned_publication()), 64);
-  untuned.key.toolchain.driver = "590.2";
-  store_.publish(untuned);
-  EXPECT_EQ(found_threads(query_), 32);
-}
-
-TEST_F(CacheStore, SameDriverComesBeforeAnother) {
-  store_.publish(with_threads(sample_, 32));
-  Publication other = with_threads(wider(sample_), 64);
-  other.key.toolchain.driver = "590.2";
-  store_.publish(other);
-  EXPECT_EQ(found_threads(query_), 32);
-  query_.toolchain.driver = "590.2";
-  EXPECT_EQ(found_threads(query_), 64);
-}
-
-TEST_F(CacheStore, NewestComesFirst) {
-  store_.publish(with_threads(wider(sample_), 32));
-  store_.publish(with_threads(sample_, 64));
-  EXPECT_EQ(found_threads(query_), 64);
-  store_.publish(with_threads(wider(sample_), 96));
-  EXPECT_EQ(found_threads(query_), 96) << "a replacement is new";
-}
-
-// --- replacing ---
-
 TEST_F(CacheStore, SameKeyIsReplaced) {
   store_.publish(with_threads(sample_, 32));
   const std::int64_t first_id = store_.winners().at(0).id;
@@ -342,7 +183,7 @@ TEST_F(CacheStore, SameCodeInAnotherFormatIsAnotherBinary) {
   Publication other = wider(sample_);
   other.binary.format = "elf";
   store_.publish(other);
-  EXPECT_EQ(store_.find(query_)->binary.format, "elf");
+  EXPECT_EQ(store_.find(query_)->binary->format, "elf");
   EXPECT_THAT(sql(file_, "SELECT count(*) FROM binary"), ElementsAre("2"));
 }
 
@@ -376,78 +217,6 @@ TEST_F(CacheStore, WinnersAreOrdered) {
                     std::to_string(problem.sizes[0].first));
   }
   EXPECT_THAT(order, ElementsAre("min f64 16 1", "min i64 16 1", "sum f32 4 900", "sum f32 16 3", "sum f32 16 200"));
-}
-
-// --- the place ---
-
-::mode_t mode_of(const std::filesystem::path& path) {
-  struct ::stat facts {};
-  EXPECT_EQ(::stat(path.c_str(), &facts), 0);
-  return facts.st_mode & 07777;
-}
-
-TEST_F(CacheStore, MadeFilesAndFoldersArePrivate) {
-  const ::mode_t old_mask = ::umask(0);
-  const Store store(folder_ / "a" / "b" / "winners.sqlite");
-  store.publish(sample_);
-  ::umask(old_mask);
-  EXPECT_EQ(mode_of(store.path()), 0600u);
-  EXPECT_EQ(mode_of(folder_ / "a"), 0700u);
-  EXPECT_EQ(mode_of(folder_ / "a" / "b"), 0700u);
-}
-
-TEST_F(CacheStore, ModeOfAnExistingFileIsKept) {
-  write_text(file_, "");
-  std::filesystem::permissions(file_, std::filesystem::perms(0640));
-  store_.publish(sample_);
-  EXPECT_EQ(mode_of(file_), 0640u);
-}
-
-TEST_F(CacheStore, PublishLeavesOneFile) {
-  store_.publish(sample_);
-  const std::filesystem::directory_iterator entries(folder_.path());
-  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
-}
-
-TEST_F(CacheStore, SymbolicLinkIsFollowed) {
-  std::filesystem::create_symlink(folder_ / "target.sqlite", file_);
-  EXPECT_FALSE(store_.find(query_));
-  store_.publish(sample_);
-  EXPECT_TRUE(Store(folder_ / "target.sqlite").find(query_));
-}
-
-TEST_F(CacheStore, RelativePathIsAnOrdinaryFile) {
-  const std::filesystem::path old_folder = std::filesystem::current_path();
-  std::filesystem::current_path(folder_.path());
-  Store(":memory:").publish(sample_);
-  std::filesystem::current_path(old_folder);
-  EXPECT_TRUE(Store(folder_ / ":memory:").find(query_));
-}
-
-TEST_F(CacheStore, NamesWithOddCharactersWork) {
-  const Store store(folder_ / "file: ?mode=ro&#'\"%20 \xc3\xa9.sqlite");
-  store.publish(sample_);
-  EXPECT_TRUE(store.find(query_));
-}
-
-// --- size ---
-
-TEST_F(CacheStore, TwoThousandWinnersAreQuick) {
-  store_.publish(sample_);
-  sql(file_,
-      "CREATE TEMP TABLE n AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1999)"
-      " SELECT i FROM c;"
-      "INSERT INTO winner SELECT 10 + i, device, toolchain, family, operation, dtype, numerics, launch_context,"
-      " alignment, 1000 * i + 1, 1000 * i + 1000, first1, last1, first2, last2, driver, binary, variant,"
-      " max_blocks, block_threads, registers, static_smem_bytes, local_bytes, max_threads_per_block,"
-      " resident_blocks, tuned, extent0, extent1, extent2, bytes_moved, median_us, spread_us, created_at, digest"
-      " FROM winner, n WHERE id = 1");
-  EXPECT_THAT(sql(file_, "SELECT count(*) FROM winner"), ElementsAre("2000"));
-  constexpr int kCalls = 100;
-  const auto start = std::chrono::steady_clock::now();
-  for (int call = 0; call < kCalls; ++call) EXPECT_TRUE(store_.find(query_));
-  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
-  std::cout << "open + find among 2000 winners: " << spent.count() / kCalls << " us\n";
 }
 
 }  // namespace

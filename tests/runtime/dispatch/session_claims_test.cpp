@@ -1,0 +1,129 @@
+// Sessions of several processes that miss the same problem.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include <hone/error.h>
+
+#include "cache/store.h"
+#include "tests/runtime/support/session_fixture.h"
+
+namespace hone {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SessionClaimsTest : public FakeSessionTest {
+ protected:
+  /// The claim on the class of kSize, as another process holds it: once a session has stored its winner, the claim of
+  /// the same key is taken and the winner is removed.
+  cache::KeyRecord key_of_class() {
+    Session(device_, options()).prepare(family_.problem(kSize));
+    const cache::KeyRecord key = cache::Store(file_).winners().at(0).key;
+    std::filesystem::remove(file_);
+    return key;
+  }
+  void claim(const cache::KeyRecord& key, std::chrono::milliseconds lease) {
+    ASSERT_EQ(cache::Store(file_).claim(key, nullptr, "another", lease, 20s), cache::ClaimState::taken);
+  }
+
+  const std::filesystem::path file_ = folder_ / "cache.sqlite";
+};
+
+TEST_F(SessionClaimsTest, SixtyFourProcessesTuneOnce) {
+  constexpr int kTuned = 1, kFound = 0, kOther = 2;
+  std::vector<::pid_t> children;
+  for (int process = 0; process < 64; ++process) {
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+      int result = kOther;
+      try {
+        Session session(device_, options());
+        const ChoiceSource source = session.prepare(family_.problem(kSize)).source;
+        result = source == ChoiceSource::tuned ? kTuned : source == ChoiceSource::cache ? kFound : kOther;
+      } catch (const std::exception&) {
+      }
+      ::_exit(result);
+    }
+    children.push_back(child);
+  }
+  std::vector<int> results;
+  for (const ::pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    results.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  }
+  EXPECT_EQ(std::count(results.begin(), results.end(), kTuned), 1);
+  EXPECT_EQ(std::count(results.begin(), results.end(), kFound), 63);
+}
+
+TEST_F(SessionClaimsTest, WaitsForTheOwnerAndReadsItsWinner) {
+  const cache::KeyRecord key = key_of_class();
+  claim(key, 60s);
+  const std::jthread owner([&] {
+    std::this_thread::sleep_for(100ms);
+    SessionOptions alone = options();
+    alone.cache_path = folder_ / "elsewhere.sqlite";
+    Session(std::make_shared<FakeDevice>(), alone).prepare(family_.problem(kSize));
+    const cache::Store source(alone.cache_path);
+    const cache::StoredWinner winner = source.winners().at(0);
+    const cache::Query query{.device = key.device, .toolchain = key.toolchain, .family = key.problem.family,
+                             .operation = key.problem.operation, .dtype = key.problem.dtype,
+                             .numerics = key.problem.numerics, .launch_context = key.problem.launch_context,
+                             .alignment = key.problem.alignment, .extents = {kSize, 1, 1}};
+    cache::Store(file_).publish({.key = winner.key, .winner = winner.winner, .binary = *source.find(query)->binary,
+                                 .tuning = source.tuning(winner.id)});
+  });
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+  EXPECT_EQ(session.counters().waits, 1u);
+  EXPECT_EQ(session.counters().tunings, 0u);
+}
+
+TEST_F(SessionClaimsTest, WaitsNoLongerThanItsOwnBudget) {
+  claim(key_of_class(), 60s);
+  SessionOptions hasty = options();
+  hasty.tune_budget = 100ms;
+  Session session(device_, hasty);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_EQ(session.counters().waits, 1u);
+}
+
+TEST_F(SessionClaimsTest, TakesOverWhenTheLeaseIsPast) {
+  claim(key_of_class(), 200ms);
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_EQ(session.counters().waits, 1u);
+}
+
+TEST_F(SessionClaimsTest, TakesOverFromAProcessThatWasKilled) {
+  const cache::KeyRecord key = key_of_class();
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    cache::Store(file_).claim(key, nullptr, "child", 60s, 20s);
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_EQ(session.counters().waits, 0u) << "the dead are not waited for";
+}
+
+TEST_F(SessionClaimsTest, AFailedTuningReleasesItsClaim) {
+  const cache::KeyRecord key = key_of_class();
+  device_ = std::make_shared<FakeDevice>();
+  device_->script = [](std::string_view) { return FakeKernel{.compile_error = "out of order"}; };
+  EXPECT_THROW(Session(device_, options()).prepare(family_.problem(kSize)), Error);
+  EXPECT_FALSE(cache::Store(file_).is_claimed(key));
+}
+
+}  // namespace
+}  // namespace hone

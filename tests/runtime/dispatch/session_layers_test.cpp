@@ -1,0 +1,127 @@
+// Which files a session reads and writes, and that a hit touches none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <hone/error.h>
+
+#include "cache/store.h"
+#include "tests/runtime/support/session_fixture.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionLayersTest : public FakeSessionTest {
+ protected:
+  void SetUp() override {
+    FakeSessionTest::SetUp();
+    Session(device_, options()).prepare(family_.problem(kSize));
+  }
+
+  const std::filesystem::path file_ = folder_ / "cache.sqlite";
+};
+
+TEST_F(SessionLayersTest, ASystemCacheServesAndIsNeverWritten) {
+  SessionOptions shipped = options();
+  shipped.cache_path = folder_ / "own.sqlite";
+  shipped.system_caches = {folder_ / "none.sqlite", file_};
+  const auto before = std::filesystem::last_write_time(file_);
+  {
+    Session session(device_, shipped);
+    EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+    EXPECT_EQ(launch(session, 77777).source, ChoiceSource::tuned);
+  }
+  EXPECT_EQ(std::filesystem::last_write_time(file_), before);
+  EXPECT_EQ(cache::Store(shipped.cache_path).winners().size(), 1u);
+}
+
+TEST_F(SessionLayersTest, AReadOnlyCacheIsNotWritten) {
+  SessionOptions read_only = options();
+  read_only.cache_read_only = true;
+  const auto before = std::filesystem::last_write_time(file_);
+  {
+    Session session(device_, read_only);
+    EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+    EXPECT_EQ(launch(session, 77777).source, ChoiceSource::tuned);
+    EXPECT_EQ(session.counters().cache_failures, 0u);
+  }
+  EXPECT_EQ(std::filesystem::last_write_time(file_), before);
+}
+
+TEST_F(SessionLayersTest, WithoutStoredBinariesTheWinnerIsCompiled) {
+  SessionOptions careful = options();
+  careful.load_binaries = false;
+  std::filesystem::permissions(file_, std::filesystem::perms(0666));  // somebody else's code may be in it
+  const auto device = std::make_shared<FakeDevice>();
+  Session session(device, careful);
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+  EXPECT_EQ(session.counters().compiles, 1u);
+  EXPECT_EQ(session.counters().tunings, 0u);
+}
+
+TEST_F(SessionLayersTest, WithoutStoredBinariesAndCompilerThereIsNoHit) {
+  SessionOptions careful = options(MissPolicy::error);
+  careful.load_binaries = false;
+  const auto bare = std::make_shared<FakeDevice>();
+  bare->compiler = "";
+  EXPECT_THROW(Session(bare, careful).prepare(family_.problem(kSize)), Error);
+}
+
+TEST_F(SessionLayersTest, AFileOthersMayWriteRunsNoCodeAndIsReportedOnce) {
+  std::filesystem::permissions(file_, std::filesystem::perms(0666));
+  std::vector<std::string> reports;
+  SessionOptions watched = options();
+  watched.report_cache_failure = [&](std::string_view message) { reports.emplace_back(message); };
+  Session session(device_, watched);
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_EQ(launch(session, 77777).source, ChoiceSource::tuned);
+  EXPECT_EQ(session.counters().caches_left_out, 1u);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_THAT(reports[0], HasSubstr(file_.native()));
+  EXPECT_THAT(reports[0], HasSubstr("not trusted"));
+}
+
+TEST_F(SessionLayersTest, AnotherDriverIsAStaleHitAndNoted) {
+  DeviceFacts facts = FakeDevice::default_facts();
+  facts.driver = "2.0";
+  Session session(std::make_shared<FakeDevice>(facts), options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+  EXPECT_EQ(session.counters().stale_hits, 1u);
+  EXPECT_EQ(session.counters().cache_hits, 1u);
+}
+
+/// Runs `work` in a child process that the kernel kills at its first system call but read, write and exit.
+bool makes_no_system_call(const std::function<void()>& work) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) ::_exit(77);
+    work();
+    ::syscall(SYS_exit, 0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return true;  // the kernel has no seccomp: nothing is shown
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(SessionLayersTest, AHitMakesNoSystemCall) {
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+  const Problem problem = family_.problem(kSize);
+  const std::array<void*, 2> buffers{in_.data(), out_.data()};
+  session.launch(problem, buffers, nullptr);
+  EXPECT_TRUE(makes_no_system_call([&] {
+    for (int call = 0; call < 1000; ++call) session.launch(problem, buffers, nullptr);
+  }));
+  EXPECT_FALSE(makes_no_system_call([] { ::syscall(SYS_getppid); })) << "the guard sees nothing";
+}
+
+}  // namespace
+}  // namespace hone
