@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <hone/session.h>
 
@@ -54,6 +55,7 @@ class Session::Impl {
   Resolved miss(const Problem& problem, bool capturing);
   const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
   const LoadedPlan* tune_miss(const Problem& problem);
+  std::vector<Candidate> neighbours_of(const Problem& problem) const;
   Resolved lend_stream_winner(const Problem& graph_problem);
   const LoadedPlan& adopt(const Tuning& tuning);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
