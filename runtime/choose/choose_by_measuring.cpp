@@ -99,12 +99,13 @@ class TuningRun {
     tuning_.discarded_samples = race_.discarded_samples();
   }
 
-  /// The fastest contender that is right. What cannot be told apart is a tie: it goes to the smallest footprint, then to
-  /// one that serves a neighbouring problem already, then to the lower median.
+  /// The fastest contender that is right. What cannot be told apart is a tie: it goes to the smallest footprint, then
+  /// to one that serves a neighbouring problem already, then to the lower median.
   Contender* choose() {
     while (Contender* chosen = best_left()) {
       if (options_.on_progress)
-        options_.on_progress({.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->trial.median_us});
+        options_.on_progress(
+            {.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->trial.median_us});
       if (verified(chosen->trial)) return chosen;
       std::erase(finalists_, chosen);
     }
@@ -183,8 +184,8 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
                                       [](const Trial& trial) { return trial.verdict == Verdict::wrong; });
   if (!was_misled || options.exhaustive || tuning.stopped) return tuning;
 
-  // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in what
-  // is left of the budget.
+  // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in
+  // what is left of the budget.
   TuningOptions again = options;
   again.exhaustive = true;
   again.budget = std::max(std::chrono::milliseconds::zero(),

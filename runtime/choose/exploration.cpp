@@ -227,7 +227,8 @@ bool Exploration::cannot_win(double predicted_us) const {
 }
 
 std::string Exploration::why_it_cannot_win(double predicted_us) const {
-  return fmt::format("not measured: predicted {:.2f} µs, by the model's error so far at least {:.2f}; the leader takes {:.2f}",
+  return fmt::format("not measured: predicted {:.2f} µs, by the model's error so far at least {:.2f}; the leader takes "
+                     "{:.2f}",
                      predicted_us, error_.optimistic_us(predicted_us), race_.best_us());
 }
 

@@ -17,12 +17,12 @@
 
 namespace hone {
 
-/// The first half of a tuning. Variants are taken in waves: first the model's choice, those that won at neighbouring sizes
-/// (TuningOptions::start_from), the top of the ranking, and a few from all over it, which show how wrong the model is; then
-/// the ranking from top to bottom. A wave is compiled on all cores, on a GPU while the one before it is measured. A
-/// candidate is measured unless its prediction, made as optimistic as the model's error so far allows, lies above the
-/// leader; the search ends when that holds for the best of the rest, when the leader is as fast as memory allows, or with
-/// the budget. TuningOptions::exhaustive measures all.
+/// The first half of a tuning. Variants are taken in waves: first the model's choice, those that won at neighbouring
+/// sizes (TuningOptions::start_from), the top of the ranking, and a few from all over it, which show how wrong the
+/// model is; then the ranking from top to bottom. A wave is compiled on all cores, on a GPU while the one before it is
+/// measured. A candidate is measured unless its prediction, made as optimistic as the model's error so far allows,
+/// lies above the leader; the search ends when that holds for the best of the rest, when the leader is as fast as
+/// memory allows, or with the budget. TuningOptions::exhaustive measures all.
 class Exploration {
  public:
   /// All references must outlive the exploration.

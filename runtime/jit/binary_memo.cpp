@@ -37,7 +37,8 @@ std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<
   }
   if (missing.empty()) return outcomes;
 
-  std::vector<CompileOutcome> compiled = compile_all(device, missing, std::move(stop), on_progress, deadline, spare_cores);
+  std::vector<CompileOutcome> compiled =
+      compile_all(device, missing, std::move(stop), on_progress, deadline, spare_cores);
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < compiled.size(); ++i) {
     if (compiled[i].started()) ++compiled_;

@@ -19,8 +19,8 @@ struct EliminationRules {
   std::size_t most_samples = 48;
   std::size_t halve_above = 8;  ///< a larger field loses its slower half in every round, told apart or not
 
-  /// First samples may lie minutes of a drifting clock apart: in the first round a racer drops out only when its interval
-  /// lies above the leader's by this share.
+  /// First samples may lie minutes of a drifting clock apart: in the first round a racer drops out only when its
+  /// interval lies above the leader's by this share.
   double drift_allowance = 0.03;
 
   std::uint32_t seed = 1;  ///< of the order within the rounds
@@ -29,10 +29,11 @@ struct EliminationRules {
 /// Takes one more sample of a racer and appends it; false: it failed and is out.
 using TakeSample = std::function<bool(std::size_t racer)>;
 
-/// Narrows the field in rounds. In each, racers drop out whose interval (see estimate()) lies above that of the leader,
-/// the one with the lowest median, or that compare_pairs() finds slower; a large field also loses its slower half. The
-/// rest get as many samples again as they have, one each in turn, in an order that is shuffled every time; so the last two
-/// are compared pair by pair. Ends when one is left, when all have `most_samples`, or when `keep_going` says no.
+/// Narrows the field in rounds. In each, racers drop out whose interval (see estimate()) lies above that of the
+/// leader, the one with the lowest median, or that compare_pairs() finds slower; a large field also loses its slower
+/// half. The rest get as many samples again as they have, one each in turn, in an order that is shuffled every time;
+/// so the last two are compared pair by pair. Ends when one is left, when all have `most_samples`, or when
+/// `keep_going` says no.
 ///
 /// Returns the racers that cannot be told from the fastest one by their side-by-side samples, it first. Empty when all
 /// have failed.

@@ -39,10 +39,10 @@ struct Contender {
 };
 
 /// Measures contenders on one bench. Each sample is a batch of calls, long enough for the resolution of the events, on
-/// inputs in the state that the workload says. Contenders may come in groups: qualify() takes a few samples of each of a
-/// group, in turn; finish() narrows all that were qualified to those that nobody beats (see eliminate()). Samples during
-/// which the device was throttled or busy with others' work are thrown away and counted, unless that is so most of the
-/// time: then it is how the device runs.
+/// inputs in the state that the workload says. Contenders may come in groups: qualify() takes a few samples of each of
+/// a group, in turn; finish() narrows all that were qualified to those that nobody beats (see eliminate()). Samples
+/// during which the device was throttled or busy with others' work are thrown away and counted, unless that is so most
+/// of the time: then it is how the device runs.
 class Race {
  public:
   explicit Race(const Bench& bench, std::uint32_t seed = 1) : bench_(bench), random_(seed), seed_(seed) {}

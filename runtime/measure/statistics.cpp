@@ -51,8 +51,8 @@ double half_interquartile_range(std::span<const double> samples) {
 }
 
 RankInterval median_ranks(std::size_t samples) {
-  // The most that may be cut off at each end: P(at most `cut` of n samples are below the median) ≤ (1 − confidence) ÷ 2.
-  // In logarithms, since 2^−n underflows.
+  // The most that may be cut off at each end: P(at most `cut` of n samples are below the median) ≤ (1 − confidence) ÷
+  // 2. In logarithms, since 2^−n underflows.
   const auto n = static_cast<double>(samples);
   const auto log_share = [&](double k) {
     return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0);

@@ -48,14 +48,14 @@ Estimate estimate(std::span<const double> samples, double resolution_us = 0);
 /// What side-by-side samples say.
 enum class Comparison { faster, slower, tied };
 
-/// Compares samples that were taken in turn, a[i] beside b[i], by the interval of the median of their differences: what
-/// drifts hits both of a pair and cancels. `tied` when the interval, widened by the clock's resolution, holds 0, and when
-/// there are fewer than kFewestPairs, which cannot be sure. Samples without a partner do not count.
+/// Compares samples that were taken in turn, a[i] beside b[i], by the interval of the median of their differences:
+/// what drifts hits both of a pair and cancels. `tied` when the interval, widened by the clock's resolution, holds 0,
+/// and when there are fewer than kFewestPairs, which cannot be sure. Samples without a partner do not count.
 inline constexpr std::size_t kFewestPairs = 6;
 Comparison compare_pairs(std::span<const double> a, std::span<const double> b, double resolution_us = 0);
 
-/// Spearman's rank correlation, equal values sharing their mean rank: 1 when both orders agree, −1 when they are opposite.
-/// 0 for fewer than two values or when one side is constant. The spans must be equally long.
+/// Spearman's rank correlation, equal values sharing their mean rank: 1 when both orders agree, −1 when they are
+/// opposite. 0 for fewer than two values or when one side is constant. The spans must be equally long.
 double spearman(std::span<const double> a, std::span<const double> b);
 
 }  // namespace hone

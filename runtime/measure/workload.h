@@ -15,8 +15,8 @@
 
 namespace hone {
 
-/// The arrays of one problem; for cold inputs several times over: launches that take the copies in turn read memory, not
-/// the last-level cache. Pointers have exactly the problem's alignment. Not thread-safe.
+/// The arrays of one problem; for cold inputs several times over: launches that take the copies in turn read memory,
+/// not the last-level cache. Pointers have exactly the problem's alignment. Not thread-safe.
 class Workload {
  public:
   /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`.
@@ -28,8 +28,8 @@ class Workload {
   /// The buffers of the next call, in the order of KernelFamily::buffers().
   const std::vector<void*>& next();
 
-  /// Whether calls that are to be cold would find the inputs of the same `calls` calls before them in the cache. Never on
-  /// the host device, where replayed work calls next() anew.
+  /// Whether calls that are to be cold would find the inputs of the same `calls` calls before them in the cache. Never
+  /// on the host device, where replayed work calls next() anew.
   bool must_displace_cache(int calls) const;
 
   /// Enqueues writing so much memory that nothing which was read before is in the cache (as NVBench's l2flush does).

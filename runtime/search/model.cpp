@@ -6,11 +6,11 @@
 namespace hone {
 namespace {
 
-// H100 80GB HBM3, CUDA 13.0, 2026-11: an empty kernel takes 2.66 µs in a stream, 0.79 in a replayed graph and 0.50 there
-// with dependent launches; a second kernel 1.5 to 1.9 µs more in a stream, 0.6 in a graph and 0.3 with dependent launches.
-// (In a stream the host's enqueueing sets the pace, which dependent launches do not change.) The best reductions reach 93 %
-// of the bandwidth that clock and bus width imply, and the same bytes in flight saturate them as a latency of about 0.7 µs
-// would.
+// H100 80GB HBM3, CUDA 13.0, 2026-11: an empty kernel takes 2.66 µs in a stream, 0.79 in a replayed graph and 0.50
+// there with dependent launches; a second kernel 1.5 to 1.9 µs more in a stream, 0.6 in a graph and 0.3 with dependent
+// launches. (In a stream the host's enqueueing sets the pace, which dependent launches do not change.) The best
+// reductions reach 93 % of the bandwidth that clock and bus width imply, and the same bytes in flight saturate them as
+// a latency of about 0.7 µs would.
 constexpr ModelConstants kCudaStream{.launch_us = 2.66,
                                      .extra_launch_us = 1.7,
                                      .dependent_launch_us = 2.66,

@@ -22,8 +22,8 @@ struct ModelConstants {
   double sm_bandwidth_gbps;      ///< most that one SM can draw when the others are idle
 };
 
-/// Constants for the device's kind and the launch context; bandwidth from the memory clock and bus width where those are
-/// known.
+/// Constants for the device's kind and the launch context; bandwidth from the memory clock and bus width where those
+/// are known.
 ModelConstants model_constants(const DeviceFacts& facts, LaunchContext context = LaunchContext::stream);
 
 struct Prediction {

@@ -22,8 +22,8 @@ struct ProcessLoad {
 /// power brake (nvml.h, nvmlClocksEventReasons). Idle, application clocks and sync boost are no throttling.
 bool is_throttled(std::uint64_t reasons);
 
-/// Whether others than `own_pid` used the SMs. Where the list lacks `own_pid` although this process works on the device,
-/// pids are of another namespace (a container's) and say nothing: false.
+/// Whether others than `own_pid` used the SMs. Where the list lacks `own_pid` although this process works on the
+/// device, pids are of another namespace (a container's) and say nothing: false.
 bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
 
 /// Opens NVML with dlopen; without it, or where it refuses, nothing is ever known. Asks at most every few milliseconds,

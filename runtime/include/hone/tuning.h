@@ -56,8 +56,8 @@ struct TuningOptions {
   /// Candidates that need more workspace than this are rejected.
   std::size_t workspace_bytes = 128 * 1024;
 
-  /// What is assumed of the inputs. No part of a Problem: a call cannot know what is in the cache, so a winner could not
-  /// be looked up by it. Choose `warm` where calls follow the kernel that made their input and it fits the cache.
+  /// What is assumed of the inputs. No part of a Problem: a call cannot know what is in the cache, so a winner could
+  /// not be looked up by it. Choose `warm` where calls follow the kernel that made their input and it fits the cache.
   InputState inputs = InputState::cold;
 
   /// Measure every candidate, as far as the budget goes, whatever the model predicts.

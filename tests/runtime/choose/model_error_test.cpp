@@ -7,7 +7,7 @@ namespace {
 
 TEST(ModelError, FewMeasurementsLeaveEverythingPossible) {
   ModelError error;
-  for (std::size_t i = 0; i + 1 < ModelError::kFewest; ++i) error.add(1.0 + static_cast<double>(i), 1.0 + static_cast<double>(i));
+  for (std::size_t i = 1; i < ModelError::kFewest; ++i) error.add(static_cast<double>(i), static_cast<double>(i));
   EXPECT_EQ(error.optimistic_us(50), 0);
   error.add(20, 20);
   EXPECT_DOUBLE_EQ(error.optimistic_us(50), 50);

@@ -79,7 +79,9 @@ TEST_F(EliminationTest, AHundredthIsFoundUnderADriftOfATenth) {
 
 TEST_F(EliminationTest, TheLastTwoAreComparedByPairs) {
   // Each pair meets another clock; the intervals overlap almost wholly.
-  const Times us = [](std::size_t racer, int taken) { return (racer == 0 ? 10.02 : 10) * (1 + (taken / 2 * 37 % 20) / 100.0); };
+  const Times us = [](std::size_t racer, int taken) {
+    return (racer == 0 ? 10.02 : 10) * (1 + (taken / 2 * 37 % 20) / 100.0);
+  };
   EXPECT_THAT(run(2, us), ElementsAre(1));
 }
 
