@@ -18,7 +18,8 @@
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
-#include "report.h"
+#include "benchmarks/common/cuda_version.h"
+#include "benchmarks/common/report.h"
 
 namespace {
 

@@ -1,181 +1,149 @@
-// tuned_reduce() next to CUB on the same buffers, in one run.
-//
-// Both take device-resident inputs and results; CUB's temporary storage is allocated beforehand, Hone's winner tuned
-// beforehand. Inputs rotate through twice the L2, so that no call finds its data there. Batches of the two alternate; a
-// cell is the median over batches of back-to-back calls in a stream. The ceiling is a device-to-device copy of 1 GiB,
-// bytes read and written.
-//
-// usage: reduce_vs_peers [FILE.json [FIRST_EXPONENT LAST_EXPONENT [OP]]]
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
+// Reductions next to CUB and cuBLAS on the same buffers, in one run: see benchmarks/README.md for what is measured how.
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <string>
-#include <vector>
+#include <fstream>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
-#include "peers.h"
-#include "report.h"
+#ifdef HONE_WITH_CUDA_RUNTIME
+#include "benchmarks/common/cuda_version.h"
+#endif
+#include "benchmarks/accuracy/accuracy.h"
+#include "benchmarks/sweep/summary.h"
 
 namespace {
 
 using namespace hone;
+using namespace hone::benchmarks;
+using Clock = std::chrono::steady_clock;
 
-constexpr int kBatches = 15;
-constexpr double kBatchUs = 300;
-constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
+/// More rows than this are in the JSON file alone, unless they are asked for.
+constexpr std::size_t kRowsInFull = 120;
 
-/// Input memory that is handed out piece by piece.
-class Rotation {
- public:
-  Rotation(const std::shared_ptr<Device>& device, std::size_t bytes)
-      : stride_((bytes + 255) / 256 * 256),
-        copies_(2 * static_cast<std::size_t>(device->facts().l2_bytes) / stride_ + 1),
-        memory_(device, copies_ * stride_) {}
-
-  const std::byte* next() {
-    turn_ = (turn_ + 1) % copies_;
-    return memory_.as<std::byte>() + turn_ * stride_;
-  }
-  std::byte* data() const { return memory_.as<std::byte>(); }
-  std::size_t size_bytes() const { return memory_.size_bytes(); }
-
- private:
-  std::size_t stride_;
-  std::size_t copies_;
-  std::size_t turn_ = 0;
-  DeviceBuffer memory_;
+struct Options {
+  std::string device = "auto";
+  CellSelection cells;
+  std::string sizes;
+  std::vector<std::string> contexts{"stream", "graph"};
+  std::vector<std::string> alignments{"aligned", "misaligned"};
+  int budget_ms = 60;
+  double seconds = 240;
+  std::string cache;
+  std::string json;
+  TimingOptions timing;
+  bool with_peers = true;
+  bool with_accuracy = true;
+  bool all_rows = false;
 };
 
-/// Random bits in every byte but the top ones of each word, so that all dtypes get ordinary finite numbers.
-void fill(Device& device, const Rotation& rotation, Stream stream) {
-  std::vector<std::uint32_t> pattern(1 << 20);
-  std::uint32_t state = 12345;
-  for (std::uint32_t& word : pattern) {
-    state = state * 1664525u + 1013904223u;
-    word = 0x3f000000u | (state >> 9);
+void set_up(CLI::App& app, Options& options) {
+  app.description("Reductions by Hone, CUB and cuBLAS, side by side");
+  app.add_option("--device", options.device, "auto, cuda:0, … or host");
+  app.add_option("--ops", options.cells.operations, "operations (default: all)")->delimiter(',');
+  app.add_option("--dtypes", options.cells.dtypes, "dtypes (default: all)")->delimiter(',');
+  app.add_option("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: see benchmarks/README.md)");
+  app.add_option("--contexts", options.contexts, "stream, graph (default: both)")
+      ->delimiter(',')->check(CLI::IsMember({"stream", "graph"}));
+  app.add_option("--alignments", options.alignments, "aligned, misaligned (default: both)")
+      ->delimiter(',')->check(CLI::IsMember({"aligned", "misaligned"}));
+  app.add_option("--budget", options.budget_ms, "tuning time a problem, in ms (default: 60)")->check(CLI::PositiveNumber);
+  app.add_option("--cache", options.cache, "cache file: winners in it are used, new ones stored (default: none)");
+  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")->check(CLI::PositiveNumber);
+  app.add_option("--cell-ms", options.timing.cap_ms, "time a cell, in ms, once it has five batches of each (default: 30)");
+  app.add_option("--rounds", options.timing.rounds, "batches of each contestant in a cell, at most (default: 20)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--json", options.json, "write every row to this file");
+  app.add_flag("!--no-peers", options.with_peers, "time Hone alone");
+  app.add_flag("!--no-accuracy", options.with_accuracy, "leave out the accuracy figures");
+  app.add_flag("--rows", options.all_rows, "print every row, however many there are");
+}
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+CellSelection selection_of(const Options& options) {
+  CellSelection selection = options.cells;
+  selection.sizes = parse_sizes(options.sizes);
+  selection.contexts.clear();
+  for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
+    if (has(options.contexts, name(context))) selection.contexts.push_back(context);
+  selection.aligned = has(options.alignments, "aligned");
+  selection.misaligned = has(options.alignments, "misaligned");
+  return selection;
+}
+
+Session make_session(const Options& options) {
+  SessionOptions session;
+  session.on_miss = MissPolicy::tune;
+  session.tune_budget = std::chrono::milliseconds(options.budget_ms);
+  session.cache_path = options.cache;
+  return Session(Device::open(options.device), session);
+}
+
+/// Whether everyone had the same results.
+bool run(const Options& options) {
+  const auto start = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  Session session = make_session(options);
+  const std::vector<Cell> cells = choose_cells(reduce_family(), selection_of(options));
+  Comparison comparison(session,
+                        options.with_peers ? make_peers(session.device()) : std::vector<std::unique_ptr<Peer>>{}, cells,
+                        options.timing);
+
+  SweepRun run{.device = session.device()->facts(), .ceiling = comparison.ceiling(), .cells = cells.size()};
+#ifdef HONE_WITH_CUDA_RUNTIME
+  run.cuda = cuda_version();
+#endif
+  for (const auto& peer : comparison.peers()) run.peers.push_back(fmt::format("{} {}", peer->name(), peer->version()));
+  run.missing_peers = options.with_peers ? missing_peers(*session.device()) : "peers were not asked for";
+  fmt::print("{}\n", headline(run));
+  std::fflush(stdout);
+
+  std::vector<Row> rows;
+  for (const Cell& cell : cells) {
+    if (seconds() > options.seconds) break;
+    for (Row& row : comparison.run(cell)) rows.push_back(std::move(row));
+    ++run.measured_cells;
   }
-  const std::size_t bytes = pattern.size() * sizeof(std::uint32_t);
-  for (std::size_t at = 0; at < rotation.size_bytes(); at += bytes)
-    device.copy_to_device(rotation.data() + at, pattern.data(), std::min(bytes, rotation.size_bytes() - at), stream);
-  device.synchronize(stream);
-}
+  run.tuning_seconds = comparison.tuning_seconds();
+  run.total_seconds = seconds();
 
-/// Microseconds per call of each competitor: medians over alternating batches.
-std::vector<double> race(Device& device, Stream stream, const std::vector<std::function<void()>>& competitors) {
-  std::vector<std::vector<double>> samples(competitors.size());
-  std::vector<int> calls;
-  for (const auto& call : competitors) {
-    device.time_us(stream, call);
-    calls.push_back(static_cast<int>(std::clamp(kBatchUs / device.time_us(stream, call), 1.0, 100.0)));
+  if (options.all_rows || rows.size() <= kRowsInFull) fmt::print("{}", row_table(rows, run.ceiling));
+  fmt::print("{}", summary_tables(rows, run));
+  nlohmann::ordered_json json = to_json(rows, run);
+  if (options.with_accuracy) {
+    const std::vector<AccuracyRow> accuracy =
+        measure_accuracy(session, comparison.peers(), comparison.arena().data(), comparison.arena().size_bytes());
+    fmt::print("\n{}", accuracy_table(accuracy));
+    json["accuracy"] = to_json(accuracy);
   }
-  for (int batch = 0; batch < kBatches; ++batch) {
-    for (std::size_t i = 0; i < competitors.size(); ++i) {
-      samples[i].push_back(device.time_us(stream, [&] {
-        for (int call = 0; call < calls[i]; ++call) competitors[i]();
-      }) / calls[i]);
-    }
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    file << json.dump(1) << '\n';
+    if (!file.flush()) throw Error(ErrorCode::io_failed, fmt::format("cannot write {}", options.json));
   }
-  std::vector<double> medians;
-  for (const auto& of_one : samples) medians.push_back(benchmarks::median(of_one));
-  return medians;
-}
-
-double copy_gbps(const std::shared_ptr<Device>& device, Stream stream) {
-  const DeviceBuffer from(device, kCopyBytes);
-  const DeviceBuffer to(device, kCopyBytes);
-  const auto copy = [&] { device->copy_on_device(to.data(), from.data(), kCopyBytes, stream); };
-  return 2.0 * kCopyBytes / race(*device, stream, {copy}).front() * 1e-3;
-}
-
-struct Row {
-  ReduceOp op;
-  DType dtype;
-  std::int64_t n;
-  double hone_us;
-  double cub_us;
-};
-
-Row compare(Session& session, Stream stream, ReduceOp op, DType dtype, std::int64_t n) {
-  const auto& device = session.device();
-  Rotation in(device, static_cast<std::size_t>(n) * info(dtype).size_bytes);
-  fill(*device, in, stream);
-  const DeviceBuffer out(device, 8);
-  std::size_t temp_bytes = 0;
-  benchmarks::cub_reduce(op, dtype, nullptr, temp_bytes, in.data(), n, out.data(), stream);
-  const DeviceBuffer temp(device, temp_bytes);
-
-  session.prepare(reduce_problem(op, dtype, n));
-  const std::vector<double> us = race(
-      *device, stream, {[&] { tuned_reduce(session, op, dtype, in.next(), n, out.data(), stream); },
-                        [&] {
-                          if (benchmarks::cub_reduce(op, dtype, temp.data(), temp_bytes, in.next(), n, out.data(),
-                                                     stream) != cudaSuccess)
-                            throw Error(ErrorCode::device_failed, "CUB failed");
-                        }});
-  return {op, dtype, n, us[0], us[1]};
-}
-
-void write_json(const char* path, const DeviceFacts& facts, double ceiling_gbps, const std::vector<Row>& rows) {
-  std::FILE* file = std::fopen(path, "w");
-  if (!file) throw Error(ErrorCode::io_failed, fmt::format("cannot write {}", path));
-  fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}\",\n  \"cub\": {},\n  \"date\": \"{}\",\n"
-                   "  \"copy_gbps\": {:.0f},\n  \"rows\": [",
-             facts.name, benchmarks::cuda_version(), benchmarks::cub_version(), benchmarks::today(), ceiling_gbps);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    fmt::print(file, "{}\n    {{\"op\": \"{}\", \"dtype\": \"{}\", \"n\": {}, \"hone_us\": {:.3f}, \"cub_us\": {:.3f}}}",
-               i == 0 ? "" : ",", name(rows[i].op), info(rows[i].dtype).name, rows[i].n, rows[i].hone_us,
-               rows[i].cub_us);
-  fmt::print(file, "\n  ]\n}}\n");
-  std::fclose(file);
+  return std::all_of(rows.begin(), rows.end(), [](const Row& row) {
+    return std::all_of(row.peers.begin(), row.peers.end(), [](const PeerTiming& peer) { return peer.agrees; });
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  const int first = argc > 3 ? std::atoi(argv[2]) : 8;
-  const int last = argc > 3 ? std::atoi(argv[3]) : 30;
-  const std::vector<ReduceOp> ops = argc > 4 ? std::vector{parse_reduce_op(argv[4])}
-                                             : std::vector{ReduceOp::sum, ReduceOp::min, ReduceOp::max};
-  const auto device = Device::open("cuda:0");
-  Session session(device);
-  const Stream stream = device->create_stream();
-  const double ceiling = copy_gbps(device, stream);
-  fmt::print("{}, CUDA {}, CUB {}, {}; copy {:.0f} GB/s\n\n{:<4} {:<5} {:>11} {:>9} {:>9} {:>7} {:>7} {:>7}\n",
-             device->facts().name, benchmarks::cuda_version(), benchmarks::cub_version(), benchmarks::today(), ceiling,
-             "op", "dtype", "n", "Hone µs", "CUB µs", "ratio", "GB/s", "% copy");
-
-  std::vector<Row> rows;
-  for (const ReduceOp op : ops) {
-    for (const DTypeInfo& dtype : kDTypes) {
-      double log_ratios = 0;
-      std::size_t cells = 0;
-      for (int exponent = first; exponent <= last; exponent += 2) {
-        // Sizes off the powers of two that tuning measures: half of them odd, between two classes' centres.
-        const std::int64_t power = std::int64_t{1} << exponent;
-        const std::int64_t n = exponent % 4 == 0 ? power : power + power / 5 + 1;
-        const Row row = compare(session, stream, op, dtype.dtype, n);
-        const double gbps = static_cast<double>(n) * static_cast<double>(dtype.size_bytes) / row.hone_us * 1e-3;
-        fmt::print("{:<4} {:<5} {:>11} {:>9.2f} {:>9.2f} {:>7.2f} {:>7.0f} {:>7.1f}\n", name(op), dtype.name, n,
-                   row.hone_us, row.cub_us, row.cub_us / row.hone_us, gbps, 100 * gbps / ceiling);
-        std::fflush(stdout);
-        log_ratios += std::log(row.cub_us / row.hone_us);
-        ++cells;
-        rows.push_back(row);
-      }
-      fmt::print("{:<4} {:<5} geometric mean of the ratios: {:.2f}\n", name(op), dtype.name,
-                 std::exp(log_ratios / static_cast<double>(cells)));
-    }
+int main(int argc, char** argv) {
+  CLI::App app;
+  Options options;
+  set_up(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options) ? 0 : 1;
+  } catch (const hone::Error& error) {
+    fmt::print(stderr, "reduce_vs_peers: {}\n", error.what());
+    return 2;
   }
-  device->destroy_stream(stream);
-  if (argc > 1) write_json(argv[1], device->facts(), ceiling, rows);
-} catch (const hone::Error& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 1;
 }

@@ -47,7 +47,7 @@ struct Connection::Limits {
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
 Connection::Connection(const std::filesystem::path& path, Access access)
-    : limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
+    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
   const bool is_new = !file_exists(path) && access == Access::write;
   if (is_new) prepare_folder(path);
   const int flags = SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
@@ -71,7 +71,29 @@ void Connection::configure(Access access) {
   sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   execute("PRAGMA cell_size_check = ON");
   execute("PRAGMA mmap_size = 0");
+  execute("PRAGMA temp_store = MEMORY");
   if (access == Access::read) execute("PRAGMA query_only = ON");
+  // FULL leaves the deletion of the journal unsynced: after a power loss it may be back, and undo what was committed.
+  if (access == Access::write) execute("PRAGMA synchronous = EXTRA");
+}
+
+void Connection::lift_deadline() noexcept { limits_->deadline = Clock::time_point::max(); }
+
+void Connection::wait_as_writer() noexcept { limits_->busy_timeout = busy_timeout(Access::write); }
+
+bool Connection::is_displaced() {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
+std::vector<std::byte> Connection::content() {
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> copy(
+      sqlite3_serialize(handle_.get(), "main", &size, 0), sqlite3_free);
+  if (!copy) throw sqlite_error(path_, handle_.get());
+  const auto* const data = reinterpret_cast<const std::byte*>(copy.get());
+  return {data, data + size};
 }
 
 Transaction::Transaction(Connection& connection, Access access) : connection_(connection) {

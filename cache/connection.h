@@ -1,9 +1,11 @@
 // Connection and Transaction: an SQLite file, opened as one that may have been tampered with.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "cache/statement.h"
 
@@ -29,6 +31,18 @@ class Connection {
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
   void execute(std::string_view sql) { prepare(sql).run(); }
 
+  /// For work that a person asked for and can end: lets statements take any time from here on, and waits for locks as
+  /// long as a writer does.
+  void lift_deadline() noexcept;
+  void wait_as_writer() noexcept;
+
+  /// Whether another file, or none, has the name of this one by now. What is written here would be lost.
+  bool is_displaced();
+
+  /// Every byte of the file as the current transaction sees it. (Opening the file itself and closing it again would
+  /// drop SQLite's locks on it.)
+  std::vector<std::byte> content();
+
  private:
   struct Limits;
   struct Closer {
@@ -37,6 +51,7 @@ class Connection {
 
   void configure(Access access);
 
+  std::filesystem::path path_;
   std::unique_ptr<Limits> limits_;  ///< at a fixed address, and alive until the handle is closed
   std::unique_ptr<sqlite3, Closer> handle_;
 };

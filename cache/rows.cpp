@@ -96,20 +96,68 @@ std::int64_t returned_id(Statement statement) {
   return id;
 }
 
-}  // namespace
-
-Statement select_winners(Connection& connection, std::string_view tail) {
+/// What read_winner() reads.
+std::string winner_columns() {
   Names device, rest;
   append_names<DeviceRecord>(device);
   append_names<ToolchainRecord>(rest);
   append_names<ProblemRecord>(rest);
   append_names<WinnerRecord>(rest);
+  return fmt::format(
+      "w.id, d.{}, d.digest, {}, w.binary, w.created_at, w.digest, "
+      "(SELECT length(code) FROM binary WHERE binary.digest = w.binary)",
+      fmt::join(device, ", d."), fmt::join(rest, ", "));
+}
+
+Statement select_devices(Connection& connection, std::string_view condition) {
+  Names names;
+  append_names<DeviceRecord>(names);
+  return connection.prepare(
+      fmt::format("SELECT id, {}, digest FROM device WHERE {}", fmt::join(names, ", "), condition));
+}
+
+std::optional<DeviceRow> read_device(Statement& statement) {
+  if (!statement.step()) return std::nullopt;
+  DeviceRow row;
+  std::string digest;
+  statement.read(row.id);
+  each_field(row.device, Reader{statement});
+  statement.read(digest);
+  row.intact = digest == device_digest(row.device);
+  return row;
+}
+
+}  // namespace
+
+Statement select_winners(Connection& connection, std::string_view tail) {
   // CROSS JOIN keeps SQLite to this order, in which every step is a look into an index.
   return connection.prepare(fmt::format(
-      "SELECT w.id, d.{}, d.digest, {}, w.binary, w.created_at, w.digest, "
-      "(SELECT length(code) FROM binary WHERE binary.digest = w.binary) "
-      "FROM device d CROSS JOIN toolchain t CROSS JOIN winner w ON w.device = d.id AND w.toolchain = t.id {}",
-      fmt::join(device, ", d."), fmt::join(rest, ", "), tail));
+      "SELECT {} FROM device d CROSS JOIN toolchain t CROSS JOIN winner w ON w.device = d.id AND w.toolchain = t.id {}",
+      winner_columns(), tail));
+}
+
+std::optional<WinnerRow> find_winner(Connection& connection, std::int64_t id) {
+  static const std::string query = fmt::format(
+      "SELECT {} FROM winner w CROSS JOIN device d ON d.id = w.device CROSS JOIN toolchain t ON t.id = w.toolchain"
+      " WHERE w.id = ?",
+      winner_columns());
+  Statement statement = connection.prepare(query);
+  statement.bind(id);
+  std::optional<WinnerRow> row;
+  while ((!row || !row->intact) && statement.step()) row = read_winner(statement);
+  return row;
+}
+
+std::optional<DeviceRow> find_device(Connection& connection, const DeviceRecord& device) {
+  Statement statement = select_devices(connection, "kind = ? AND architecture = ? AND identity = ?");
+  each_key_field(device, Binder{statement});
+  return read_device(statement);
+}
+
+std::optional<DeviceRow> find_device(Connection& connection, std::int64_t id) {
+  Statement statement = select_devices(connection, "id = ?");
+  statement.bind(id);
+  return read_device(statement);
 }
 
 WinnerRow read_winner(Statement& statement) {

@@ -23,6 +23,21 @@ struct WinnerRow {
 Statement select_winners(Connection& connection, std::string_view tail);
 WinnerRow read_winner(Statement& statement);
 
+/// The winner with this id, found by it; nullopt when there is none, or its device or toolchain is not there. Where
+/// damage has left several rows that could be meant, an intact one.
+std::optional<WinnerRow> find_winner(Connection& connection, std::int64_t id);
+
+/// A device as it stands in the file.
+struct DeviceRow {
+  std::int64_t id = 0;
+  DeviceRecord device;
+  bool intact = false;
+};
+
+/// By the key of `device`, or by its id.
+std::optional<DeviceRow> find_device(Connection& connection, const DeviceRecord& device);
+std::optional<DeviceRow> find_device(Connection& connection, std::int64_t id);
+
 /// nullopt when there is none with this digest, or when what is there does not have it.
 std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest);
 

@@ -5,6 +5,7 @@
 #include "cache/connection.h"
 #include "cache/errors.h"
 #include "cache/fields.h"
+#include "cache/migration.h"
 #include "cache/place.h"
 #include "cache/rows.h"
 #include "cache/schema.h"
@@ -30,7 +31,7 @@ auto read_file(const std::filesystem::path& path, Work work) {
   if (!file_exists(file)) return Result{};
   Connection connection(file, Access::read);
   const Transaction transaction(connection, Access::read);
-  if (check_schema(connection, file) == SchemaState::empty) return Result{};
+  if (check_schema(connection, file, Access::read) == kEmptyFile) return Result{};
   return work(connection);
 }
 
@@ -118,7 +119,7 @@ void Store::publish(const Publication& publication) const {
   const std::filesystem::path file = absolute_path(path_);
   Connection connection(file, Access::write);
   Transaction transaction(connection, Access::write);
-  if (check_schema(connection, file) == SchemaState::empty) create_schema(connection);
+  bring_up_to_date(connection, file);
   write_publication(connection, publication);
   transaction.commit();
 }

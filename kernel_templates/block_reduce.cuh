@@ -1,52 +1,67 @@
-// block_reduce(): combines one value per thread into one value per block, in one of two ways.
+// block_reduce(): combines one value per thread into one value per block, through registers: each warp by itself, then
+// the warps' results in the first warp. One barrier.
 //
-//   shared_tree   halves the number of active threads in shared memory, with a barrier per level
-//   shuffle       reduces each warp through registers, then the warps' results in the first warp: one barrier
-//
-// Both combine in a fixed order, so floating-point results do not change from run to run.
+// The order of combination is fixed, so floating-point results do not change from run to run.
 #pragma once
 
-namespace hone {
+#include "pack.cuh"
+#include "scalars.cuh"
 
-enum class Tail { shuffle, shared_tree };
+namespace hone {
 
 inline constexpr unsigned kWarpThreads = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
-/// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it.
-template <class Op, unsigned kLanes, class Acc>
-__device__ Acc warp_reduce(Acc value) {
+/// What an operation does that the hardware can do for a whole warp at once, on 32-bit integers.
+enum class WarpInstruction { none, max, min, bit_or, bit_and };
+
+#if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
+inline constexpr bool kHasWarpInstructions = true;
+#else
+inline constexpr bool kHasWarpInstructions = false;
+#endif
+
+template <class State>
+__device__ State shuffle_down(State value, unsigned offset) {
+  auto words = Words<State>::of(value);
 #pragma unroll
-  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2)
-    value = Op::combine(value, __shfl_down_sync(kFullMask, value, offset));
-  return value;
+  for (unsigned& word : words.words) word = __shfl_down_sync(kFullMask, word, offset);
+  return words.value();
+}
+
+/// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it; those beyond kLanes
+/// with the identity.
+template <class Op, unsigned kLanes>
+__device__ typename Op::State warp_reduce(typename Op::State value) {
+  if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::max) {
+    return __reduce_max_sync(kFullMask, value);
+  } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::min) {
+    return __reduce_min_sync(kFullMask, value);
+  } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::bit_or) {
+    return __reduce_or_sync(kFullMask, value);
+  } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::bit_and) {
+    return __reduce_and_sync(kFullMask, value);
+  } else {
+#pragma unroll
+    for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) value = Op::combine(value, shuffle_down(value, offset));
+    return value;
+  }
 }
 
 /// The block's result, valid in thread 0 alone. Every thread of a block of kBlockThreads (a power of two, at least a
 /// warp) must call it. Two calls need a barrier between them: they share their buffer.
-template <Tail kTail, class Op, unsigned kBlockThreads, class Acc>
-__device__ Acc block_reduce(Acc value) {
+template <class Op, unsigned kBlockThreads>
+__device__ typename Op::State block_reduce(typename Op::State value) {
   static_assert(kBlockThreads % kWarpThreads == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
-  if constexpr (kTail == Tail::shuffle) {
-    constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
-    __shared__ Acc of_warp[kWarps];
-    const unsigned lane = threadIdx.x % kWarpThreads;
-    const unsigned warp = threadIdx.x / kWarpThreads;
-    value = warp_reduce<Op, kWarpThreads>(value);
-    if (lane == 0) of_warp[warp] = value;
-    __syncthreads();
-    if (warp == 0) value = warp_reduce<Op, kWarps>(lane < kWarps ? of_warp[lane] : Op::identity());
-    return value;
-  } else {
-    __shared__ Acc of_thread[kBlockThreads];
-    of_thread[threadIdx.x] = value;
-    for (unsigned active = kBlockThreads / 2; active > 0; active /= 2) {
-      __syncthreads();
-      if (threadIdx.x < active)
-        of_thread[threadIdx.x] = Op::combine(of_thread[threadIdx.x], of_thread[threadIdx.x + active]);
-    }
-    return of_thread[threadIdx.x];
-  }
+  constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  __shared__ typename Op::State of_warp[kWarps];
+  const unsigned lane = threadIdx.x % kWarpThreads;
+  const unsigned warp = threadIdx.x / kWarpThreads;
+  value = warp_reduce<Op, kWarpThreads>(value);
+  if (lane == 0) of_warp[warp] = value;
+  __syncthreads();
+  if (warp == 0) value = warp_reduce<Op, kWarps>(lane < kWarps ? of_warp[lane] : Op::identity());
+  return value;
 }
 
 }  // namespace hone

@@ -1,163 +1,183 @@
 // Reduces n elements to one.
 //
 // A grid-stride loop over tiles: each thread loads kUnroll packs of kVectorBytes before it combines any of them, so
-// that kBlockThreads × kUnroll × kVectorBytes bytes per block are in flight. Elements before the first aligned pack
-// and after the last whole one (fewer than two packs together) go to single threads of block 0, so any
-// element-aligned pointer runs at the full vector width. The partial results of threads meet in block_reduce(), those
-// of blocks in one of three ways:
+// that kBlockThreads × kUnroll × kVectorBytes bytes per block and array are in flight, and combines a tile in a tree
+// before it touches what it has accumulated: one short chain per thread, and so an accurate one. Elements before the
+// first aligned pack and after the last whole one (fewer than two packs together) go to single threads of block 0, so
+// any element-aligned pointer runs at the full vector width. The results of threads meet in block_reduce(), those of
+// blocks in one of four ways:
 //
 //   one_block      there is only one; for small n
+//   cluster        all blocks are one thread-block cluster; its first block combines them
 //   last_block     each block publishes its partial and takes a ticket; the last one combines them all
 //   second_kernel  each block publishes its partial; a second launch of one block combines them
 //
-// In all three the order of combination follows from n, the grid and the pointer's alignment alone.
+// In all of them the order of combination follows from n, the grid and the pointer's alignment alone.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; kVectorBytes is a
-// power of two, at least sizeof(In), at most 16; kUnroll is a power of two; Index holds n plus one grid-wide stride.
+// power of two, at least an element, at most 16; kUnroll is a power of two; Op::Index holds n plus one grid-wide stride.
 #pragma once
 
 #include "block_reduce.cuh"
+#include "grid.cuh"
 #include "pack.cuh"
-#include "reduce_ops.cuh"
 
 namespace hone {
 
 /// A workspace starts with this many bytes that are zero between launches; partial results follow.
 inline constexpr unsigned kWorkspaceHeaderBytes = 128;
 
-template <class Op, class In, class Acc, class Index, unsigned kBlockThreads, unsigned kVectorBytes, unsigned kUnroll,
-          Tail kTail>
+/// One array, in packs: `head` elements before the first aligned pack, then whole packs.
+template <class In, unsigned kPackElements>
+struct OneArray {
+  using Element = In;
+  using ElementPack = Pack<In, kPackElements>;
+
+  const In* in;
+
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
+  template <class Index>
+  __device__ Element element(Index i) const { return in[i]; }
+  template <class Index>
+  __device__ ElementPack pack(Index head, Index i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
+};
+
+/// Two arrays side by side, whose addresses differ by a multiple of the pack's size.
+template <class In, unsigned kPackElements>
+struct TwoArrays {
+  using Element = Pair<In>;
+  using ElementPack = PairPack<In, kPackElements>;
+
+  const In* a;
+  const In* b;
+
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(In) * kPackElements>(a); }
+  template <class Index>
+  __device__ Element element(Index i) const { return {a[i], b[i]}; }
+  template <class Index>
+  __device__ ElementPack pack(Index head, Index i) const {
+    using Loaded = Pack<In, kPackElements>;
+    return {reinterpret_cast<const Loaded*>(a + head)[i], reinterpret_cast<const Loaded*>(b + head)[i]};
+  }
+};
+
+template <class Op, template <class, unsigned> class Arrays, unsigned kBlockThreads, unsigned kVectorBytes,
+          unsigned kUnroll>
 struct Reduce {
-  using Partial = Acc;
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
 
   static constexpr unsigned kPackElements = kVectorBytes / sizeof(In);
   static constexpr unsigned kTilePacks = kBlockThreads * kUnroll;
-  static constexpr unsigned kTileElements = kTilePacks * kPackElements;
   static_assert(kVectorBytes % sizeof(In) == 0 && kVectorBytes <= 16);
   static_assert((kUnroll & (kUnroll - 1)) == 0);
   static_assert(kBlockThreads >= 2 * kPackElements, "the ends of the array are handled by one thread per element");
 
-  using InPack = Pack<In, kPackElements>;
-
-  /// The elements of one pack as accumulators: independent chains, one per position.
-  struct Lanes {
-    Acc of_element[kPackElements];
-
-    static __device__ Lanes identity() {
-      Lanes lanes;
-#pragma unroll
-      for (Acc& acc : lanes.of_element) acc = Op::identity();
-      return lanes;
-    }
-
-    static __device__ Lanes of(const InPack& pack) {
-      Lanes lanes;
-#pragma unroll
-      for (unsigned i = 0; i < kPackElements; ++i) lanes.of_element[i] = static_cast<Acc>(pack.elements[i]);
-      return lanes;
-    }
-
-    __device__ void combine(const Lanes& other) {
-#pragma unroll
-      for (unsigned i = 0; i < kPackElements; ++i)
-        of_element[i] = Op::combine(of_element[i], other.of_element[i]);
-    }
-
-    __device__ Acc combined() {
-#pragma unroll
-      for (unsigned half = kPackElements / 2; half > 0; half /= 2)
-#pragma unroll
-        for (unsigned i = 0; i < half; ++i) of_element[i] = Op::combine(of_element[i], of_element[i + half]);
-      return of_element[0];
-    }
-  };
+  using Source = Arrays<In, kPackElements>;
+  using ElementPack = typename Source::ElementPack;
 
   /// What this thread contributes.
-  static __device__ Acc thread_partial(const In* in, Index n) {
-    const Index unaligned = elements_before_alignment<kVectorBytes>(in);
+  static __device__ State thread_partial(const Source& source, Index n) {
+    const Index unaligned = source.unaligned();
     const Index head = unaligned < n ? unaligned : n;
     const Index packs = (n - head) / kPackElements;
-    const InPack* body = reinterpret_cast<const InPack*>(in + head);
 
-    Lanes sum = Lanes::identity();
+    State state = Op::identity();
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
     Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
     for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
-      InPack loaded[kUnroll];
+      ElementPack tile[kUnroll];
 #pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) loaded[u] = body[first + u * kBlockThreads];
-      // Pairwise within the tile first: as many operations, but chains kUnroll times shorter, and so more accurate.
-      Lanes tile[kUnroll];
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) tile[u] = Lanes::of(loaded[u]);
-#pragma unroll
-      for (unsigned half = kUnroll / 2; half > 0; half /= 2)
-#pragma unroll
-        for (unsigned u = 0; u < half; ++u) tile[u].combine(tile[u + half]);
-      sum.combine(tile[0]);
+      for (unsigned u = 0; u < kUnroll; ++u) tile[u] = source.pack(head, first + u * kBlockThreads);
+      Op::take(state, tile, head + first * kPackElements, Index(kBlockThreads * kPackElements));
     }
     if constexpr (kUnroll > 1) {  // the last tile may be cut short anywhere
-      InPack loaded[kUnroll - 1];
+      ElementPack tile[kUnroll - 1][1];
 #pragma unroll
       for (unsigned u = 0; u + 1 < kUnroll; ++u)
-        if (first + u * kBlockThreads < packs) loaded[u] = body[first + u * kBlockThreads];
+        if (first + u * kBlockThreads < packs) tile[u][0] = source.pack(head, first + u * kBlockThreads);
 #pragma unroll
       for (unsigned u = 0; u + 1 < kUnroll; ++u)
-        if (first + u * kBlockThreads < packs) sum.combine(Lanes::of(loaded[u]));
+        if (first + u * kBlockThreads < packs)
+          Op::take(state, tile[u], head + (first + u * kBlockThreads) * kPackElements, Index(0));
     }
 
-    Acc acc = sum.combined();
-    if (blockIdx.x == 0) acc = Op::combine(acc, ends_partial(in, n, head, head + packs * kPackElements));
-    return acc;
+    if (blockIdx.x == 0) {  // the elements [0, head) and those after the last pack, one per thread
+      const Index i = threadIdx.x < head ? threadIdx.x : head + packs * kPackElements + (threadIdx.x - head);
+      if (i < n) state = Op::combine(state, Op::of(source.element(i), i));
+    }
+    return state;
   }
 
-  /// The elements [0, head) and [tail, n), one per thread.
-  static __device__ Acc ends_partial(const In* in, Index n, Index head, Index tail) {
-    if (threadIdx.x < head) return static_cast<Acc>(in[threadIdx.x]);
-    const Index position = tail + (threadIdx.x - head);
-    return position < n ? static_cast<Acc>(in[position]) : Op::identity();
+  static __device__ State block_partial(const Source& source, Index n) {
+    return block_reduce<Op, kBlockThreads>(thread_partial(source, n));
   }
 
-  static __device__ Acc block_partial(const In* in, Index n) {
-    return block_reduce<kTail, Op, kBlockThreads>(thread_partial(in, n));
+  static __device__ State* partials_of(void* workspace) {
+    return reinterpret_cast<State*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
   }
 
-  static __device__ Acc* partials_of(void* workspace) {
-    return reinterpret_cast<Acc*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
+  /// Combines `count` partials, in one block.
+  template <class... Out>
+  static __device__ void combine_partials(const void* workspace, unsigned count, Index n, Out*... out) {
+    const State* partials = partials_of(const_cast<void*>(workspace));
+    State state = Op::identity();
+    for (unsigned i = threadIdx.x; i < count; i += kBlockThreads) state = Op::combine(state, load_from_l2(partials + i));
+    state = block_reduce<Op, kBlockThreads>(state);
+    if (threadIdx.x == 0) Op::write(state, n, out...);
   }
 
-  /// Combines `count` partials, in one block. They were written by other multiprocessors: read them through L2.
-  static __device__ void combine_partials(const Acc* partials, unsigned count, Acc* out) {
-    Acc acc = Op::identity();
-    for (unsigned i = threadIdx.x; i < count; i += kBlockThreads) acc = Op::combine(acc, __ldcg(partials + i));
-    acc = block_reduce<kTail, Op, kBlockThreads>(acc);
-    if (threadIdx.x == 0) *out = acc;
+  template <class... Out>
+  static __device__ void one_block(const Source& source, Index n, Out*... out) {
+    wait_for_earlier_kernels();
+    const State state = block_partial(source, n);
+    if (threadIdx.x == 0) Op::write(state, n, out...);
   }
 
-  static __device__ void one_block(const In* in, Index n, Acc* out) {
-    const Acc acc = block_partial(in, n);
-    if (threadIdx.x == 0) *out = acc;
+  static __device__ void publish_partials(const Source& source, Index n, void* workspace) {
+    wait_for_earlier_kernels();
+    const State state = block_partial(source, n);
+    if (threadIdx.x == 0) partials_of(workspace)[blockIdx.x] = state;
   }
 
-  static __device__ void publish_partials(const In* in, Index n, void* workspace) {
-    const Acc acc = block_partial(in, n);
-    if (threadIdx.x == 0) partials_of(workspace)[blockIdx.x] = acc;
+  template <class... Out>
+  static __device__ void finish(const void* workspace, unsigned count, Index n, Out*... out) {
+    wait_for_earlier_kernels();
+    combine_partials(workspace, count, n, out...);
   }
 
-  static __device__ void last_block(const In* in, Index n, Acc* out, void* workspace) {
+  template <class... Out>
+  static __device__ void last_block(const Source& source, Index n, void* workspace, Out*... out) {
     __shared__ bool is_last;
-    const Acc acc = block_partial(in, n);
+    wait_for_earlier_kernels();
+    const State state = block_partial(source, n);
     if (threadIdx.x == 0) {
-      partials_of(workspace)[blockIdx.x] = acc;
-      __threadfence();
-      // atomicInc wraps to 0 after the last block: the ticket resets itself for the next launch.
-      is_last = atomicInc(static_cast<unsigned*>(workspace), gridDim.x - 1) == gridDim.x - 1;
+      partials_of(workspace)[blockIdx.x] = state;
+      is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
     }
     __syncthreads();
-    if (!is_last) return;
-    __threadfence();
-    combine_partials(partials_of(workspace), gridDim.x, out);
+    if (is_last) combine_partials(workspace, gridDim.x, n, out...);
   }
+
+#ifndef HONE_HOST_DEVICE
+  template <unsigned kClusterBlocks, class... Out>
+  static __device__ void cluster(const Source& source, Index n, Out*... out) {
+    __shared__ State of_block[kClusterBlocks];
+    arrive_at_cluster_barrier();
+    wait_for_earlier_kernels();
+    const State state = block_partial(source, n);
+    wait_at_cluster_barrier();  // every block has started, so its shared memory is there
+    const unsigned rank = rank_in_cluster();
+    if (threadIdx.x == 0) store_in_first_block(&of_block[rank], state);
+    arrive_at_cluster_barrier();
+    wait_at_cluster_barrier();
+    if (rank != 0 || threadIdx.x >= kWarpThreads) return;
+    const unsigned lane = threadIdx.x;
+    const State all = warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[lane] : Op::identity());
+    if (lane == 0) Op::write(all, n, out...);
+  }
+#endif
 };
 
 }  // namespace hone

@@ -72,7 +72,7 @@ InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std
 InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_bytes, std::optional<DType> raw_dtype) {
   if (!raw_dtype) {
     throw CommandError(ExitCode::usage, fmt::format("'{}' is no .npy file, so its dtype is not known; give --dtype "
-                                                    "(f32, f64, i32 or i64) for raw little-endian elements",
+                                                    "(f32, bf16, i8, …) for raw little-endian elements",
                                                     printable(path.string())));
   }
   const auto element_bytes = static_cast<std::int64_t>(info(*raw_dtype).size_bytes);

@@ -102,7 +102,7 @@ class HeaderParser {
                       printable(text), printable(text.substr(1))));
     }
     refuse(
-        fmt::format("its elements have the dtype '{}'; Hone reduces <f4, <f8, <i4 and <i8: "
+        fmt::format("its elements have the dtype '{}'; Hone reduces <f2, <f4, <f8, booleans and integers: "
                     "numpy.save(file, a.astype('<f4'))",
                     printable(text)));
   }

@@ -24,7 +24,7 @@ struct NpyHeader {
 /// Reads a header of format 1.0, 2.0 or 3.0 (numpy.lib.format) and leaves `in` at the first element.
 ///
 /// Throws Error(io_failed) that says what is wrong and what to do: a bad magic, an unknown version, a truncated or
-/// malformed header, an element type that Hone does not reduce (big-endian, boolean, complex, structured, …), a shape
+/// malformed header, an element type that Hone does not reduce (big-endian, complex, structured, …), a shape
 /// whose size overflows.
 NpyHeader read_npy_header(std::istream& in);
 

@@ -11,11 +11,14 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <ostream>
+#include <type_traits>
 #include <vector>
 
 #include "tuner/cache_path.h"
+#include "tuner/command_error.h"
 #include "tuner/input_file.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
@@ -60,32 +63,44 @@ class OwnStream {
   Stream stream_;
 };
 
-template <class T>
-T value_of(const std::array<std::byte, 8>& bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return value;
-}
-
 /// JSON has no infinities and no NaN: those are strings there.
 ReducedValue floating_value(double value, int digits) {
   const std::string text = std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits);
   return {text, std::isfinite(value) ? Json(value) : Json(text)};
 }
 
-/// With the digits that reading it back needs (max_digits10).
-ReducedValue read_value(DType dtype, const std::array<std::byte, 8>& bytes) {
-  switch (dtype) {
-    case DType::f32:
-      return floating_value(static_cast<double>(value_of<float>(bytes)), 9);
-    case DType::f64:
-      return floating_value(value_of<double>(bytes), 17);
-    case DType::i32:
-      return {fmt::format("{}", value_of<std::int32_t>(bytes)), value_of<std::int32_t>(bytes)};
-    case DType::i64:
-      return {fmt::format("{}", value_of<std::int64_t>(bytes)), value_of<std::int64_t>(bytes)};
-  }
-  return {};
+/// With the digits that reading it back needs (max_digits10); 16-bit floats as the floats that they are.
+ReducedValue read_value(DType dtype, const std::byte* bytes) {
+  return with_element_type(dtype, [&]<class T>(T value) -> ReducedValue {
+    std::memcpy(&value, bytes, sizeof(T));
+    if constexpr (std::is_class_v<T>) return floating_value(static_cast<double>(static_cast<float>(value)), 9);
+    else if constexpr (std::is_floating_point_v<T>)
+      return floating_value(static_cast<double>(value), std::numeric_limits<T>::max_digits10);
+    else return {fmt::format("{}", value), value};
+  });
+}
+
+/// The values of an operation that gives two are a list.
+ReducedValue read_values(const ReduceSpec& spec, const std::vector<std::byte>& bytes) {
+  const std::size_t size = info(spec.result_dtype()).size_bytes;
+  ReducedValue first = read_value(spec.result_dtype(), bytes.data());
+  if (info(spec.op).outputs == 1) return first;
+  const ReducedValue second = read_value(spec.result_dtype(), bytes.data() + size);
+  return {first.text + ", " + second.text, Json::array({first.json, second.json})};
+}
+
+/// What a list of operations leaves for one file: "every" is each operation that it can have.
+std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
+  std::vector<ReduceOp> ops = parse_ops(text);
+  const auto impossible = [&](ReduceOp op) {
+    return info(op).inputs != 1 || !reduce_supports(op, input.dtype) || (info(op).needs_elements && input.elements == 0);
+  };
+  if (ops.size() == kReduceOps.size()) std::erase_if(ops, impossible);
+  for (const ReduceOp op : ops)
+    if (info(op).inputs != 1)
+      throw CommandError(ExitCode::usage, fmt::format("{} takes two arrays, and hone reduce reads one file; call "
+                                                      "tuned_dot() from a program", name(op)));
+  return ops;
 }
 
 /// The median over a few calls on the hit path: one call alone varies by a microsecond.
@@ -98,17 +113,17 @@ double time_warm_call(Device& device, Stream stream, const std::function<void()>
 
 Reduction reduce_once(Session& session, ReduceOp op, const InputFile& input, const void* in, void* out, Stream stream) {
   Device& device = *session.device();
-  const auto call = [&] { return tuned_reduce(session, op, input.dtype, in, input.elements, out, stream); };
+  const ReduceSpec spec{.op = op, .dtype = input.dtype};
+  const auto call = [&] { return tuned_reduce(session, spec, in, input.elements, out, stream); };
   const Choice choice = call();
-  std::array<std::byte, 8> bytes{};
-  const DType result_dtype = reduce_result_dtype(op, input.dtype);
-  device.copy_to_host(bytes.data(), out, info(result_dtype).size_bytes, stream);
+  std::vector<std::byte> bytes(info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(op).outputs));
+  device.copy_to_host(bytes.data(), out, bytes.size(), stream);
   device.synchronize(stream);
 
   const Problem problem = reduce_problem(op, input.dtype, input.elements, alignment_of(in));
   Reduction reduction;
   reduction.op = op;
-  reduction.value = read_value(result_dtype, bytes);
+  reduction.value = read_values(spec, bytes);
   reduction.variant = problem.family->space().to_string(choice.winner->candidate.variant);
   reduction.blocks = choice.winner->candidate.geometry.max_blocks;
   reduction.source = choice.source;
@@ -202,16 +217,17 @@ void set_up_reduce(CLI::App& app, ReduceOptions& options) {
 
 ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given: hone reduce FILE");
-  const std::vector<ReduceOp> ops = parse_ops(options.ops);
+  parse_ops(options.ops);  // unknown words are refused before the file is read
   std::optional<DType> raw_dtype;
   if (!options.dtype.empty()) raw_dtype = parse_one_dtype(options.dtype);
   const SessionOptions chosen = session_options(options, context);
   const InputFile input = open_input(options.file, raw_dtype);
+  const std::vector<ReduceOp> ops = ops_for(options.ops, input);
 
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());
-  const DeviceBuffer out(device, sizeof(std::int64_t));
+  const DeviceBuffer out(device, 2 * sizeof(std::int64_t));
   Session session(device, chosen);
   std::vector<Reduction> reductions;
   for (const ReduceOp op : ops) {

@@ -25,6 +25,12 @@ constexpr auto kDTypeNames = [] {
   return names;
 }();
 
+constexpr auto kOpNames = [] {
+  std::array<std::string_view, kReduceOps.size()> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
+  return names;
+}();
+
 /// Index of `word` in `known`.
 std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
   const auto found = std::find(known.begin(), known.end(), word);
@@ -36,9 +42,9 @@ std::size_t pick(std::string_view kind, std::string_view word, std::span<const s
 }
 
 std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
-                                   std::span<const std::string_view> known) {
+                                   std::span<const std::string_view> known, std::string_view everything = "all") {
   std::vector<std::string_view> known_or_all(known.begin(), known.end());
-  known_or_all.push_back("all");
+  known_or_all.push_back(everything);
   std::vector<std::size_t> chosen;
   const auto choose = [&](std::size_t index) {
     if (std::find(chosen.begin(), chosen.end(), index) == chosen.end()) chosen.push_back(index);
@@ -66,7 +72,7 @@ bool is_device_name(std::string_view name) {
 
 std::vector<ReduceOp> parse_ops(std::string_view text) {
   std::vector<ReduceOp> ops;
-  for (const std::size_t index : pick_list("operation", text, kReduceOpNames)) {
+  for (const std::size_t index : pick_list("operation", text, kOpNames, kEveryOp)) {
     ops.push_back(static_cast<ReduceOp>(index));
   }
   return ops;

@@ -15,7 +15,9 @@
 namespace hone::tuner {
 
 /// Each throws CommandError(usage) that lists the known words and suggests the one that was meant. Lists are
-/// separated by commas, "all" is every word; repetitions are dropped and the order is kept.
+/// separated by commas, "all" is every word (of operations kEveryOp, for "all" is one of them); repetitions are dropped
+/// and the order is kept.
+inline constexpr std::string_view kEveryOp = "every";
 std::vector<ReduceOp> parse_ops(std::string_view text);
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);

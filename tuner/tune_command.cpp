@@ -59,6 +59,7 @@ std::vector<Problem> list_problems(const TuneOptions& options) {
   const std::vector<std::int64_t> sizes = parse_size_list(options.sizes);
   const std::vector<std::uint32_t> alignments = parse_alignments(options.alignments);
   const std::vector<LaunchContext> contexts = parse_contexts(options.context);
+  const bool is_single = ops.size() == 1 && dtypes.size() == 1;  // what is not defined is then refused, not left out
   std::vector<Problem> problems;
   const auto add = [&](Problem problem) {
     for (const LaunchContext context : contexts) {
@@ -71,7 +72,8 @@ std::vector<Problem> list_problems(const TuneOptions& options) {
       for (const std::uint32_t alignment : alignments) {
         // An array is aligned to its element at least: those problems do not exist.
         if (alignment < info(dtype).size_bytes) continue;
-        for (const std::int64_t size : sizes) add(reduce_problem(op, dtype, size, alignment));
+        for (const std::int64_t size : sizes)
+          if (reduce_supports(op, dtype) || is_single) add(reduce_problem(op, dtype, size, alignment));
       }
     }
   }

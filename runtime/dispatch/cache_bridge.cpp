@@ -6,15 +6,26 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kReproducible = "reproducible";
+
+/// "i32", "i32 in f64", "f16 in f64 to f16": of the elements, and of the accumulator and the result where chosen.
+std::string dtypes_of(const Problem& problem) {
+  std::string text(info(problem.dtype).name);
+  if (problem.accumulator) text.append(" in ").append(info(*problem.accumulator).name);
+  if (problem.result) text.append(" to ").append(info(*problem.result).name);
+  return text;
+}
+
+std::string_view numerics_of(const Problem& problem) {
+  return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
+}
 
 /// Fields that Query and ProblemRecord share.
 template <class Record>
 void describe(Record& record, const Problem& problem) {
   record.family = problem.family->name();
   record.operation = problem.family->operations()[problem.operation];
-  record.dtype = info(problem.dtype).name;
-  record.numerics = kReproducible;
+  record.dtype = dtypes_of(problem);
+  record.numerics = numerics_of(problem);
   record.launch_context = name(problem.launch_context);
   record.alignment = static_cast<int>(problem.alignment);
 }

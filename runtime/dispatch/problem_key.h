@@ -15,12 +15,18 @@ struct ProblemKey {
 
   explicit ProblemKey(const Problem& problem) : family(problem.family) {
     packed = problem.operation;
-    packed = packed << 8 | static_cast<std::uint64_t>(problem.dtype);
-    packed = packed << 4 | static_cast<std::uint64_t>(problem.numerics);
-    packed = packed << 4 | static_cast<std::uint64_t>(problem.launch_context);
+    packed = packed << 4 | static_cast<std::uint64_t>(problem.dtype);
+    packed = packed << 4 | nibble(problem.accumulator);
+    packed = packed << 4 | nibble(problem.result);
+    packed = packed << 2 | static_cast<std::uint64_t>(problem.numerics);
+    packed = packed << 1 | static_cast<std::uint64_t>(problem.nan);
+    packed = packed << 1 | static_cast<std::uint64_t>(problem.launch_context);
     packed = packed << 8 | static_cast<std::uint64_t>(std::countr_zero(problem.alignment));
     for (std::int64_t extent : problem.extents) packed = packed << 8 | static_cast<std::uint64_t>(size_class(extent));
   }
+
+  static_assert(kDTypes.size() < 16, "a dtype, or none, is packed into four bits");
+  static std::uint64_t nibble(std::optional<DType> dtype) { return dtype ? static_cast<std::uint64_t>(*dtype) : 15; }
 
   bool operator==(const ProblemKey&) const = default;
 

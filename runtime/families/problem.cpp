@@ -40,10 +40,14 @@ std::string to_string(const Problem& problem) {
   std::string extents = fmt::format("n={}", problem.extents[0]);
   for (std::size_t i = 1; i < problem.extents.size(); ++i)
     if (problem.extents[i] != 1) extents += fmt::format("×{}", problem.extents[i]);
-  return fmt::format("{} {} {} {}{}{}", problem.family->name(), problem.family->operations()[problem.operation],
-                     info(problem.dtype).name, extents,
-                     problem.alignment < kMaxAlignment ? fmt::format(" aligned to {}", problem.alignment) : "",
-                     problem.launch_context == LaunchContext::graph ? " in a graph" : "");
+  std::string text = fmt::format("{} {} {} {}", problem.family->name(),
+                                 problem.family->operations()[problem.operation], info(problem.dtype).name, extents);
+  if (problem.accumulator) text += fmt::format(" in {}", info(*problem.accumulator).name);
+  if (problem.result) text += fmt::format(" to {}", info(*problem.result).name);
+  if (problem.nan == NanPolicy::ignore) text += " NaN ignored";
+  if (problem.alignment < kMaxAlignment) text += fmt::format(" aligned to {}", problem.alignment);
+  if (problem.launch_context == LaunchContext::graph) text += " in a graph";
+  return text;
 }
 
 }  // namespace hone

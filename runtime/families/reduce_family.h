@@ -1,33 +1,35 @@
-// The reduce family: all elements of an array to one value.
+// The reduce family: all elements of an array to one value, or two.
 #pragma once
 
 #include <hone/kernel_family.h>
+#include <hone/tuned_reduce.h>
 
 namespace hone {
 
 /// A Variant of the reduce family, decoded.
+///
+/// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads of
+/// 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
 struct ReduceVariant {
-  enum class Tail { shuffle, shared_tree };
-  enum class Finish { one_block, last_block, second_kernel };
+  enum class Finish { one_block, cluster_8, cluster_16, last_block, second_kernel };
 
   int block_threads;
-  int vector_bytes;
   int unroll;
-  Tail tail;
   Finish finish;
 
   explicit ReduceVariant(const Variant& variant);
 
-  int bytes_per_tile() const { return block_threads * vector_bytes * unroll; }
+  /// 1 where the blocks form no cluster.
+  int cluster_blocks() const;
 };
 
-/// Extents {n, 1, 1}; buffers {in[n], out[1]}; operations as ReduceOp. Launches the templates of reduce.cuh.
+/// Extents {n, 1, 1}; operations as ReduceOp. Launches the templates of reduce.cuh.
 class ReduceFamily final : public KernelFamily {
  public:
   ReduceFamily();
 
   std::string_view name() const override { return "reduce"; }
-  int version() const override { return 1; }
+  int version() const override { return 2; }
   const ParameterSpace& space() const override { return space_; }
   std::span<const std::string_view> operations() const override;
   std::span<const SourceFile> sources() const override;

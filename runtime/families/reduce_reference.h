@@ -1,4 +1,7 @@
-// The slow twin of the reduce family: inputs to verify on, and the result in higher precision.
+// The slow twin of the reduce family: inputs to verify on, and the results in higher precision.
+//
+// Everything is computed from one period of the input, in time proportional to it, and in long double, which must hold
+// every 64-bit integer exactly (x86-64: 64 significand bits; AArch64 Linux: 113).
 #pragma once
 
 #include <cstddef>
@@ -8,22 +11,28 @@
 #include <string_view>
 #include <vector>
 
-#include <hone/dtype.h>
 #include <hone/tuned_reduce.h>
 
 namespace hone::reduce_reference {
 
-/// "uniform" first; then, for floats, small integers (whose sums are exact), NaN, infinities and cancellation; for integers the extreme values.
-std::span<const std::string_view> input_kinds(DType dtype);
+/// What is measured first ("uniform", for bool "mixed"), then the awkward kinds: for floats small integers (whose sums
+/// are exact), NaN, infinities and cancellation; for integers the extreme values; for products values whose product
+/// stays in range; for indices ties. On at least one kind, one element that is missing or read twice shows.
+std::span<const std::string_view> input_kinds(const ReduceSpec& spec);
 
-/// One period of an input of n elements: min(n, a prime near 2^20) of them.
-std::vector<std::byte> input_pattern(DType dtype, std::int64_t n, std::string_view kind);
+/// One period of input number `input` (0, for dot also 1) of n elements: min(n, a prime near 2^20) of them.
+std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int64_t n, std::string_view kind);
 
-/// Compares `output` with the reduction of the pattern, repeated to n elements. Sums of floats may be off by
-/// chain · u · Σ|x|, u = 2^-24 or 2^-53 (Higham, Accuracy and Stability of Numerical Algorithms, §4.2: the error of any
-/// order of summation in which no element goes through more than `chain` additions), plus one rounding of the result.
-/// All else must be equal, sums of small integers in floating point included. "" when right, else what was expected, found and allowed.
-std::string verify(ReduceOp op, DType dtype, std::int64_t n, std::int64_t chain, std::span<const std::byte> pattern,
-                   std::span<const std::byte> output);
+/// Compares `output` (info(spec.op).outputs values of spec.result_dtype()) with the reduction of the patterns, each
+/// repeated to n elements. No element may go through more than `chain` combinations.
+///
+/// With u = 2^-24 or 2^-53 of a floating accumulator (that of f64 for what is finished after an integer one) and
+/// γ(k) = k·u ÷ (1 − k·u), sums may be off by γ(chain + roundings of what is done to an element) · Σ|xᵢ|, where xᵢ are
+/// the summands (Higham, Accuracy and Stability of Numerical Algorithms, §4.2); the other bounds are beside their
+/// formulas in reduce_reference.cpp. Results stored in a narrower type are rounded once more. All else must be equal:
+/// what integers accumulate (modulo 2^64), sums of small integers and products of powers of two in floating point,
+/// extremes, indices and counts. "" when right, else what was expected, found and allowed.
+std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain,
+                   std::span<const std::vector<std::byte>> patterns, std::span<const std::byte> output);
 
 }  // namespace hone::reduce_reference

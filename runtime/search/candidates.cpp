@@ -12,6 +12,9 @@
 namespace hone {
 namespace {
 
+/// What a call of a slow path (a square root, an exponential) puts on the stack; more is spilled registers.
+constexpr int kMostCallFrameBytes = 64;
+
 /// Candidates that have less than this share of the needed bytes in flight are not worth measuring.
 constexpr double kLeastShareInFlight = 0.5;
 
@@ -23,7 +26,7 @@ bool by_prediction(const Trial& a, const Trial& b) { return a.predicted_us < b.p
 /// Why a candidate that is resident should not be measured; "" if it should.
 std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial, const WorkShape& shape,
                            std::size_t workspace_bytes) {
-  if (trial.resources.local_bytes > 0)
+  if (trial.resources.local_bytes > kMostCallFrameBytes)
     return fmt::format("spills: {} bytes of local memory per thread", trial.resources.local_bytes);
 
   const std::size_t workspace = problem.family->workspace_bytes(problem, trial.candidate);
@@ -39,11 +42,24 @@ std::string reason_against(const DeviceFacts& facts, const Problem& problem, con
   return "";
 }
 
+/// For devices whose threads run one after the other.
+std::vector<Geometry> sweeping_geometries(const DeviceFacts& facts, const WorkShape& shape, std::int64_t blocks_at_once) {
+  const double work_bytes = static_cast<double>(shape.tiles) * static_cast<double>(shape.bytes_in_flight_per_block);
+  const double least_share = model_constants(facts).block_share_bytes / 4;
+  std::vector<Geometry> result{{.max_blocks = blocks_at_once}};
+  for (std::int64_t waves = 2; work_bytes > least_share * static_cast<double>(result.back().max_blocks); waves *= 2) {
+    const std::int64_t odd = waves * blocks_at_once - 1;  // an SM that idles in the last wave costs less
+    if (odd > result.back().max_blocks) result.push_back({.max_blocks = odd});
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
-  if (shape.one_block) return {{.max_blocks = 1}};
+  if (shape.one_block) return {{.max_blocks = shape.cluster_blocks}};
   const std::int64_t sms = facts.sm_count;
+  if (model_constants(facts).block_share_bytes > 0) return sweeping_geometries(facts, shape, resident_blocks * sms);
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
   for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});

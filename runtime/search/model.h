@@ -20,6 +20,8 @@ struct ModelConstants {
   double thread_us;              ///< per thread and block: starting it and taking it through the block's barriers
   double bandwidth_gbps;         ///< what the best kernels reach
   double sm_bandwidth_gbps;      ///< most that one SM can draw when the others are idle
+  double block_share_bytes;      ///< 0: threads run together. Else they run one after the other, and each sweeps all of
+                                 ///< the block's share: beyond this size the lines that they have in common are lost
 };
 
 /// Constants for the device's kind and the launch context; bandwidth from the memory clock and bus width where those

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "cache/digest.h"
+#include "cache/properties.h"
 #include "tests/cache/support.h"
 
 namespace hone::cache {
@@ -21,15 +22,21 @@ class CacheSchema : public testing::Test {
 };
 
 TEST_F(CacheSchema, TextOnlyChangesTogetherWithTheVersion) {
-  Digest digest;
-  for (const SchemaObject& object : schema_objects()) digest.add(object.name, object.sql);
-  EXPECT_EQ(kSchemaVersion, 1);
-  EXPECT_EQ(digest.hex(), "3922230b101e898878b3692f8d4db33a") << "raise kSchemaVersion, then put the new digest here";
+  const auto digest_of = [](std::int64_t version) {
+    Digest digest;
+    for (const SchemaObject& object : schema_objects(version)) digest.add(object.name, object.sql);
+    return digest.hex();
+  };
+  EXPECT_EQ(kSchemaVersion, 2);
+  EXPECT_EQ(digest_of(1), "3922230b101e898878b3692f8d4db33a") << "an earlier version never changes";
+  EXPECT_EQ(digest_of(2), "80f9f634334d75db66637f07e5c0cca5") << "raise kSchemaVersion, then add the new digest here";
+  EXPECT_THAT(schema_objects(0), IsEmpty());
+  EXPECT_THAT(schema_objects(3), IsEmpty());
 }
 
 TEST_F(CacheSchema, FileCarriesApplicationIdAndVersion) {
   EXPECT_THAT(sql(file_, "PRAGMA application_id"), ElementsAre("1215262309"));
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("1"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("2"));
 }
 
 TEST_F(CacheSchema, FileUsesARollbackJournal) { EXPECT_THAT(sql(file_, "PRAGMA journal_mode"), ElementsAre("delete")); }
@@ -57,6 +64,21 @@ TEST_F(CacheSchema, ViewsComputeBandwidth) {
   EXPECT_THAT(sql(file_, "SELECT gbps IS NULL FROM trials ORDER BY rank"), ElementsAre("0", "1"));
 }
 
+TEST_F(CacheSchema, ViewsShowUseStalenessAndBinaries) {
+  EXPECT_THAT(sql(file_, "SELECT binary_bytes, used_at, loads, stale FROM winners"), ElementsAre("4|NULL|NULL|0"));
+  EXPECT_THAT(sql(file_, "SELECT format, architecture, bytes, winners FROM binaries"), ElementsAre("cubin|sm_90|4|1"));
+  const std::string key = "device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
+                          " first0, last0, first1, last1, first2, last2";
+  sql(file_, "INSERT INTO missed SELECT " + key + ", '590.2', 'driver', 500, 1, 1, 2000, 3, 99 FROM winner;"
+             "INSERT INTO claim SELECT " + key + ", 'token', 'process', 10, 20 FROM winner;"
+             "INSERT INTO usage SELECT id, 77, 2 FROM winner; DELETE FROM binary");
+  EXPECT_THAT(sql(file_, "SELECT binary_bytes, used_at, loads, stale FROM winners"), ElementsAre("NULL|77|2|1"));
+  EXPECT_THAT(sql(file_, "SELECT device, operation, first0, last0, driver, reason, extent0, weight FROM misses"),
+              ElementsAre("Invented GPU|sum|1|1000|590.2|driver|500|3"));
+  EXPECT_THAT(sql(file_, "SELECT device_kind, dtype, owner, expires_at_ms FROM claims"),
+              ElementsAre("cuda|f32|token|20"));
+}
+
 TEST_F(CacheSchema, AnotherTableIsForeign) {
   sql(file_, "CREATE TABLE extra (x)");
   EXPECT_EQ(fault_of([&] { store_.find(matching_query(sample_publication())); }, file_, "another table extra"),
@@ -79,11 +101,40 @@ TEST_F(CacheSchema, TriggerIsForeign) {
   EXPECT_EQ(fault_of([&] { store_.publish(sample_publication()); }, file_, "another trigger t"), StoreFault::foreign);
 }
 
-TEST_F(CacheSchema, NewerVersionIsNamed) {
-  sql(file_, "PRAGMA user_version = 2; CREATE TABLE of_the_future (x)");
-  const std::string words = "written by a newer Hone: its schema has version 2";
-  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, words), StoreFault::newer);
+TEST_F(CacheSchema, NewerVersionThatSaysSoIsReadButNotWritten) {
+  sql(file_,
+      "PRAGMA user_version = 3; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
+  EXPECT_TRUE(store_.find(matching_query(sample_publication())));
+  EXPECT_EQ(store_.winners().size(), 1u);
+  const std::string words = "written by a newer Hone: its schema has version 3, this Hone knows 2";
   EXPECT_EQ(fault_of([&] { store_.publish(sample_publication()); }, file_, words), StoreFault::newer);
+}
+
+TEST_F(CacheSchema, NewerVersionThatCannotBeReadIsNamed) {
+  const std::vector<std::string> changes{
+      "DELETE FROM property",
+      "UPDATE property SET value = 1 WHERE name = 'reads_from'",  // not by its digest
+      "ALTER TABLE winner ADD COLUMN extra TEXT",
+      "DROP VIEW misses; DROP TABLE missed",
+      "CREATE TRIGGER t AFTER INSERT ON winner BEGIN DELETE FROM winner; END",
+  };
+  const std::vector<std::byte> whole = read_bytes(file_);
+  for (const std::string& change : changes) {
+    write_bytes(file_, whole);
+    sql(file_, "PRAGMA user_version = 3; " + change);
+    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 3"), StoreFault::newer) << change;
+  }
+}
+
+TEST_F(CacheSchema, NewerVersionForNewerReadersIsNamed) {
+  {
+    Connection connection(file_, Access::write);
+    Transaction transaction(connection, Access::write);
+    write_property(connection, kReadsFromProperty, 3);
+    connection.execute("PRAGMA user_version = 3");
+    transaction.commit();
+  }
+  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 3"), StoreFault::newer);
 }
 
 TEST_F(CacheSchema, UnknownOldVersionIsForeign) {

@@ -108,6 +108,15 @@ std::vector<std::string> sql(const std::filesystem::path& file, const std::strin
   return rows;
 }
 
+void make_fixture(const std::filesystem::path& file, int version) {
+  const std::filesystem::path source =
+      std::filesystem::path(HONE_CACHE_FIXTURES) / ("version_" + std::to_string(version) + ".sql");
+  std::ifstream stream(source);
+  const std::string statements{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  EXPECT_FALSE(statements.empty()) << source;
+  sql(file, statements);
+}
+
 std::vector<std::byte> read_bytes(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};

@@ -49,6 +49,9 @@ Query matching_query(const Publication& publication);
 /// Every row of a query as text, columns separated by '|'. Plain SQLite, without the store's precautions.
 std::vector<std::string> sql(const std::filesystem::path& file, const std::string& statements);
 
+/// Makes the file that tests/cache/fixtures keeps of an earlier schema version.
+void make_fixture(const std::filesystem::path& file, int version);
+
 std::vector<std::byte> read_bytes(const std::filesystem::path& file);
 void write_bytes(const std::filesystem::path& file, const std::vector<std::byte>& bytes);
 void write_text(const std::filesystem::path& file, const std::string& text);

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"tune", "--op", "sun"}, "unknown operation 'sun' (did you mean 'sum'?)"},
                       WrongArguments{{"tune", "--op", ""}, "unknown operation ''"},
                       WrongArguments{{"tune", "--dtype", "f23"}, "unknown dtype 'f23' (did you mean 'f32'?)"},
-                      WrongArguments{{"tune", "--dtype", "float"}, "known are f32, f64, i32, i64"},
+                      WrongArguments{{"tune", "--dtype", "float"}, "known are f16, bf16, f32, f64, i8"},
                       WrongArguments{{"tune", "--size", "-5"}, "'-5' is not a size: it is negative"},
                       WrongArguments{{"tune", "--size=-5"}, "'-5' is not a size: it is negative"},
                       WrongArguments{{"tune", "--size", "0"}, "'0' is not a size"},
@@ -83,8 +83,8 @@ INSTANTIATE_TEST_SUITE_P(Inspect, WrongUsage,
                                            WrongArguments{{"inspect", "0"}, "'0' is no winner's id"},
                                            WrongArguments{{"inspect", "-3"}, "'-3' is no winner's id"},
                                            WrongArguments{{"inspect", "--size", "x"}, "'x' is not a size"},
-                                           WrongArguments{{"inspect", "--op", "mean"}, "unknown operation 'mean'"},
-                                           WrongArguments{{"inspect", "--dtype", "f16"}, "unknown dtype 'f16'"},
+                                           WrongArguments{{"inspect", "--op", "median"}, "unknown operation 'median'"},
+                                           WrongArguments{{"inspect", "--dtype", "c64"}, "unknown dtype 'c64'"},
                                            WrongArguments{{"inspect"}, "the cache is off"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -148,10 +148,13 @@ TEST_F(EndToEnd, ReducesAnyShapeAndOrder) {
 
 TEST_F(EndToEnd, NoElementsGiveTheIdentities) {
   const std::string empty = file("e.npy", npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }"));
-  const auto results = reduce(empty, {"--op", "all"})["results"];
+  const auto results = reduce(empty, {"--op", "sum,min,max,minmax"})["results"];
   EXPECT_EQ(results[0]["result"], 0);
   EXPECT_EQ(results[1]["result"], "inf");
   EXPECT_EQ(results[2]["result"], "-inf");
+  EXPECT_EQ(results[3]["result"], (nlohmann::json{"inf", "-inf"}));
+  for (const auto& result : reduce(empty, {"--op", "every"})["results"]) EXPECT_NE(result["op"], "argmin");
+  EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--op", "dot"}).err, HasSubstr("dot takes two arrays"));
   EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--on-miss", "heuristic"}).out, HasSubstr("no elements"));
 }
 

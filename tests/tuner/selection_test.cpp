@@ -12,8 +12,11 @@ using ::testing::HasSubstr;
 
 TEST(Selection, ListsKeepTheirOrderAndDropRepetitions) {
   EXPECT_THAT(parse_ops("max,sum,max"), ElementsAre(ReduceOp::max, ReduceOp::sum));
-  EXPECT_THAT(parse_ops("all"), ElementsAre(ReduceOp::sum, ReduceOp::min, ReduceOp::max));
-  EXPECT_THAT(parse_dtypes("i64,all"), ElementsAre(DType::i64, DType::f32, DType::f64, DType::i32));
+  EXPECT_THAT(parse_ops("all"), ElementsAre(ReduceOp::all));
+  EXPECT_EQ(parse_ops("max,every").size(), kReduceOps.size());
+  EXPECT_EQ(parse_ops("max,every").front(), ReduceOp::max);
+  EXPECT_EQ(parse_dtypes("i64,all").size(), kDTypes.size());
+  EXPECT_EQ(parse_dtypes("i64,all").front(), DType::i64);
   EXPECT_THAT(parse_alignments("all"), ElementsAre(4U, 8U, 16U));
   EXPECT_THAT(parse_contexts("graph"), ElementsAre(LaunchContext::graph));
   EXPECT_THAT(parse_contexts("both"), ElementsAre(LaunchContext::stream, LaunchContext::graph));
@@ -31,8 +34,11 @@ TEST(Selection, RefusalsSuggestAndList) {
     return "";
   };
   EXPECT_EQ(refusal([] { parse_ops("sun"); }),
-            "unknown operation 'sun' (did you mean 'sum'?); known are sum, min, max, all");
-  EXPECT_EQ(refusal([] { parse_one_dtype("f16"); }), "unknown dtype 'f16'; known are f32, f64, i32, i64");
+            "unknown operation 'sun' (did you mean 'sum'?); known are sum, product, min, max, minmax, argmin, argmax, mean, "
+            "mean_variance, sum_of_squares, l1_norm, l2_norm, max_norm, logsumexp, dot, any, all, count_nonzero, every");
+  EXPECT_EQ(refusal([] { parse_one_dtype("c64"); }),
+            "unknown dtype 'c64' (did you mean 'f64'?); known are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, "
+            "bool");
   EXPECT_THAT(refusal([] { parse_ops("sum,,min"); }), HasSubstr("unknown operation ''"));
   EXPECT_THAT(refusal([] { parse_alignments("32"); }), HasSubstr("known are 4, 8, 16, all"));
   EXPECT_EQ(refusal([] { parse_contexts("grahp"); }),

@@ -37,6 +37,9 @@ std::string what_was_found(const BlockFailure& f) {
     case Kind::assertion: return fmt::format("assertion `{}` failed", f.text);
     case Kind::deadline:
       return fmt::format("the block still spins after {} ms: it waits for something that does not come", f.number);
+    case Kind::endless_lane:
+      return fmt::format("a thread has run for {} ms of processor time without meeting others", f.number);
+    case Kind::endless_block: return fmt::format("the block has run for {} ms of processor time", f.number);
   }
   return "unknown failure";
 }
@@ -59,6 +62,10 @@ std::string_view what_to_do(Kind kind) {
     case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
     case Kind::deadline:
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";
+    case Kind::endless_lane:
+      return "threads take turns at barriers, warp operations and atomics only: let a loop that waits for another thread "
+             "spin on an atomic, and let every other loop end";
+    case Kind::endless_block: return "let its loops end; HostOptions::block_deadline says how long a block may take";
     default: return "";
   }
 }

@@ -34,6 +34,8 @@ struct BlockFailure {
     trap,
     assertion,
     deadline,
+    endless_lane,
+    endless_block,
   };
   static constexpr int kMaxReports = 8;
 

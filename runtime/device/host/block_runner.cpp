@@ -81,11 +81,13 @@ BlockState::BlockState() : arena(map_arena()) {
 
 BlockState::~BlockState() {
   for (sanitizer::FiberState& fiber : fibers) sanitizer::destroy(fiber);
+  forget_guarded_stacks(static_cast<int>(guarded.count()));
   munmap(arena, hone_host::kArenaBytes);
 }
 
 void BlockState::prepare(const BlockWork& block_work, hone_host::Index3 block_index) {
   work = &block_work;
+  count(blocks_begun);
   block = block_index;
   block_extent = work->extent;
   grid_extent = work->grid;

@@ -3,17 +3,26 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "runtime/device/host/block_failure.h"
+#include "runtime/device/host/fault_guard.h"
 #include "runtime/device/host/host_options.h"
 #include "runtime/device/host/prelude/host_abi.h"
 
 namespace hone {
 
+/// Where a module's machine code lies.
+struct CodeRange {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+};
+
 /// What all blocks of a launch have in common.
 struct BlockWork {
   void (*call)(void* const* arguments) = nullptr;  ///< runs one lane
+  CodeRange code;  ///< that `call` belongs to
   void* const* arguments = nullptr;
   hone_host::Index3 grid{};
   hone_host::Index3 extent{};  ///< of a block
@@ -41,6 +50,9 @@ class BlockRunner {
   ~BlockRunner();
   BlockRunner(const BlockRunner&) = delete;
   BlockRunner& operator=(const BlockRunner&) = delete;
+
+  /// Guards run() on the calling thread for as long as the result lives; wanted once per launch.
+  FaultGuard guard(Watchdog& watchdog) { return FaultGuard(*state_, watchdog); }
 
   /// Runs one block to its end. On failure the lanes' stacks are abandoned without unwinding, and the runner can run
   /// the next block.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -89,7 +91,10 @@ struct BlockState : hone_host::BlockView {
   int lane_count = 0;
   int ended_count = 0;
   int stacks_started = 0;
-  int stacks_marked = 0;  ///< stacks that carry their canary
+  std::bitset<kMaxLanes> guarded;    ///< stacks that have a guard page
+  std::atomic<std::uint64_t> turns{0};  ///< how often another lane has got its turn, in all blocks
+  std::atomic<std::uint64_t> blocks_begun{0};
+  std::atomic<std::uint64_t> overdue_turn{~std::uint64_t{0}}, overdue_block{~std::uint64_t{0}};  ///< the watchdog's
   Lane* ready_head = nullptr;
   Lane* ready_tail = nullptr;
   std::chrono::steady_clock::time_point started;
@@ -114,6 +119,11 @@ struct BlockState : hone_host::BlockView {
   std::array<std::array<char, 2>, kMaxLanes> warp_tokens{};
   std::array<std::uint8_t, kMaxLanes> warp_meetings{};
 };
+
+/// Adds 1 to a number that only the calling thread changes.
+inline void count(std::atomic<std::uint64_t>& number) {
+  number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 
 /// The services that kernels call; they find their block through the stack pointer.
 extern const hone_host::Services kHostServices;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/device/host/block_state.h"
+#include "runtime/device/host/fault_guard.h"
 
 namespace hone {
 namespace {
@@ -17,8 +18,8 @@ constexpr std::uint64_t kCanary = 0x57ac4b07704e0dULL;
 /// Stacks that start at the same offset would share their cache sets: 64 offsets of one line each spread them.
 std::size_t colour(std::size_t stack) { return (stack % 64) * 64; }
 
-/// Where a stack's canary lies: above the arena's first word, in a cache set of its own.
-std::size_t canary_offset(std::size_t stack) { return 64 + colour(stack); }
+/// Where a stack's canary lies: above the arena's first word, below the guard page, in a cache set of its own.
+std::size_t canary_offset(std::size_t stack) { return 64 + (stack % 62) * 64; }
 
 /// Keeps where the stack that was left can be resumed; `data` points to the place for it, or is null when the stack
 /// was left for good.
@@ -85,6 +86,7 @@ void BlockState::start_stack(Lane& on) {
   const std::size_t stack = sanitizer::kThread ? on.index : static_cast<std::size_t>(stacks_started);
   ++stacks_started;
   unsigned char* const bottom = stack_bottom(stack);
+  if (!guarded[stack]) guarded[stack] = guard_stack(bottom);
   std::memcpy(bottom + canary_offset(stack), &kCanary, sizeof(kCanary));
   on.stack = static_cast<std::uint16_t>(stack);
   on.context = make_fcontext(bottom + hone_host::kStackBytes - colour(stack), hone_host::kStackBytes / 2,
@@ -105,6 +107,7 @@ void BlockState::run_fiber() {
     sanitizer::release(&end_token);
     Lane* const next = end_lane();
     next->stack = self().stack;
+    count(turns);
     lane = next;
   }
 }
@@ -130,6 +133,7 @@ Lane* BlockState::end_lane() {
   }
   if (next->context == nullptr && !sanitizer::kThread) return next;
   if (next->context == nullptr) start_stack(*next);
+  count(turns);
   lane = next;
   sanitizer::before_switch(nullptr, fibers[next->index], {stack_bottom(next->stack), hone_host::kStackBytes});
   jump_fcontext(next->context, nullptr);
@@ -146,6 +150,7 @@ void BlockState::wait_for_others() {
 void BlockState::switch_to(Lane& to) {
   Lane& from = self();
   if (to.context == nullptr) start_stack(to);
+  count(turns);
   lane = &to;
   sanitizer::before_switch(&fibers[from.index], fibers[to.index], {stack_bottom(to.stack), hone_host::kStackBytes});
   const transfer_t back = jump_fcontext(to.context, &from.context);

@@ -38,6 +38,7 @@ class HostDevice final : public Device {
       : options_(options),
         facts_(host_facts(options.sm_count)),
         compiler_(options.compiler, facts_.architecture),
+        watchdog_(options.block_deadline),
         pool_(facts_.sm_count) {}
 
   ~HostDevice() override {
@@ -85,6 +86,7 @@ class HostDevice final : public Device {
   mutable std::mutex memory_mutex_;
   std::map<std::uintptr_t, std::size_t> allocations_;  ///< address → bytes
   std::mutex launch_mutex_;
+  Watchdog watchdog_;
   SmPool pool_;
 };
 
@@ -169,6 +171,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   void* arguments[Arguments::kCapacity];
   for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.slot(i));
   const BlockWork work{.call = kernel.entry->call,
+                       .code = kernel.module->code(),
                        .arguments = arguments,
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
                        .extent = {launch.block.x, launch.block.y, launch.block.z},
@@ -182,6 +185,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   BlockFailure first_failure;
   const auto run_blocks = [&](BlockRunner& sm) {
     const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
+    const FaultGuard guard = sm.guard(watchdog_);
     for (std::uint64_t i = queue.first(); i < queue.size(); i = queue.after(i)) {
       const std::uint64_t block = order(i);
       const std::uint64_t row = block / launch.grid.x;
@@ -197,11 +201,12 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
   {
     const std::lock_guard lock(launch_mutex_);
     try {
+      watchdog_.start();
       pool_.run(static_cast<int>(sms), run_blocks);
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the host device has no memory for the stacks of its threads");
     } catch (const std::system_error& error) {
-      throw Error(ErrorCode::device_failed, fmt::format("the host device cannot start its SMs: {}", error.what()));
+      throw Error(ErrorCode::device_failed, fmt::format("the host device cannot start its threads: {}", error.what()));
     }
   }
   if (first_failure.kind != BlockFailure::Kind::none) {

@@ -38,16 +38,20 @@ void write_all(int descriptor, const std::vector<std::byte>& bytes) {
   }
 }
 
-struct TlsSegment {
+struct Segments {
   ElfW(Addr) load_address;
-  std::size_t bytes = 0;
+  std::size_t tls_bytes = 0;
+  CodeRange code;
 };
 
-int find_tls_segment(dl_phdr_info* library, std::size_t, void* data) {
-  auto& wanted = *static_cast<TlsSegment*>(data);
+int find_segments(dl_phdr_info* library, std::size_t, void* data) {
+  auto& wanted = *static_cast<Segments*>(data);
   if (library->dlpi_addr != wanted.load_address) return 0;
   for (int i = 0; i < library->dlpi_phnum; ++i) {
-    if (library->dlpi_phdr[i].p_type == PT_TLS) wanted.bytes = library->dlpi_phdr[i].p_memsz;
+    const ElfW(Phdr)& segment = library->dlpi_phdr[i];
+    if (segment.p_type == PT_TLS) wanted.tls_bytes = segment.p_memsz;
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+      wanted.code = {wanted.load_address + segment.p_vaddr, segment.p_memsz};
   }
   return 1;
 }
@@ -87,12 +91,12 @@ class HostModule::Library {
   Library& operator=(const Library&) = delete;
 
   void* symbol(const char* name) const { return dlsym(handle_, name); }
-  std::size_t tls_bytes() const {
+  Segments segments() const {
     link_map* map = nullptr;
     if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) fail(dlerror());
-    TlsSegment segment{map->l_addr, 0};
-    dl_iterate_phdr(find_tls_segment, &segment);
-    return segment.bytes;
+    Segments segments{map->l_addr, 0, {}};
+    dl_iterate_phdr(find_segments, &segments);
+    return segments;
   }
 
  private:
@@ -125,7 +129,9 @@ HostModule::HostModule(const Binary& binary, const std::vector<std::string>& ent
     fail(fmt::format("it was compiled for version {} of the host device, this is version {}; compile it again",
                      descriptor_->abi_version, hone_host::kAbiVersion));
   }
-  static_smem_bytes_ = library_->tls_bytes() - *descriptor_->dynamic_smem_bytes;
+  const Segments segments = library_->segments();
+  static_smem_bytes_ = segments.tls_bytes - *descriptor_->dynamic_smem_bytes;
+  code_ = segments.code;
   host_kernels_.reserve(entries.size());
   for (const std::string& name : entries) {
     const auto* const end = descriptor_->entries + descriptor_->entry_count;

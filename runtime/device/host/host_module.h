@@ -32,12 +32,14 @@ class HostModule final : public Module {
   SharedMemory shared_memory(std::size_t dynamic_bytes) const;
 
   std::size_t static_smem_bytes() const { return static_smem_bytes_; }
+  CodeRange code() const { return code_; }
 
  private:
   class Library;
   std::shared_ptr<Library> library_;
   const hone_host::ModuleDescriptor* descriptor_ = nullptr;
   std::size_t static_smem_bytes_ = 0;
+  CodeRange code_;
   std::vector<HostKernel> host_kernels_;
   std::vector<Kernel> kernels_;
 };

@@ -18,7 +18,8 @@ struct HostOptions {
   HostOrder order;
 
   /// A block that still runs after this long while it spins on atomics is given up: it waits for a block that cannot
-  /// start before it ends.
+  /// start before it ends. So is one with a thread that uses this much processor time without meeting others, and one
+  /// that uses ten times as much in all.
   std::chrono::milliseconds block_deadline{20000};
 };
 

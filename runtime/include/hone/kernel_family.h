@@ -32,7 +32,7 @@ struct WorkShape {
   std::uint32_t dynamic_smem_bytes = 0;
   std::int64_t tiles = 1;                      ///< pieces of work that blocks take turns at
   std::int64_t bytes_in_flight_per_block = 0;  ///< loads that a block has outstanding at once
-  bool one_block = false;    ///< the variant only works as a single block
+  bool one_block = false;    ///< the variant only works as a single block, or as a single cluster of cluster_blocks
   int launches = 1;          ///< kernels per call
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
   bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)

@@ -1,87 +1,120 @@
-// tuned_reduce(): reduce an array in device memory to one value.
+// tuned_reduce(): reduce an array in device memory to one value, or two.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
+#include <optional>
 
-#include <hone/dtype.h>
+#include <hone/reduce_op.h>
 #include <hone/session.h>
 #include <hone/stream.h>
 
 namespace hone {
 
-enum class ReduceOp : std::uint8_t { sum, min, max };
+/// Which reduction: the operation, the elements, and how they are treated.
+struct ReduceSpec {
+  ReduceOp op = ReduceOp::sum;
+  DType dtype = DType::f32;
+  NanPolicy nan = NanPolicy::propagate;
+  std::optional<DType> accumulator = {};  ///< empty: reduce_accumulator_dtype()
+  std::optional<DType> result = {};       ///< empty: reduce_result_dtype()
 
-inline constexpr std::array<std::string_view, 3> kReduceOpNames{"sum", "min", "max"};
-constexpr std::string_view name(ReduceOp op) { return kReduceOpNames[static_cast<std::size_t>(op)]; }
+  constexpr DType accumulator_dtype() const { return accumulator.value_or(reduce_accumulator_dtype(op, dtype)); }
+  constexpr DType result_dtype() const {
+    return result.value_or(reduce_result_dtype(op, dtype, accumulator_dtype()));
+  }
+};
 
-/// The ReduceOp called `name`. Throws Error(not_found) that lists the known names.
-ReduceOp parse_reduce_op(std::string_view name);
+/// The built-in family behind tuned_reduce(): extents {n, 1, 1}, operations as ReduceOp, buffers {in[n], out[outputs]},
+/// for dot {a[n], b[n], out[1]}.
+const KernelFamily& reduce_family();
 
-/// The operations as types, so that the result type is known at compile time.
+/// The Problem that tuned_reduce() asks for an array at `alignment` bytes; for dot, the alignment of the distance between
+/// the two.
+Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t alignment = kMaxAlignment);
+inline Problem reduce_problem(ReduceOp op, DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment) {
+  return reduce_problem({.op = op, .dtype = dtype}, n, alignment);
+}
+
+/// Writes the reduction of in[0 … n) to *out (info(spec.op).outputs values), both in memory of the session's device, in
+/// the order of `stream`.
+///
+/// n may be beyond 2^32, and 0 for all but argmin and argmax: the identity is written (0 for sums, norms and counts, 1
+/// for products, the largest or smallest value (±inf for floats) for min and max, −inf for logsumexp, NaN for means and
+/// variances). `in` needs the alignment of its element only. The lowest index wins ties. Results are bitwise equal from
+/// run to run for one winner and one alignment. Neither waits nor allocates on `stream`. Thread-safe.
+///
+/// Throws Error: invalid_argument for a null or misaligned pointer, a negative n, an empty array where there is no
+/// result, and types that do not go together; otherwise as Session::launch.
+Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out, Stream stream);
+
+/// Σ a[i]·b[i], likewise; spec.op must be dot. At full speed if the addresses differ by a multiple of 16 bytes.
+Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const void* b, std::int64_t n, void* out,
+                 Stream stream);
+
+/// Reduces, copies the result to `*out_host` in host memory and waits for `stream`.
+Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out_host,
+                             Stream stream);
+
+/// The operations as types, so that dtypes are checked at compile time: tuned_reduce(session, hone::sum, in, n, out, s).
 template <ReduceOp kOp>
 struct ReduceTag {
   static constexpr ReduceOp op = kOp;
 };
 inline constexpr ReduceTag<ReduceOp::sum> sum;
+inline constexpr ReduceTag<ReduceOp::product> product;
 inline constexpr ReduceTag<ReduceOp::min> min;
 inline constexpr ReduceTag<ReduceOp::max> max;
-
-/// The dtype of the result: the input's, but a sum of i32 is i64, which cannot overflow below 2^32 elements.
-/// NumPy and PyTorch widen likewise.
-constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
-  return op == ReduceOp::sum && in == DType::i32 ? DType::i64 : in;
-}
+inline constexpr ReduceTag<ReduceOp::minmax> minmax;
+inline constexpr ReduceTag<ReduceOp::argmin> argmin;
+inline constexpr ReduceTag<ReduceOp::argmax> argmax;
+inline constexpr ReduceTag<ReduceOp::mean> mean;
+inline constexpr ReduceTag<ReduceOp::mean_variance> mean_variance;  ///< of the population: divided by n
+inline constexpr ReduceTag<ReduceOp::sum_of_squares> sum_of_squares;
+inline constexpr ReduceTag<ReduceOp::l1_norm> l1_norm;
+inline constexpr ReduceTag<ReduceOp::l2_norm> l2_norm;
+inline constexpr ReduceTag<ReduceOp::max_norm> max_norm;
+inline constexpr ReduceTag<ReduceOp::logsumexp> logsumexp;
+inline constexpr ReduceTag<ReduceOp::dot> dot;
+inline constexpr ReduceTag<ReduceOp::any> any;
+inline constexpr ReduceTag<ReduceOp::all> all;
+inline constexpr ReduceTag<ReduceOp::count_nonzero> count_nonzero;
 
 namespace detail {
-template <DType kDType>
-struct ElementOf;
-template <>
-struct ElementOf<DType::f32> { using type = float; };
-template <>
-struct ElementOf<DType::f64> { using type = double; };
-template <>
-struct ElementOf<DType::i32> { using type = std::int32_t; };
-template <>
-struct ElementOf<DType::i64> { using type = std::int64_t; };
+/// The spec of a typed call: the type of *out chooses the result dtype.
+template <ReduceOp kOp, class T, class Result>
+constexpr ReduceSpec spec_of(NanPolicy nan) {
+  static_assert(reduce_supports(kOp, kDTypeOf<T>), "this reduction is not defined for this element type");
+  static_assert(reduce_accepts_result(kOp, kDTypeOf<T>, kDTypeOf<Result>),
+                "this reduction of these elements cannot be stored as the type of *out");
+  return {.op = kOp, .dtype = kDTypeOf<T>, .nan = nan, .result = kDTypeOf<Result>};
+}
 }  // namespace detail
 
+/// The result type when the caller chooses none.
 template <class Tag, class T>
-using reduce_result_t = typename detail::ElementOf<reduce_result_dtype(Tag::op, kDTypeOf<T>)>::type;
+using reduce_result_t = element_t<reduce_result_dtype(Tag::op, kDTypeOf<T>)>;
 
-/// The built-in family behind tuned_reduce(): extents {n, 1, 1}, buffers {in[n], out[1]}.
-const KernelFamily& reduce_family();
-
-/// The Problem that tuned_reduce() asks for an array at `alignment` bytes.
-Problem reduce_problem(ReduceOp op, DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment);
-
-/// Writes the reduction of in[0 … n) to *out, both in memory of the session's device, in the order of `stream`.
-/// n may be 0 (the identity is written: 0, or the largest or smallest value, ±inf for floats) and beyond 2^32;
-/// `in` needs the alignment of its element only. A NaN anywhere makes the result NaN. Sums are bitwise equal from run
-/// to run for one winner and one alignment. Neither waits nor allocates on `stream`. Thread-safe.
-///
-/// Throws Error: invalid_argument for a null or misaligned pointer or a negative n; otherwise as Session::launch.
-Choice tuned_reduce(Session& session, ReduceOp op, DType dtype, const void* in, std::int64_t n, void* out,
-                    Stream stream);
-
-/// The same with the types checked at compile time: tuned_reduce(session, hone::sum, in, n, out, stream).
-template <ReduceOp kOp, class T>
-Choice tuned_reduce(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n,
-                    reduce_result_t<ReduceTag<kOp>, T>* out, Stream stream) {
-  return tuned_reduce(session, kOp, kDTypeOf<T>, in, n, out, stream);
+template <ReduceOp kOp, class T, class Result>
+Choice tuned_reduce(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n, Result* out, Stream stream,
+                    NanPolicy nan = NanPolicy::propagate) {
+  static_assert(info(kOp).inputs == 1, "use tuned_dot() for the product of two arrays");
+  return tuned_reduce(session, detail::spec_of<kOp, T, Result>(nan), in, n, out, stream);
 }
 
-/// Reduces, copies the result to `*out_host` in host memory and waits for `stream`.
-Choice tuned_reduce_and_wait(Session& session, ReduceOp op, DType dtype, const void* in, std::int64_t n,
-                             void* out_host, Stream stream);
+template <class T, class Result>
+Choice tuned_dot(Session& session, const T* a, const T* b, std::int64_t n, Result* out, Stream stream,
+                 NanPolicy nan = NanPolicy::propagate) {
+  return tuned_dot(session, detail::spec_of<ReduceOp::dot, T, Result>(nan), a, b, n, out, stream);
+}
 
-/// The same, returning the value: float s = tuned_reduce_and_wait(session, hone::sum, in, n, stream).
+/// Returns the value: float s = tuned_reduce_and_wait(session, hone::sum, in, n, stream).
 template <ReduceOp kOp, class T>
 reduce_result_t<ReduceTag<kOp>, T> tuned_reduce_and_wait(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n,
-                                                         Stream stream) {
-  reduce_result_t<ReduceTag<kOp>, T> result{};
-  tuned_reduce_and_wait(session, kOp, kDTypeOf<T>, in, n, &result, stream);
+                                                         Stream stream, NanPolicy nan = NanPolicy::propagate) {
+  static_assert(info(kOp).inputs == 1 && info(kOp).outputs == 1, "use tuned_reduce(): there is more than one array");
+  using Result = reduce_result_t<ReduceTag<kOp>, T>;
+  Result result{};
+  tuned_reduce_and_wait(session, detail::spec_of<kOp, T, Result>(nan), in, n, &result, stream);
   return result;
 }
 

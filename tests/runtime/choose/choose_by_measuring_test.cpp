@@ -247,7 +247,7 @@ TEST(ChooseByModel, GoesOnWhereTheFirstChoiceDoesNotCompileOrLoad) {
   const Candidate first = choose_by_model(device, family.problem(1000), 131072, memo).trial.candidate;
   const std::string text = family.space().to_string(first.variant);
   for (const FakeKernel& broken : {FakeKernel{.compile_error = "broken"}, FakeKernel{.load_error = "broken"},
-                                   FakeKernel{.resident_blocks = 0}, FakeKernel{.resources = {.local_bytes = 8}}}) {
+                                   FakeKernel{.resident_blocks = 0}, FakeKernel{.resources = {.local_bytes = 800}}}) {
     FakeDevice partly;
     partly.script = [&](std::string_view source) { return source == text ? broken : FakeKernel{}; };
     BinaryMemo other;

@@ -1,6 +1,9 @@
-// tuned_reduce() on a real device: every operation, dtype, size and alignment against a plain reduction.
+// tuned_reduce() on a real device: every operation and dtype against the reference, at awkward sizes and addresses.
 #include <gmock/gmock.h>
 
+#include <fmt/format.h>
+
+#include "runtime/families/reduce_reference.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {
@@ -8,122 +11,198 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::array kOps{ReduceOp::sum, ReduceOp::min, ReduceOp::max};
+using Patterns = std::vector<std::vector<std::byte>>;
+
+/// More combinations than an element of one of these arrays goes through in any variant.
+constexpr std::int64_t kChain = 100;
+
+std::string describe(const ReduceSpec& spec, std::int64_t n, std::string_view what) {
+  return fmt::format("{} {} in {} to {} n={} {}{}", name(spec.op), info(spec.dtype).name,
+                     info(spec.accumulator_dtype()).name, info(spec.result_dtype()).name, n, what,
+                     spec.nan == NanPolicy::ignore ? ", NaN ignored" : "");
+}
 
 class ReduceResults : public DeviceTest {
  protected:
-  /// Reduces with tuned_reduce_and_wait(), whatever the result's type.
-  template <class T>
-  static long double reduce(Session& session, ReduceOp op, const T* in, std::size_t n) {
-    const auto size = static_cast<std::int64_t>(n);
-    if (op == ReduceOp::sum) return tuned_reduce_and_wait(session, sum, in, size, nullptr);
-    if (op == ReduceOp::min) return tuned_reduce_and_wait(session, min, in, size, nullptr);
-    return tuned_reduce_and_wait(session, max, in, size, nullptr);
+  /// Device memory that holds `pattern` `offset` bytes behind an address that is aligned to 256 bytes.
+  Array<std::byte> place(const std::vector<std::byte>& pattern, std::size_t offset) const {
+    return upload(pattern, offset);
   }
 
-  template <class T>
-  void expect_right(Session& session, ReduceOp op, const std::vector<T>& values, std::size_t offset) {
-    const auto array = upload(values, offset);
-    const auto expected = plain_reduce<T>(op, values);
-    const auto found = reduce(session, op, array.data, values.size());
-    EXPECT_LE(std::fabs(found - expected), allowed_error<T>(op, values))
-        << name(op) << " of " << values.size() << " " << info(kDTypeOf<T>).name << " at offset " << offset << ": "
-        << found << " instead of " << expected;
+  std::vector<std::byte> reduce(Session& session, const ReduceSpec& spec, const Patterns& inputs, std::int64_t n,
+                                std::size_t offset) const {
+    const std::size_t bytes = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
+    const DeviceBuffer out(device_, bytes);
+    device_->fill_bytes(out.data(), 0xA5, bytes, nullptr);
+    const Array<std::byte> first = place(inputs[0], offset);
+    if (info(spec.op).inputs == 1) {
+      tuned_reduce(session, spec, first.data, n, out.data(), nullptr);
+    } else {
+      const Array<std::byte> second = place(inputs[1], offset);
+      tuned_dot(session, spec, first.data, second.data, n, out.data(), nullptr);
+    }
+    std::vector<std::byte> result(bytes);
+    device_->copy_to_host(result.data(), out.data(), bytes, nullptr);
+    device_->synchronize(nullptr);
+    return result;
+  }
+
+  void expect_right(Session& session, const ReduceSpec& spec, std::int64_t n, std::string_view kind,
+                    std::size_t offset_elements) const {
+    Patterns inputs;
+    for (int i = 0; i < info(spec.op).inputs; ++i)
+      inputs.push_back(reduce_reference::input_pattern(spec, i, n, kind));
+    const std::size_t offset = offset_elements * info(spec.dtype).size_bytes;
+    const std::vector<std::byte> found = reduce(session, spec, inputs, n, offset);
+    EXPECT_EQ(reduce_reference::verify(spec, n, kChain, inputs, found), "")
+        << describe(spec, n, kind) << " at offset " << offset_elements;
   }
 };
 
-template <class T>
-class ReduceResultsOf : public ReduceResults {};
-using Elements = testing::Types<float, double, std::int32_t, std::int64_t>;
-TYPED_TEST_SUITE(ReduceResultsOf, Elements);
-
-TYPED_TEST(ReduceResultsOf, EverySizeAtEveryOffset) {
-  Session session(this->device_, this->quick());
-  // Tiles have 2^k elements, so that these are a warp, a block and a tile ± 1 of some variant.
-  for (std::size_t n : {1u, 2u, 3u, 7u, 31u, 32u, 33u, 127u, 128u, 129u, 1000u, 1023u, 1024u, 1025u, 2047u, 2048u, 2049u,
-                        4095u, 4096u, 4097u, 8191u, 8193u, 65537u})
-    for (ReduceOp op : kOps)
-      for (std::size_t offset : {0u, 1u, 3u})
-        this->expect_right(session, op, random_values<TypeParam>(n, static_cast<unsigned>(n)), offset);
-}
-
-TYPED_TEST(ReduceResultsOf, AMillionElements) {
-  Session session(this->device_, this->quick());
-  const auto values = random_values<TypeParam>((1u << 20) + 3);
-  for (ReduceOp op : kOps)
-    for (std::size_t offset : {0u, 1u}) this->expect_right(session, op, values, offset);
-}
-
-TYPED_TEST(ReduceResultsOf, NoElementsGiveTheIdentityAndReadNothing) {
-  using Limits = std::numeric_limits<TypeParam>;
-  Session session(this->device_, this->quick());
-  const TypeParam* const nowhere = nullptr;
-  EXPECT_EQ(tuned_reduce_and_wait(session, sum, nowhere, 0, nullptr), 0);
-  EXPECT_EQ(tuned_reduce_and_wait(session, min, nowhere, 0, nullptr),
-            Limits::has_infinity ? Limits::infinity() : Limits::max());
-  EXPECT_EQ(tuned_reduce_and_wait(session, max, nowhere, 0, nullptr),
-            Limits::has_infinity ? -Limits::infinity() : Limits::min());
-}
-
-TYPED_TEST(ReduceResultsOf, TheExtremeMayBeAnywhere) {
-  Session session(this->device_, this->quick());
-  for (std::size_t at : {0u, 1u, 2u, 3u, 4u, 500u, 4093u, 4094u, 4095u, 4096u}) {
-    std::vector<TypeParam> values(4097, TypeParam{5});
-    values[at] = TypeParam{-7};
-    this->expect_right(session, ReduceOp::min, values, 1);
-    values[at] = TypeParam{9};
-    this->expect_right(session, ReduceOp::max, values, 1);
-    this->expect_right(session, ReduceOp::sum, values, 1);
+/// Each operation apart, so that they run side by side.
+class ReduceOperation : public ReduceResults, public testing::WithParamInterface<ReduceOp> {
+ protected:
+  static std::vector<DType> dtypes() {
+    std::vector<DType> dtypes;
+    for (const DTypeInfo& dtype : kDTypes)
+      if (reduce_supports(GetParam(), dtype.dtype)) dtypes.push_back(dtype.dtype);
+    return dtypes;
   }
-}
+};
 
-template <class T>
-class ReduceFloats : public ReduceResults {};
-using Floats = testing::Types<float, double>;
-TYPED_TEST_SUITE(ReduceFloats, Floats);
-
-TYPED_TEST(ReduceFloats, ANanAnywhereMakesTheResultNan) {
-  Session session(this->device_, this->quick());
-  for (std::size_t n : {1u, 33u, 4097u, 100003u}) {
-    for (std::size_t at : {std::size_t{0}, n / 2, n - 1}) {
-      auto values = random_values<TypeParam>(n);
-      values[at] = std::numeric_limits<TypeParam>::quiet_NaN();
-      const auto array = this->upload(values, 1);
-      for (ReduceOp op : kOps) EXPECT_TRUE(std::isnan(this->reduce(session, op, array.data, n))) << n << " " << at;
-    }
-  }
-}
-
-TYPED_TEST(ReduceFloats, InfinitiesFollowIeeeArithmetic) {
-  Session session(this->device_, this->quick());
-  constexpr TypeParam kInfinity = std::numeric_limits<TypeParam>::infinity();
-  auto values = random_values<TypeParam>(5001);
-  values[4999] = kInfinity;
-  auto array = this->upload(values);
-  EXPECT_EQ(this->reduce(session, ReduceOp::sum, array.data, 5001), kInfinity);
-  EXPECT_EQ(this->reduce(session, ReduceOp::max, array.data, 5001), kInfinity);
-  EXPECT_LT(this->reduce(session, ReduceOp::min, array.data, 5001), 0);
-  values[3] = -kInfinity;
-  array = this->upload(values);
-  EXPECT_TRUE(std::isnan(this->reduce(session, ReduceOp::sum, array.data, 5001)));
-  EXPECT_EQ(this->reduce(session, ReduceOp::min, array.data, 5001), -kInfinity);
-  const auto only = this->upload(std::vector<TypeParam>(777, kInfinity));
-  EXPECT_EQ(this->reduce(session, ReduceOp::min, only.data, 777), kInfinity);
-}
-
-TYPED_TEST(ReduceFloats, NegativeZerosAddUpToZero) {
-  Session session(this->device_, this->quick());
-  const auto array = this->upload(std::vector<TypeParam>(1000, TypeParam{-0.0}));
-  for (ReduceOp op : kOps) EXPECT_EQ(this->reduce(session, op, array.data, 1000), 0);
-}
-
-TEST_F(ReduceResults, SumsOfI32AreWideAndSumsOfI64Wrap) {
+TEST_P(ReduceOperation, IsRightForEveryDTypeOnEveryKindOfInput) {
   Session session(device_, quick());
-  const std::vector<std::int32_t> large(100000, std::numeric_limits<std::int32_t>::max());
-  const auto of_i32 = upload(large);
-  EXPECT_EQ(tuned_reduce_and_wait(session, sum, of_i32.data, 100000, nullptr), 100000 * 2147483647LL);
-  const auto of_i64 = upload(std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max(), 1});
-  EXPECT_EQ(tuned_reduce_and_wait(session, sum, of_i64.data, 2, nullptr), std::numeric_limits<std::int64_t>::min());
+  for (DType dtype : dtypes()) {
+    const ReduceSpec spec{.op = GetParam(), .dtype = dtype};
+    for (std::string_view kind : reduce_reference::input_kinds(spec))
+      for (std::int64_t n : {1, 2, 31, 32, 33, 127, 300})
+        for (std::size_t offset : {0u, 1u, 3u}) expect_right(session, spec, n, kind, offset);
+  }
+}
+
+TEST_P(ReduceOperation, GivesTheIdentityOfNoElementsAndReadsNothing) {
+  Session session(device_, quick());
+  for (DType dtype : dtypes()) {
+    const ReduceSpec spec{.op = GetParam(), .dtype = dtype};
+    const std::size_t bytes = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
+    const DeviceBuffer out(device_, bytes);
+    const auto call = [&] {
+      if (info(spec.op).inputs == 2) return tuned_dot(session, spec, nullptr, nullptr, 0, out.data(), nullptr);
+      return tuned_reduce(session, spec, nullptr, 0, out.data(), nullptr);
+    };
+    if (info(spec.op).needs_elements) {
+      EXPECT_THROW(call(), Error) << describe(spec, 0, "");
+      continue;
+    }
+    call();
+    std::vector<std::byte> found(bytes);
+    device_->copy_to_host(found.data(), out.data(), bytes, nullptr);
+    device_->synchronize(nullptr);
+    EXPECT_EQ(reduce_reference::verify(spec, 0, kChain, Patterns(2), found), "") << describe(spec, 0, "");
+  }
+}
+
+TEST_P(ReduceOperation, IgnoresNansOnRequest) {
+  Session session(device_, quick());
+  for (DType dtype : dtypes()) {
+    if (!info(dtype).is_floating()) continue;
+    const ReduceSpec spec{.op = GetParam(), .dtype = dtype, .nan = NanPolicy::ignore};
+    for (std::string_view kind : reduce_reference::input_kinds(spec))
+      for (std::int64_t n : {1, 33, 300}) expect_right(session, spec, n, kind, 1);
+  }
+}
+
+TEST_P(ReduceOperation, IsRightAcrossBlocksAndTiles) {
+  Session session(device_, quick());
+  // One dtype of each size, in turns, so that the operations together see all.
+  const std::vector<DType> all = dtypes();
+  for (std::size_t i = static_cast<std::size_t>(GetParam()) % 3; i < all.size(); i += 3) {
+    const ReduceSpec spec{.op = GetParam(), .dtype = all[i]};
+    const auto kinds = reduce_reference::input_kinds(spec);
+    for (std::int64_t n : {4095, 4096, 4097}) expect_right(session, spec, n, kinds[static_cast<std::size_t>(n) % kinds.size()], 1);
+    for (std::size_t offset : {0u, 1u}) expect_right(session, spec, (1 << 18) + 3, kinds.front(), offset);
+  }
+}
+
+TEST_P(ReduceOperation, ConvertsToEveryAccumulatorAndResultThatMayBeChosen) {
+  Session session(device_, quick());
+  const std::vector<DType> all = dtypes();
+  std::size_t turn = static_cast<std::size_t>(GetParam());
+  for (DType dtype : all)
+    for (const DTypeInfo& accumulator : kDTypes)
+      for (const DTypeInfo& result : kDTypes) {
+        if (!reduce_accepts_accumulator(GetParam(), dtype, accumulator.dtype) ||
+            !reduce_accepts_result(GetParam(), dtype, accumulator.dtype, result.dtype))
+          continue;
+        if (!is_cuda() && ++turn % 23 != 0) continue;  // each is compiled
+        const ReduceSpec spec{
+            .op = GetParam(), .dtype = dtype, .accumulator = accumulator.dtype, .result = result.dtype};
+        for (std::string_view kind : reduce_reference::input_kinds(spec)) expect_right(session, spec, 77, kind, 0);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, ReduceOperation, testing::ValuesIn([] {
+                           std::vector<ReduceOp> ops;
+                           for (const ReduceOpInfo& op : kReduceOps) ops.push_back(op.op);
+                           return ops;
+                         }()),
+                         [](const auto& instance) { return std::string(name(instance.param)); });
+
+TEST_F(ReduceResults, TheExtremeMayBeAnywhere) {
+  Session session(device_, quick());
+  for (std::int64_t at : {0, 1, 2, 3, 4, 500, 4093, 4094, 4095, 4096}) {
+    std::vector<float> values(4097, 5);
+    values[static_cast<std::size_t>(at)] = -7;
+    const auto low = upload(values, 1);
+    EXPECT_EQ(tuned_reduce_and_wait(session, min, low.data, 4097, nullptr), -7) << at;
+    EXPECT_EQ(tuned_reduce_and_wait(session, argmin, low.data, 4097, nullptr), at);
+    values[static_cast<std::size_t>(at)] = 9;
+    const auto high = upload(values, 1);
+    EXPECT_EQ(tuned_reduce_and_wait(session, max, high.data, 4097, nullptr), 9) << at;
+    EXPECT_EQ(tuned_reduce_and_wait(session, argmax, high.data, 4097, nullptr), at);
+  }
+}
+
+TEST_F(ReduceResults, TheLowestIndexWinsTiesAndNans) {
+  Session session(device_, quick());
+  std::vector<float> values(5000, 1);
+  const auto equal = upload(values);
+  EXPECT_EQ(tuned_reduce_and_wait(session, argmin, equal.data, 5000, nullptr), 0);
+  EXPECT_EQ(tuned_reduce_and_wait(session, argmax, equal.data + 1, 4999, nullptr), 0);
+  for (std::size_t at : {700u, 701u, 4900u}) values[at] = std::numeric_limits<float>::quiet_NaN();
+  const auto nans = upload(values);
+  EXPECT_EQ(tuned_reduce_and_wait(session, argmin, nans.data, 5000, nullptr), 700);
+  EXPECT_EQ(tuned_reduce_and_wait(session, argmax, nans.data, 5000, nullptr), 700);
+  EXPECT_EQ(tuned_reduce_and_wait(session, argmax, nans.data, 5000, nullptr, NanPolicy::ignore), 0);
+}
+
+TEST_F(ReduceResults, DotTakesArraysThatAreOutOfStep) {
+  Session session(device_, quick());
+  const std::vector<float> ones(3001, 1);
+  const DeviceBuffer out(device_, sizeof(float));
+  for (std::size_t first : {0u, 1u, 2u})
+    for (std::size_t second : {0u, 1u, 3u}) {
+      const auto a = upload(ones, first);
+      const auto b = upload(ones, second);
+      tuned_dot(session, a.data, b.data, 3001, out.as<float>(), nullptr);
+      EXPECT_EQ(fetch(out.as<float>()), 3001) << first << " " << second;
+    }
+}
+
+TEST_F(ReduceResults, TypedCallsChooseTheResultByItsPointer) {
+  Session session(device_, quick());
+  const auto in = upload(std::vector<std::uint8_t>(1000, 200));
+  const DeviceBuffer out(device_, 16);
+  tuned_reduce(session, sum, in.data, 1000, out.as<std::uint8_t>(), nullptr);
+  EXPECT_EQ(fetch(out.as<std::uint8_t>()), 200000 % 256);
+  tuned_reduce(session, sum, in.data, 1000, out.as<double>(), nullptr);
+  EXPECT_EQ(fetch(out.as<double>()), 200000);
+  tuned_reduce(session, mean, in.data, 1000, out.as<bfloat16>(), nullptr);
+  EXPECT_EQ(static_cast<float>(fetch(out.as<bfloat16>())), 200);
+  tuned_reduce(session, minmax, in.data, 1000, out.as<std::uint8_t>(), nullptr);
+  EXPECT_EQ(fetch(out.as<std::uint8_t>() + 1), 200);
+  EXPECT_EQ(tuned_reduce_and_wait(session, mean, in.data, 1000, nullptr), 200.0);
+  EXPECT_TRUE(tuned_reduce_and_wait(session, any, in.data, 1000, nullptr));
 }
 
 TEST_F(ReduceResults, SumsAreBitwiseEqualFromRunToRun) {
@@ -135,23 +214,23 @@ TEST_F(ReduceResults, SumsAreBitwiseEqualFromRunToRun) {
 
 TEST_F(ReduceResults, ATunedWinnerIsRightToo) {
   Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
-  const auto values = random_values<float>(50000);
-  const auto array = upload(values, 1);
-  float found = 0;
-  EXPECT_EQ(tuned_reduce_and_wait(session, ReduceOp::sum, DType::f32, array.data, 50000, &found, nullptr).source,
-            ChoiceSource::tuned);
-  EXPECT_NEAR(found, static_cast<double>(plain_reduce<float>(ReduceOp::sum, values)), 0.01);
-  EXPECT_EQ(tuned_reduce_and_wait(session, ReduceOp::sum, DType::f32, array.data, 50000, &found, nullptr).source,
-            ChoiceSource::memory);
+  const ReduceSpec spec{};
+  const Patterns patterns{reduce_reference::input_pattern(spec, 0, 50000, "uniform")};
+  const auto array = place(patterns[0], 4);
+  std::vector<std::byte> found(4);
+  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, 50000, found.data(), nullptr).source, ChoiceSource::tuned);
+  EXPECT_EQ(reduce_reference::verify(spec, 50000, kChain, patterns, found), "");
+  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, 50000, found.data(), nullptr).source, ChoiceSource::memory);
 }
 
 TEST_F(ReduceResults, BadArgumentsAreNamed) {
   Session session(device_, quick());
   const auto array = upload(std::vector<float>(64, 1));
   const DeviceBuffer out(device_, 16);
-  const auto expect_refused = [&](const void* in, std::int64_t n, void* to, const char* why) {
+  const ReduceSpec sum_f32{};
+  const auto expect_refused = [&](const ReduceSpec& spec, const void* in, std::int64_t n, void* to, const char* why) {
     try {
-      tuned_reduce(session, ReduceOp::sum, DType::f32, in, n, to, nullptr);
+      tuned_reduce(session, spec, in, n, to, nullptr);
       ADD_FAILURE() << why;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
@@ -160,12 +239,18 @@ TEST_F(ReduceResults, BadArgumentsAreNamed) {
   };
   const auto* bytes = reinterpret_cast<const std::byte*>(array.data);
   for (int round = 0; round < 2; ++round) {  // on a miss and on a hit
-    expect_refused(nullptr, 5, out.data(), "'in' is null");
-    expect_refused(array.data, 5, nullptr, "'out' is null");
-    expect_refused(bytes + 2, 5, out.data(), "not aligned to its 4-byte elements");
-    expect_refused(array.data, 5, out.as<std::byte>() + 1, "not aligned to its 4-byte element");
-    expect_refused(array.data, -1, out.data(), "cannot be negative");
-    expect_refused(array.data, std::numeric_limits<std::int64_t>::max(), out.data(), "no memory holds");
+    expect_refused(sum_f32, nullptr, 5, out.data(), "'in' is null");
+    expect_refused(sum_f32, array.data, 5, nullptr, "'out' is null");
+    expect_refused(sum_f32, bytes + 2, 5, out.data(), "not aligned to its 4-byte elements");
+    expect_refused(sum_f32, array.data, 5, out.as<std::byte>() + 1, "not aligned to its 4-byte element");
+    expect_refused(sum_f32, array.data, -1, out.data(), "cannot be negative");
+    expect_refused(sum_f32, array.data, std::numeric_limits<std::int64_t>::max(), out.data(), "no memory holds");
+    expect_refused({.op = ReduceOp::dot}, array.data, 5, out.data(), "tuned_dot");
+    expect_refused({.op = ReduceOp::argmax}, array.data, 0, out.data(), "empty array");
+    expect_refused({.op = ReduceOp::logsumexp, .dtype = DType::i32}, array.data, 5, out.data(), "not defined");
+    expect_refused({.accumulator = DType::i64}, array.data, 5, out.data(), "cannot be accumulated in i64");
+    expect_refused({.result = DType::i64}, array.data, 5, out.data(), "cannot be stored as i64");
+    expect_refused({.op = ReduceOp::max, .result = DType::f64}, array.data, 5, out.data(), "cannot be stored as f64");
     EXPECT_EQ(tuned_reduce_and_wait(session, sum, array.data, 64, nullptr), 64);
   }
 }
@@ -173,11 +258,13 @@ TEST_F(ReduceResults, BadArgumentsAreNamed) {
 TEST_F(ReduceResults, OperationsAndDTypesOutsideOfTheirEnumsAreRefused) {
   Session session(device_, quick());
   const DeviceBuffer memory(device_, 16);
-  const auto reduce = [&](int op, int dtype) {
-    tuned_reduce(session, static_cast<ReduceOp>(op), static_cast<DType>(dtype), memory.data(), 1, memory.data(), nullptr);
+  const auto reduce = [&](const ReduceSpec& spec) {
+    tuned_reduce(session, spec, memory.data(), 1, memory.data(), nullptr);
   };
-  EXPECT_THROW(reduce(77, 0), Error);
-  EXPECT_THROW(reduce(0, 77), Error);
+  EXPECT_THROW(reduce({.op = static_cast<ReduceOp>(77)}), Error);
+  EXPECT_THROW(reduce({.dtype = static_cast<DType>(77)}), Error);
+  EXPECT_THROW(reduce({.accumulator = static_cast<DType>(13)}), Error);
+  EXPECT_THROW(reduce({.result = static_cast<DType>(14)}), Error);
 }
 
 TEST_F(ReduceResults, ValidationNamesHostMemory) {
@@ -210,6 +297,8 @@ TEST_F(ReduceResults, MoreThanTwoToThe31Elements) {
   device_->copy_to_device(in.as<float>() + kCount - 5, ends.data(), 5 * sizeof(float), nullptr);
   EXPECT_EQ(tuned_reduce_and_wait(session, sum, in.as<float>(), kCount, nullptr), 15);
   EXPECT_EQ(tuned_reduce_and_wait(session, max, in.as<float>(), kCount, nullptr), 5);
+  EXPECT_EQ(tuned_reduce_and_wait(session, argmax, in.as<float>(), kCount, nullptr), kCount - 1);
+  EXPECT_EQ(tuned_reduce_and_wait(session, count_nonzero, in.as<float>(), kCount, nullptr), 5);
   EXPECT_EQ(tuned_reduce_and_wait(session, sum, in.as<float>() + 1, kCount - 1, nullptr), 15);
 }
 

@@ -80,30 +80,30 @@ TEST(DType, TheTableIsIndexedByTheEnum) {
 }
 
 TEST(DType, UnknownNamesAreListedBesideTheKnownOnes) {
-  for (const char* name : {"", "f16", "F32", "float", " f32", "f32 "}) {
+  for (const char* name : {"", "f8", "F32", "float", " f32", "f32 ", "boolean"}) {
     try {
       parse_dtype(name);
       FAIL() << name;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::not_found);
       EXPECT_THAT(error.what(), HasSubstr(std::string("'") + name + "'"));
-      EXPECT_THAT(error.what(), HasSubstr("f32, f64, i32, i64"));
+      EXPECT_THAT(error.what(), HasSubstr("f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool"));
     }
   }
 }
 
 TEST(ReduceOpName, ParsesTheNamesOfTheTable) {
-  for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) EXPECT_EQ(parse_reduce_op(name(op)), op);
+  for (const ReduceOpInfo& op : kReduceOps) EXPECT_EQ(parse_reduce_op(op.name), op.op);
 }
 
 TEST(ReduceOpName, UnknownNamesAreListedBesideTheKnownOnes) {
-  for (const char* name : {"", "mean", "SUM", "summ"}) {
+  for (const char* name : {"", "median", "SUM", "summ", "sum "}) {
     try {
       parse_reduce_op(name);
       FAIL() << name;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::not_found);
-      EXPECT_THAT(error.what(), HasSubstr("sum, min, max"));
+      EXPECT_THAT(error.what(), HasSubstr("sum, product, min, max, minmax, argmin"));
     }
   }
 }

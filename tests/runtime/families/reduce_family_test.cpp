@@ -16,15 +16,14 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-constexpr std::int32_t kShuffle = 0, kSharedTree = 1;
-constexpr std::int32_t kOneBlock = 0, kLastBlock = 1, kSecondKernel = 2;
+constexpr std::int32_t kOneBlock = 0, kCluster8 = 1, kLastBlock = 3, kSecondKernel = 4;
 
 const KernelFamily& family() { return reduce_family(); }
 
 Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
 
-Variant variant(std::int32_t finish, std::int32_t threads = 256, std::int32_t vector = 16, std::int32_t unroll = 2) {
-  return {threads, vector, unroll, kShuffle, finish};
+Variant variant(std::int32_t finish, std::int32_t threads = 256, std::int32_t unroll = 2) {
+  return {threads, unroll, finish};
 }
 
 struct Encoded {
@@ -84,16 +83,32 @@ TEST(ReduceFamily, TheLargestAcceptedSizeOverflowsNowhere) {
 
 TEST(ReduceFamily, RefusesUnknownOperations) {
   Problem problem = sum_f32(1);
-  problem.operation = 3;
-  EXPECT_THAT(family().refuse(problem), HasSubstr("no operation 3"));
+  problem.operation = 18;
+  EXPECT_THAT(family().refuse(problem), HasSubstr("no operation 18"));
 }
 
-TEST(ReduceFamily, RejectsVectorsBelowOneElement) {
-  const DeviceFacts facts;
-  const Problem f64 = reduce_problem(ReduceOp::sum, DType::f64, 100);
-  EXPECT_THAT(family().reject(f64, variant(kOneBlock, 256, 4), facts), HasSubstr("holds no element of f64"));
-  EXPECT_EQ(family().reject(f64, variant(kOneBlock, 256, 8), facts), "");
-  EXPECT_EQ(family().reject(sum_f32(100), variant(kOneBlock, 256, 4), facts), "");
+TEST(ReduceFamily, RefusesDTypesThatDoNotGoWithTheOperation) {
+  const auto refusal = [](const ReduceSpec& spec) { return family().refuse(reduce_problem(spec, 5)); };
+  EXPECT_THAT(refusal({.op = ReduceOp::logsumexp, .dtype = DType::u8}), HasSubstr("it takes f16, bf16, f32 and f64"));
+  EXPECT_THAT(refusal({.accumulator = DType::i64}), HasSubstr("cannot be accumulated in i64; its own choice is f32"));
+  EXPECT_THAT(refusal({.op = ReduceOp::argmin, .result = DType::i32}), HasSubstr("cannot be stored as i32"));
+  EXPECT_EQ(refusal({.dtype = DType::i8, .accumulator = DType::u64, .result = DType::i16}), "");
+}
+
+TEST(ReduceFamily, OnlySomeOperationsNeedElements) {
+  for (const ReduceOpInfo& op : kReduceOps) {
+    const std::string refusal = family().refuse(reduce_problem(op.op, DType::f32, 0));
+    const bool is_index = op.op == ReduceOp::argmin || op.op == ReduceOp::argmax;
+    EXPECT_EQ(!refusal.empty(), is_index) << op.name << refusal;
+  }
+}
+
+TEST(ReduceFamily, RejectsClustersThatTheDeviceCannotHave) {
+  DeviceFacts facts;
+  facts.max_cluster_blocks = 1;
+  EXPECT_THAT(family().reject(sum_f32(100), variant(kCluster8), facts), HasSubstr("clusters of 8 blocks"));
+  facts.max_cluster_blocks = 8;
+  EXPECT_EQ(family().reject(sum_f32(100), variant(kCluster8), facts), "");
 }
 
 TEST(ReduceFamily, RejectsBlocksThatTheDeviceCannotHave) {
@@ -104,11 +119,11 @@ TEST(ReduceFamily, RejectsBlocksThatTheDeviceCannotHave) {
 }
 
 TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
-  const WorkShape shape = family().shape(sum_f32(4097), variant(kLastBlock, 256, 16, 2));
+  const WorkShape shape = family().shape(sum_f32(4097), variant(kLastBlock, 256, 2));
   EXPECT_EQ(shape.block_threads, 256);
   EXPECT_EQ(shape.bytes_in_flight_per_block, 256 * 16 * 2);
   EXPECT_EQ(shape.tiles, 3);  // of 2048 elements
-  EXPECT_EQ(family().shape(sum_f32(4096), variant(kLastBlock, 256, 16, 2)).tiles, 2);
+  EXPECT_EQ(family().shape(sum_f32(4096), variant(kLastBlock, 256, 2)).tiles, 2);
 }
 
 TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), variant(kLastBlock)).tiles, 1); }
@@ -133,6 +148,8 @@ TEST(ReduceFamily, MovesEveryElementOnceAndTheResult) {
   EXPECT_EQ(family().bytes_moved(sum_f32(10)), 44);
   EXPECT_EQ(family().bytes_moved(reduce_problem(ReduceOp::sum, DType::i32, 10)), 48);  // the sum is an i64
   EXPECT_EQ(family().bytes_moved(reduce_problem(ReduceOp::min, DType::i32, 10)), 44);
+  EXPECT_EQ(family().bytes_moved(reduce_problem(ReduceOp::minmax, DType::i16, 10)), 24);
+  EXPECT_EQ(family().bytes_moved(reduce_problem(ReduceOp::dot, DType::f16, 10)), 44);
 }
 
 TEST(ReduceFamily, WorkspaceHoldsOnePartialPerBlock) {
@@ -159,8 +176,8 @@ TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
   ASSERT_EQ(encoded.launches.size(), 1u);
   EXPECT_EQ(encoded.launches[0].grid.x, 264u);
   ASSERT_EQ(encoded.launches[0].arguments.count(), 4);
-  EXPECT_EQ(encoded.argument<void*>(0, 2), kOut);
-  EXPECT_EQ(encoded.argument<void*>(0, 3), kWorkspace);
+  EXPECT_EQ(encoded.argument<void*>(0, 2), kWorkspace);
+  EXPECT_EQ(encoded.argument<void*>(0, 3), kOut);
 }
 
 TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
@@ -171,10 +188,11 @@ TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
   EXPECT_EQ(encoded.argument<void*>(0, 2), kWorkspace);
   EXPECT_EQ(encoded.launches[1].entry, 1);
   EXPECT_EQ(encoded.launches[1].grid.x, 1u);
-  ASSERT_EQ(encoded.launches[1].arguments.count(), 3);
+  ASSERT_EQ(encoded.launches[1].arguments.count(), 4);
   EXPECT_EQ(encoded.argument<void*>(1, 0), kWorkspace);
   EXPECT_EQ(encoded.argument<unsigned>(1, 1), 3u);
-  EXPECT_EQ(encoded.argument<void*>(1, 2), kOut);
+  EXPECT_EQ(encoded.argument<std::uint32_t>(1, 2), 5000u);
+  EXPECT_EQ(encoded.argument<void*>(1, 3), kOut);
 }
 
 TEST(ReduceFamily, TheGridIsCappedByTheWork) {
@@ -222,15 +240,16 @@ TEST(ReduceFamily, SumsOfI32AreWide) {
   EXPECT_EQ(buffers[0].size_bytes(), 28u);
   EXPECT_EQ(buffers[1].dtype, DType::i64);
   EXPECT_EQ(buffers[1].elements, 1);
-  EXPECT_THAT(family().unit(problem, variant(kOneBlock)).source, HasSubstr("hone::Sum<long long>, int, long long"));
+  EXPECT_THAT(family().unit(problem, variant(kOneBlock)).source, HasSubstr("hone::Sum<int, long long,"));
 }
 
 TEST(ReduceFamily, DecodesVariants) {
-  const ReduceVariant reduce(Variant{512, 8, 4, kSharedTree, kSecondKernel});
+  const ReduceVariant reduce(Variant{512, 4, kCluster8});
   EXPECT_EQ(reduce.block_threads, 512);
-  EXPECT_EQ(reduce.bytes_per_tile(), 512 * 8 * 4);
-  EXPECT_EQ(reduce.tail, ReduceVariant::Tail::shared_tree);
-  EXPECT_EQ(reduce.finish, ReduceVariant::Finish::second_kernel);
+  EXPECT_EQ(reduce.unroll, 4);
+  EXPECT_EQ(reduce.finish, ReduceVariant::Finish::cluster_8);
+  EXPECT_EQ(reduce.cluster_blocks(), 8);
+  EXPECT_EQ(ReduceVariant(variant(kLastBlock)).cluster_blocks(), 1);
 }
 
 }  // namespace

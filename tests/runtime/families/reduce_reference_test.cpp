@@ -1,19 +1,28 @@
 #include "runtime/families/reduce_reference.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tests/runtime/families/serial_reduce.h"
 
 namespace hone::reduce_reference {
 namespace {
 
+using testing::StartsWith;
+
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t kChain = 64;
 constexpr std::int64_t kPeriod = 1048573;
+
+using Patterns = std::vector<std::vector<std::byte>>;
 
 template <class T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {
@@ -21,209 +30,326 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-template <class T>
-std::vector<T> pattern_of(std::int64_t n, std::string_view kind) {
-  const std::vector<std::byte> bytes = input_pattern(kDTypeOf<T>, n, kind);
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
+std::vector<std::byte> bytes_of(const std::vector<bool>& values) {
+  std::vector<std::byte> bytes;
+  for (bool value : values) bytes.push_back(value ? std::byte{1} : std::byte{0});
+  return bytes;
 }
 
-/// What verify() says when a kernel gives `found` for the pattern repeated to n elements.
+std::string describe(const ReduceSpec& spec, std::int64_t n, std::string_view kind) {
+  return fmt::format("{} {} in {} to {} n={} {}{}", name(spec.op), info(spec.dtype).name,
+                     info(spec.accumulator_dtype()).name, info(spec.result_dtype()).name, n, kind,
+                     spec.nan == NanPolicy::ignore ? " NaN ignored" : "");
+}
+
+Patterns patterns_of(const ReduceSpec& spec, std::int64_t n, std::string_view kind) {
+  Patterns patterns;
+  for (int input = 0; input < info(spec.op).inputs; ++input) patterns.push_back(input_pattern(spec, input, n, kind));
+  return patterns;
+}
+
+/// What verify() says of a serial reduction with a fault.
+std::string verdict_of(const ReduceSpec& spec, std::int64_t n, std::string_view kind, Fault fault = {}) {
+  const Patterns patterns = patterns_of(spec, n, kind);
+  return verify(spec, n, serial_chain(n), patterns, serial_reduce(spec, n, patterns, fault));
+}
+
+/// What verify() says when a kernel gives `found` for the elements, once each.
 template <class T, class Result>
-std::string verdict(ReduceOp op, const std::vector<T>& pattern, std::int64_t n, Result found) {
-  return verify(op, kDTypeOf<T>, n, kChain, bytes_of(pattern), bytes_of(std::vector<Result>{found}));
+std::string verdict(ReduceSpec spec, const std::vector<T>& elements, const std::vector<Result>& found,
+                    std::int64_t repetitions = 1) {
+  spec.dtype = kDTypeOf<T>;
+  const Patterns patterns{bytes_of(elements), bytes_of(elements)};
+  return verify(spec, static_cast<std::int64_t>(elements.size()) * repetitions, 64, patterns, bytes_of(found));
 }
 
-template <class T>
-long double repeated_sum(const std::vector<T>& pattern, std::int64_t n) {
-  long double sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += pattern[static_cast<std::size_t>(i) % pattern.size()];
-  return sum;
+std::vector<ReduceSpec> all_specs() {
+  std::vector<ReduceSpec> specs;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes)
+      if (reduce_supports(op.op, dtype.dtype)) specs.push_back({.op = op.op, .dtype = dtype.dtype});
+  return specs;
 }
 
-TEST(ReduceReference, AcceptsTheRightSum) {
-  const std::vector<float> pattern{1, 2, 3.5f};
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, 3, 6.5f), "");
-  EXPECT_NE(verdict(ReduceOp::sum, pattern, 3, 6.0f), "");
+/// With every accumulator and result that may be chosen.
+std::vector<ReduceSpec> all_conversions() {
+  std::vector<ReduceSpec> specs;
+  for (ReduceSpec spec : all_specs())
+    for (const DTypeInfo& accumulator : kDTypes)
+      for (const DTypeInfo& result : kDTypes) {
+        if (!reduce_accepts_accumulator(spec.op, spec.dtype, accumulator.dtype)) continue;
+        if (!reduce_accepts_result(spec.op, spec.dtype, accumulator.dtype, result.dtype)) continue;
+        spec.accumulator = accumulator.dtype;
+        spec.result = result.dtype;
+        specs.push_back(spec);
+      }
+  return specs;
+}
+
+bool is_caught(const ReduceSpec& spec, std::int64_t n, Fault fault) {
+  const auto kinds = input_kinds(spec);
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](std::string_view kind) { return !verdict_of(spec, n, kind, fault).empty(); });
+}
+
+bool is_index(ReduceOp op) { return op == ReduceOp::argmin || op == ReduceOp::argmax; }
+
+/// Whether reading an element twice changes the result at all.
+bool is_idempotent(const ReduceSpec& spec) {
+  switch (spec.op) {
+    case ReduceOp::min:
+    case ReduceOp::max:
+    case ReduceOp::minmax:
+    case ReduceOp::argmin:
+    case ReduceOp::argmax:
+    case ReduceOp::max_norm:
+    case ReduceOp::any:
+    case ReduceOp::all: return true;
+    case ReduceOp::product: return spec.dtype == DType::boolean;
+    default: return false;
+  }
+}
+
+TEST(ReduceReference, AcceptsARightReductionOfEveryKindOfInput) {
+  for (ReduceSpec spec : all_specs())
+    for (NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore})
+      for (std::string_view kind : input_kinds(spec))
+        for (std::int64_t n : {1, 2, 31, 33, 1000}) {
+          spec.nan = nan;
+          ASSERT_EQ(verdict_of(spec, n, kind), "") << describe(spec, n, kind);
+        }
+}
+
+TEST(ReduceReference, AcceptsARightReductionInEveryAccumulatorToEveryResult) {
+  for (const ReduceSpec& spec : all_conversions())
+    for (std::string_view kind : input_kinds(spec))
+      ASSERT_EQ(verdict_of(spec, 77, kind), "") << describe(spec, 77, kind);
+}
+
+TEST(ReduceReference, AcceptsARightReductionOfMoreThanOnePeriod) {
+  const std::int64_t n = kPeriod + 1234;
+  for (const ReduceSpec& spec : all_specs()) {
+    if (spec.dtype != DType::f32) continue;
+    const auto kinds = input_kinds(spec);
+    for (std::string_view kind : {kinds[0], kinds[1]})
+      EXPECT_EQ(verdict_of(spec, n, kind), "") << describe(spec, n, kind);
+  }
+}
+
+TEST(ReduceReference, TheResultOfNoElementsIsTheIdentity) {
+  for (ReduceSpec spec : all_specs()) {
+    if (info(spec.op).needs_elements) continue;
+    EXPECT_EQ(verdict_of(spec, 0, "uniform"), "") << describe(spec, 0, "nothing");
+  }
+}
+
+TEST(ReduceReference, OneMissingElementIsSeen) {
+  for (const ReduceSpec& spec : all_specs())
+    for (std::int64_t n : {1, 2, 33, 1000}) {
+      if (n == 1 && is_index(spec.op)) continue;
+      EXPECT_TRUE(is_caught(spec, n, {.missing = n - 1})) << describe(spec, n, "");
+    }
+}
+
+TEST(ReduceReference, OneElementThatIsReadTwiceIsSeen) {
+  for (const ReduceSpec& spec : all_specs()) {
+    if (is_idempotent(spec)) continue;
+    for (std::int64_t n : {2, 33, 1000}) EXPECT_TRUE(is_caught(spec, n, {.doubled = n - 1})) << describe(spec, n, "");
+  }
+}
+
+TEST(ReduceReference, MissingElementsShowWhereverTheyAre) {
+  for (const ReduceSpec& spec : all_specs()) {
+    if (is_idempotent(spec)) continue;
+    int caught = 0;
+    for (std::int64_t i = 0; i < 16; ++i) caught += is_caught(spec, 500, {.missing = 31 * i}) ? 1 : 0;
+    EXPECT_GE(caught, 12) << describe(spec, 500, "");
+  }
+}
+
+TEST(ReduceReference, ASecondWholePeriodStillShowsOneElement) {
+  const std::int64_t n = 2 * kPeriod + 17;
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::dot, ReduceOp::sum_of_squares, ReduceOp::l1_norm, ReduceOp::mean,
+                      ReduceOp::mean_variance, ReduceOp::logsumexp}) {
+    const ReduceSpec spec{.op = op};
+    EXPECT_NE(verdict_of(spec, n, "sparse", {.missing = kPeriod - 1}), "") << describe(spec, n, "sparse");
+    EXPECT_NE(verdict_of(spec, n, "sparse", {.doubled = kPeriod}), "") << describe(spec, n, "sparse");
+  }
+}
+
+TEST(ReduceReference, DisplacedIndicesAreSeen) {
+  for (const ReduceSpec& spec : all_specs()) {
+    if (!is_index(spec.op)) continue;
+    EXPECT_TRUE(is_caught(spec, 1000, {.missing = 0})) << describe(spec, 1000, "");
+    for (std::string_view kind : input_kinds(spec)) {
+      const Patterns patterns = patterns_of(spec, 1000, kind);
+      std::vector<std::byte> found = serial_reduce(spec, 1000, patterns);
+      std::int64_t index = 0;
+      std::memcpy(&index, found.data(), sizeof(index));
+      for (std::int64_t wrong : {index - 1, index + 1, index + 32, std::int64_t{0}, std::int64_t{-1}}) {
+        if (wrong == index) continue;
+        std::memcpy(found.data(), &wrong, sizeof(wrong));
+        EXPECT_NE(verify(spec, 1000, 64, patterns, found), "") << describe(spec, 1000, kind);
+      }
+    }
+  }
+}
+
+TEST(ReduceReference, ALostNanIsSeenAndAnIgnoredOneMayNotShow) {
+  for (ReduceSpec spec : all_specs()) {
+    if (!info(spec.dtype).is_floating() || spec.op == ReduceOp::all) continue;
+    const Patterns patterns = patterns_of(spec, 300, "nan");
+    ReduceSpec other = spec;
+    other.nan = NanPolicy::ignore;
+    EXPECT_NE(verify(spec, 300, 64, patterns, serial_reduce(other, 300, patterns)), "") << describe(spec, 300, "nan");
+    EXPECT_NE(verify(other, 300, 64, patterns, serial_reduce(spec, 300, patterns)), "") << describe(other, 300, "nan");
+  }
 }
 
 TEST(ReduceReference, SaysWhatWasExpectedFoundAndAllowed) {
-  const std::string text = verdict(ReduceOp::max, std::vector<float>{1, 4}, 2, 3.0f);
-  EXPECT_EQ(text, "expected 4, found 3, allowed nothing else");
+  using Floats = std::vector<float>;
+  EXPECT_EQ(verdict({.op = ReduceOp::max}, Floats{1, 4}, Floats{3}), "expected 4, found 3, allowed nothing else");
+  EXPECT_EQ(verdict({.op = ReduceOp::minmax}, Floats{1, 4}, Floats{1, 3}),
+            "maximum: expected 4, found 3, allowed nothing else");
+  EXPECT_THAT(verdict({.op = ReduceOp::mean_variance}, Floats{1, 4}, Floats{2.5f, 3}),
+              StartsWith("variance: expected 2.25, found 3, allowed 2.2"));
 }
 
-template <class T>
-class ReduceReferenceFloats : public testing::Test {};
-using Floats = testing::Types<float, double>;
-TYPED_TEST_SUITE(ReduceReferenceFloats, Floats);
-
-TYPED_TEST(ReduceReferenceFloats, SmallIntegersShowOneMissingOrRepeatedElement) {
-  for (std::int64_t n : {std::int64_t{1}, std::int64_t{1000}, kPeriod - 1, kPeriod, 3 * kPeriod + 17}) {
-    const auto pattern = pattern_of<TypeParam>(n, "small_integers");
-    const auto exact = static_cast<TypeParam>(repeated_sum(pattern, n));
-    EXPECT_EQ(verdict(ReduceOp::sum, pattern, n, exact), "") << n;
-    for (std::size_t i = 0; i < pattern.size(); i += std::max<std::size_t>(1, pattern.size() / 10)) {
-      ASSERT_NE(pattern[i], 0);
-      EXPECT_NE(verdict(ReduceOp::sum, pattern, n, exact - pattern[i]), "") << "missing " << i << " of " << n;
-      EXPECT_NE(verdict(ReduceOp::sum, pattern, n, exact + pattern[i]), "") << "twice " << i << " of " << n;
-    }
-  }
+TEST(ReduceReference, AWrongIdentityIsSeen) {
+  using Floats = std::vector<float>;
+  EXPECT_EQ(verdict({.op = ReduceOp::max}, Floats{-3, -2, -7}, Floats{-2}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::max}, Floats{-3, -2, -7}, Floats{0}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::max}, Floats{-3, -2}, Floats{std::numeric_limits<float>::min()}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::max}, Floats{}, Floats{std::numeric_limits<float>::lowest()}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::max}, Floats{}, Floats{-kInfinity}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::product}, Floats{}, Floats{0}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::logsumexp}, Floats{-kInfinity, -kInfinity}, Floats{-kInfinity}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::logsumexp}, Floats{-kInfinity, -kInfinity}, Floats{kNan}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::min}, std::vector<std::int8_t>{}, std::vector<std::int8_t>{127}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::all}, std::vector<bool>{}, std::vector<bool>{true}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::any}, std::vector<bool>{}, std::vector<bool>{true}), "");
 }
 
-TYPED_TEST(ReduceReferenceFloats, SumsOfSmallIntegersAreExactHoweverTheyAreOrdered) {
-  const std::int64_t n = 5 * kPeriod + 3;
-  const auto pattern = pattern_of<TypeParam>(n, "small_integers");
-  TypeParam in_order = 0;
-  std::vector<TypeParam> strided(4096, 0);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const TypeParam x = pattern[static_cast<std::size_t>(i % kPeriod)];
-    in_order += x;
-    strided[static_cast<std::size_t>(i % 4096)] += x;
-  }
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, n, in_order), "");
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, n, std::accumulate(strided.begin(), strided.end(), TypeParam{0})), "");
+TEST(ReduceReference, IntegersWrapModuloTwoToThe64) {
+  using Longs = std::vector<std::int64_t>;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(verdict({.op = ReduceOp::sum}, Longs{kMost, 1}, Longs{kLeast}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::sum}, Longs{kMost, 1}, Longs{0}, 2), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::product}, Longs{kMost, kMost}, Longs{1}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::product}, Longs{3}, Longs{81 * 81}, 8), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::l1_norm}, Longs{kLeast, -1}, Longs{kLeast + 1}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::sum_of_squares}, Longs{kMost, 2}, Longs{5}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::max_norm}, Longs{kLeast, -7}, Longs{7}), "");
 }
 
-TYPED_TEST(ReduceReferenceFloats, UniformSumsMayBeOffByRoundingAlone) {
-  const std::int64_t n = 2 * kPeriod + 100;
-  const auto pattern = pattern_of<TypeParam>(n, "uniform");
-  std::vector<TypeParam> partial(65536, 0);  // chains of 32
-  for (std::int64_t i = 0; i < n; ++i)
-    partial[static_cast<std::size_t>(i % 65536)] += pattern[static_cast<std::size_t>(i % kPeriod)];
-  for (std::size_t active = partial.size() / 2; active > 0; active /= 2)
-    for (std::size_t i = 0; i < active; ++i) partial[i] += partial[i + active];
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, n, partial[0]), "");
-
-  const auto exact = static_cast<TypeParam>(repeated_sum(pattern, n));
-  const TypeParam allowed = kChain * std::numeric_limits<TypeParam>::epsilon() * static_cast<TypeParam>(n);
-  EXPECT_NE(verdict(ReduceOp::sum, pattern, n, exact + allowed), "");
+TEST(ReduceReference, NarrowIntegersDoNot) {
+  using Ints = std::vector<std::int32_t>;
+  using Longs = std::vector<std::int64_t>;
+  EXPECT_EQ(verdict({.op = ReduceOp::sum}, Ints{2147483647, 1}, Longs{2147483648}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::sum}, Ints{2147483647, 1}, Longs{-2147483648}), "");
+  EXPECT_EQ(verdict({.op = ReduceOp::max_norm}, Ints{std::numeric_limits<std::int32_t>::min()}, Longs{2147483648}), "");
+  const ReduceSpec narrow{.op = ReduceOp::sum, .result = DType::i8};
+  EXPECT_EQ(verdict(narrow, Ints{200, 100}, std::vector<std::int8_t>{44}), "");
 }
 
-TYPED_TEST(ReduceReferenceFloats, ALostNanIsSeen) {
-  for (std::int64_t n : {std::int64_t{1}, std::int64_t{777}, kPeriod + 5}) {
-    const auto pattern = pattern_of<TypeParam>(n, "nan");
-    const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
-      EXPECT_EQ(verdict(op, pattern, n, nan), "");
-      EXPECT_NE(verdict(op, pattern, n, TypeParam{0.5}), "");
-      EXPECT_NE(verdict(op, pattern, n, std::numeric_limits<TypeParam>::infinity()), "");
-    }
-  }
-}
-
-TYPED_TEST(ReduceReferenceFloats, AnInventedNanIsSeen) {
-  const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
-  for (std::string_view kind : {"uniform", "small_integers", "cancelling"})
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max})
-      EXPECT_NE(verdict(op, pattern_of<TypeParam>(1000, kind), 1000, nan), "") << kind;
-}
-
-TYPED_TEST(ReduceReferenceFloats, InfinitiesFollowIeeeArithmetic) {
-  const auto infinity = std::numeric_limits<TypeParam>::infinity();
-  const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
-  const std::int64_t n = 500;
-  const auto one = pattern_of<TypeParam>(n, "infinity");
-  EXPECT_EQ(verdict(ReduceOp::sum, one, n, infinity), "");
-  EXPECT_NE(verdict(ReduceOp::sum, one, n, -infinity), "");
-  EXPECT_NE(verdict(ReduceOp::sum, one, n, std::numeric_limits<TypeParam>::max()), "");
-  EXPECT_EQ(verdict(ReduceOp::max, one, n, infinity), "");
-  EXPECT_NE(verdict(ReduceOp::min, one, n, infinity), "");
-  const auto both = pattern_of<TypeParam>(n, "both_infinities");
-  EXPECT_EQ(verdict(ReduceOp::sum, both, n, nan), "");
-  EXPECT_NE(verdict(ReduceOp::sum, both, n, TypeParam{0}), "");
-  EXPECT_EQ(verdict(ReduceOp::min, both, n, -infinity), "");
-  EXPECT_EQ(verdict(ReduceOp::max, both, n, infinity), "");
-}
-
-TYPED_TEST(ReduceReferenceFloats, AWrongIdentityIsSeen) {
-  const std::vector<TypeParam> negative{-3, -2, -7};
-  EXPECT_EQ(verdict(ReduceOp::max, negative, 3, TypeParam{-2}), "");
-  EXPECT_NE(verdict(ReduceOp::max, negative, 3, TypeParam{0}), "");
-  EXPECT_NE(verdict(ReduceOp::max, negative, 3, std::numeric_limits<TypeParam>::min()), "");
-  EXPECT_NE(verdict(ReduceOp::min, std::vector<TypeParam>{3, 2}, 2, TypeParam{0}), "");
-}
-
-TYPED_TEST(ReduceReferenceFloats, WithoutElementsTheIdentityIsExpected) {
-  const auto infinity = std::numeric_limits<TypeParam>::infinity();
-  const std::vector<TypeParam> none;
-  EXPECT_EQ(verdict(ReduceOp::sum, none, 0, TypeParam{0}), "");
-  EXPECT_NE(verdict(ReduceOp::sum, none, 0, TypeParam{1}), "");
-  EXPECT_EQ(verdict(ReduceOp::min, none, 0, infinity), "");
-  EXPECT_EQ(verdict(ReduceOp::max, none, 0, -infinity), "");
-  EXPECT_NE(verdict(ReduceOp::max, none, 0, std::numeric_limits<TypeParam>::lowest()), "");
-}
-
-template <class T>
-class ReduceReferenceIntegers : public testing::Test {};
-using Integers = testing::Types<std::int32_t, std::int64_t>;
-TYPED_TEST_SUITE(ReduceReferenceIntegers, Integers);
-
-TYPED_TEST(ReduceReferenceIntegers, SumsAreExactModuloTwoToThe64) {
-  for (std::string_view kind : {"uniform", "extreme"}) {
-    for (std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1000}, 2 * kPeriod + 9}) {
-      const auto pattern = pattern_of<TypeParam>(n, kind);
-      std::uint64_t sum = 0;
-      for (std::int64_t i = 0; i < n; ++i)
-        sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(pattern[static_cast<std::size_t>(i % kPeriod)]));
-      EXPECT_EQ(verdict(ReduceOp::sum, pattern, n, static_cast<std::int64_t>(sum)), "") << kind << n;
-      EXPECT_NE(verdict(ReduceOp::sum, pattern, n, static_cast<std::int64_t>(sum + 1)), "") << kind << n;
-    }
-  }
-}
-
-TYPED_TEST(ReduceReferenceIntegers, BoundsAreExpectedOfNoElements) {
-  using Limits = std::numeric_limits<TypeParam>;
-  const std::vector<TypeParam> none;
-  EXPECT_EQ(verdict(ReduceOp::min, none, 0, Limits::max()), "");
-  EXPECT_EQ(verdict(ReduceOp::max, none, 0, Limits::min()), "");
-  EXPECT_NE(verdict(ReduceOp::max, none, 0, TypeParam{0}), "");
-  EXPECT_EQ(verdict(ReduceOp::sum, none, 0, std::int64_t{0}), "");
-}
-
-TEST(ReduceReference, SumsOfI64WrapAround) {
-  const std::vector<std::int64_t> pattern{std::numeric_limits<std::int64_t>::max(), 1};
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, 2, std::numeric_limits<std::int64_t>::min()), "");
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, 4, std::int64_t{0}), "");
-}
-
-TEST(ReduceReference, SumsOfI32DoNot) {
-  const std::vector<std::int32_t> pattern{std::numeric_limits<std::int32_t>::max(), 1};
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, 2, std::int64_t{2147483648}), "");
-  EXPECT_NE(verdict(ReduceOp::sum, pattern, 2, std::int64_t{-2147483648}), "");
-}
-
-TEST(ReduceReference, RepeatsBeyondTwoToThe32Elements) {
-  const std::vector<std::int32_t> pattern{1, 2, 3};
+TEST(ReduceReference, RepeatsToTwoToThe33Elements) {
   const std::int64_t n = (std::int64_t{1} << 33) + 1;
+  const ReduceSpec sum{.op = ReduceOp::sum, .dtype = DType::i32};
+  const Patterns patterns{bytes_of(std::vector<std::int32_t>{1, 2, 3})};
   const std::int64_t exact = n / 3 * 6 + (n % 3 == 1 ? 1 : n % 3 == 2 ? 3 : 0);
-  EXPECT_EQ(verdict(ReduceOp::sum, pattern, n, exact), "");
-  EXPECT_NE(verdict(ReduceOp::sum, pattern, n, exact - 1), "");
+  EXPECT_EQ(verify(sum, n, 64, patterns, bytes_of(std::vector{exact})), "");
+  EXPECT_NE(verify(sum, n, 64, patterns, bytes_of(std::vector{exact - 1})), "");
+
+  const ReduceSpec count{.op = ReduceOp::count_nonzero, .dtype = DType::i32};
+  EXPECT_EQ(verify(count, n, 64, patterns, bytes_of(std::vector{n})), "");
+  EXPECT_NE(verify(count, n, 64, patterns, bytes_of(std::vector{n - 1})), "");
+
+  // Sparse small integers sum exactly in a float even so.
+  const ReduceSpec squares{.op = ReduceOp::sum_of_squares};
+  const Patterns sparse = patterns_of(squares, n, "sparse");
+  const std::string fault = verify(squares, n, 64, sparse, bytes_of(std::vector{-1.0f}));
+  EXPECT_THAT(fault, testing::EndsWith("allowed nothing else"));
 }
 
-TEST(ReduceReference, ExtremesCompareExactly) {
-  const auto pattern = pattern_of<double>(kPeriod, "uniform");
-  const double smallest = *std::min_element(pattern.begin(), pattern.end());
-  EXPECT_EQ(verdict(ReduceOp::min, pattern, kPeriod, smallest), "");
-  EXPECT_NE(verdict(ReduceOp::min, pattern, kPeriod, std::nextafter(smallest, 1.0)), "");
+TEST(ReduceReference, ProductsStayInRangeHoweverManyThereAre) {
+  for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::i8})
+    for (std::int64_t n : {std::int64_t{1} << 20, std::int64_t{1} << 33}) {
+      const ReduceSpec spec{.op = ReduceOp::product, .dtype = dtype, .accumulator = DType::f64};
+      for (std::string_view kind : {"uniform", "powers_of_two"}) {
+        const auto kinds = input_kinds(spec);
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) continue;
+        const Patterns patterns = patterns_of(spec, n, kind);
+        const std::size_t bytes = info(spec.result_dtype()).size_bytes;
+        for (std::byte wrong : {std::byte{0x00}, std::byte{0x7f}}) {  // zero, and NaN or something huge
+          const std::vector<std::byte> found(bytes, wrong);
+          EXPECT_NE(verify(spec, n, 64, patterns, found), "") << describe(spec, n, kind);
+        }
+      }
+    }
 }
 
-TEST(ReduceReference, PatternsAreTheSameEveryTime) {
-  for (const DTypeInfo& dtype : kDTypes)
-    for (std::string_view kind : input_kinds(dtype.dtype))
-      EXPECT_EQ(input_pattern(dtype.dtype, 5000, kind), input_pattern(dtype.dtype, 5000, kind)) << kind;
+TEST(ReduceReference, AVarianceFromTheSumOfSquaresIsRefused) {
+  for (DType dtype : {DType::f32, DType::f64}) {
+    const ReduceSpec spec{.op = ReduceOp::mean_variance, .dtype = dtype};
+    const Patterns patterns = patterns_of(spec, 10000, "offset");
+    with_element_type(dtype, [&]<class T>(T) {
+      if constexpr (std::is_floating_point_v<T>) {
+        T sum = 0;
+        T squares = 0;
+        for (std::size_t i = 0; i < 10000; ++i) {
+          T x;
+          std::memcpy(&x, patterns[0].data() + i * sizeof(T), sizeof(T));
+          sum += x;
+          squares += x * x;
+        }
+        const T mean = sum / 10000;
+        EXPECT_NE(verify(spec, 10000, 64, patterns, bytes_of(std::vector<T>{mean, squares / 10000 - mean * mean})), "");
+      }
+    });
+  }
 }
 
-TEST(ReduceReference, EveryKindHoldsWhatItSays) {
-  const auto nan = pattern_of<float>(300, "nan");
-  EXPECT_EQ(std::count_if(nan.begin(), nan.end(), [](float x) { return x != x; }), 1);
-  const auto both = pattern_of<float>(300, "both_infinities");
-  EXPECT_EQ(std::count(both.begin(), both.end(), kInfinity), 1);
-  EXPECT_EQ(std::count(both.begin(), both.end(), -kInfinity), 1);
-  EXPECT_NE(verdict(ReduceOp::sum, both, 300, kInfinity), "");
-  EXPECT_EQ(verdict(ReduceOp::sum, both, 300, kNan), "");
-  const auto cancelling = pattern_of<double>(300, "cancelling");
-  EXPECT_EQ(repeated_sum(cancelling, 300), 0);
+TEST(ReduceReference, InfinitiesFollowIeeeArithmetic) {
+  const ReduceSpec sum{};
+  const Patterns one = patterns_of(sum, 500, "infinity");
+  EXPECT_EQ(verify(sum, 500, 64, one, bytes_of(std::vector{kInfinity})), "");
+  EXPECT_NE(verify(sum, 500, 64, one, bytes_of(std::vector{-kInfinity})), "");
+  EXPECT_NE(verify(sum, 500, 64, one, bytes_of(std::vector{std::numeric_limits<float>::max()})), "");
+  const Patterns both = patterns_of(sum, 500, "both_infinities");
+  EXPECT_EQ(verify(sum, 500, 64, both, bytes_of(std::vector{kNan})), "");
+  EXPECT_NE(verify(sum, 500, 64, both, bytes_of(std::vector{0.0f})), "");
+}
+
+TEST(ReduceReference, ResultsOf16BitsAreRoundedToNearest) {
+  const ReduceSpec sum{.op = ReduceOp::sum, .result = DType::f16};
+  const std::vector<float> third{1.0f / 3};
+  EXPECT_EQ(verdict(sum, third, std::vector{half(1.0f / 3)}), "");
+  half above(1.0f / 3);
+  ++above.bits;
+  EXPECT_NE(verdict(sum, third, std::vector{above}), "");
+  EXPECT_EQ(verdict(sum, std::vector<float>{65000, 1000}, std::vector{half(kInfinity)}), "");
+  EXPECT_NE(verdict(sum, std::vector<float>{65000, 1000}, std::vector{half(65504)}), "");
+  EXPECT_EQ(verdict(sum, std::vector<float>{0x1p-24f}, std::vector{half(0x1p-24f)}), "");
+  EXPECT_NE(verdict(sum, std::vector<float>{0x1p-24f}, std::vector{half(0)}), "");
+}
+
+TEST(ReduceReference, PatternsAreTheSameEveryTimeAndNeverLongerThanAPeriod) {
+  for (const ReduceSpec& spec : all_specs())
+    for (std::string_view kind : input_kinds(spec)) {
+      EXPECT_EQ(patterns_of(spec, 5000, kind), patterns_of(spec, 5000, kind)) << describe(spec, 5000, kind);
+      EXPECT_EQ(input_pattern(spec, 0, 10, kind).size(), 10 * info(spec.dtype).size_bytes);
+    }
+  const auto period = static_cast<std::size_t>(kPeriod);
+  EXPECT_EQ(input_pattern({.dtype = DType::i8}, 0, std::int64_t{1} << 33, "uniform").size(), period);
+}
+
+TEST(ReduceReference, TheFirstKindIsTheOneToMeasure) {
+  for (const ReduceSpec& spec : all_specs()) {
+    const auto kinds = input_kinds(spec);
+    EXPECT_EQ(kinds.front(), spec.dtype == DType::boolean ? "mixed" : "uniform") << describe(spec, 0, "");
+    EXPECT_EQ(std::set<std::string_view>(kinds.begin(), kinds.end()).size(), kinds.size());
+  }
 }
 
 }  // namespace

@@ -7,24 +7,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Runs a wrong kernel, then a right one on the same device; returns the report.
-std::string report(const std::string& source, const Shape& shape = {.block = {64}}, const HostOptions& options = {}) {
-  const auto device = make_host_device(options);
-  const HostKernel wrong(device, source);
-  const DeviceVector<int> out(device, std::vector<int>(1024));
-  std::string message = wrong.failure(shape, out.data());
-  const HostKernel right(device, R"(
-extern "C" __global__ void entry(int* out) {
-  __syncthreads();
-  out[blockIdx.x * 64 + threadIdx.x] = __shfl_xor_sync(0xffffffffu, static_cast<int>(threadIdx.x), 1);
-})");
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    right.launch({.grid = {3}, .block = {64}}, out.data());
-    EXPECT_EQ(out.values()[5], 4);
-  }
-  return message;
-}
-
 TEST(HostCheck, BarriersAtDifferentLinesDiverge) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
@@ -171,22 +153,6 @@ extern "C" __global__ void entry(int* out) {
   }
 })", {.grid = {101}, .block = {1}}, options), AllOf(HasSubstr("still spins after 200 ms"), HasSubstr("unit.cu:")));
 }
-
-#if !defined(__SANITIZE_THREAD__)  // to which the neighbour's stack is a race
-TEST(HostCheck, StackOverflowNamesTheThread) {
-  // Some 80 KiB on a stack of 64, after a barrier that gave each thread a stack of its own.
-  EXPECT_THAT(report(R"(
-__device__ __noinline__ int deep(int n, int* out) {
-  volatile char frame[1024];
-  for (char& c : const_cast<char(&)[1024]>(frame)) c = static_cast<char>(n);
-  return n == 0 ? 0 : deep(n - 1, out) + frame[n % 1024];
-}
-extern "C" __global__ void entry(int* out) {
-  __syncthreads();
-  if (threadIdx.x == 40) out[0] = deep(75, out);
-})"), AllOf(HasSubstr("overflowed its stack"), HasSubstr("thread (40,0,0)")));
-}
-#endif
 
 }  // namespace
 }  // namespace hone::test

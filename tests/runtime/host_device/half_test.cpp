@@ -102,9 +102,10 @@ TEST(HostHalf, NaNBecomesTheCanonicalOne) {
 TEST(HostHalf, ReduceTakesHalves) {
   const auto device = make_host_device();
   const HostKernel kernel(device, R"(#include "half.cuh"
+#include "reduce_ops.cuh"
 #include "reduce.cuh"
-using Kernel = hone::Reduce<hone::Sum<float>, hone::Half, float, unsigned, 128, 16, 2, hone::Tail::shuffle>;
-extern "C" __global__ void entry(const hone::Half* in, unsigned n, float* out) { Kernel::one_block(in, n, out); }
+using Kernel = hone::Reduce<hone::Sum<hone::Half, float, unsigned, false>, hone::OneArray, 128, 16, 2>;
+extern "C" __global__ void entry(const hone::Half* in, unsigned n, float* out) { Kernel::one_block({in}, n, out); }
 )", "entry", headers());
   const DeviceVector<std::uint16_t> in(device, std::vector<std::uint16_t>(3001, 0x3e00));  // 1.5
   const DeviceVector<float> out(device, {0.0f});

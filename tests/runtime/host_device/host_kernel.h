@@ -84,4 +84,22 @@ class HostKernel {
   std::unique_ptr<Module> module_;
 };
 
+/// Runs a wrong kernel, then a right one on the same device; returns the report.
+inline std::string report(const std::string& source, const Shape& shape = {.block = {64}}, const HostOptions& options = {}) {
+  const auto device = make_host_device(options);
+  const HostKernel wrong(device, source);
+  const DeviceVector<int> out(device, std::vector<int>(1024));
+  std::string message = wrong.failure(shape, out.data());
+  const HostKernel right(device, R"(
+extern "C" __global__ void entry(int* out) {
+  __syncthreads();
+  out[blockIdx.x * 64 + threadIdx.x] = __shfl_xor_sync(0xffffffffu, static_cast<int>(threadIdx.x), 1);
+})");
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    right.launch({.grid = {3}, .block = {64}}, out.data());
+    EXPECT_EQ(out.values()[5], 4);
+  }
+  return message;
+}
+
 }  // namespace hone::test

@@ -19,8 +19,7 @@ using testing::Field;
 using testing::HasSubstr;
 
 constexpr std::size_t kWorkspace = 128 * 1024;
-constexpr std::int32_t kShuffle = 0;
-constexpr std::int32_t kOneBlock = 0, kLastBlock = 1, kSecondKernel = 2;
+constexpr std::int32_t kOneBlock = 0, kCluster8 = 1, kLastBlock = 3, kSecondKernel = 4;
 
 Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
 
@@ -67,6 +66,17 @@ TEST(Geometries, NeverRepeat) {
   }
 }
 
+TEST(Geometries, OfTheHostGrowWithTheWorkAndAreOdd) {
+  using Grids = std::vector<std::int64_t>;
+  WorkShape shape{.block_threads = 128, .tiles = 1 << 14, .bytes_in_flight_per_block = 4096};  // 64 MiB
+  DeviceFacts facts = two_core_host_facts();
+  EXPECT_EQ(grids(facts, shape, 1), (Grids{2, 3, 7, 15, 31, 63, 127, 255}));
+  facts.sm_count = 1;
+  EXPECT_EQ(grids(facts, shape, 1), (Grids{1, 3, 7, 15, 31, 63, 127, 255}));
+  shape.tiles = 100;
+  EXPECT_EQ(grids(facts, shape, 1), Grids{1});
+}
+
 TEST(Geometries, AVariantOfOneBlockHasOne) {
   EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .one_block = true}, 8), std::vector<std::int64_t>{1});
 }
@@ -76,8 +86,8 @@ TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
   DeviceFacts facts = textbook_facts();
   facts.sm_count = 10;
   const Problem problem = sum_f32(1 << 26);
-  const CandidateList small = list_one(facts, problem, compiled(facts, problem, {256, 16, 4, kShuffle, kLastBlock}));
-  const CandidateList large = list_one(facts, problem, compiled(facts, problem, {1024, 16, 4, kShuffle, kLastBlock}));
+  const CandidateList small = list_one(facts, problem, compiled(facts, problem, {256, 4, kLastBlock}));
+  const CandidateList large = list_one(facts, problem, compiled(facts, problem, {1024, 4, kLastBlock}));
   std::vector<Trial> all = small.candidates;
   all.insert(all.end(), small.rejected.begin(), small.rejected.end());
   EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40, 60, 120, 180, 240}));
@@ -106,7 +116,7 @@ TEST(Candidates, AreOrderedByTheModel) {
 TEST(Candidates, WhatIsNotResidentIsRejected) {
   const Problem problem = sum_f32(1 << 20);
   const CandidateList list =
-      list_one(h100_facts(), problem, {{1024, 16, 8, kShuffle, kLastBlock}, {.registers = 255}, 0});
+      list_one(h100_facts(), problem, {{1024, 8, kLastBlock}, {.registers = 255}, 0});
   EXPECT_TRUE(list.candidates.empty());
   ASSERT_EQ(list.rejected.size(), 1u);
   EXPECT_THAT(list.rejected[0].reason, HasSubstr("no block is resident: 1024 threads of 255 registers"));
@@ -114,24 +124,24 @@ TEST(Candidates, WhatIsNotResidentIsRejected) {
 
 TEST(Candidates, WhatSpillsIsRejected) {
   const Problem problem = sum_f32(1 << 20);
-  CompiledVariant variant = compiled(h100_facts(), problem, {256, 16, 4, kShuffle, kLastBlock});
-  variant.resources.local_bytes = 40;
+  CompiledVariant variant = compiled(h100_facts(), problem, {256, 4, kLastBlock});
+  variant.resources.local_bytes = 400;
   const CandidateList list = list_one(h100_facts(), problem, variant);
   EXPECT_TRUE(list.candidates.empty());
-  EXPECT_THAT(list.rejected.front().reason, HasSubstr("spills: 40 bytes"));
+  EXPECT_THAT(list.rejected.front().reason, HasSubstr("spills: 400 bytes"));
 }
 
 TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
   const Problem problem = sum_f32(1 << 26);
   const CandidateList list =
-      list_one(h100_facts(), problem, compiled(h100_facts(), problem, {256, 16, 4, kShuffle, kLastBlock}), 128 + 4 * 600);
+      list_one(h100_facts(), problem, compiled(h100_facts(), problem, {256, 4, kLastBlock}), 128 + 4 * 600);
   EXPECT_THAT(grids(list.candidates), testing::Not(testing::IsEmpty()));
   for (std::int64_t blocks : grids(list.candidates)) EXPECT_LE(blocks, 600);
   EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes of workspace, there are 2528"))));
 }
 
 TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
-  const Variant narrow{128, 4, 1, kShuffle, kLastBlock};  // 512 bytes a block
+  const Variant narrow{128, 1, kLastBlock};  // 2048 bytes a block
   const Problem large = sum_f32(1 << 26);
   const CandidateList list = list_one(h100_facts(), large, compiled(h100_facts(), large, narrow));
   EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes in flight per SM, memory needs"))));
@@ -143,7 +153,7 @@ TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
 }
 
 TEST(Candidates, OneBlockServesSmallWorkAlone) {
-  const Variant one_block{1024, 16, 4, kShuffle, kOneBlock};
+  const Variant one_block{1024, 4, kOneBlock};
   for (std::int64_t n : {0, 1, 1000, 65536}) {
     const CandidateList list = list_one(h100_facts(), sum_f32(n), compiled(h100_facts(), sum_f32(n), one_block));
     EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
@@ -158,13 +168,13 @@ TEST(Candidates, OneBlockServesSmallWorkOnTheHostToo) {
   const DeviceFacts facts = two_core_host_facts();
   for (std::int64_t n : {0, 1, 1000}) {
     const CandidateList list =
-        list_one(facts, sum_f32(n), compiled(facts, sum_f32(n), {128, 16, 1, kShuffle, kOneBlock}));
+        list_one(facts, sum_f32(n), compiled(facts, sum_f32(n), {128, 1, kOneBlock}));
     EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
   }
 }
 
 TEST(Candidates, AGridThatCoversTheWorkMakesLargerOnesUseless) {
-  const Variant variant{256, 16, 1, kShuffle, kLastBlock};
+  const Variant variant{256, 1, kLastBlock};
   const Problem problem = sum_f32(1024 * 200);  // 200 tiles
   const CandidateList list = list_one(h100_facts(), problem, compiled(h100_facts(), problem, variant));
   EXPECT_EQ(grids(list.candidates), (std::vector<std::int64_t>{132, 264}));
@@ -192,8 +202,9 @@ TEST(Ranking, HoldsEveryVariantOnce) {
   const Problem problem = reduce_problem(ReduceOp::sum, DType::f64, 1 << 20);
   const VariantRanking ranking = rank_variants(h100_facts(), problem);
   EXPECT_EQ(ranking.variants.size() + ranking.rejected.size(), problem.family->space().all().size());
-  EXPECT_THAT(ranking.rejected, Each(Field(&Trial::reason, HasSubstr("holds no element of f64"))));
-  EXPECT_EQ(ranking.rejected.size(), problem.family->space().all().size() / 3);
+  EXPECT_THAT(ranking.rejected,
+              Each(Field(&Trial::reason, testing::AnyOf(HasSubstr("clusters of"), HasSubstr("registers hold")))));
+  EXPECT_FALSE(ranking.rejected.empty());
   EXPECT_TRUE(std::is_sorted(ranking.variants.begin(), ranking.variants.end(),
                              [](const auto& a, const auto& b) { return a.predicted_us < b.predicted_us; }));
 }

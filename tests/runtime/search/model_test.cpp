@@ -73,6 +73,13 @@ TEST(Model, MoreBytesInFlightAreNeverSlowerInOneWave) {
   }
 }
 
+TEST(Model, ThreadsThatRunInTurnWantSharesThatFitTheCache) {
+  const Work work(1024);  // 64 MiB
+  const DeviceFacts facts = two_core_host_facts();
+  EXPECT_LT(work.on(facts, 31, 1).us, 0.7 * work.on(facts, 2, 1).us);
+  EXPECT_GT(work.on(facts, 1023, 1).us, work.on(facts, 31, 1).us);  // starting threads costs as well
+}
+
 TEST(Model, MoreBytesAreNeverFaster) {
   for (const DeviceFacts& facts : {h100_facts(), gpu_of_82_sms(), two_core_host_facts()}) {
     double earlier = 0;

@@ -76,34 +76,4 @@ std::vector<T> random_values(std::size_t n, unsigned seed = 1) {
   return values;
 }
 
-/// The plain reduction in long double, which holds every f64 and i64 exactly.
-template <class T>
-long double plain_reduce(ReduceOp op, std::span<const T> values) {
-  using Limits = std::numeric_limits<T>;
-  if (op == ReduceOp::sum) {
-    long double total = 0;
-    for (T value : values) total += value;
-    return total;
-  }
-  const bool is_min = op == ReduceOp::min;
-  long double result = is_min ? (Limits::has_infinity ? Limits::infinity() : Limits::max())
-                              : (Limits::has_infinity ? -Limits::infinity() : Limits::min());
-  for (T value : values) {
-    if (value != value) return value;
-    result = is_min ? std::min<long double>(result, value) : std::max<long double>(result, value);
-  }
-  return result;
-}
-
-/// What a sum may be off by: every element goes through at most n ÷ 32 + 64 additions, which is far more than any
-/// kernel needs and far less than what a missing element costs on small inputs.
-template <class T>
-long double allowed_error(ReduceOp op, std::span<const T> values) {
-  if (op != ReduceOp::sum || !std::is_floating_point_v<T>) return 0;
-  long double magnitude = 0;
-  for (T value : values) magnitude += std::fabs(static_cast<long double>(value));
-  const long double chain = static_cast<long double>(values.size()) / 32 + 64;
-  return std::min(chain, 200.0L) * std::numeric_limits<T>::epsilon() * magnitude;
-}
-
 }  // namespace hone

@@ -5,7 +5,7 @@ namespace hone_host {
 
 /// A lane runs undisturbed until it meets others, so one that spins on a flag would spin for ever: every so often the
 /// engine looks at the clock and lets other lanes run. The counter is the engine's, hence no race of the kernel.
-[[gnu::no_sanitize("thread")]] inline void count_poll(Site site) {
+__attribute__((no_sanitize("thread"))) inline void count_poll(Site site) {
   BlockView& block = this_block();
   if (++block.polls % 4096 == 0) block.services->poll(site);
 }

@@ -1,0 +1,89 @@
+#include "benchmarks/common/input_arena.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "benchmarks/common/numbers.h"
+
+namespace hone::benchmarks {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kPeriod = 1048573;  // the largest prime below 2^20: no multiple of any tile
+
+/// Room for the array, wherever in the first 256 bytes it begins.
+std::size_t stride_of(DType dtype, std::int64_t n) {
+  const std::size_t bytes = (static_cast<std::size_t>(n) + 1) * info(dtype).size_bytes;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::vector<std::byte> pattern_of(DType dtype) {
+  const std::size_t element_bytes = info(dtype).size_bytes;
+  std::vector<std::byte> pattern(kPeriod * element_bytes);
+  std::mt19937_64 random(12345);
+  std::uniform_real_distribution<double> around_one(0.5, 1.5);
+  for (std::size_t i = 0; i < kPeriod; ++i) {
+    std::byte* const element = pattern.data() + i * element_bytes;
+    if (is_floating(dtype)) {
+      encode(dtype, around_one(random), element);
+    } else {
+      std::uint64_t bits = random();
+      if (info(dtype).name == "bool") bits &= 1;
+      std::memcpy(element, &bits, element_bytes);
+    }
+  }
+  return pattern;
+}
+
+}  // namespace
+
+InputArena::InputArena(std::shared_ptr<Device> device, std::size_t bytes)
+    : device_(device), memory_(device, std::max(bytes, kPeriod * sizeof(double))) {}
+
+std::size_t InputArena::bytes_for(DType dtype, std::int64_t n, int inputs) {
+  return static_cast<std::size_t>(inputs) * stride_of(dtype, n);
+}
+
+void InputArena::fill(DType dtype, Stream stream) {
+  pattern_ = pattern_of(dtype);
+  dtype_ = dtype;
+  auto* const begin = memory_.as<std::byte>();
+  std::size_t filled = std::min(pattern_.size(), memory_.size_bytes());
+  device_->copy_to_device(begin, pattern_.data(), filled, stream);
+  // Doubling keeps the period, since every copy but the last is a whole number of patterns long.
+  while (filled < memory_.size_bytes()) {
+    const std::size_t more = std::min(filled, memory_.size_bytes() - filled);
+    device_->copy_on_device(begin + filled, begin, more, stream);
+    filled += more;
+  }
+  device_->synchronize(stream);
+}
+
+long double InputArena::sum_of_first(std::int64_t n) const {
+  const std::vector<long double> period = decode(dtype_, pattern_);
+  const auto count = static_cast<std::int64_t>(period.size());
+  const auto sum = [&](std::int64_t elements) {
+    return std::accumulate(period.begin(), period.begin() + elements, 0.0L);
+  };
+  return static_cast<long double>(n / count) * sum(count) + sum(n % count);
+}
+
+InputLayout InputArena::layout(DType dtype, std::int64_t n, int inputs, bool misaligned, int most_copies) const {
+  InputLayout layout{.stride_bytes = stride_of(dtype, n),
+                     .offset_bytes = misaligned ? info(dtype).size_bytes : 0,
+                     .inputs = inputs,
+                     .copies = 1};
+  const std::size_t fit = memory_.size_bytes() / (layout.stride_bytes * static_cast<std::size_t>(inputs));
+  layout.copies = static_cast<int>(std::clamp<std::size_t>(fit, 1, static_cast<std::size_t>(most_copies)));
+  return layout;
+}
+
+void* InputArena::at(const InputLayout& layout, int turn, int input) const {
+  const auto index = static_cast<std::size_t>(turn % layout.copies * layout.inputs + input);
+  return memory_.as<std::byte>() + index * layout.stride_bytes + layout.offset_bytes;
+}
+
+}  // namespace hone::benchmarks

@@ -1,0 +1,43 @@
+// time_interleaved(): contestants timed side by side, call by call in a stream or replayed from graphs.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/problem.h>
+
+namespace hone::benchmarks {
+
+/// One who takes part: enqueues one call on the stream given. `turn` counts calls up from 0 within a batch, so that each
+/// can read another copy of the input.
+struct Contestant {
+  std::string name;
+  std::function<void(int turn, Stream stream)> enqueue;
+};
+
+struct TimingOptions {
+  double batch_us = 150;   ///< how long a batch of calls shall take
+  int most_calls = 64;     ///< per batch
+  int rounds = 20;         ///< batches of each contestant
+  int least_rounds = 5;    ///< these are taken even where `cap_ms` is over
+  double cap_ms = 30;      ///< wall-clock time for all contestants together
+};
+
+/// Time per call.
+struct Timing {
+  double median_us = 0;
+  double spread_us = 0;  ///< half the interquartile range
+  int batches = 0;
+};
+
+/// Times all contestants in rounds, each round beginning with another one, so that a drifting clock hits all alike.
+/// `make_cold` enqueues whatever drives the inputs out of the cache; it runs before each batch, untimed and waited for.
+/// In a graph the batch is captured once and replayed. Throws what a contestant throws.
+std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContext context,
+                                     std::span<const Contestant> contestants,
+                                     const std::function<void(Stream)>& make_cold, const TimingOptions& options);
+
+}  // namespace hone::benchmarks

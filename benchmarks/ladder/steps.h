@@ -1,0 +1,50 @@
+// The steps of the ladder: sums of floats, from a tree in global memory to a last block, as data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <hone/kernel.h>
+
+namespace hone::benchmarks {
+
+/// How block sums become one sum.
+enum class LadderFinish {
+  levels,      ///< the kernel is launched on its own results until one is left
+  atomic,      ///< atomics on the result, which is zeroed before
+  two_kernels, ///< a second kernel
+  last_block,  ///< the last block to arrive
+};
+
+struct LadderStep {
+  std::string_view name;     ///< of its file, without .cu, and of its kernel
+  LadderFinish finish;
+  std::string_view teaches;  ///< what it changes in the step before
+};
+
+std::span<const LadderStep> ladder_steps();
+
+inline constexpr std::int64_t kLadderBlockThreads = 256;
+inline constexpr std::int64_t kMostLadderElements = (std::int64_t{1} << 31) - 1;  ///< 32-bit indices
+
+/// The memory of a call. `in` is aligned to 16 bytes; `scratch` holds ladder_scratch_bytes() and is zero before the first
+/// call.
+struct LadderBuffers {
+  const float* in;
+  float* out;
+  std::byte* scratch;
+};
+
+std::size_t ladder_scratch_bytes(std::int64_t n);
+
+Unit ladder_unit(const LadderStep& step);
+
+/// The launches of a call, in stream order; a step that finishes with atomics wants *out zeroed first. `most_blocks` is what
+/// the device holds at once of the step's kernel.
+std::vector<Launch> ladder_launches(const LadderStep& step, const LadderBuffers& buffers, std::int64_t n,
+                                    std::int64_t most_blocks);
+
+}  // namespace hone::benchmarks

@@ -1,0 +1,31 @@
+# CUB and cuBLAS beside Hone. CUB is a template library: this is the one place that needs nvcc. Each dtype is compiled
+# for itself, since one takes half a minute.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 90)  # what results are committed for; each more takes as long again
+endif()
+enable_language(CUDA)
+
+set(elements
+  "f16=__half" "bf16=__nv_bfloat16" "f32=float" "f64=double" "i8=signed char" "i16=short" "i32=int" "i64=long long"
+  "u8=unsigned char" "u16=unsigned short" "u32=unsigned" "u64=unsigned long long" "bool=bool")
+foreach(element IN LISTS elements)
+  string(REGEX MATCH "^([^=]+)=(.+)$" matched "${element}")
+  set(dtype ${CMAKE_MATCH_1})
+  add_library(hone_cub_${dtype} OBJECT peers/cub_reductions.cu)
+  set_target_properties(hone_cub_${dtype} PROPERTIES CUDA_STANDARD 20)
+  target_include_directories(hone_cub_${dtype} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(hone_cub_${dtype} PRIVATE
+    "HONE_ELEMENT=${CMAKE_MATCH_2}" HONE_TABLE=cub_reductions_${dtype} $<$<STREQUAL:${dtype},f32>:HONE_DEFINE_CUB_VERSION>)
+  target_sources(hone_benchmarks PRIVATE $<TARGET_OBJECTS:hone_cub_${dtype}>)
+endforeach()
+target_sources(hone_benchmarks PRIVATE peers/cub_peer.cpp)
+target_compile_definitions(hone_benchmarks PRIVATE HONE_WITH_CUB)
+target_link_libraries(hone_benchmarks PUBLIC CUDA::cudart_static)
+
+if(TARGET CUDA::cublas)
+  target_sources(hone_benchmarks PRIVATE peers/cublas_peer.cpp)
+  target_compile_definitions(hone_benchmarks PRIVATE HONE_WITH_CUBLAS)
+  target_link_libraries(hone_benchmarks PRIVATE CUDA::cublas)
+else()
+  message(STATUS "Hone: the CUDA toolkit has no cuBLAS; the benchmarks do without")
+endif()

@@ -1,0 +1,49 @@
+// Cell: one thing to measure; choose_cells(): which ones a run measures.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/kernel_family.h>
+
+namespace hone::benchmarks {
+
+/// One operation on n elements in one launch context, at every address asked for.
+struct Cell {
+  std::uint8_t operation = 0;  ///< index into KernelFamily::operations()
+  DType dtype = DType::f32;
+  std::int64_t n = 0;
+  LaunchContext context = LaunchContext::stream;
+  bool aligned = true;     ///< measured at a multiple of 256 bytes
+  bool misaligned = false; ///< measured one element behind that
+};
+
+/// What the command line asks for. Empty lists mean the default sweep.
+struct CellSelection {
+  std::vector<std::string> operations;
+  std::vector<std::string> dtypes;
+  std::vector<std::int64_t> sizes;
+  std::vector<LaunchContext> contexts{LaunchContext::stream, LaunchContext::graph};
+  bool aligned = true;
+  bool misaligned = true;
+};
+
+/// The cells of all pairs of operation and dtype that the family accepts, those of one dtype together.
+///
+/// Without sizes: the sum of f32 at every other power of two from 2^8 to 2^30, half of them made odd, at both
+/// alignments; every other pair at five such sizes, misaligned at two of them. Throws Error(not_found) for unknown names.
+std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& selection);
+
+/// "1000", "2^20", "2^20+1", "2^8..2^30" (every power between) or "2^8..2^30/2" (every other), with commas between.
+/// Throws Error(invalid_argument).
+std::vector<std::int64_t> parse_sizes(std::string_view text);
+
+/// The Problem of a cell, at one of its addresses.
+Problem problem_of(const Cell& cell, bool misaligned);
+
+/// Arrays that a call reads.
+int input_count(const Problem& problem);
+
+}  // namespace hone::benchmarks

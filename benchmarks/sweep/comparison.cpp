@@ -1,0 +1,179 @@
+#include "benchmarks/sweep/comparison.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/tuned_reduce.h>
+
+#include "benchmarks/common/numbers.h"
+
+namespace hone::benchmarks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The arena is at least so many times the cache, so that mid-sized inputs have copies enough.
+constexpr std::size_t kLeastArenaInCaches = 8;
+
+std::size_t arena_bytes(const Device& device, const std::vector<Cell>& cells) {
+  std::size_t bytes = kLeastArenaInCaches * static_cast<std::size_t>(device.facts().l2_bytes);
+  for (const Cell& cell : cells)
+    bytes = std::max(bytes, InputArena::bytes_for(cell.dtype, cell.n, input_count(problem_of(cell, false))));
+  return bytes;
+}
+
+/// Results agree up to the rounding of different orders of adding. A product that left the range says nothing, nor does
+/// the last digit of a variance that may be divided by n or n − 1.
+bool agree(std::string_view operation, const std::vector<long double>& ours, const std::vector<long double>& theirs) {
+  if (ours.size() != theirs.size()) return false;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const long double a = ours[i], b = theirs[i];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const bool out_of_range = !std::isnormal(a) || !std::isnormal(b) || std::fabs(a) < 1e-30L || std::fabs(a) > 1e30L;
+    if (operation == "product" && out_of_range) continue;
+    const long double allowed = operation == "mean_variance" || operation == "product" ? 1e-2L : 1e-3L;
+    if (!(std::fabs(a - b) <= allowed * std::max(std::fabs(a), std::fabs(b)))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+double Row::ratio_to(std::string_view peer) const {
+  for (const PeerTiming& one : peers)
+    if (one.peer == peer) return one.timing.median_us / hone.median_us;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Hone's calls of one problem: in a graph through a Plan, whose workspace the graph keeps.
+class Comparison::Seat {
+ public:
+  Seat(Session& session, const InputArena& arena, const Cell& cell, bool misaligned, int most_copies)
+      : session_(session),
+        problem_(problem_of(cell, misaligned)),
+        layout_(arena.layout(cell.dtype, cell.n, input_count(problem_), misaligned, most_copies)) {
+    session.prepare(problem_);
+    if (cell.context == LaunchContext::graph) plan_ = std::make_unique<Plan>(session.make_plan(problem_));
+    for (const BufferSpec& buffer : problem_.family->buffers(problem_)) {
+      if (buffer.is_input) continue;
+      specs_.push_back(buffer);
+      outputs_.emplace_back(session.device(), buffer.size_bytes());
+    }
+    for (int copy = 0; copy < layout_.copies; ++copy) {
+      std::vector<void*>& buffers = buffers_.emplace_back();
+      for (int input = 0; input < layout_.inputs; ++input) buffers.push_back(arena.at(layout_, copy, input));
+      for (const DeviceBuffer& output : outputs_) buffers.push_back(output.data());
+    }
+  }
+
+  std::span<const void* const> inputs(int turn) const {
+    return std::span(buffers_of(turn)).first(static_cast<std::size_t>(layout_.inputs));
+  }
+
+  void enqueue(int turn, Stream stream) {
+    if (plan_) plan_->launch(problem_, buffers_of(turn), stream);
+    else session_.launch(problem_, buffers_of(turn), stream);
+  }
+
+  std::vector<long double> result(Stream stream) const {
+    std::vector<long double> values;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      std::vector<std::byte> bytes(specs_[i].size_bytes());
+      session_.device()->copy_to_host(bytes.data(), outputs_[i].data(), bytes.size(), stream);
+      session_.device()->synchronize(stream);
+      const std::vector<long double> more = decode(specs_[i].dtype, bytes);
+      values.insert(values.end(), more.begin(), more.end());
+    }
+    return values;
+  }
+
+  const Problem& problem() const { return problem_; }
+  DType result_dtype() const { return specs_.front().dtype; }
+  std::string variant() const {
+    const Winner& winner = *session_.prepare(problem_).winner;
+    return fmt::format("{} blocks<={}{}", problem_.family->space().to_string(winner.candidate.variant),
+                       winner.candidate.geometry.max_blocks, winner.tuned ? "" : " (not tuned)");
+  }
+
+ private:
+  /// Made beforehand, so that no call allocates.
+  const std::vector<void*>& buffers_of(int turn) const {
+    return buffers_[static_cast<std::size_t>(turn % layout_.copies)];
+  }
+
+  Session& session_;
+  Problem problem_;
+  InputLayout layout_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<BufferSpec> specs_;
+  std::vector<DeviceBuffer> outputs_;
+  std::vector<std::vector<void*>> buffers_;  ///< by copy of the inputs
+};
+
+Comparison::Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peers, const std::vector<Cell>& cells,
+                       TimingOptions options)
+    : session_(session),
+      peers_(std::move(peers)),
+      options_(options),
+      arena_(session.device(), arena_bytes(*session.device(), cells)),
+      flush_(session.device()),
+      stream_(session.device()->create_stream()) {
+  arena_.fill(DType::f32, stream_);
+  filled_with_ = info(DType::f32).name;
+  ceiling_ = measure_read_ceiling(session.device(), arena_.data(), arena_.size_bytes(), stream_);
+}
+
+Comparison::~Comparison() { session_.device()->destroy_stream(stream_); }
+
+std::vector<Row> Comparison::run(const Cell& cell) {
+  if (filled_with_ != info(cell.dtype).name) arena_.fill(cell.dtype, stream_);
+  filled_with_ = info(cell.dtype).name;
+  const std::string_view operation = reduce_family().operations()[cell.operation];
+
+  std::vector<Row> rows;
+  std::vector<std::unique_ptr<Seat>> seats;
+  std::vector<std::unique_ptr<PeerCall>> calls;
+  std::vector<Contestant> contestants;
+  for (const bool misaligned : {false, true}) {
+    if (!(misaligned ? cell.misaligned : cell.aligned)) continue;
+    const auto start = Clock::now();
+    seats.push_back(std::make_unique<Seat>(session_, arena_, cell, misaligned, options_.most_calls));
+    tuning_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+    Seat& seat = *seats.back();
+    Row row{.cell = cell, .misaligned = misaligned, .bytes = seat.problem().family->bytes_moved(seat.problem())};
+    row.variant = seat.variant();
+    contestants.push_back({"Hone", [&seat](int turn, Stream stream) { seat.enqueue(turn, stream); }});
+
+    seat.enqueue(0, stream_);
+    const std::vector<long double> ours = seat.result(stream_);
+    for (const auto& peer : peers_) {
+      std::unique_ptr<PeerCall> planned = peer->plan({operation, cell.dtype, seat.result_dtype(), cell.n});
+      if (!planned) continue;
+      PeerCall& call = *calls.emplace_back(std::move(planned));
+      call.enqueue(seat.inputs(0), stream_);
+      row.peers.push_back({std::string(peer->name()), {}, agree(operation, ours, call.result(stream_))});
+      contestants.push_back({std::string(peer->name()),
+                             [&seat, &call](int turn, Stream stream) { call.enqueue(seat.inputs(turn), stream); }});
+    }
+    rows.push_back(std::move(row));
+  }
+
+  const std::function<void(Stream)> make_cold = [&](Stream stream) {
+    if (!rows.empty() && flush_.is_needed_for(static_cast<std::size_t>(rows.front().bytes))) flush_.enqueue(stream);
+  };
+  const std::vector<Timing> timings =
+      time_interleaved(*session_.device(), stream_, cell.context, contestants, make_cold, options_);
+  std::size_t next = 0;
+  for (Row& row : rows) {
+    row.hone = timings[next++];
+    for (PeerTiming& peer : row.peers) peer.timing = timings[next++];
+  }
+  return rows;
+}
+
+}  // namespace hone::benchmarks

@@ -1,0 +1,69 @@
+// Comparison: Hone and its peers on one cell after the other, with the same buffers and clock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hone/session.h>
+
+#include "benchmarks/common/input_arena.h"
+#include "benchmarks/common/interleaved.h"
+#include "benchmarks/common/reader.h"
+#include "benchmarks/peers/peer.h"
+#include "benchmarks/sweep/cells.h"
+
+namespace hone::benchmarks {
+
+struct PeerTiming {
+  std::string peer;
+  Timing timing;
+  bool agrees = true;  ///< its result and Hone's are the same, as far as rounding allows
+};
+
+/// What was measured of a cell at one address.
+struct Row {
+  Cell cell;
+  bool misaligned = false;
+  std::int64_t bytes = 0;  ///< that the operation must move
+  Timing hone = {};
+  std::string variant = {};     ///< Hone's winner
+  std::vector<PeerTiming> peers = {};
+
+  /// How many times as long the peer takes; NaN when it does not take part.
+  double ratio_to(std::string_view peer) const;
+};
+
+/// Allocates once, for the largest of `cells`. Not thread-safe.
+class Comparison {
+ public:
+  Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peers, const std::vector<Cell>& cells,
+             TimingOptions options);
+  ~Comparison();
+  Comparison(const Comparison&) = delete;
+  Comparison& operator=(const Comparison&) = delete;
+
+  /// Tunes what is not tuned yet, then times everyone at once. One row for each alignment of the cell.
+  std::vector<Row> run(const Cell& cell);
+
+  const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
+  const ReadCeiling& ceiling() const { return ceiling_; }
+  double tuning_seconds() const { return tuning_seconds_; }
+  Stream stream() const { return stream_; }
+  InputArena& arena() { return arena_; }
+
+ private:
+  class Seat;
+
+  Session& session_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  TimingOptions options_;
+  InputArena arena_;
+  CacheFlush flush_;
+  Stream stream_;
+  ReadCeiling ceiling_;
+  std::string filled_with_;  ///< the dtype that the arena is full of
+  double tuning_seconds_ = 0;
+};
+
+}  // namespace hone::benchmarks

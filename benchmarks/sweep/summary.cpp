@@ -1,0 +1,208 @@
+#include "benchmarks/sweep/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <hone/tuned_reduce.h>
+
+#include "benchmarks/common/report.h"
+
+namespace hone::benchmarks {
+namespace {
+
+constexpr std::size_t kWorstCells = 12;
+constexpr std::int64_t kLargeBytes = std::int64_t{256} << 20;
+constexpr LaunchContext kContexts[] = {LaunchContext::stream, LaunchContext::graph};
+
+std::string_view operation_of(const Row& row) { return reduce_family().operations()[row.cell.operation]; }
+std::string_view dtype_of(const Row& row) { return info(row.cell.dtype).name; }
+
+double percent_of(const ReadCeiling& ceiling, const Row& row) {
+  return 100 * gbps(static_cast<double>(row.bytes), row.hone.median_us) / ceiling.gbps;
+}
+
+std::string describe(const Row& row) {
+  return fmt::format("{} {} n={}{} in a {}", operation_of(row), dtype_of(row), row.cell.n,
+                     row.misaligned ? " misaligned" : "", name(row.cell.context));
+}
+
+std::vector<std::string> names_of_peers(const std::vector<Row>& rows) {
+  std::vector<std::string> names;
+  for (const Row& row : rows)
+    for (const PeerTiming& peer : row.peers)
+      if (std::find(names.begin(), names.end(), peer.peer) == names.end()) names.push_back(peer.peer);
+  return names;
+}
+
+/// Ratios to a peer in one context, grouped by a name of the row.
+template <class Group>
+std::map<std::string, std::vector<double>> ratios_by(const std::vector<Row>& rows, std::string_view peer,
+                                                     LaunchContext context, Group group) {
+  std::map<std::string, std::vector<double>> ratios;
+  for (const Row& row : rows)
+    if (const double ratio = row.ratio_to(peer); row.cell.context == context && !std::isnan(ratio))
+      ratios[std::string(group(row))].push_back(ratio);
+  return ratios;
+}
+
+std::string peer_table(const std::vector<Row>& rows, const std::string& peer) {
+  std::string text = fmt::format("\n{} time / Hone time: geometric mean (worst of how many cells)\n{:<16}{:<30}{:<30}\n", peer,
+                                 "", "stream", "graph");
+  const auto add = [&](auto group) {
+    std::map<std::string, std::vector<double>> columns[2];
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < 2; ++i) {
+      columns[i] = ratios_by(rows, peer, kContexts[i], group);
+      for (const auto& [name, ratios] : columns[i]) names.insert(name);
+    }
+    for (const std::string& name : names)
+      text += fmt::format("{:<16}{:<30}{:<30}\n", name, ratio_summary(columns[0][name]), ratio_summary(columns[1][name]));
+  };
+  add(operation_of);
+  add(dtype_of);
+  add([](const Row&) { return "all"; });
+  return text;
+}
+
+/// The cells in which the peer is nearest to Hone, or ahead.
+std::string worst_table(const std::vector<Row>& rows, const std::string& peer) {
+  std::vector<const Row*> worst;
+  for (const Row& row : rows)
+    if (!std::isnan(row.ratio_to(peer))) worst.push_back(&row);
+  std::sort(worst.begin(), worst.end(), [&](const Row* a, const Row* b) { return a->ratio_to(peer) < b->ratio_to(peer); });
+  std::string text = fmt::format("\nWorst against {}:\n", peer);
+  for (std::size_t i = 0; i < std::min(worst.size(), kWorstCells); ++i)
+    text += fmt::format("  {:>5.2f}  {:<48} {:>9.2f} us by {}\n", worst[i]->ratio_to(peer), describe(*worst[i]),
+                        worst[i]->hone.median_us, worst[i]->variant);
+  return text;
+}
+
+std::string ceiling_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
+  std::vector<const Row*> large;
+  for (const Row& row : rows)
+    if (row.bytes >= kLargeBytes) large.push_back(&row);
+  if (large.empty()) return "";
+  std::sort(large.begin(), large.end(),
+            [&](const Row* a, const Row* b) { return percent_of(ceiling, *a) < percent_of(ceiling, *b); });
+  std::string text = fmt::format("\nOf the read ceiling, arrays of {} MiB and more: {} of {} cells reach 98 %; furthest from it:\n",
+                                 kLargeBytes >> 20,
+                                 std::count_if(large.begin(), large.end(),
+                                               [&](const Row* row) { return percent_of(ceiling, *row) >= 98; }),
+                                 large.size());
+  for (std::size_t i = 0; i < std::min(large.size(), kWorstCells); ++i)
+    text += fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent_of(ceiling, *large[i]), describe(*large[i]),
+                        gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->variant);
+  return text;
+}
+
+/// Rows of one cell follow each other, the aligned one first.
+std::string misaligned_table(const std::vector<Row>& rows) {
+  std::vector<std::pair<double, const Row*>> shares;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (rows[i].misaligned && !rows[i - 1].misaligned && rows[i].cell.n == rows[i - 1].cell.n)
+      shares.emplace_back(rows[i - 1].hone.median_us / rows[i].hone.median_us, &rows[i]);
+  if (shares.empty()) return "";
+  std::vector<double> speeds;
+  for (const auto& [share, row] : shares) speeds.push_back(share);
+  std::sort(shares.begin(), shares.end());
+  std::string text = fmt::format("\nMisaligned, share of Hone's own aligned speed: {}; slowest:\n", ratio_summary(speeds));
+  for (std::size_t i = 0; i < std::min(shares.size(), kWorstCells / 2); ++i)
+    text += fmt::format("  {:>5.2f}  {}\n", shares[i].first, describe(*shares[i].second));
+  return text;
+}
+
+std::string disagreements(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows)
+    for (const PeerTiming& peer : row.peers)
+      if (!peer.agrees) text += fmt::format("  {}: {} has another result\n", describe(row), peer.peer);
+  return text.empty() ? "" : "\nDIFFERENT RESULTS:\n" + text;
+}
+
+}  // namespace
+
+std::string headline(const SweepRun& run) {
+  return fmt::format("{}, CUDA {}, Hone{}{}, {}\nread ceiling {:.0f} GB/s ({})\n{}", run.device.name,
+                     run.cuda.empty() ? "none" : run.cuda, run.peers.empty() ? "" : " against ", fmt::join(run.peers, ", "),
+                     today(), run.ceiling.gbps, run.ceiling.kernel, run.missing_peers.empty() ? "" : run.missing_peers + "\n");
+}
+
+std::string ratio_summary(const std::vector<double>& ratios) {
+  if (ratios.empty()) return "-";
+  return fmt::format("{:.2f} (worst {:.2f} of {})", geometric_mean(ratios),
+                     *std::min_element(ratios.begin(), ratios.end()), ratios.size());
+}
+
+std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
+  const std::vector<std::string> peers = names_of_peers(rows);
+  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10}{:>8}{:>7}", "operation", "dtype", "n", "in", "at",
+                                 "Hone us", "GB/s", "% ceil");
+  for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
+  text += "\n";
+  for (const Row& row : rows) {
+    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}", operation_of(row), dtype_of(row), row.cell.n,
+                        name(row.cell.context), row.misaligned ? "odd" : "even", row.hone.median_us,
+                        gbps(static_cast<double>(row.bytes), row.hone.median_us), percent_of(ceiling, row));
+    for (const std::string& peer : peers) {
+      const auto found = std::find_if(row.peers.begin(), row.peers.end(), [&](const PeerTiming& p) { return p.peer == peer; });
+      if (found == row.peers.end()) text += fmt::format("{:>10}{:>7}", "-", "-");
+      else text += fmt::format("{:>10.2f}{:>7.2f}", found->timing.median_us, row.ratio_to(peer));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string summary_tables(const std::vector<Row>& rows, const SweepRun& run) {
+  std::string text;
+  for (const std::string& peer : names_of_peers(rows)) text += peer_table(rows, peer) + worst_table(rows, peer);
+  text += ceiling_table(rows, run.ceiling) + misaligned_table(rows) + disagreements(rows);
+  text += fmt::format("\n{} of {} cells in {:.0f} s, of which tuning took {:.0f} s\n", run.measured_cells, run.cells,
+                      run.total_seconds, run.tuning_seconds);
+  if (run.measured_cells < run.cells)
+    text += "The time was over before all cells were measured: give more with --time, or select some.\n";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run) {
+  nlohmann::ordered_json json{{"device", run.device.name},
+                              {"driver", run.device.driver},
+                              {"cuda", run.cuda},
+                              {"peers", run.peers},
+                              {"date", today()},
+                              {"read_ceiling_gbps", run.ceiling.gbps},
+                              {"read_ceiling_kernel", run.ceiling.kernel},
+                              {"tuning_seconds", run.tuning_seconds},
+                              {"total_seconds", run.total_seconds},
+                              {"cells", run.cells},
+                              {"measured_cells", run.measured_cells}};
+  nlohmann::ordered_json& list = json["rows"] = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    nlohmann::ordered_json one{{"operation", operation_of(row)},
+                               {"dtype", dtype_of(row)},
+                               {"n", row.cell.n},
+                               {"context", name(row.cell.context)},
+                               {"misaligned", row.misaligned},
+                               {"bytes", row.bytes},
+                               {"hone_us", row.hone.median_us},
+                               {"hone_spread_us", row.hone.spread_us},
+                               {"batches", row.hone.batches},
+                               {"percent_of_ceiling", percent_of(run.ceiling, row)},
+                               {"variant", row.variant}};
+    for (const PeerTiming& peer : row.peers)
+      one["peers"][peer.peer] = {{"us", peer.timing.median_us},
+                                 {"spread_us", peer.timing.spread_us},
+                                 {"ratio", row.ratio_to(peer.peer)},
+                                 {"agrees", peer.agrees}};
+    list.push_back(std::move(one));
+  }
+  return json;
+}
+
+}  // namespace hone::benchmarks

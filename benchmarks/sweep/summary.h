@@ -1,0 +1,43 @@
+// The tables and the JSON of a sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <hone/device_facts.h>
+
+#include "benchmarks/sweep/comparison.h"
+
+namespace hone::benchmarks {
+
+/// What a run knows besides its rows.
+struct SweepRun {
+  DeviceFacts device;
+  std::string cuda = {};                 ///< version, "" without
+  std::vector<std::string> peers = {};   ///< "CUB 3.0.1"
+  std::string missing_peers = {};
+  ReadCeiling ceiling;
+  double tuning_seconds = 0;
+  double total_seconds = 0;
+  std::size_t cells = 0;            ///< that were asked for; fewer were measured if the time was over
+  std::size_t measured_cells = 0;
+};
+
+/// One line: where, with what, the ceiling.
+std::string headline(const SweepRun& run);
+
+/// The geometric mean, the worst and the number of a list of ratios: "1.35 (worst 0.99 of 12)", "–" of none.
+std::string ratio_summary(const std::vector<double>& ratios);
+
+/// Every row, a line each.
+std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling);
+
+/// By context and peer: geometric mean and worst of the ratios by operation; the worst cells; how far from the ceiling
+/// the large arrays are; misaligned against aligned.
+std::string summary_tables(const std::vector<Row>& rows, const SweepRun& run);
+
+nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run);
+
+}  // namespace hone::benchmarks

@@ -1,0 +1,32 @@
+// evict(): how a cache file keeps to its size.
+#pragma once
+
+#include <cstdint>
+
+#include "cache/connection.h"
+
+namespace hone::cache {
+
+/// What a cache file may hold where nothing else is said: some ten thousand winners with code and trials.
+inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{256} << 20;
+
+struct EvictionCounts {
+  std::int64_t binaries = 0;
+  std::int64_t tunings = 0;
+  std::int64_t winners = 0;
+};
+
+/// Bytes of the pages that hold anything; free pages, which later rows use again, do not count.
+std::int64_t used_bytes(Connection& connection);
+
+/// Removes rows until used_bytes() is at most `goal_bytes`: first binaries (a winner whose code is gone is compiled
+/// again, in milliseconds), then trials (which explain, and serve no call), then winners, untuned ones first. Each in the
+/// order of last use, the longest unused first. Spares the winner `spared_winner`, 0 for none, with its binary and
+/// trials. Call inside a writing transaction. Throws StoreError.
+EvictionCounts evict(Connection& connection, std::int64_t goal_bytes, std::int64_t spared_winner);
+
+/// What a publication does: nothing while used_bytes() is at most `max_bytes` (0: no limit), else evicts down to nine
+/// tenths of it, so that not every publication has to.
+void keep_to_size(Connection& connection, std::int64_t max_bytes, std::int64_t published_winner);
+
+}  // namespace hone::cache

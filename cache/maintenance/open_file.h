@@ -1,0 +1,48 @@
+// ReadingFile and WritingFile: a cache file that a maintenance command works on, in one transaction without a deadline.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cache/connection.h"
+#include "cache/schema.h"
+
+namespace hone::cache {
+
+/// One state of a file. Not movable. Throws StoreError, also where there is no file (unopenable).
+class ReadingFile {
+ public:
+  explicit ReadingFile(const std::filesystem::path& path);
+
+  std::int64_t schema_version() const { return schema_version_; }
+
+  /// Without any content, so also without tables.
+  bool is_empty() const { return schema_version_ == kEmptyFile; }
+
+  Connection& connection() const { return *connection_; }
+
+ private:
+  std::unique_ptr<Connection> connection_;
+  std::optional<Transaction> transaction_;
+  std::int64_t schema_version_ = kEmptyFile;
+};
+
+/// A file with our schema, made if there is none, that nobody else writes to meanwhile. What is done to it happens with
+/// commit(), or not at all. Not movable. Throws StoreError.
+class WritingFile {
+ public:
+  explicit WritingFile(const std::filesystem::path& path);
+
+  Connection& connection() { return *connection_; }
+
+  /// Ends the transaction. The connection stays open.
+  void commit();
+
+ private:
+  std::unique_ptr<Connection> connection_;
+  std::optional<Transaction> transaction_;
+};
+
+}  // namespace hone::cache

@@ -1,0 +1,35 @@
+// prune(): takes out of a cache file what is no longer worth its place.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "cache/maintenance/eviction.h"
+#include "cache/records.h"
+
+namespace hone::cache {
+
+struct PruneRules {
+  /// Whether a winner goes, with its trials, and its binary where no other has the same.
+  std::function<bool(const StoredWinner&)> removes = [](const StoredWinner&) { return false; };
+
+  /// What may be left afterwards, see evict(); negative: no matter how much.
+  std::int64_t max_bytes = -1;
+
+  bool dry_run = false;  ///< prune a copy, and change nothing
+};
+
+struct PruneCounts {
+  std::int64_t winners_before = 0;
+  std::int64_t winners = 0;     ///< removed by the rule
+  EvictionCounts evicted = {};  ///< removed for the size
+  std::int64_t bytes_before = 0;  ///< size of the file
+  std::int64_t bytes_after = 0;
+};
+
+/// In one transaction: all of it happens or nothing. Then the file is made as small as it can be. A file that does not
+/// exist is left so. Throws StoreError.
+PruneCounts prune(const std::filesystem::path& path, const PruneRules& rules);
+
+}  // namespace hone::cache

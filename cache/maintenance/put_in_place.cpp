@@ -1,0 +1,79 @@
+#include "cache/maintenance/put_in_place.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "cache/errors.h"
+
+namespace hone::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, std::string_view what) {
+  const std::string reason = std::generic_category().message(errno);
+  throw store_error(path, errno == ENOSPC ? StoreFault::full : StoreFault::read_only, fmt::format("{}: {}", what, reason));
+}
+
+/// A rename is only certain once its folder is. Some file systems cannot do that; there is nothing more to be done.
+void sync_folder_of(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+fs::path real_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  if (path.empty()) throw store_error(path, StoreFault::unopenable, "its path is empty");
+  const fs::path real = error ? absolute : fs::weakly_canonical(absolute, error);
+  if (error) throw store_error(path, StoreFault::unopenable, error.message());
+  return real;
+}
+
+fs::path unused_name(const fs::path& path, std::string_view suffix) {
+  fs::path name = path;
+  name += suffix;
+  for (int number = 2; fs::exists(fs::symlink_status(name)); ++number) {
+    name = path;
+    name += fmt::format("{}.{}", suffix, number);
+  }
+  return name;
+}
+
+void put_in_place(const fs::path& finished, const fs::path& path) {
+  if (::rename(finished.c_str(), path.c_str()) != 0) fail(path, "the new file cannot be put in its place");
+  sync_folder_of(path);
+}
+
+fs::path put_in_place_keeping(const fs::path& finished, const fs::path& path, const fs::path& backup) {
+  if (::renameat2(AT_FDCWD, finished.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
+    const bool renamed = ::rename(finished.c_str(), backup.c_str()) == 0;
+    sync_folder_of(path);
+    return renamed ? backup : finished;
+  }
+  // Not every file system can exchange two names.
+  if (::link(path.c_str(), backup.c_str()) != 0) fail(path, "no backup of it can be made");
+  put_in_place(finished, path);
+  return backup;
+}
+
+UnfinishedFile::~UnfinishedFile() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+  fs::remove(fs::path(path_) += "-journal", ignored);
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,44 @@
+#include "cache/maintenance/snapshot.h"
+
+#include <sys/stat.h>
+
+#include "cache/errors.h"
+#include "cache/maintenance/open_file.h"
+#include "cache/maintenance/put_in_place.h"
+#include "cache/place.h"
+
+namespace hone::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file that is no cache is nobody's to overwrite by a mistyped name.
+void check_target(const fs::path& source, const fs::path& target) {
+  if (!file_exists(target)) return;
+  std::error_code error;
+  if (fs::equivalent(source, target, error)) {
+    throw store_error(target, StoreFault::read_only, "a snapshot of it needs another name");
+  }
+  const ReadingFile earlier(target);
+}
+
+}  // namespace
+
+CopyCounts snapshot(const fs::path& source_path, const fs::path& target_path, const CopyOptions& options) {
+  const ReadingFile source(source_path);
+  const fs::path target = real_path(target_path);
+  check_target(source_path, target);
+  const UnfinishedFile unfinished(unused_name(target, ".unfinished"));
+  CopyCounts counts;
+  {
+    WritingFile file(unfinished.path());
+    if (!source.is_empty()) counts = copy_entries(source.connection(), file.connection(), options);
+    file.commit();
+    file.connection().execute("VACUUM");
+  }
+  ::chmod(unfinished.path().c_str(), S_IRUSR | S_IRGRP | S_IROTH);
+  put_in_place(unfinished.path(), target);
+  return counts;
+}
+
+}  // namespace hone::cache

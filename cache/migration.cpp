@@ -1,0 +1,76 @@
+#include "cache/migration.h"
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cache/place.h"
+#include "cache/schema.h"
+
+namespace hone::cache {
+namespace {
+
+/// From one earlier version to ours. A table whose statement changed has to be made anew, since a file keeps the text
+/// that each was made with. Its rows, and those of the tables that refer to it, wait in temporary tables meanwhile.
+struct Migration {
+  std::int64_t from;
+  std::span<const std::string_view> before;  ///< takes away what the new version has otherwise
+  std::span<const std::string_view> after;   ///< fills the new tables
+};
+
+constexpr std::array<std::string_view, 9> kBefore1{
+    "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner",
+    "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning",
+    "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial",
+    "CREATE TEMP TABLE old_sequence AS SELECT seq FROM main.sqlite_sequence WHERE name = 'winner'",
+    "DROP VIEW winners",
+    "DROP VIEW trials",
+    "DROP TABLE trial",
+    "DROP TABLE tuning",
+    "DROP TABLE winner",
+};
+
+// A row that breaks a constraint now did so before, by damage: it is left out, and the rest is kept.
+constexpr std::array<std::string_view, 9> kAfter1{
+    "INSERT OR IGNORE INTO winner SELECT * FROM old_winner"
+    " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)",
+    "INSERT OR IGNORE INTO tuning SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)",
+    "INSERT OR IGNORE INTO trial SELECT * FROM old_trial WHERE winner IN (SELECT winner FROM tuning)",
+    // Ids of winners are never used again, those of deleted ones included.
+    "DELETE FROM sqlite_sequence WHERE name = 'winner'",
+    "INSERT INTO sqlite_sequence (name, seq) SELECT 'winner', seq FROM old_sequence",
+    "DROP TABLE temp.old_winner",
+    "DROP TABLE temp.old_tuning",
+    "DROP TABLE temp.old_trial",
+    "DROP TABLE temp.old_sequence",
+};
+
+constexpr std::array<Migration, 1> kMigrations{{{1, kBefore1, kAfter1}}};
+
+}  // namespace
+
+std::filesystem::path backup_path(const std::filesystem::path& path, std::int64_t version) {
+  std::filesystem::path backup = path;
+  backup += ".version_" + std::to_string(version);
+  return backup;
+}
+
+void migrate(Connection& connection, const std::filesystem::path& path, std::int64_t version) {
+  replace_file(backup_path(path, version), connection.content());
+  for (const Migration& migration : kMigrations) {
+    if (migration.from != version) continue;
+    for (const std::string_view sql : migration.before) connection.execute(sql);
+    create_schema(connection);
+    for (const std::string_view sql : migration.after) connection.execute(sql);
+  }
+  check_schema(connection, path, Access::write);
+}
+
+void bring_up_to_date(Connection& connection, const std::filesystem::path& path) {
+  const std::int64_t version = check_schema(connection, path, Access::write);
+  if (version == kEmptyFile) create_schema(connection);
+  if (version != kEmptyFile && version != kSchemaVersion) migrate(connection, path, version);
+}
+
+}  // namespace hone::cache

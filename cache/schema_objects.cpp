@@ -1,0 +1,306 @@
+#include "cache/schema.h"
+
+#include <array>
+
+namespace hone::cache {
+namespace {
+
+constexpr std::string_view kDevice = R"sql(CREATE TABLE device (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  architecture TEXT NOT NULL,
+  identity TEXT NOT NULL,
+  name TEXT NOT NULL,
+  sm_count INTEGER NOT NULL,
+  max_threads_per_sm INTEGER NOT NULL,
+  peak_bandwidth_gbps REAL NOT NULL,
+  digest TEXT NOT NULL,
+  UNIQUE (kind, architecture, identity)
+) STRICT)sql";
+
+constexpr std::string_view kToolchain = R"sql(CREATE TABLE toolchain (
+  id INTEGER PRIMARY KEY,
+  compiler TEXT NOT NULL,
+  family_digest TEXT NOT NULL,
+  UNIQUE (family_digest, compiler)
+) STRICT)sql";
+
+constexpr std::string_view kBinary = R"sql(CREATE TABLE binary (
+  digest TEXT NOT NULL PRIMARY KEY,
+  format TEXT NOT NULL,
+  architecture TEXT NOT NULL,
+  code BLOB NOT NULL
+) STRICT)sql";
+
+constexpr std::string_view kWinner1 = R"sql(CREATE TABLE winner (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  device INTEGER NOT NULL REFERENCES device,
+  toolchain INTEGER NOT NULL REFERENCES toolchain,
+  family TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  numerics TEXT NOT NULL,
+  launch_context TEXT NOT NULL,
+  alignment INTEGER NOT NULL,
+  first0 INTEGER NOT NULL,
+  last0 INTEGER NOT NULL,
+  first1 INTEGER NOT NULL,
+  last1 INTEGER NOT NULL,
+  first2 INTEGER NOT NULL,
+  last2 INTEGER NOT NULL,
+  driver TEXT NOT NULL,
+  binary TEXT NOT NULL REFERENCES binary,
+  variant TEXT NOT NULL,
+  max_blocks INTEGER NOT NULL,
+  block_threads INTEGER NOT NULL,
+  registers INTEGER NOT NULL,
+  static_smem_bytes INTEGER NOT NULL,
+  local_bytes INTEGER NOT NULL,
+  max_threads_per_block INTEGER NOT NULL,
+  resident_blocks INTEGER NOT NULL,
+  tuned INTEGER NOT NULL CHECK (tuned IN (0, 1)),
+  extent0 INTEGER NOT NULL,
+  extent1 INTEGER NOT NULL,
+  extent2 INTEGER NOT NULL,
+  bytes_moved INTEGER NOT NULL,
+  median_us REAL NOT NULL,
+  spread_us REAL NOT NULL,
+  created_at INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  UNIQUE (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
+          first0, last0, first1, last1, first2, last2),
+  CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
+) STRICT)sql";
+
+/// Without a reference to binary: a winner outlives its evicted code.
+constexpr std::string_view kWinner = R"sql(CREATE TABLE winner (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  device INTEGER NOT NULL REFERENCES device,
+  toolchain INTEGER NOT NULL REFERENCES toolchain,
+  family TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  numerics TEXT NOT NULL,
+  launch_context TEXT NOT NULL,
+  alignment INTEGER NOT NULL,
+  first0 INTEGER NOT NULL,
+  last0 INTEGER NOT NULL,
+  first1 INTEGER NOT NULL,
+  last1 INTEGER NOT NULL,
+  first2 INTEGER NOT NULL,
+  last2 INTEGER NOT NULL,
+  driver TEXT NOT NULL,
+  binary TEXT NOT NULL,
+  variant TEXT NOT NULL,
+  max_blocks INTEGER NOT NULL,
+  block_threads INTEGER NOT NULL,
+  registers INTEGER NOT NULL,
+  static_smem_bytes INTEGER NOT NULL,
+  local_bytes INTEGER NOT NULL,
+  max_threads_per_block INTEGER NOT NULL,
+  resident_blocks INTEGER NOT NULL,
+  tuned INTEGER NOT NULL CHECK (tuned IN (0, 1)),
+  extent0 INTEGER NOT NULL,
+  extent1 INTEGER NOT NULL,
+  extent2 INTEGER NOT NULL,
+  bytes_moved INTEGER NOT NULL,
+  median_us REAL NOT NULL,
+  spread_us REAL NOT NULL,
+  created_at INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  UNIQUE (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
+          first0, last0, first1, last1, first2, last2),
+  CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
+) STRICT)sql";
+
+constexpr std::string_view kWinnerBinary = "CREATE INDEX winner_binary ON winner (binary)";
+
+constexpr std::string_view kTuning = R"sql(CREATE TABLE tuning (
+  winner INTEGER PRIMARY KEY REFERENCES winner ON DELETE CASCADE,
+  started_at INTEGER NOT NULL,
+  compile_ms REAL NOT NULL,
+  measure_ms REAL NOT NULL,
+  budget_spent INTEGER NOT NULL CHECK (budget_spent IN (0, 1)),
+  digest TEXT NOT NULL
+) STRICT)sql";
+
+constexpr std::string_view kTrial = R"sql(CREATE TABLE trial (
+  winner INTEGER NOT NULL REFERENCES tuning ON DELETE CASCADE,
+  rank INTEGER NOT NULL,
+  variant TEXT NOT NULL,
+  max_blocks INTEGER NOT NULL,
+  block_threads INTEGER NOT NULL,
+  registers INTEGER NOT NULL,
+  static_smem_bytes INTEGER NOT NULL,
+  local_bytes INTEGER NOT NULL,
+  max_threads_per_block INTEGER NOT NULL,
+  resident_blocks INTEGER NOT NULL,
+  bytes_in_flight_per_sm INTEGER NOT NULL,
+  predicted_us REAL,
+  median_us REAL,
+  spread_us REAL,
+  samples INTEGER NOT NULL,
+  is_default INTEGER NOT NULL CHECK (is_default IN (0, 1)),
+  verdict TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (winner, rank)
+) STRICT, WITHOUT ROWID)sql";
+
+constexpr std::string_view kUsage = R"sql(CREATE TABLE usage (
+  winner INTEGER PRIMARY KEY REFERENCES winner ON DELETE CASCADE,
+  used_at INTEGER NOT NULL,
+  loads INTEGER NOT NULL
+) STRICT)sql";
+
+constexpr std::string_view kMissed = R"sql(CREATE TABLE missed (
+  device INTEGER NOT NULL REFERENCES device ON DELETE CASCADE,
+  toolchain INTEGER NOT NULL REFERENCES toolchain ON DELETE CASCADE,
+  family TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  numerics TEXT NOT NULL,
+  launch_context TEXT NOT NULL,
+  alignment INTEGER NOT NULL,
+  first0 INTEGER NOT NULL,
+  last0 INTEGER NOT NULL,
+  first1 INTEGER NOT NULL,
+  last1 INTEGER NOT NULL,
+  first2 INTEGER NOT NULL,
+  last2 INTEGER NOT NULL,
+  driver TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  extent0 INTEGER NOT NULL,
+  extent1 INTEGER NOT NULL,
+  extent2 INTEGER NOT NULL,
+  bytes_moved INTEGER NOT NULL,
+  weight INTEGER NOT NULL,
+  missed_at INTEGER NOT NULL,
+  PRIMARY KEY (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
+               first0, last0, first1, last1, first2, last2),
+  CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
+) STRICT, WITHOUT ROWID)sql";
+
+constexpr std::string_view kClaim = R"sql(CREATE TABLE claim (
+  device INTEGER NOT NULL REFERENCES device ON DELETE CASCADE,
+  toolchain INTEGER NOT NULL REFERENCES toolchain ON DELETE CASCADE,
+  family TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  numerics TEXT NOT NULL,
+  launch_context TEXT NOT NULL,
+  alignment INTEGER NOT NULL,
+  first0 INTEGER NOT NULL,
+  last0 INTEGER NOT NULL,
+  first1 INTEGER NOT NULL,
+  last1 INTEGER NOT NULL,
+  first2 INTEGER NOT NULL,
+  last2 INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  process TEXT NOT NULL,
+  taken_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
+               first0, last0, first1, last1, first2, last2),
+  CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
+) STRICT, WITHOUT ROWID)sql";
+
+constexpr std::string_view kProperty = R"sql(CREATE TABLE property (
+  name TEXT NOT NULL PRIMARY KEY,
+  value INTEGER NOT NULL,
+  digest TEXT NOT NULL
+) STRICT, WITHOUT ROWID)sql";
+
+constexpr std::string_view kWinners1 = R"sql(CREATE VIEW winners AS
+SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
+       w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
+       w.tuned, w.variant, w.max_blocks, w.block_threads, w.registers, w.static_smem_bytes, w.local_bytes,
+       w.resident_blocks, 1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
+       w.extent0, w.extent1, w.extent2, w.bytes_moved, w.median_us, w.spread_us,
+       w.bytes_moved / w.median_us / 1000.0 AS gbps, d.peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest,
+       w.binary AS binary_digest, w.created_at
+FROM winner w JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain)sql";
+
+constexpr std::string_view kWinners = R"sql(CREATE VIEW winners AS
+SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
+       w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
+       w.tuned, w.variant, w.max_blocks, w.block_threads, w.registers, w.static_smem_bytes, w.local_bytes,
+       w.resident_blocks, 1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
+       w.extent0, w.extent1, w.extent2, w.bytes_moved, w.median_us, w.spread_us,
+       w.bytes_moved / w.median_us / 1000.0 AS gbps, d.peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest,
+       w.binary AS binary_digest, w.created_at,
+       (SELECT length(b.code) FROM binary b WHERE b.digest = w.binary) AS binary_bytes, u.used_at, u.loads,
+       EXISTS (SELECT 1 FROM missed m
+               WHERE m.device = w.device AND m.toolchain = w.toolchain AND m.family = w.family
+                 AND m.operation = w.operation AND m.dtype = w.dtype AND m.numerics = w.numerics
+                 AND m.launch_context = w.launch_context AND m.alignment = w.alignment
+                 AND m.first0 = w.first0 AND m.last0 = w.last0 AND m.first1 = w.first1 AND m.last1 = w.last1
+                 AND m.first2 = w.first2 AND m.last2 = w.last2 AND m.driver <> w.driver) AS stale
+FROM winner w JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain
+     LEFT JOIN usage u ON u.winner = w.id)sql";
+
+constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
+SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
+       w.extent2, r.verdict, r.reason, r.is_default, r.variant, r.max_blocks, r.block_threads, r.registers,
+       r.static_smem_bytes, r.local_bytes, r.resident_blocks, r.bytes_in_flight_per_sm, r.predicted_us, r.median_us,
+       r.spread_us, r.samples, w.bytes_moved / r.median_us / 1000.0 AS gbps, u.started_at
+FROM trial r JOIN tuning u ON u.winner = r.winner JOIN winner w ON w.id = r.winner
+     JOIN device d ON d.id = w.device)sql";
+
+constexpr std::string_view kBinaries = R"sql(CREATE VIEW binaries AS
+SELECT b.digest, b.format, b.architecture, length(b.code) AS bytes,
+       (SELECT count(*) FROM winner w WHERE w.binary = b.digest) AS winners
+FROM binary b)sql";
+
+constexpr std::string_view kMisses = R"sql(CREATE VIEW misses AS
+SELECT d.kind AS device_kind, d.name AS device, d.architecture, m.family, m.operation, m.dtype, m.numerics,
+       m.launch_context, m.alignment, m.first0, m.last0, m.first1, m.last1, m.first2, m.last2,
+       m.driver, m.reason, m.extent0, m.extent1, m.extent2, m.bytes_moved, m.weight, m.missed_at, t.compiler,
+       t.family_digest
+FROM missed m JOIN device d ON d.id = m.device JOIN toolchain t ON t.id = m.toolchain)sql";
+
+constexpr std::string_view kClaims = R"sql(CREATE VIEW claims AS
+SELECT d.kind AS device_kind, d.name AS device, d.architecture, c.family, c.operation, c.dtype, c.numerics,
+       c.launch_context, c.alignment, c.first0, c.last0, c.first1, c.last1, c.first2, c.last2,
+       c.owner, c.process, c.taken_at_ms, c.expires_at_ms
+FROM claim c JOIN device d ON d.id = c.device)sql";
+
+constexpr std::array<SchemaObject, 9> kVersion1{{
+    {"table", "device", kDevice},
+    {"table", "toolchain", kToolchain},
+    {"table", "binary", kBinary},
+    {"table", "winner", kWinner1},
+    {"index", "winner_binary", kWinnerBinary},
+    {"table", "tuning", kTuning},
+    {"table", "trial", kTrial},
+    {"view", "winners", kWinners1},
+    {"view", "trials", kTrials},
+}};
+
+constexpr std::array<SchemaObject, 16> kVersion2{{
+    {"table", "device", kDevice},
+    {"table", "toolchain", kToolchain},
+    {"table", "binary", kBinary},
+    {"table", "winner", kWinner},
+    {"index", "winner_binary", kWinnerBinary},
+    {"table", "tuning", kTuning},
+    {"table", "trial", kTrial},
+    {"table", "usage", kUsage},
+    {"table", "missed", kMissed},
+    {"table", "claim", kClaim},
+    {"table", "property", kProperty},
+    {"view", "winners", kWinners},
+    {"view", "trials", kTrials},
+    {"view", "binaries", kBinaries},
+    {"view", "misses", kMisses},
+    {"view", "claims", kClaims},
+}};
+
+}  // namespace
+
+std::span<const SchemaObject> schema_objects(std::int64_t version) {
+  if (version == 1) return kVersion1;
+  if (version == 2) return kVersion2;
+  return {};
+}
+
+}  // namespace hone::cache

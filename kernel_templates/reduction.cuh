@@ -1,0 +1,69 @@
+// Reduction: what an operation must say of itself, and what follows from it.
+//
+// An operation Op has the element type In, the Index that counts elements, and
+//
+//   State                      what is carried from element to element: trivially copyable, a multiple of 4 bytes,
+//                              without padding
+//   identity()                 the State of no element
+//   combine(State, State)      associative
+//   of(element, index)         the State of one element
+//   write(State, n, Out*…)     the results
+//
+// and may have better ways to take the elements of a pack, or of a thread's tile, than one by one.
+#pragma once
+
+#include "block_reduce.cuh"
+#include "pack.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+/// Combines values[kFirst … kFirst + kCount) in a tree: chains of log2(kCount). By recursion, so that every index is a
+/// constant and no value is in memory.
+template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
+__device__ T combine_tree(const T (&values)[kAll]) {
+  if constexpr (kCount == 1) return values[kFirst];
+  else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
+                          combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
+}
+
+template <class Op, class In_, class State_, class Index_>
+struct Reduction {
+  using In = In_;
+  using State = State_;
+  using Index = Index_;
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
+
+  /// The State of all elements of a pack; the first has index `first`.
+  template <class ElementPack>
+  static __device__ State of_pack(const ElementPack& pack, Index first) {
+    State states[ElementPack::kElements];
+#pragma unroll
+    for (unsigned e = 0; e < ElementPack::kElements; ++e) states[e] = Op::of(pack[e], first + e);
+    return combine_tree<Op, ElementPack::kElements>(states);
+  }
+
+  /// Adds a thread's tile: element e of pack u has index first + u · stride + e.
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    State states[kPacks];
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) states[u] = Op::of_pack(tile[u], first + u * stride);
+    state = Op::combine(state, combine_tree<Op, kPacks>(states));
+  }
+};
+
+/// The elements of a thread's tile as accumulators, in order of their indices.
+template <class Acc, class ElementPack, unsigned kPacks>
+struct TileValues {
+  static constexpr unsigned kCount = kPacks * ElementPack::kElements;
+  Acc values[kCount];
+
+  explicit __device__ TileValues(const ElementPack (&tile)[kPacks]) {
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i)
+      values[i] = convert<Acc>(tile[i / ElementPack::kElements][i % ElementPack::kElements]);
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,117 @@
+// What kernels must know of scalar types: the conversions between all of them, their bounds, and which of two is larger.
+#pragma once
+
+#include "half.cuh"
+
+namespace hone {
+
+/// A truth value as it lies in memory: any byte but 0 is true.
+struct Bool {
+  unsigned char byte;
+};
+
+template <class A, class B>
+inline constexpr bool kSame = false;
+template <class A>
+inline constexpr bool kSame<A, A> = true;
+
+template <bool kCondition, class A, class B>
+struct Select {
+  using type = A;
+};
+template <class A, class B>
+struct Select<false, A, B> {
+  using type = B;
+};
+
+template <class T>
+inline constexpr bool kIsFloat16 = kSame<T, Half> || kSame<T, BFloat16>;
+template <class T>
+inline constexpr bool kIsFloating = kSame<T, float> || kSame<T, double> || kIsFloat16<T>;
+template <class T>
+inline constexpr bool kIsInteger = !kIsFloating<T> && !kSame<T, Bool>;
+template <class T>
+inline constexpr bool kIsSigned =
+    kSame<T, signed char> || kSame<T, short> || kSame<T, int> || kSame<T, long long> || kIsFloating<T>;
+
+template <class To, class From>
+__device__ To convert(From x) {
+  if constexpr (kSame<To, Bool> && kSame<From, Bool>) return {static_cast<unsigned char>(x.byte != 0)};
+  else if constexpr (kSame<To, From>) return x;
+  else if constexpr (kSame<From, Bool>) return convert<To>(x.byte != 0 ? 1u : 0u);
+  else if constexpr (kIsFloat16<From>) return convert<To>(static_cast<float>(x));
+  else if constexpr (kSame<To, Bool>) return {static_cast<unsigned char>(x != From(0))};
+  else if constexpr (kIsFloat16<To>) return To(static_cast<float>(x));
+  else return static_cast<To>(x);
+}
+
+/// False for all but floats; for those, whether x is NaN.
+template <class T>
+__device__ bool is_nan(T x) {
+  if constexpr (kIsFloat16<T>) return is_nan(static_cast<float>(x));
+  else if constexpr (kIsFloating<T>) return x != x;
+  else return false;
+}
+
+/// Largest and smallest value of an accumulator type; infinities where the type has them.
+template <class T>
+__device__ T highest() {
+  if constexpr (kSame<T, float>) return __int_as_float(0x7f800000);
+  else if constexpr (kSame<T, double>) return __longlong_as_double(0x7ff0000000000000LL);
+  else if constexpr (kIsSigned<T>) return static_cast<T>((1ull << (8 * sizeof(T) - 1)) - 1);
+  else return static_cast<T>(-1);
+}
+
+template <class T>
+__device__ T lowest() {
+  if constexpr (kIsFloating<T>) return -highest<T>();
+  else if constexpr (kIsSigned<T>) return -highest<T>() - 1;
+  else return T(0);
+}
+
+/// The same for elements of In that are kept as Acc.
+template <class Acc, class In>
+__device__ Acc highest_of() {
+  if constexpr (kSame<In, Bool>) return Acc(1);
+  else if constexpr (kIsInteger<In>) return static_cast<Acc>(highest<In>());
+  else return highest<Acc>();
+}
+
+template <class Acc, class In>
+__device__ Acc lowest_of() {
+  if constexpr (kSame<In, Bool>) return Acc(0);
+  else if constexpr (kIsInteger<In>) return static_cast<Acc>(lowest<In>());
+  else return lowest<Acc>();
+}
+
+/// The larger of two; a NaN wins, or loses if NaNs are ignored.
+template <bool kIgnoreNan, class T>
+__device__ T larger(T a, T b) {
+  if constexpr (kSame<T, float>) {
+    if constexpr (kIgnoreNan) return fmaxf(a, b);
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#endif
+  }
+  // Where b is NaN both comparisons fail.
+  if constexpr (kIgnoreNan) return a > b || is_nan(b) ? a : b;
+  else return a > b || is_nan(a) ? a : b;
+}
+
+template <bool kIgnoreNan, class T>
+__device__ T smaller(T a, T b) {
+  if constexpr (kSame<T, float>) {
+    if constexpr (kIgnoreNan) return fminf(a, b);
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+    float result;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#endif
+  }
+  if constexpr (kIgnoreNan) return a < b || is_nan(b) ? a : b;
+  else return a < b || is_nan(a) ? a : b;
+}
+
+}  // namespace hone

@@ -1,0 +1,142 @@
+// ReduceOp: the reductions, what they take and give, and their types.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <hone/dtype.h>
+
+namespace hone {
+
+enum class ReduceOp : std::uint8_t {
+  sum, product, min, max, minmax, argmin, argmax, mean, mean_variance, sum_of_squares, l1_norm, l2_norm, max_norm,
+  logsumexp, dot, any, all, count_nonzero
+};
+
+/// One row of the table of reductions.
+struct ReduceOpInfo {
+  ReduceOp op;
+  std::string_view name;
+  int inputs = 1;              ///< arrays read
+  int outputs = 1;             ///< values written, next to each other
+  bool needs_elements = false; ///< an empty array has no result
+  bool converts = false;       ///< accumulator and result dtype may be chosen
+};
+
+inline constexpr std::array<ReduceOpInfo, 18> kReduceOps{{
+    {ReduceOp::sum, "sum", 1, 1, false, true},
+    {ReduceOp::product, "product", 1, 1, false, true},
+    {ReduceOp::min, "min"},
+    {ReduceOp::max, "max"},
+    {ReduceOp::minmax, "minmax", 1, 2},
+    {ReduceOp::argmin, "argmin", 1, 1, true},
+    {ReduceOp::argmax, "argmax", 1, 1, true},
+    {ReduceOp::mean, "mean", 1, 1, false, true},
+    {ReduceOp::mean_variance, "mean_variance", 1, 2, false, true},
+    {ReduceOp::sum_of_squares, "sum_of_squares", 1, 1, false, true},
+    {ReduceOp::l1_norm, "l1_norm", 1, 1, false, true},
+    {ReduceOp::l2_norm, "l2_norm", 1, 1, false, true},
+    {ReduceOp::max_norm, "max_norm"},
+    {ReduceOp::logsumexp, "logsumexp", 1, 1, false, true},
+    {ReduceOp::dot, "dot", 2, 1, false, true},
+    {ReduceOp::any, "any"},
+    {ReduceOp::all, "all"},
+    {ReduceOp::count_nonzero, "count_nonzero"},
+}};
+
+constexpr const ReduceOpInfo& info(ReduceOp op) { return kReduceOps[static_cast<std::size_t>(op)]; }
+constexpr std::string_view name(ReduceOp op) { return info(op).name; }
+
+/// The ReduceOp called `name`. Throws Error(not_found) that lists the known names.
+ReduceOp parse_reduce_op(std::string_view name);
+
+/// Whether the operation is defined for elements of `dtype`: logsumexp for floats alone, all others for every dtype.
+constexpr bool reduce_supports(ReduceOp op, DType dtype) { return op != ReduceOp::logsumexp || info(dtype).is_floating(); }
+
+/// The dtype in which sums of `dtype` neither overflow early nor lose much: f32 for 16-bit floats, 64 bits for integers.
+/// i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64.
+constexpr DType wide_dtype(DType dtype) {
+  switch (info(dtype).kind) {
+    case DTypeKind::floating: return dtype == DType::f64 ? DType::f64 : DType::f32;
+    case DTypeKind::unsigned_integer: return DType::u64;
+    default: return DType::i64;
+  }
+}
+
+/// The dtype that a reduction works in when the caller chooses none.
+constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
+  const DTypeInfo& element = info(in);
+  switch (op) {
+    case ReduceOp::min:
+    case ReduceOp::max:
+    case ReduceOp::minmax:
+    case ReduceOp::argmin:
+    case ReduceOp::argmax:
+      if (element.is_floating()) return wide_dtype(in);
+      if (element.size_bytes == 8) return in;
+      return element.kind == DTypeKind::signed_integer ? DType::i32 : DType::u32;
+    case ReduceOp::any:
+    case ReduceOp::all: return DType::u32;
+    case ReduceOp::count_nonzero: return DType::i64;
+    case ReduceOp::mean: return !element.is_floating() && element.size_bytes == 8 ? DType::f64 : wide_dtype(in);
+    case ReduceOp::mean_variance: return element.is_floating() ? wide_dtype(in) : DType::f64;
+    case ReduceOp::l2_norm: return element.is_floating() || element.size_bytes <= 2 ? wide_dtype(in) : DType::f64;
+    case ReduceOp::max_norm:
+      if (element.kind == DTypeKind::signed_integer) return element.size_bytes <= 2 ? DType::i32 : DType::i64;
+      return !element.is_floating() && element.size_bytes <= 4 ? DType::u32 : wide_dtype(in);
+    default: return wide_dtype(in);
+  }
+}
+
+/// The dtype of the result when the caller chooses none.
+constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
+  switch (op) {
+    case ReduceOp::min:
+    case ReduceOp::max:
+    case ReduceOp::minmax: return in;
+    case ReduceOp::max_norm: return info(in).is_floating() ? in : wide_dtype(in);
+    case ReduceOp::argmin:
+    case ReduceOp::argmax: return DType::i64;
+    case ReduceOp::any:
+    case ReduceOp::all: return DType::boolean;
+    case ReduceOp::mean:
+    case ReduceOp::mean_variance:
+    case ReduceOp::l2_norm: return info(in).is_floating() ? wide_dtype(in) : DType::f64;
+    default: return reduce_accumulator_dtype(op, in);
+  }
+}
+
+/// The same where the caller chooses the accumulator: what integers would have given becomes that float.
+constexpr DType reduce_result_dtype(ReduceOp op, DType in, DType accumulator) {
+  const DType usual = reduce_result_dtype(op, in);
+  return info(op).converts && !info(usual).is_floating() && info(accumulator).is_floating() ? accumulator : usual;
+}
+
+/// Whether a caller may have elements of `in` accumulated in `accumulator`: f32 or f64, no narrower than the elements,
+/// or for integers also i64 and u64; and only where the operation accumulates at all. Magnitudes and means are no
+/// numbers modulo 2^64: they need an accumulator that holds each element.
+constexpr bool reduce_accepts_accumulator(ReduceOp op, DType in, DType accumulator) {
+  if (accumulator == reduce_accumulator_dtype(op, in)) return true;
+  if (!info(op).converts) return false;
+  if (accumulator == DType::f64) return true;
+  if (accumulator == DType::f32) return info(in).size_bytes <= 4 && op != ReduceOp::mean_variance;
+  if (info(in).is_floating() || (accumulator != DType::i64 && accumulator != DType::u64)) return false;
+  if (op == ReduceOp::mean_variance || op == ReduceOp::l2_norm) return false;
+  if (op != ReduceOp::l1_norm && op != ReduceOp::mean) return true;
+  return accumulator == DType::i64 ? in != DType::u64 : info(in).kind != DTypeKind::signed_integer;
+}
+
+/// Whether a caller may have the result as `result`: a float in any case, an integer only where integers are
+/// accumulated to a result that is one; and only where the operation accumulates.
+constexpr bool reduce_accepts_result(ReduceOp op, DType in, DType accumulator, DType result) {
+  const DType usual = reduce_result_dtype(op, in, accumulator);
+  if (result == usual) return true;
+  if (!info(op).converts || result == DType::boolean) return false;
+  return info(result).is_floating() || !info(usual).is_floating();
+}
+constexpr bool reduce_accepts_result(ReduceOp op, DType in, DType result) {
+  return reduce_accepts_result(op, in, reduce_accumulator_dtype(op, in), result);
+}
+
+}  // namespace hone

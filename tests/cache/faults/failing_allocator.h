@@ -1,0 +1,21 @@
+// AllocationFailure: makes the N-th allocation of SQLite or of C++ fail, once or from then on.
+#pragma once
+
+namespace hone::cache {
+
+enum class Persistence { once, for_good };
+
+/// While it lives, allocations of this thread are counted, and the one with this number (from 0) fails: SQLite is told
+/// that there is no memory, operator new throws std::bad_alloc. One at a time.
+class AllocationFailure {
+ public:
+  AllocationFailure(long number, Persistence persistence);
+  ~AllocationFailure();
+  AllocationFailure(const AllocationFailure&) = delete;
+  AllocationFailure& operator=(const AllocationFailure&) = delete;
+
+  /// How many were asked for; more than `number` means that one failed.
+  long asked() const;
+};
+
+}  // namespace hone::cache

@@ -1,0 +1,69 @@
+// Scenario: one thing that can be done to a cache, to be tried under every failure of the system.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/cache/faults/campaign.h"
+#include "tests/cache/faults/fast_folder.h"
+#include "tests/cache/faults/ledger.h"
+
+namespace hone::cache {
+
+/// The files of a folder as they are now, to go back to.
+class Checkpoint {
+ public:
+  explicit Checkpoint(std::filesystem::path folder);
+
+  bool is_unchanged() const;
+  void restore() const;
+
+ private:
+  using Files = std::map<std::string, std::vector<std::byte>>;
+
+  static Files read(const std::filesystem::path& folder);
+
+  std::filesystem::path folder_;
+  Files files_;
+};
+
+/// What a scenario was told.
+struct Answers {
+  std::vector<std::optional<Hit>> hits;  ///< of the first keys of the ledger
+  std::vector<StoredWinner> winners;
+};
+
+struct Scenario {
+  std::string name;
+  std::function<void(const Store&, Ledger&)> prepare;
+  std::optional<Publication> publication;  ///< what `act` commits when it returns
+  /// `queries` ask for each key of the ledger.
+  std::function<void(const Store&, const std::vector<Query>& queries, Answers&)> act;
+};
+
+/// The first publication, others, lookups, inspection, and what undoes an interrupted write.
+const std::vector<Scenario>& scenarios();
+
+/// A scenario that is prepared, to be tried as often as wanted.
+class Trial {
+ public:
+  explicit Trial(const Scenario& scenario);
+
+  /// Acts with `failing` called just before and `healed` just after, lets the next process look, and goes back to what
+  /// was prepared. StoreError and std::bad_alloc are refusals: right, while something fails.
+  Outcome run(const std::function<void()>& failing, const std::function<void()>& healed, std::string& what) const;
+
+ private:
+  const Scenario& scenario_;
+  FastFolder folder_;
+  Store store_{folder_ / "winners.sqlite"};
+  Ledger ledger_;
+  std::optional<Checkpoint> prepared_;
+};
+
+}  // namespace hone::cache

@@ -1,0 +1,99 @@
+// Each call to the operating system and each allocation failing, once and for good, under everything a cache does.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <array>
+
+#include "tests/cache/faults/campaign.h"
+#include "tests/cache/faults/failing_allocator.h"
+#include "tests/cache/faults/fault_vfs.h"
+#include "tests/cache/faults/scenario.h"
+
+namespace hone::cache {
+namespace {
+
+constexpr std::array kPersistences{Persistence::once, Persistence::for_good};
+
+/// Fails calls to the operating system that `is_meant` selects, the one with this number (from 0) first.
+class CallFailure {
+ public:
+  CallFailure(int number, Persistence persistence, std::function<int(const Operation&)> code_of)
+      : number_(number), persistence_(persistence), code_of_(std::move(code_of)) {}
+
+  void start() {
+    vfs_.emplace([this](const Operation& operation) {
+      const int code = code_of_(operation);
+      if (code == SQLITE_OK) return SQLITE_OK;
+      const int asked = asked_++;
+      return asked == number_ || (asked > number_ && persistence_ == Persistence::for_good) ? code : SQLITE_OK;
+    });
+  }
+  void stop() { vfs_.reset(); }
+  int asked() const { return asked_; }
+
+ private:
+  int number_;
+  Persistence persistence_;
+  std::function<int(const Operation&)> code_of_;
+  int asked_ = 0;
+  std::optional<FaultVfs> vfs_;
+};
+
+constexpr int kNever = 1'000'000'000;
+
+void fail_every_call(Campaign& campaign, const std::function<int(const Operation&)>& code_of) {
+  for (const Scenario& scenario : scenarios()) {
+    const Trial trial(scenario);
+    std::string what;
+    CallFailure none(kNever, Persistence::once, code_of);
+    ASSERT_EQ(trial.run([&] { none.start(); }, [&] { none.stop(); }, what), Outcome::right) << what;
+    for (const Persistence persistence : kPersistences) {
+      const int stride = stride_of(1);
+      campaign.run(0, none.asked() / stride, [&](int number) {
+        CallFailure failure(number * stride, persistence, code_of);
+        const Outcome outcome = trial.run([&] { failure.start(); }, [&] { failure.stop(); }, what);
+        campaign.count(outcome, fmt::format("call {} {}: {}", number, static_cast<int>(persistence), what));
+      });
+    }
+  }
+}
+
+TEST(CacheSystemFailure, EveryFailingCallIsRefusedOrOvercome) {
+  Campaign campaign("the N-th I/O call fails, once and for good");
+  fail_every_call(campaign, [](const Operation& operation) { return io_error(operation.call); });
+}
+
+TEST(CacheSystemFailure, FullDiskAtEveryWriteIsRefused) {
+  Campaign campaign("no space at the N-th write, once and for good");
+  fail_every_call(campaign, [](const Operation& operation) {
+    return operation.call == Call::write ? SQLITE_FULL : SQLITE_OK;
+  });
+}
+
+TEST(CacheSystemFailure, EveryFailingAllocationIsRefusedOrOvercome) {
+  Campaign campaign("the N-th allocation fails, once and for good");
+  for (const Scenario& scenario : scenarios()) {
+    const Trial trial(scenario);
+    std::optional<AllocationFailure> failure;
+    long asked = 0;
+    std::string what;
+    const auto stop = [&] { asked = failure->asked(), failure.reset(); };
+    ASSERT_EQ(trial.run([&] { failure.emplace(kNever, Persistence::once); }, stop, what), Outcome::right) << what;
+    const auto total = static_cast<int>(asked);
+    const std::int64_t used = sqlite3_memory_used();
+    for (const Persistence persistence : kPersistences) {
+      // Where one fails, the next ones hardly matter any more: every fourth shows that.
+      const int stride = stride_of(persistence == Persistence::once ? 1 : 4);
+      campaign.run(0, total / stride, [&](int number) {
+        const auto start = [&] { failure.emplace(number * stride, persistence); };
+        const Outcome outcome = trial.run(start, stop, what);
+        campaign.count(outcome, fmt::format("allocation {} {}: {}", number, static_cast<int>(persistence), what));
+        if (sqlite3_memory_used() != used) campaign.count(Outcome::wrong, "memory was not given back");
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::cache

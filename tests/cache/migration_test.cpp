@@ -1,0 +1,133 @@
+#include "cache/migration.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "cache/schema.h"
+#include "tests/cache/support.h"
+
+namespace hone::cache {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CacheMigration : public testing::Test {
+ protected:
+  CacheMigration() { make_fixture(file_, 1); }
+
+  /// The fixture's winner 5, and what publishes a further one.
+  Publication fifth_ = sample_publication();
+  Publication another() const {
+    Publication publication = sample_publication();
+    publication.key.problem.operation = "min";
+    return publication;
+  }
+
+  TempFolder folder_;
+  std::filesystem::path file_ = folder_ / "winners.sqlite";
+  std::filesystem::path backup_ = backup_path(file_, 1);
+  Store store_{file_};
+};
+
+TEST_F(CacheMigration, OldFileIsReadAsItIs) {
+  const std::vector<std::byte> before = read_bytes(file_);
+  const std::optional<Hit> hit = store_.find(matching_query(fifth_));
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit->winner, fifth_.winner);
+  EXPECT_EQ(hit->binary, fifth_.binary);
+  EXPECT_THAT(store_.winners(), SizeIs(4));
+  EXPECT_EQ(store_.tuning(5), fifth_.tuning);
+  EXPECT_EQ(read_bytes(file_), before);
+}
+
+TEST_F(CacheMigration, FirstPublicationBringsEveryRowIntoOurSchema) {
+  const std::vector<StoredWinner> before = store_.winners();
+  store_.publish(another());
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("2"));
+  EXPECT_THAT(sql(file_, "PRAGMA integrity_check"), ElementsAre("ok"));
+  EXPECT_THAT(sql(file_, "PRAGMA foreign_key_check"), IsEmpty());
+  EXPECT_THAT(sql(file_, "SELECT id FROM winner ORDER BY id"), ElementsAre("2", "3", "4", "5", "8"));
+  EXPECT_THAT(sql(file_, "SELECT winner, count(*) FROM trial GROUP BY winner"),
+              ElementsAre("2|1", "4|2", "5|2", "8|2"));
+  for (const StoredWinner& old : before) {
+    SCOPED_TRACE(old.id);
+    EXPECT_EQ(store_.tuning(old.id).has_value(), old.winner.tuned);
+  }
+  EXPECT_THAT(store_.winners(), SizeIs(5));
+  EXPECT_EQ(store_.find(matching_query(fifth_))->winner, fifth_.winner);
+}
+
+TEST_F(CacheMigration, IdsOfDeletedWinnersStayUnused) {
+  sql(file_, "DELETE FROM trial; DELETE FROM tuning; DELETE FROM winner");
+  store_.publish(another());
+  EXPECT_THAT(sql(file_, "SELECT id FROM winner"), ElementsAre("8"));
+}
+
+TEST_F(CacheMigration, FileThatNeverHadAWinnerIsMigrated) {
+  sql(file_, "DELETE FROM trial; DELETE FROM tuning; DELETE FROM winner; DELETE FROM sqlite_sequence");
+  store_.publish(another());
+  EXPECT_THAT(sql(file_, "SELECT id FROM winner"), ElementsAre("1"));
+}
+
+TEST_F(CacheMigration, BackupIsTheOldFile) {
+  const std::vector<std::byte> before = read_bytes(file_);
+  write_text(backup_, "of an earlier migration");
+  store_.publish(another());
+  EXPECT_EQ(read_bytes(backup_), before);
+  struct ::stat facts {};
+  ASSERT_EQ(::stat(backup_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0600u);
+  EXPECT_THAT(Store(backup_).winners(), SizeIs(4));
+  const std::filesystem::directory_iterator entries(folder_.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 2) << "the cache and its backup";
+}
+
+TEST_F(CacheMigration, WithoutABackupNothingIsMigrated) {
+  const std::vector<std::byte> before = read_bytes(file_);
+  std::filesystem::create_directory(backup_);
+  EXPECT_EQ(fault_of([&] { store_.publish(another()); }, backup_, "cannot be opened"), StoreFault::unopenable);
+  EXPECT_EQ(read_bytes(file_), before);
+  const std::filesystem::directory_iterator entries(folder_.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 2) << "nothing half-written stays";
+}
+
+TEST_F(CacheMigration, BackupThatFindsNoSpaceIsCalledFull) {
+  const std::vector<std::byte> before = read_bytes(file_);
+  const ::rlimit old_limit = [] {
+    ::rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    return limit;
+  }();
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  ::rlimit limit = old_limit;
+  limit.rlim_cur = 10'000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_EQ(fault_of([&] { store_.publish(another()); }, backup_, "no space left"), StoreFault::full);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(read_bytes(file_), before);
+}
+
+TEST_F(CacheMigration, RowsThatReferToNothingAreLeftOut) {
+  sql(file_,
+      "DELETE FROM winner WHERE id = 2; UPDATE winner SET toolchain = 77 WHERE id = 3;"
+      "DELETE FROM tuning WHERE winner = 4");
+  store_.publish(another());
+  EXPECT_THAT(sql(file_, "SELECT id FROM winner ORDER BY id"), ElementsAre("4", "5", "8"));
+  EXPECT_THAT(sql(file_, "SELECT DISTINCT winner FROM trial ORDER BY winner"), ElementsAre("5", "8"));
+  EXPECT_THAT(sql(file_, "PRAGMA foreign_key_check"), IsEmpty());
+}
+
+TEST_F(CacheMigration, ChangedOldFileIsForeign) {
+  sql(file_, "CREATE TABLE extra (x)");
+  EXPECT_EQ(fault_of([&] { store_.publish(another()); }, file_, "another table extra"), StoreFault::foreign);
+  EXPECT_FALSE(std::filesystem::exists(backup_));
+}
+
+}  // namespace
+}  // namespace hone::cache

@@ -1,0 +1,138 @@
+// Lanes that would not come back by themselves are ended: the launch fails, and the process lives on.
+#include "tests/runtime/host_device/host_kernel.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+namespace hone::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+HostOptions with_deadline(int milliseconds) {
+  HostOptions options;
+  options.block_deadline = std::chrono::milliseconds(milliseconds);
+  return options;
+}
+
+/// A function that calls itself as often as `depth` says, with frames of `frame_bytes`.
+std::string recursion(int frame_bytes, const std::string& kernel) {
+  const std::string bytes = std::to_string(frame_bytes);
+  return "__device__ __noinline__ int deep(long depth, int* out) {\n  volatile char frame[" + bytes +
+         "];\n  frame[depth % " + bytes + "] = 1;\n  return depth == 0 ? 0 : deep(depth - 1, out) + frame[out[0] % " +
+         bytes + "];\n}\nextern \"C\" __global__ void entry(int* out) {\n" + kernel + "\n}\n";
+}
+
+TEST(HostRunaway, StackOverflowNamesTheThread) {
+  // Some 80 KiB on a stack of 64, after a barrier that gave each thread a stack of its own.
+  EXPECT_THAT(report(recursion(1024, "  __syncthreads();\n  if (threadIdx.x == 40) out[0] = deep(75, out);")),
+              AllOf(HasSubstr("\"entry\" (test unit) in block (0,0,0)"), HasSubstr("overflowed its stack of 65536 bytes"),
+                    HasSubstr("thread (40,0,0) was last seen at unit.cu:7")));
+}
+
+TEST(HostRunaway, EndlessRecursionEndsTheLaunch) {
+  EXPECT_THAT(report(recursion(64, "  out[threadIdx.x] = deep(1l << 40, out);")),
+              AllOf(HasSubstr("overflowed its stack"), HasSubstr("thread (0,0,0) had not met others yet")));
+}
+
+TEST(HostRunaway, LargeFramesDoNotStepOverTheGuard) {
+  EXPECT_THAT(report(recursion(30000, "  __syncthreads();\n  if (threadIdx.x == 9) out[0] = deep(20, out);")),
+              AllOf(HasSubstr("overflowed its stack"), HasSubstr("thread (9,0,0)")));
+}
+
+TEST(HostRunaway, EverySmHasItsGuards) {
+  const auto device = make_host_device(HostOptions{.sm_count = 3, .compiler = {}, .order = {}});
+  const HostKernel kernel(
+      device, recursion(512, "  __syncthreads();\n  if (threadIdx.x == 3) out[1 + blockIdx.x] = deep(300, out);"));
+  const DeviceVector<int> out(device, std::vector<int>(64));
+  for (int repeat = 0; repeat < 4; ++repeat)
+    EXPECT_THAT(kernel.failure({.grid = {12}, .block = {64}}, out.data()), HasSubstr("thread (3,0,0)"));
+}
+
+TEST(HostRunaway, SpinningOnAVolatileFlagEndsAtTheDeadline) {
+  EXPECT_THAT(report(R"(
+extern "C" __global__ void entry(int* out) {
+  __syncthreads();
+  if (threadIdx.x == 5)
+    while (*static_cast<volatile int*>(out) == 0) {
+    }
+})", {.block = {64}}, with_deadline(200)),
+              AllOf(HasSubstr("has run for 200 ms of processor time without meeting others"),
+                    HasSubstr("thread (5,0,0) was last seen at unit.cu:3"), HasSubstr("spin on an atomic")));
+}
+
+TEST(HostRunaway, ALoopWithoutEndIsFoundInEveryBlockAndThread) {
+  const auto device = make_host_device(with_deadline(100));
+  const HostKernel kernel(device, R"(
+extern "C" __global__ void entry(int* out) {
+  if (blockIdx.x == 2 && threadIdx.x == 33)
+    for (volatile unsigned i = 0;; ++i) out[1] = i;
+})");
+  const DeviceVector<int> out(device, std::vector<int>(64));
+  EXPECT_THAT(kernel.failure({.grid = {5}, .block = {64}}, out.data()),
+              AllOf(HasSubstr("in block (2,0,0)"), HasSubstr("thread (33,0,0) had not met others yet")));
+}
+
+TEST(HostRunaway, MeetingForEverEndsAsWell) {
+  EXPECT_THAT(report(R"(
+extern "C" __global__ void entry(int* out) {
+  while (*static_cast<volatile int*>(out) == 0)
+    __syncthreads();
+})", {.block = {64}}, with_deadline(30)),
+              AllOf(HasSubstr("the block has run for 300 ms of processor time"), HasSubstr("unit.cu:4")));
+}
+
+TEST(HostRunaway, ALongLaunchOfShortTurnsIsNoRunaway) {
+  const auto device = make_host_device(with_deadline(20));
+  const HostKernel kernel(device, R"(
+extern "C" __global__ void entry(int* out) {
+  unsigned v = threadIdx.x;
+  for (int i = 0; i < 3000; ++i) v = v * 1664525u + 1013904223u;
+  out[blockIdx.x * 64 + threadIdx.x] = __syncthreads_count(v != 1);
+})");
+  const DeviceVector<int> out(device, std::vector<int>(400 * 64));
+  kernel.launch({.grid = {400}, .block = {64}}, out.data());
+  EXPECT_THAT(out.values(), testing::Each(64));
+}
+
+TEST(HostRunaway, LaunchesFromManyThreadsAreGuardedAndLeaveNoTimer) {
+  const auto device = make_host_device(with_deadline(100));
+  const HostKernel endless(device, "extern \"C\" __global__ void entry(volatile int* out) { while (*out == 0) {} }");
+  const DeviceVector<int> out(device, {0});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] { EXPECT_THAT(endless.failure({.block = {1}}, out.data()), HasSubstr("100 ms")); });
+  for (std::thread& thread : threads) thread.join();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report it themselves
+using HostRunawayDeathTest = testing::Test;
+
+constexpr char kWildStore[] = R"(
+extern "C" __global__ void entry(int* out) {
+  if (threadIdx.x == 3) *reinterpret_cast<volatile int*>(16) = 1;
+})";
+
+TEST(HostRunawayDeathTest, AWildPointerStillEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(report(kWildStore), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(HostRunawayDeathTest, TheProgramsOwnHandlerStillGetsItsFaults) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        std::signal(SIGSEGV, [](int) { std::_Exit(7); });
+        report(kWildStore);
+      },
+      testing::ExitedWithCode(7), "");
+}
+#endif
+
+}  // namespace
+}  // namespace hone::test
