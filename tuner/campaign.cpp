@@ -48,6 +48,9 @@ void record(const Tuning& tuning, CampaignItem& item) {
   item.compile_ms = tuning.compile_ms;
   item.measure_ms = tuning.measure_ms;
   item.budget_spent = tuning.budget_spent;
+  item.search_end = tuning.search_end;
+  item.rank_correlation = tuning.rank_correlation;
+  item.discarded_samples = tuning.discarded_samples;
   for (const Trial& trial : tuning.trials) {
     (trial.verdict == Verdict::ok ? item.measured : item.rejected) += 1;
     if (trial.is_default && trial.verdict == Verdict::ok) item.default_us = trial.median_us;
@@ -69,6 +72,8 @@ void tune_item(Session& session, const CampaignOptions& options, milliseconds bu
                CampaignItem& item, std::string& device_failure) {
   TuningOptions tuning_options;
   tuning_options.budget = budget;
+  tuning_options.exhaustive = options.exhaustive;
+  tuning_options.inputs = options.inputs;
   tuning_options.stop = options.stop;
   tuning_options.on_progress = [&](const TuningProgress& progress) { observer.progressed(progress); };
   try {

@@ -36,6 +36,9 @@ struct CampaignItem {
   double compile_ms = 0;
   double measure_ms = 0;
   bool budget_spent = false;
+  SearchEnd search_end = SearchEnd::everything_searched;
+  double rank_correlation = 0;  ///< of the model's predictions with what was measured; 0: not known
+  int discarded_samples = 0;    ///< taken while the device was throttled or shared
 };
 
 struct CampaignResult {
@@ -60,6 +63,8 @@ struct CampaignOptions {
   std::chrono::milliseconds budget{2000};                 ///< per problem
   std::optional<std::chrono::milliseconds> total_budget;  ///< for all; the last problem's budget shrinks to fit
   bool again = false;                                     ///< tune even what has a tuned winner
+  bool exhaustive = false;                                ///< TuningOptions::exhaustive
+  InputState inputs = InputState::cold;                   ///< TuningOptions::inputs
   std::stop_token stop;
   std::function<std::chrono::steady_clock::time_point()> now = &std::chrono::steady_clock::now;
 };

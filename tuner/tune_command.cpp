@@ -102,6 +102,8 @@ CampaignOptions campaign_options(const TuneOptions& options) {
   campaign.budget = parse_duration(options.budget);
   if (!options.total_budget.empty()) campaign.total_budget = parse_duration(options.total_budget);
   campaign.again = options.again;
+  campaign.exhaustive = options.exhaustive;
+  if (options.warm) campaign.inputs = InputState::warm;
   return campaign;
 }
 
@@ -145,6 +147,8 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--total-budget", options.total_budget)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--again", options.again)->disable_flag_override();
+  sub->add_flag("--exhaustive", options.exhaustive)->disable_flag_override();
+  sub->add_flag("--warm", options.warm)->disable_flag_override();
   sub->add_flag("-q,--quiet", options.quiet)->disable_flag_override();
 }
 

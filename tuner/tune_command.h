@@ -25,6 +25,8 @@ struct TuneOptions {
   std::string total_budget;
   std::string cache;
   bool again = false;
+  bool exhaustive = false;
+  bool warm = false;
   bool quiet = false;
 };
 

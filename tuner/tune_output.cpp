@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ostream>
@@ -77,6 +78,25 @@ std::vector<std::string> summary_row(const CampaignItem& item, double peak_gbps)
   cells.push_back(count(item.measured));
   cells.push_back(count(item.rejected));
   return cells;
+}
+
+/// How good the model was, and what disturbed the measurements.
+void print_measuring(const CampaignResult& result, std::ostream& out) {
+  std::vector<double> correlations;
+  int discarded = 0;
+  for (const CampaignItem& item : result.items) {
+    if (item.measured > 1) correlations.push_back(item.rank_correlation);
+    discarded += item.discarded_samples;
+  }
+  if (!correlations.empty()) {
+    const auto middle = correlations.begin() + static_cast<std::ptrdiff_t>(correlations.size() / 2);
+    std::nth_element(correlations.begin(), middle, correlations.end());
+    out << fmt::format("model's rank correlation with measurement: {:.2f} (median of {})\n", *middle,
+                       correlations.size());
+  }
+  if (discarded > 0) {
+    out << fmt::format("{} samples thrown away: the device was throttled or busy with others' work\n", discarded);
+  }
 }
 
 }  // namespace
@@ -173,6 +193,7 @@ void print_summary(const CampaignResult& result, const DeviceFacts& facts, std::
   }
   context.out << fmt::format("\n{}; compiling {}, measuring {}, in all {}\n", totals, duration(compile_ms),
                              duration(measure_ms), format_duration(elapsed));
+  print_measuring(result, context.out);
 }
 
 }  // namespace hone::tuner

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -7,11 +9,9 @@
 #include <hone/error.h>
 
 #include "runtime/choose/choose.h"
-#include "runtime/choose/compiled.h"
+#include "runtime/choose/exploration.h"
 #include "runtime/measure/race.h"
-#include "runtime/measure/statistics.h"
 #include "runtime/measure/workload.h"
-#include "runtime/search/candidates.h"
 
 namespace hone {
 namespace {
@@ -53,151 +53,89 @@ bool best_first(const Trial& a, const Trial& b) {
   return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
 }
 
-Estimate estimate_of(const Trial& trial) { return {trial.median_us, trial.spread_us, trial.samples}; }
-
 /// One tuning from variants to winner; the steps are called in order by run().
 class TuningRun {
  public:
   TuningRun(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
             BinaryMemo& memo)
-      : device_(device), problem_(problem), options_(options), memo_(memo) {
+      : device_(device),
+        problem_(problem),
+        options_(options),
+        exploration_(*device, problem, options, memo, race_, after(kCompileShare), after(kQualifyingShare)) {
     tuning_.problem = problem;
   }
 
   Tuning run() {
-    compile();
-    measure();
+    workload_.fill_all();
+    device_->fill_bytes(workspace_.data(), 0, workspace_.size_bytes(), stream_.get());
+    exploration_.run();
+    finalists_ = race_.finish({.deadline = after(1), .stop = options_.stop});
     tuning_.stopped = options_.stop.stop_requested();
-    const std::optional<Candidate> winner = tuning_.stopped ? std::nullopt : choose();
-    std::stable_sort(tuning_.trials.begin(), tuning_.trials.end(), best_first);
-    for (std::size_t i = 0; winner && i < tuning_.trials.size(); ++i) {
-      if (tuning_.trials[i].candidate != *winner) continue;
-      tuning_.winner = i;
-      tuning_.winner_binary = code_of(*winner).binary;
-      break;
-    }
-    tuning_.measure_ms = ms_since(start_) - tuning_.compile_ms;
+    const Contender* winner = tuning_.stopped ? nullptr : choose();
+    if (winner) tuning_.winner_binary = exploration_.code_of(winner->trial.candidate).binary;
+    keep_records(winner);
     return std::move(tuning_);
   }
 
  private:
-  void report(TuningPhase phase, int done, int total, double best_us) const {
-    if (options_.on_progress) options_.on_progress({.phase = phase, .done = done, .total = total, .best_us = best_us});
-  }
-
   Clock::time_point after(double share) const {
     return start_ + std::chrono::duration_cast<Clock::duration>(options_.budget * share);
   }
 
-  void compile() {
-    VariantRanking ranking = rank_variants(device_->facts(), problem_);
-    tuning_.trials = std::move(ranking.rejected);
+  /// Moves all trials into the tuning, best first.
+  void keep_records(const Contender* winner) {
+    std::optional<Candidate> chosen;
+    if (winner) chosen = winner->trial.candidate;
+    for (Contender& contender : exploration_.contenders()) tuning_.trials.push_back(std::move(contender.trial));
+    std::move(exploration_.rejected().begin(), exploration_.rejected().end(), std::back_inserter(tuning_.trials));
+    std::stable_sort(tuning_.trials.begin(), tuning_.trials.end(), best_first);
+    for (std::size_t i = 0; chosen && i < tuning_.trials.size() && !tuning_.winner; ++i)
+      if (tuning_.trials[i].candidate == *chosen) tuning_.winner = i;
+    tuning_.compile_ms = exploration_.compile_ms();
+    tuning_.measure_ms = ms_since(start_) - tuning_.compile_ms;
+    tuning_.search_end = exploration_.end();
+    tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
+    tuning_.rank_correlation = exploration_.model_error().rank_correlation();
+    tuning_.discarded_samples = race_.discarded_samples();
+  }
 
-    std::vector<Unit> units;
-    for (const RankedVariant& ranked : ranking.variants) units.push_back(unit_of(problem_, ranked.variant));
-    const auto on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total, 0); };
-    std::vector<CompileOutcome> outcomes =
-        memo_.compile(*device_, units, options_.stop, on_progress, after(kCompileShare));
-    for (std::size_t i = 0; i < units.size(); ++i)
-      if (outcomes[i].started()) load(ranking.variants[i], units[i], outcomes[i]);
-    // However small the budget is, something is measured.
-    for (std::size_t i = 0; i < units.size(); ++i) {
-      if (outcomes[i].started()) continue;
-      if (!options_.stop.stop_requested() && candidates().candidates.empty())
-        outcomes[i] = memo_.compile(*device_, std::span(units).subspan(i, 1)).front();
-      load(ranking.variants[i], units[i], outcomes[i]);
+  /// The fastest contender that is right. What cannot be told apart is a tie: it goes to the smallest footprint, then
+  /// to one that serves a neighbouring problem already, then to the lower median.
+  Contender* choose() {
+    while (Contender* chosen = best_left()) {
+      if (options_.on_progress)
+        options_.on_progress(
+            {.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->trial.median_us});
+      if (verified(chosen->trial)) return chosen;
+      std::erase(finalists_, chosen);
     }
-    tuning_.compile_ms = ms_since(start_);
+    return nullptr;
   }
 
-  void load(const RankedVariant& ranked, const Unit& unit, const CompileOutcome& outcome) {
-    Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.predicted_us};
-    if (outcome.binary) {
-      try {
-        code_.push_back(load_variant(*device_, problem_, ranked.variant, unit, outcome.binary));
-        return;
-      } catch (const Error& error) {
-        trial.verdict = Verdict::failed;
-        trial.reason = error.what();
-      }
-    } else if (!outcome.error.empty()) {
-      trial.verdict = Verdict::failed;
-      trial.reason = outcome.error;
-    } else if (options_.stop.stop_requested()) {
-      trial.reason = "not compiled: the tuning was stopped";
-    } else {
-      trial.reason = "not compiled: the time budget was spent";
-      tuning_.budget_spent = true;
-    }
-    tuning_.trials.push_back(std::move(trial));
-  }
-
-  CandidateList candidates() const {
-    std::vector<CompiledVariant> variants;
-    for (const CompiledCode& code : code_) variants.push_back(code.compiled);
-    return list_candidates(device_->facts(), problem_, variants, options_.workspace_bytes);
-  }
-
-  const CompiledCode& code_of(const Candidate& candidate) const {
-    return *std::find_if(code_.begin(), code_.end(),
-                         [&](const CompiledCode& code) { return code.compiled.variant == candidate.variant; });
-  }
-
-  /// The candidate that the model would have chosen: the best of the highest-ranked variant that has any.
-  void mark_default(std::vector<Trial>& candidates) const {
-    for (const CompiledCode& code : code_) {
-      const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Trial& trial) {
-        return trial.candidate.variant == code.compiled.variant;
-      });
-      if (first == candidates.end()) continue;
-      first->is_default = true;
-      std::rotate(candidates.begin(), first, first + 1);  // it is measured whatever the budget
-      return;
-    }
-  }
-
-  void measure() {
-    CandidateList list = candidates();
-    mark_default(list.candidates);
-    if (!list.candidates.empty()) {
-      workload_.fill_all();
-      device_->fill_bytes(workspace_.data(), 0, workspace_.size_bytes(), stream_.get());
-    }
-
-    std::vector<Contender> contenders;
-    for (Trial& trial : list.candidates)
-      contenders.push_back({.trial = &trial, .loaded = {trial.candidate, code_of(trial.candidate).module}});
-    const RaceLimits limits{
-        .qualifying_deadline = after(kQualifyingShare), .deadline = after(1), .stop = options_.stop};
-    Race({*device_, problem_, workload_, workspace_.data(), stream_.get()})
-        .run(contenders, limits, [&](int done, double best_us) {
-          report(TuningPhase::measuring, done, static_cast<int>(contenders.size()), best_us);
-        });
-    tuning_.budget_spent |= Clock::now() >= limits.qualifying_deadline;
-    tuning_.trials.insert(tuning_.trials.end(), list.candidates.begin(), list.candidates.end());
-    tuning_.trials.insert(tuning_.trials.end(), list.rejected.begin(), list.rejected.end());
-  }
-
-  /// The fastest trial that is right; among those that cannot be told apart, the one with the smallest footprint.
-  std::optional<Candidate> choose() {
-    std::vector<Trial>& trials = tuning_.trials;
-    while (true) {
-      const auto best = std::min_element(trials.begin(), trials.end(), best_first);
-      if (best == trials.end() || best->verdict != Verdict::ok) return std::nullopt;
-      auto chosen = best;
-      for (auto trial = trials.begin(); trial != trials.end(); ++trial)
-        if (trial->verdict == Verdict::ok && trial->samples == best->samples &&
-            indistinguishable(estimate_of(*best), estimate_of(*trial)) &&
-            footprint(*trial, problem_) < footprint(*chosen, problem_))
-          chosen = trial;
-      report(TuningPhase::verifying, 0, 1, chosen->median_us);
-      if (verified(*chosen)) return chosen->candidate;
-    }
+  Contender* best_left() {
+    const auto serves_neighbours = [&](const Contender& contender) {
+      const std::vector<Candidate>& known = options_.start_from;
+      return std::find(known.begin(), known.end(), contender.trial.candidate) != known.end();
+    };
+    const auto wins_tie = [&](const Contender* a, const Contender* b) {
+      const std::int64_t footprint_a = footprint(a->trial, problem_);
+      const std::int64_t footprint_b = footprint(b->trial, problem_);
+      if (footprint_a != footprint_b) return footprint_a < footprint_b;
+      if (serves_neighbours(*a) != serves_neighbours(*b)) return serves_neighbours(*a);
+      return a->trial.median_us < b->trial.median_us;
+    };
+    if (!finalists_.empty()) return *std::min_element(finalists_.begin(), finalists_.end(), wins_tie);
+    // Every finalist was wrong: next is whoever stayed in the race longest.
+    std::deque<Contender>& all = exploration_.contenders();
+    const auto best = std::min_element(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+      return best_first(a.trial, b.trial);
+    });
+    return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &*best;
   }
 
   /// Runs the candidate on every kind of input, at the problem's size and one below, and records what was wrong.
   bool verified(Trial& trial) {
-    const LoadedCandidate loaded{trial.candidate, code_of(trial.candidate).module};
+    const LoadedCandidate loaded{trial.candidate, exploration_.code_of(trial.candidate).module};
     Problem smaller = problem_;
     smaller.extents[0] = std::max<std::int64_t>(0, problem_.extents[0] - 1);
     try {
@@ -225,13 +163,14 @@ class TuningRun {
   const std::shared_ptr<Device>& device_;
   const Problem& problem_;
   const TuningOptions& options_;
-  BinaryMemo& memo_;
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
   OwnStream stream_{*device_};
-  Workload workload_{device_, problem_, stream_.get()};
+  Workload workload_{device_, problem_, stream_.get(), options_.inputs};
   DeviceBuffer workspace_{device_, options_.workspace_bytes};
-  std::vector<CompiledCode> code_;
+  Race race_{{*device_, problem_, workload_, workspace_.data(), stream_.get()}};
+  Exploration exploration_;
+  std::vector<Contender*> finalists_;
 };
 
 }  // namespace
@@ -239,7 +178,22 @@ class TuningRun {
 Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
                            BinaryMemo& memo) {
   require_accepted(problem);
-  return TuningRun(device, problem, options, memo).run();
+  const Clock::time_point start = Clock::now();
+  Tuning tuning = TuningRun(device, problem, options, memo).run();
+  const bool was_misled = std::any_of(tuning.trials.begin(), tuning.trials.end(),
+                                      [](const Trial& trial) { return trial.verdict == Verdict::wrong; });
+  if (!was_misled || options.exhaustive || tuning.stopped) return tuning;
+
+  // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in
+  // what is left of the budget.
+  TuningOptions again = options;
+  again.exhaustive = true;
+  again.budget = std::max(std::chrono::milliseconds::zero(),
+                          options.budget - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start));
+  Tuning thorough = TuningRun(device, problem, again, memo).run();
+  thorough.compile_ms += tuning.compile_ms;
+  thorough.measure_ms += tuning.measure_ms;
+  return thorough.winner || !tuning.winner ? thorough : tuning;
 }
 
 Tuning tune(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options) {

@@ -191,6 +191,24 @@ std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem
   }
 }
 
+/// Tuned winners of the sizes around, the nearest first, and of the same size in the other launch context.
+std::vector<Candidate> Session::Impl::neighbours_of(const Problem& problem) const {
+  std::vector<Candidate> candidates;
+  const auto add = [&](const Problem& neighbour) {
+    const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
+    if (plan && plan->winner.tuned && plan->winner.launch_context == neighbour.launch_context)
+      candidates.push_back(plan->winner.candidate);
+  };
+  for (int distance : {-1, 1, -2, 2}) {
+    Problem neighbour = problem;
+    neighbour.extents[0] = size_range(size_class(problem.extents[0]) + distance).first;
+    add(neighbour);
+  }
+  const bool is_stream = problem.launch_context == LaunchContext::stream;
+  add(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream));
+  return candidates;
+}
+
 /// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
 /// was in vain, and when there is too little memory to measure in: the heuristic needs none. `has_misfit`: the winner
 /// that the cache has cannot be used here.
@@ -222,7 +240,9 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
 /// nullptr when there is too little memory to measure in.
 const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
   using Clock = std::chrono::steady_clock;
-  TuningOptions options{.budget = options_.tune_budget, .workspace_bytes = WorkspacePool::kWorkspaceBytes};
+  TuningOptions options{.budget = options_.tune_budget,
+                        .workspace_bytes = WorkspacePool::kWorkspaceBytes,
+                        .start_from = neighbours_of(problem)};
   // Between two steps, so that no file is open while something is measured.
   options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
     if (!is_claimed || Clock::now() - renewed < kRenewal) return;
@@ -245,6 +265,7 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
 Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
+  for (const Candidate& candidate : neighbours_of(problem)) options.start_from.push_back(candidate);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
   if (tuning.winner) adopt(tuning);
   return tuning;

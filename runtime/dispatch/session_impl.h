@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <hone/session.h>
 
@@ -62,6 +63,7 @@ class Session::Impl {
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
   Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
+  std::vector<Candidate> neighbours_of(const Problem& problem) const;
   Resolved lend_stream_winner(const Problem& graph_problem);
   const LoadedPlan& adopt(const Tuning& tuning);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);

@@ -16,7 +16,8 @@ std::string key_of(const Unit& unit) {
 
 std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<const Unit> units,
                                                 std::stop_token stop, const CompileProgress& on_progress,
-                                                std::optional<std::chrono::steady_clock::time_point> deadline) {
+                                                std::optional<std::chrono::steady_clock::time_point> deadline,
+                                                std::size_t spare_cores) {
   std::vector<CompileOutcome> outcomes(units.size());
   std::vector<std::string> keys;
   std::vector<Unit> missing;
@@ -36,7 +37,8 @@ std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<
   }
   if (missing.empty()) return outcomes;
 
-  std::vector<CompileOutcome> compiled = compile_all(device, missing, std::move(stop), on_progress, deadline);
+  std::vector<CompileOutcome> compiled =
+      compile_all(device, missing, std::move(stop), on_progress, deadline, spare_cores);
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < compiled.size(); ++i) {
     if (compiled[i].started()) ++compiled_;

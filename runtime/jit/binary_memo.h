@@ -26,7 +26,8 @@ class BinaryMemo {
   /// As compile_all(); units that are remembered come back at once.
   std::vector<CompileOutcome> compile(const Device& device, std::span<const Unit> units, std::stop_token stop = {},
                                       const CompileProgress& on_progress = {},
-                                      std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
+                                      std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt,
+                                      std::size_t spare_cores = 0);
 
   /// Units handed to a compiler so far.
   std::uint64_t compiled() const;

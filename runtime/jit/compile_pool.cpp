@@ -101,11 +101,13 @@ class Batch {
 
 std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Unit> units, std::stop_token stop,
                                         const CompileProgress& on_progress,
-                                        std::optional<std::chrono::steady_clock::time_point> deadline) {
+                                        std::optional<std::chrono::steady_clock::time_point> deadline,
+                                        std::size_t spare_cores) {
   if (units.empty()) return {};
   Batch batch(device, units, std::move(stop), deadline);
   {
-    const std::size_t threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, units.size());
+    const std::size_t cores = std::thread::hardware_concurrency();
+    const std::size_t threads = std::clamp<std::size_t>(cores - std::min(cores, spare_cores), 1, units.size());
     std::vector<std::jthread> workers;
     workers.reserve(threads);
     try {

@@ -21,8 +21,8 @@ struct Bench {
   Stream stream;
 };
 
-/// A number of back-to-back calls on inputs that are not in the cache, between two device events. A stream problem
-/// enqueues them each time; a graph problem captures them once, when first timed, and replays them.
+/// A number of back-to-back calls on inputs in the state that the workload says, between two device events. A stream
+/// problem enqueues them each time; a graph problem captures them once, when first timed, and replays them.
 class Batch {
  public:
   /// Both references must outlive the batch.

@@ -1,10 +1,7 @@
 #include "runtime/measure/race.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
-#include <random>
 
 #include <hone/error.h>
 
@@ -15,94 +12,131 @@ namespace {
 
 /// Device events resolve about half a microsecond: a batch of 100 µs keeps that below one percent.
 constexpr double kBatchUs = 100;
-constexpr int kMostCallsPerSample = 64;
+constexpr double kEventResolutionUs = 0.5;
+constexpr int kMostCallsPerSample = 128;
 
-constexpr std::size_t kQualifyingSamples = 3;
+/// A single call this short is mostly events and launch; how long it takes among others shows only in a batch.
+constexpr double kShortCallUs = 20;
+
+/// Contenders are sampled in turn within groups of this many.
+constexpr std::size_t kGroup = 16;
 
 /// A contender whose first call takes this many times the best median is not worth a second.
 constexpr double kHopeless = 2;
 
-/// A round keeps those within `keep` times the best median, at most `most`, and gives each `samples` more.
-struct Round {
-  double keep;
-  std::size_t most;
-  int samples;
-};
-constexpr std::array<Round, 3> kRounds{{{1.25, 48, 5}, {1.08, 16, 10}, {1.04, 8, 20}}};
+/// Batches of a contender this far behind are given up: a captured graph takes memory.
+constexpr double kFarBehind = 1.5;
 
-void record(Contender& contender) {
-  const Estimate result = estimate(contender.samples_us);
-  contender.trial->median_us = result.median_us;
-  contender.trial->spread_us = result.spread_us;
-  contender.trial->samples = result.samples;
+/// Samples are thrown away as long as they are no more than a few, or this share of those kept.
+constexpr int kFewDiscarded = 8;
+constexpr int kKeptPerDiscarded = 4;
+
+int calls_for(double call_us) {
+  return static_cast<int>(std::clamp(std::ceil(kBatchUs / std::max(call_us, 0.1)), 1.0, double{kMostCallsPerSample}));
 }
 
 }  // namespace
 
-void Race::run(std::vector<Contender>& contenders, const RaceLimits& limits,
-               const std::function<void(int done, double best_us)>& on_measured) {
-  std::vector<Contender*> field;
-  double best_us = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    Contender& contender = contenders[i];
-    if (i > 0 && limits.reached(limits.qualifying_deadline)) {
-      contender.trial->verdict = Verdict::rejected;
-      contender.trial->reason = limits.stop.stop_requested() ? "not measured: the tuning was stopped"
-                                                             : "not measured: the time budget was spent";
-      continue;
+void Race::qualify(std::span<Contender* const> contenders, const RaceLimits& limits,
+                   const std::function<void(int done)>& on_measured) {
+  int done = 0;
+  for (std::size_t begin = 0; begin < contenders.size(); begin += kGroup) {
+    std::vector<Contender*> group;
+    for (Contender* contender : contenders.subspan(begin, std::min(kGroup, contenders.size() - begin))) {
+      if (has_begun_ && limits.reached()) {
+        contender->trial.verdict = Verdict::rejected;
+        contender->trial.reason = limits.stop.stop_requested() ? "not measured: the tuning was stopped"
+                                                               : "not measured: the time budget was spent";
+      } else if (prepare(*contender)) {
+        group.push_back(contender);
+      }
+      has_begun_ = true;
+      on_measured(++done);
     }
-    if (qualify(contender, best_us)) {
-      field.push_back(&contender);
-      best_us = std::min(best_us, contender.trial->median_us);
+    for (std::size_t round = 0; round < EliminationRules{}.first_samples; ++round) {
+      std::shuffle(group.begin(), group.end(), random_);
+      std::erase_if(group, [&](Contender* contender) { return !sample(*contender); });
     }
-    on_measured(static_cast<int>(i) + 1, std::isfinite(best_us) ? best_us : 0);
-  }
-
-  std::mt19937 random(static_cast<unsigned>(field.size()));
-  for (const Round& round : kRounds) {
-    std::sort(field.begin(), field.end(),
-              [](const Contender* a, const Contender* b) { return a->trial->median_us < b->trial->median_us; });
-    while (field.size() > 1 &&
-           (field.size() > round.most || field.back()->trial->median_us > round.keep * field.front()->trial->median_us))
-      field.pop_back();
-    for (int sampled = 0; sampled < round.samples && !limits.reached(limits.deadline); ++sampled) {
-      std::shuffle(field.begin(), field.end(), random);
-      std::erase_if(field, [&](Contender* contender) { return !sample(*contender); });
-    }
-    for (Contender* contender : field) record(*contender);
+    for (Contender* contender : group) record(*contender);
+    field_.insert(field_.end(), group.begin(), group.end());
+    for (Contender* contender : field_)
+      if (contender->trial.median_us > kFarBehind * best_us_) contender->batch.reset();
   }
 }
 
-bool Race::qualify(Contender& contender, double best_us) {
-  contender.batch = std::make_unique<Batch>(bench_, contender.loaded, 1);
+std::vector<Contender*> Race::finish(const RaceLimits& limits) {
+  std::vector<Racer*> racers;
+  for (Contender* contender : field_) racers.push_back(&contender->racer);
+  const EliminationRules rules{.seed = seed_};
+  const std::vector<std::size_t> tied = eliminate(
+      racers, rules, [&](std::size_t racer) { return sample(*field_[racer]); }, [&] { return !limits.reached(); });
+  for (Contender* contender : field_)
+    if (contender->trial.verdict == Verdict::ok) record(*contender);
+  std::vector<Contender*> result;
+  for (std::size_t racer : tied) result.push_back(field_[racer]);
+  return result;
+}
+
+bool Race::prepare(Contender& contender) {
+  set_calls(contender, 1);
   if (!time_call(contender)) return false;  // the first launch may load code
   const std::optional<double> once_us = time_call(contender);
   if (!once_us) return false;
-  const int calls =
-      static_cast<int>(std::clamp(std::ceil(kBatchUs / std::max(*once_us, 0.1)), 1.0, double{kMostCallsPerSample}));
-  if (calls == 1) contender.samples_us.push_back(*once_us);
-  else contender.batch = std::make_unique<Batch>(bench_, contender.loaded, calls);
-  const bool is_hopeless = calls == 1 && *once_us > kHopeless * best_us;
-  while (!is_hopeless && contender.samples_us.size() < kQualifyingSamples)
-    if (!sample(contender)) return false;
-  record(contender);
-  return !is_hopeless;
+  int calls = calls_for(*once_us);
+  if (calls == 1 && *once_us > kHopeless * best_us_) {
+    contender.racer.samples_us.push_back(*once_us);
+    record(contender);
+    return false;
+  }
+  if (calls > 1) set_calls(contender, calls);
+  if (*once_us < kShortCallUs) {
+    const std::optional<double> in_batch_us = time_call(contender);
+    if (!in_batch_us) return false;
+    calls = calls_for(*in_batch_us);
+    if (calls > contender.calls_per_sample) set_calls(contender, calls);
+  }
+  best_us_ = std::min(best_us_, *once_us);
+  return true;
 }
 
 bool Race::sample(Contender& contender) {
-  const std::optional<double> us = time_call(contender);
-  if (us) contender.samples_us.push_back(*us);
-  return us.has_value();
+  if (!contender.batch) set_calls(contender, contender.calls_per_sample);
+  while (true) {
+    const std::optional<double> us = time_call(contender);
+    if (!us) return false;
+    const DeviceCondition condition = bench_.device.condition();
+    const bool is_fair = !condition.is_throttled && !condition.is_shared;
+    if (is_fair || discarded_ >= kFewDiscarded + taken_ / kKeptPerDiscarded) {
+      contender.racer.samples_us.push_back(*us);
+      ++taken_;
+      return true;
+    }
+    ++discarded_;
+  }
 }
 
 std::optional<double> Race::time_call(Contender& contender) {
   try {
     return contender.batch->time_us();
   } catch (const Error& error) {
-    contender.trial->verdict = Verdict::failed;
-    contender.trial->reason = error.what();
+    contender.trial.verdict = Verdict::failed;
+    contender.trial.reason = error.what();
     return std::nullopt;
   }
+}
+
+void Race::set_calls(Contender& contender, int calls) const {
+  contender.calls_per_sample = calls;
+  contender.racer.resolution_us = kEventResolutionUs / calls;
+  contender.batch = std::make_unique<Batch>(bench_, contender.loaded, calls);
+}
+
+void Race::record(Contender& contender) {
+  const Estimate result = estimate(contender.racer.samples_us);
+  contender.trial.median_us = result.median_us;
+  contender.trial.spread_us = result.spread_us;
+  contender.trial.samples = result.samples;
+  best_us_ = std::min(best_us_, result.median_us);
 }
 
 }  // namespace hone

@@ -2,16 +2,20 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <random>
+#include <span>
 #include <stop_token>
 #include <vector>
 
 #include <hone/candidate.h>
-#include <hone/device.h>
 
 #include "runtime/measure/batch.h"
+#include "runtime/measure/elimination.h"
 
 namespace hone {
 
@@ -19,38 +23,49 @@ using Clock = std::chrono::steady_clock;
 
 /// When to stop measuring.
 struct RaceLimits {
-  Clock::time_point qualifying_deadline;  ///< no contender gets its first samples after this
-  Clock::time_point deadline;             ///< no contender gets any after this
-  std::stop_token stop;
+  Clock::time_point deadline;
+  std::stop_token stop = {};
 
-  bool reached(Clock::time_point limit) const { return stop.stop_requested() || Clock::now() >= limit; }
+  bool reached() const { return stop.stop_requested() || Clock::now() >= deadline; }
 };
 
-/// One candidate in the race: the trial to fill in, and its code.
+/// One candidate in the race: the trial to fill in, its code and its samples.
 struct Contender {
-  Trial* trial = nullptr;
+  Trial trial;
   LoadedCandidate loaded;
-  std::vector<double> samples_us = {};  ///< per call
-  std::unique_ptr<Batch> batch = {};    ///< one sample
+  Racer racer = {};
+  int calls_per_sample = 1;
+  std::unique_ptr<Batch> batch = {};
 };
 
-/// Measures contenders on one workload. Each sample is a batch of calls between two device events, long enough for the
-/// events' resolution, on inputs that are not in the cache. All contenders get a few samples; then the field is
-/// narrowed round by round to those near the best, and the rest get more, in an order that changes every time, so that
-/// a drifting clock hits all alike.
+/// Measures contenders on one bench. Each sample is a batch of calls, long enough for the resolution of the events, on
+/// inputs in the state that the workload says. Contenders may come in groups: qualify() takes a few samples of each of
+/// a group, in turn; finish() narrows all that were qualified to those that nobody beats (see eliminate()). Samples
+/// during which the device was throttled or busy with others' work are thrown away and counted, unless that is so most
+/// of the time: then it is how the device runs.
 class Race {
  public:
-  explicit Race(const Bench& bench) : bench_(bench) {}
+  explicit Race(const Bench& bench, std::uint32_t seed = 1) : bench_(bench), random_(seed), seed_(seed) {}
+  Race(const Race&) = delete;
+  Race& operator=(const Race&) = delete;
 
-  /// Writes median, spread and samples into the trials. The first contender is always measured; those that are not
-  /// reached before the limits become `rejected`, those that cannot run `failed`. `on_measured(done, best_us)` is
-  /// called after each contender's first samples.
-  void run(std::vector<Contender>& contenders, const RaceLimits& limits,
-           const std::function<void(int done, double best_us)>& on_measured);
+  /// Takes the first samples, and writes median, spread and samples into the trials. The very first contender of the
+  /// race is always measured; others that are not reached before the limits become `rejected`, those that cannot run
+  /// `failed`. Contenders must outlive the race. `on_measured(done)` is called after each.
+  void qualify(std::span<Contender* const> contenders, const RaceLimits& limits,
+               const std::function<void(int done)>& on_measured);
+
+  /// The contenders that cannot be told from the fastest, it first; updates all trials.
+  std::vector<Contender*> finish(const RaceLimits& limits);
+
+  /// The lowest median so far; infinity before the first.
+  double best_us() const { return best_us_; }
+
+  int discarded_samples() const { return discarded_; }
 
  private:
-  /// Takes the first samples; false when the contender failed or is out of the race at once.
-  bool qualify(Contender& contender, double best_us);
+  /// Finds out how many calls make a sample; false when the contender failed or is out of the race at once.
+  bool prepare(Contender& contender);
 
   /// Takes one more sample; false when the contender failed.
   bool sample(Contender& contender);
@@ -58,7 +73,17 @@ class Race {
   /// The time of one call in the contender's batch; nullopt when one failed, and the trial then says why.
   std::optional<double> time_call(Contender& contender);
 
-  Bench bench_;
+  void set_calls(Contender& contender, int calls) const;
+  void record(Contender& contender);
+
+  const Bench bench_;
+  std::mt19937 random_;
+  std::uint32_t seed_;
+  std::vector<Contender*> field_;
+  double best_us_ = std::numeric_limits<double>::infinity();
+  bool has_begun_ = false;
+  int taken_ = 0;
+  int discarded_ = 0;
 };
 
 }  // namespace hone

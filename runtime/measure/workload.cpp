@@ -19,8 +19,8 @@ std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + 
 
 }  // namespace
 
-Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream)
-    : device_(std::move(device)), problem_(problem), stream_(stream) {
+Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs)
+    : device_(std::move(device)), problem_(problem), stream_(stream), inputs_(inputs) {
   const std::size_t offset = problem.alignment < kMaxAlignment ? problem.alignment : 0;
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   std::size_t input_bytes = 0;
@@ -30,7 +30,7 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
     if (spec.is_input) input_bytes += stride;
   }
   rotation_bytes_ = std::min(kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes), kMostRotationBytes);
-  copies_ = input_bytes == 0 ? 1 : rotation_bytes_ / input_bytes + 1;
+  copies_ = input_bytes == 0 || inputs_ == InputState::warm ? 1 : rotation_bytes_ / input_bytes + 1;
   for (Array& array : arrays_) array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes);
   pointers_.resize(arrays_.size());
 }
@@ -52,8 +52,8 @@ const std::vector<void*>& Workload::next() {
   return pointers_;
 }
 
-bool Workload::fits_cache(int calls) const {
-  return device_->facts().kind == "cuda" && static_cast<std::size_t>(calls) < copies_;
+bool Workload::must_displace_cache(int calls) const {
+  return inputs_ == InputState::cold && device_->facts().kind != "host" && static_cast<std::size_t>(calls) < copies_;
 }
 
 void Workload::displace_cache() {

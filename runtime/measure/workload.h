@@ -11,15 +11,16 @@
 
 #include <hone/device.h>
 #include <hone/kernel_family.h>
+#include <hone/tuning.h>
 
 namespace hone {
 
-/// The arrays of one problem, several times over: launches that take the copies in turn read memory, not the last-level
-/// cache. Pointers have exactly the problem's alignment. Not thread-safe.
+/// The arrays of one problem; for cold inputs several times over: launches that take the copies in turn read memory,
+/// not the last-level cache. Pointers have exactly the problem's alignment. Not thread-safe.
 class Workload {
  public:
   /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`.
-  Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream);
+  Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs = InputState::cold);
 
   /// Fills all copies of all inputs with the first input kind.
   void fill_all();
@@ -27,9 +28,9 @@ class Workload {
   /// The buffers of the next call, in the order of KernelFamily::buffers().
   const std::vector<void*>& next();
 
-  /// Whether the inputs of `calls` calls in turn leave the cache room to keep them. Never on the host device, where
-  /// replayed work calls next() anew.
-  bool fits_cache(int calls) const;
+  /// Whether calls that are to be cold would find the inputs of the same `calls` calls before them in the cache. Never
+  /// on the host device, where replayed work calls next() anew.
+  bool must_displace_cache(int calls) const;
 
   /// Enqueues writing so much memory that nothing which was read before is in the cache (as NVBench's l2flush does).
   void displace_cache();
@@ -62,6 +63,7 @@ class Workload {
   Problem problem_;
   Stream stream_;
   std::vector<Array> arrays_;
+  InputState inputs_;
   std::size_t rotation_bytes_ = 0;
   DeviceBuffer displacing_;  ///< allocated when first needed
   std::size_t copies_ = 1;

@@ -81,7 +81,7 @@ VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
     }
     double best = std::numeric_limits<double>::infinity();
     for (const Geometry& geometry : geometries(facts, shape, resident))
-      best = std::min(best, predict(facts, shape, bytes, resident, geometry).us);
+      best = std::min(best, predict(facts, shape, bytes, resident, geometry, problem.launch_context).us);
     ranking.variants.push_back({variant, best});
   }
   std::stable_sort(ranking.variants.begin(), ranking.variants.end(),
@@ -107,7 +107,8 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
     }
     std::int64_t covered_by = 0;
     for (const Geometry& geometry : geometries(facts, shape, compiled.resident_blocks)) {
-      const Prediction prediction = predict(facts, shape, bytes, compiled.resident_blocks, geometry);
+      const Prediction prediction =
+          predict(facts, shape, bytes, compiled.resident_blocks, geometry, problem.launch_context);
       trial.candidate.geometry = geometry;
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
       trial.predicted_us = prediction.us;

@@ -13,6 +13,8 @@ namespace hone {
 struct ModelConstants {
   double launch_us;              ///< an empty kernel, back to back
   double extra_launch_us;        ///< each further kernel of one call
+  double dependent_launch_us;    ///< an empty kernel that may overlap the end of the one ahead
+  double extra_dependent_us;     ///< each further kernel that may
   double join_us;                ///< ticket, fence and reload of a last block
   double memory_latency_us;      ///< of one load under load; 0: loads do not wait
   double thread_us;              ///< per thread and block: starting it and taking it through the block's barriers
@@ -22,8 +24,9 @@ struct ModelConstants {
                                  ///< the block's share: beyond this size the lines that they have in common are lost
 };
 
-/// Constants for the device's kind; bandwidth from the memory clock and bus width where those are known.
-ModelConstants model_constants(const DeviceFacts& facts);
+/// Constants for the device's kind and the launch context; bandwidth from the memory clock and bus width where those
+/// are known.
+ModelConstants model_constants(const DeviceFacts& facts, LaunchContext context = LaunchContext::stream);
 
 struct Prediction {
   std::int64_t blocks = 0;                  ///< grid of the call
@@ -34,7 +37,11 @@ struct Prediction {
 /// Time of one call by Little's law and whole waves: an SM draws bytes in flight ÷ latency, all SMs together at most
 /// the device's bandwidth, and the work ends when the block with the most tiles does.
 Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
-                   const Geometry& geometry);
+                   const Geometry& geometry, LaunchContext context = LaunchContext::stream);
+
+/// What no candidate can beat: one launch, and the bytes of the problem at the bandwidth that the best kernels reach. 0
+/// where the device's bandwidth is a guess.
+double roofline_us(const DeviceFacts& facts, const Problem& problem);
 
 /// Bytes per SM that must be outstanding to saturate memory: bandwidth × latency ÷ SMs. 0 where loads do not wait.
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts);

@@ -78,10 +78,12 @@ TEST_F(EndToEnd, TuneInspectReduce) {
 }
 
 TEST_F(EndToEnd, StreamAndGraphAreTunedAndInspectedApart) {
-  const CommandRun run = hone({"tune", "--device", "host", "--size", "1000", "--budget", "300ms", "--context", "both"});
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "1000", "--budget", "3s", "--context", "both"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("2 tuned; compiling"));
   EXPECT_THAT(run.out, HasSubstr("sum f32 1000 graph"));
+  EXPECT_THAT(run.out, HasSubstr("model's rank correlation with measurement: "));
+  EXPECT_THAT(run.out, HasSubstr("(median of 2)"));
   EXPECT_THAT(hone({"tune", "--device", "host", "--size", "1000", "--context", "graph"}).out,
               HasSubstr("1 kept from the cache"));
   EXPECT_THAT(hone({"inspect"}).out, HasSubstr("reduce sum f32 graph"));

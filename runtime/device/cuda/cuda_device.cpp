@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/cuda_device.h"
 
 #include <array>
+#include <mutex>
 #include <optional>
 
 #include <cuda_runtime_api.h>
@@ -14,6 +15,7 @@
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/device/cuda/cuda_scopes.h"
 #include "runtime/device/cuda/cuda_timer.h"
+#include "runtime/device/cuda/nvml_monitor.h"
 #include "runtime/jit/nvrtc_compiler.h"
 
 namespace hone {
@@ -92,6 +94,7 @@ class CudaDevice final : public Device {
     static_cast<const CudaGraph&>(work).launch(stream);
   }
   double time_us(Stream stream, const std::function<void()>& work) override;
+  DeviceCondition condition() const override;
 
  private:
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Stream stream, std::string_view doing) {
@@ -106,6 +109,8 @@ class CudaDevice final : public Device {
   NvrtcCompiler compiler_{NvrtcSearch::from_environment()};
   CudaMemory memory_;
   CudaTimer timer_;
+  mutable std::once_flag monitor_once_;
+  mutable std::optional<NvmlMonitor> monitor_;  ///< opened when first asked: only tuning asks
 };
 
 int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const {
@@ -219,6 +224,15 @@ double CudaDevice::time_us(Stream stream, const std::function<void()>& work) {
   work();
   span.stop(stream);
   return span.wait_us();
+}
+
+DeviceCondition CudaDevice::condition() const {
+  std::call_once(monitor_once_, [this] {
+    std::array<char, 32> bus_id{};
+    check(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal_), "asking for a PCI address");
+    monitor_.emplace(bus_id.data());
+  });
+  return monitor_->condition();
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ struct StreamState {
   std::uint64_t capture_id = 0;  ///< identifies the graph under construction while capturing
 };
 
+/// What stands in the way of a fair timing right now, as far as the device's monitor tells.
+struct DeviceCondition {
+  bool is_throttled = false;  ///< the clock is held down: heat, a power cap, a power brake
+  bool is_shared = false;     ///< other processes run kernels
+};
+
 /// Where a pointer points to.
 enum class MemoryKind { device, host, unknown };
 
@@ -106,6 +112,9 @@ class Device {
 
   /// Runs `work`, which enqueues on `stream`, and returns the device time it took in microseconds. Waits for it.
   virtual double time_us(Stream stream, const std::function<void()>& work) = 0;
+
+  /// Asks the monitor, where there is one (NVML for CUDA devices); nothing is wrong where there is none.
+  virtual DeviceCondition condition() const { return {}; }
 
  protected:
   Device() = default;

@@ -131,8 +131,8 @@ class Session {
   /// that a call of two kernels keeps other threads' calls in the same stream from coming between them.
   ///
   /// On a miss it may read the cache file, compile and measure (MissPolicy), on streams of its own. While `stream` is
-  /// being captured the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated or
-  /// waited for: the graph's winner serves, else the stream's (Winner::launch_context tells), else the heuristic.
+  /// being captured the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated
+  /// or waited for: the graph's winner serves, else the stream's (Winner::launch_context tells), else the heuristic.
   /// prepare() or tune() the graph problem ahead of the capture.
   ///
   /// One workspace belongs to each stream: finish the work of a stream before destroying it. Throws invalid_argument

@@ -1,8 +1,10 @@
 // tune(): from a problem to a winner, with every trial kept as evidence.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +28,26 @@ struct TuningProgress {
   double best_us = 0;    ///< 0 before the first measurement
 };
 
+/// Where the inputs are when a timed call begins.
+enum class InputState : std::uint8_t {
+  cold,  ///< in device memory: as many copies take turns as displace the last-level cache
+  warm,  ///< in the last-level cache, as far as they fit: every call reads what the one before it read
+};
+
+/// Why a tuning measured no further candidates.
+enum class SearchEnd : std::uint8_t {
+  everything_searched,    ///< there are no more
+  rest_predicted_slower,  ///< the rest could not win even if the model were as wrong as it has been
+  near_roofline,          ///< the leader is as fast as memory and launching allow
+  budget_spent,
+  stopped,
+};
+
+inline constexpr std::array<std::string_view, 5> kSearchEndNames{
+    "everything was searched", "the rest is predicted to be slower", "the leader is as fast as memory allows",
+    "the budget was spent", "it was stopped"};
+constexpr std::string_view name(SearchEnd end) { return kSearchEndNames[static_cast<std::size_t>(end)]; }
+
 struct TuningOptions {
   /// Wall-clock time to spend. What is not measured by then is recorded as rejected. At least the model's first
   /// choice is always compiled, measured and verified.
@@ -33,6 +55,16 @@ struct TuningOptions {
 
   /// Candidates that need more workspace than this are rejected.
   std::size_t workspace_bytes = 128 * 1024;
+
+  /// What is assumed of the inputs. No part of a Problem: a call cannot know what is in the cache, so a winner could
+  /// not be looked up by it. Choose `warm` where calls follow the kernel that made their input and it fits the cache.
+  InputState inputs = InputState::cold;
+
+  /// Measure every candidate, as far as the budget goes, whatever the model predicts.
+  bool exhaustive = false;
+
+  /// Candidates that won neighbouring problems: their variants are measured first, and they win ties.
+  std::vector<Candidate> start_from = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
   std::function<void(const TuningProgress&)> on_progress = {};
@@ -48,6 +80,9 @@ struct Tuning {
   double measure_ms = 0;
   bool budget_spent = false;
   bool stopped = false;
+  SearchEnd search_end = SearchEnd::everything_searched;
+  double rank_correlation = 0;  ///< Spearman's, of predicted with measured times; 0 with fewer than two
+  int discarded_samples = 0;    ///< taken while the device was throttled or shared, and thrown away
 };
 
 /// Measures candidates for `problem` on `device` and picks the fastest that verifies. Uses streams and memory of

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -74,22 +75,103 @@ TEST(Statistics, NormalSamplesSpreadByTwoThirdsOfADeviation) {
   EXPECT_NEAR(half_interquartile_range(samples), 0.6745 * 3, 0.03);
 }
 
-TEST(Indistinguishable, EqualMediansAlwaysAre) {
-  EXPECT_TRUE(indistinguishable({10, 0, 5}, {10, 0, 5}));
-  EXPECT_TRUE(indistinguishable({10, 1, 5}, {10, 0, 1}));
+TEST(Interval, FewSamplesAreItsEnds) {
+  for (std::size_t n : {1u, 2u, 3u, 5u, 6u, 8u}) EXPECT_EQ(median_ranks(n), (RankInterval{0, n - 1})) << n;
 }
 
-TEST(Indistinguishable, WithoutSpreadAnyDifferenceCounts) {
-  EXPECT_FALSE(indistinguishable({10, 0, 5}, {10.001, 0, 5}));
+TEST(Interval, TheRanksAreThoseOfTheTable) {
+  // Conover, "Practical Nonparametric Statistics", table A3: 95 % intervals of the median.
+  EXPECT_EQ(median_ranks(9), (RankInterval{1, 7}));
+  EXPECT_EQ(median_ranks(12), (RankInterval{2, 9}));
+  EXPECT_EQ(median_ranks(20), (RankInterval{5, 14}));
+  EXPECT_EQ(median_ranks(50), (RankInterval{17, 32}));
+  EXPECT_EQ(median_ranks(100), (RankInterval{39, 60}));
 }
 
-TEST(Indistinguishable, MoreSamplesTellMoreApart) {
-  EXPECT_TRUE(indistinguishable({10, 0.5, 4}, {10.3, 0.5, 4}));
-  EXPECT_FALSE(indistinguishable({10, 0.5, 400}, {10.3, 0.5, 400}));
+TEST(Interval, HoldsTheMedianAsOftenAsItSays) {
+  // A distribution with a long tail, as timings have: the exponential one, whose median is ln 2.
+  std::mt19937 random(3);
+  std::exponential_distribution<double> tail(1);
+  for (std::size_t n : {9u, 24u, 48u}) {
+    int held = 0;
+    for (int run = 0; run < 2000; ++run) {
+      Samples samples(n);
+      for (double& sample : samples) sample = tail(random);
+      const Estimate result = estimate(samples);
+      held += result.low_us <= std::numbers::ln2 && std::numbers::ln2 <= result.high_us;
+    }
+    EXPECT_GT(held, 1880) << n;  // 95 % of 2000, less than three deviations
+  }
 }
 
-TEST(Indistinguishable, TheFasterOneIsNeverToldApartFromABetterOne) {
-  EXPECT_TRUE(indistinguishable({10, 0.1, 9}, {9, 0.1, 9}));
+TEST(Interval, TwoModesAreBothWithinIt) {
+  const Estimate bimodal = estimate(Samples{2.7, 3.4, 2.7, 3.4, 2.7, 3.4, 2.7, 3.4, 2.7, 3.4});
+  EXPECT_EQ(bimodal.low_us, 2.7);
+  EXPECT_EQ(bimodal.high_us, 3.4);
+}
+
+TEST(Interval, IsNeverNarrowerThanTheClocksStep) {
+  const Estimate quantised = estimate(Samples(30, 4.5), 0.5);
+  EXPECT_EQ(quantised.low_us, 4.25);
+  EXPECT_EQ(quantised.high_us, 4.75);
+}
+
+TEST(Interval, OneOutlierDoesNotReachIt) {
+  Samples samples(11, 10.0);
+  samples[4] = 5000;
+  EXPECT_EQ(estimate(samples).high_us, 10);
+}
+
+/// Recorded: a clock that falls by a tenth while 24 pairs are taken.
+Samples drifting(double us) {
+  Samples samples;
+  for (int i = 0; i < 24; ++i) samples.push_back(us * (1 + 0.1 * i / 24) + 0.001 * (i % 3));
+  return samples;
+}
+
+TEST(ComparePairs, DriftThatHitsBothCancels) {
+  EXPECT_LT(estimate(drifting(10.1)).low_us, estimate(drifting(10)).high_us);  // the intervals tell nothing
+  EXPECT_EQ(compare_pairs(drifting(10), drifting(10.1)), Comparison::faster);
+  EXPECT_EQ(compare_pairs(drifting(10.1), drifting(10)), Comparison::slower);
+  EXPECT_EQ(compare_pairs(drifting(10), drifting(10)), Comparison::tied);
+}
+
+TEST(ComparePairs, OneOutlierDoesNotDecide) {
+  Samples fast(12, 10.0);
+  fast[3] = 900;
+  EXPECT_EQ(compare_pairs(fast, Samples(12, 10.5)), Comparison::faster);
+}
+
+TEST(ComparePairs, LessThanTheClockShowsIsATie) {
+  EXPECT_EQ(compare_pairs(Samples(12, 10.0), Samples(12, 10.1)), Comparison::faster);
+  EXPECT_EQ(compare_pairs(Samples(12, 10.0), Samples(12, 10.1), 0.5), Comparison::tied);
+}
+
+TEST(ComparePairs, TwoModesOfOneCandidateAreATieWithWhatLiesBetween) {
+  Samples bimodal;
+  for (int i = 0; i < 20; ++i) bimodal.push_back(i % 2 == 0 ? 2.7 : 3.4);
+  EXPECT_EQ(compare_pairs(bimodal, Samples(20, 3.0)), Comparison::tied);
+}
+
+TEST(ComparePairs, FewPairsCannotBeSure) {
+  EXPECT_EQ(compare_pairs({}, {}), Comparison::tied);
+  EXPECT_EQ(compare_pairs(Samples(5, 1.0), Samples(5, 2.0)), Comparison::tied);
+  EXPECT_EQ(compare_pairs(Samples(6, 1.0), Samples(9, 2.0)), Comparison::faster);
+}
+
+TEST(Spearman, KnowsOrderAndNothingElse) {
+  EXPECT_DOUBLE_EQ(spearman(Samples{1, 2, 3, 4}, Samples{10, 200, 3000, 40000}), 1);
+  EXPECT_DOUBLE_EQ(spearman(Samples{1, 2, 3, 4}, Samples{4, 3, 2, 1}), -1);
+  EXPECT_DOUBLE_EQ(spearman(Samples{106, 86, 100, 101, 99, 103, 97, 113, 112, 110},
+                            Samples{7, 0, 27, 50, 28, 29, 20, 12, 6, 17}),
+                   -29.0 / 165);  // the example of the encyclopaedias: IQ and hours of television
+}
+
+TEST(Spearman, EqualValuesShareTheirRank) {
+  EXPECT_NEAR(spearman(Samples{1, 2, 2, 3}, Samples{1, 2, 3, 4}), 0.9487, 1e-4);
+  EXPECT_EQ(spearman(Samples{5, 5, 5}, Samples{1, 2, 3}), 0);
+  EXPECT_EQ(spearman(Samples{5}, Samples{1}), 0);
+  EXPECT_EQ(spearman({}, {}), 0);
 }
 
 }  // namespace

@@ -128,6 +128,19 @@ TEST_F(WorkloadTest, NothingIsWrittenBehindTheArrays) {
   EXPECT_EQ(workload.verify(problem, candidate_, "ones", adder()), "");
 }
 
+TEST_F(WorkloadTest, WarmInputsStayWhereTheyAre) {
+  Workload workload(device_, family_.problem(1234), nullptr, InputState::warm);
+  const std::vector<void*> first = workload.next();
+  for (int call = 0; call < 5; ++call) EXPECT_EQ(workload.next(), first);
+  EXPECT_FALSE(workload.must_displace_cache(1));
+}
+
+TEST_F(WorkloadTest, ReplaysOfFewerCallsThanCopiesMustDisplaceTheCache) {
+  Workload workload(device_, family_.problem(1024), nullptr);  // 128 KiB in copies of 4 KiB, and one
+  EXPECT_TRUE(workload.must_displace_cache(32));
+  EXPECT_FALSE(workload.must_displace_cache(33));
+}
+
 TEST_F(WorkloadTest, AnEmptyProblemHasAnOutputStill) {
   Workload workload(device_, family_.problem(0), nullptr);
   workload.fill_all();

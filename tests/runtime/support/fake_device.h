@@ -42,6 +42,8 @@ class FakeDevice final : public Device {
   // --- the script ---
   std::function<FakeKernel(std::string_view source)> script = [](std::string_view) { return FakeKernel{}; };
   std::function<double(double us, double now_us)> drift = [](double us, double) { return us; };  ///< of the clock
+  std::function<DeviceCondition(double now_us)> condition_at = [](double) { return DeviceCondition{}; };
+  double timing_overhead_us = 0;             ///< that the events around timed work add
   std::function<void()> on_compile = [] {};  ///< called in every compile(), without a lock
   std::string compiler = "fake-1";           ///< compiler_identity(); "" and compile() throws unsupported
   std::size_t memory_limit = SIZE_MAX;       ///< of one allocation
@@ -80,6 +82,7 @@ class FakeDevice final : public Device {
   std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) override;
   void replay(const CapturedWork& work, Stream stream) override;
   double time_us(Stream stream, const std::function<void()>& work) override;
+  DeviceCondition condition() const override { return condition_at(now_us()); }
 
  private:
   struct Recorded;

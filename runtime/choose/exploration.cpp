@@ -1,0 +1,293 @@
+#include "runtime/choose/exploration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <iterator>
+#include <limits>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/search/model.h"
+
+namespace hone {
+namespace {
+
+/// Variants of a wave: enough to keep all cores busy, few enough to stop in time.
+constexpr std::size_t kSmallestWave = 16;
+constexpr std::size_t kLargestWave = 32;
+
+/// Variants of the first wave that are taken from all over the ranking.
+constexpr std::size_t kProbes = 4;
+
+/// Candidates are weighed against the leader in groups of this many, since it changes.
+constexpr std::size_t kGroup = 16;
+
+/// Compiling ahead leaves these to the thread that enqueues what is timed, and to the driver's.
+constexpr std::size_t kSpareCores = 2;
+
+/// A leader this close to what memory and launching take at least cannot be beaten by anything worth finding.
+constexpr double kRooflineSlack = 1.005;
+
+std::size_t wave_size() {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
+}
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Exploration::Exploration(Device& device, const Problem& problem, const TuningOptions& options, BinaryMemo& memo,
+                         Race& race, Clock::time_point compile_deadline, Clock::time_point deadline)
+    : device_(device),
+      problem_(problem),
+      options_(options),
+      memo_(memo),
+      race_(race),
+      compile_deadline_(compile_deadline),
+      deadline_(deadline) {}
+
+void Exploration::run() {
+  VariantRanking ranking = rank_variants(device_.facts(), problem_);
+  ranking_ = std::move(ranking.variants);
+  rejected_ = std::move(ranking.rejected);
+  for (const RankedVariant& ranked : ranking_) units_.push_back(unit_of(problem_, ranked.variant));
+  to_search_ = order_variants();
+
+  Wave wave = next_wave();
+  searched_ = wave.size();
+  const auto start = Clock::now();
+  std::vector<CompileOutcome> outcomes = compile(wave, false);
+  compile_ms_ = ms_since(start);
+  while (!wave.empty()) {
+    for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
+    const Wave next = next_wave();
+    std::future<std::vector<CompileOutcome>> ahead;
+    if (compiles_ahead() && !next.empty())
+      ahead = std::async(std::launch::async, [this, &next] { return compile(next, true); });
+    measure();
+    if (is_done()) {
+      if (ahead.valid()) ahead.wait();
+      break;
+    }
+    searched_ += next.size();
+    const auto waiting_since = Clock::now();
+    outcomes = ahead.valid() ? ahead.get() : compile(next, false);
+    compile_ms_ += ms_since(waiting_since);
+    wave = next;
+  }
+  reject_rest();
+}
+
+/// The ranking with the model's choice first, then neighbours' winners, and the probes among the first wave.
+std::vector<std::size_t> Exploration::order_variants() {
+  std::vector<std::size_t> order;
+  std::vector<bool> taken(ranking_.size());
+  const auto take = [&](std::size_t variant) {
+    if (variant >= ranking_.size() || taken[variant]) return;
+    taken[variant] = true;
+    order.push_back(variant);
+  };
+  insistence_.assign(ranking_.size(), Insistence::none);
+  take(0);
+  for (const Candidate& known : options_.start_from) {
+    const auto at = std::find_if(ranking_.begin(), ranking_.end(),
+                                 [&](const RankedVariant& ranked) { return ranked.variant == known.variant; });
+    if (at == ranking_.end()) continue;
+    const auto place = static_cast<std::size_t>(at - ranking_.begin());
+    insistence_[place] = Insistence::all;
+    take(place);
+  }
+  const std::size_t top = wave_size() - std::min(wave_size(), order.size() + kProbes);
+  for (std::size_t i = 0; i < top; ++i) take(i + 1);
+  for (std::size_t i = 1; i <= kProbes && order.size() < ranking_.size(); ++i) {
+    const std::size_t place = i * ranking_.size() / (kProbes + 1);
+    if (!taken[place]) insistence_[place] = Insistence::best;
+    take(place);
+  }
+  for (std::size_t i = 0; i < ranking_.size(); ++i) take(i);
+  return order;
+}
+
+Exploration::Wave Exploration::next_wave() const {
+  const std::size_t end = std::min(to_search_.size(), searched_ + wave_size());
+  return {to_search_.begin() + static_cast<std::ptrdiff_t>(searched_),
+          to_search_.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// On the host device, compiling and measuring would take each other's cores.
+bool Exploration::compiles_ahead() const {
+  return device_.facts().kind != "host" && std::thread::hardware_concurrency() > 1;
+}
+
+std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_background) const {
+  std::vector<Unit> units;
+  for (std::size_t place : wave) units.push_back(units_[place]);
+  CompileProgress on_progress;
+  if (!in_background) on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total); };
+  return memo_.compile(device_, units, options_.stop, on_progress, has_candidates_ ? deadline_ : compile_deadline_,
+                       in_background ? kSpareCores : 0);
+}
+
+void Exploration::load(std::size_t place, CompileOutcome outcome) {
+  const RankedVariant& ranked = ranking_[place];
+  // However small the budget is, something is measured.
+  if (!outcome.started() && !has_candidates_ && !options_.stop.stop_requested())
+    outcome = memo_.compile(device_, std::span(units_).subspan(place, 1)).front();
+  Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.predicted_us};
+  if (outcome.binary) {
+    try {
+      code_.push_back(load_variant(device_, problem_, ranked.variant, units_[place], outcome.binary));
+      list(place);
+      return;
+    } catch (const Error& error) {
+      trial.verdict = Verdict::failed;
+      trial.reason = error.what();
+    }
+  } else if (!outcome.error.empty()) {
+    trial.verdict = Verdict::failed;
+    trial.reason = outcome.error;
+  } else if (options_.stop.stop_requested()) {
+    trial.reason = "not compiled: the tuning was stopped";
+  } else {
+    trial.reason = "not compiled: the time budget was spent";
+    budget_spent_ = true;
+  }
+  rejected_.push_back(std::move(trial));
+}
+
+/// Adds the candidates of the variant that was loaded last.
+void Exploration::list(std::size_t place) {
+  CandidateList list =
+      list_candidates(device_.facts(), problem_, std::span(&code_.back().compiled, 1), options_.workspace_bytes);
+  for (Trial& trial : list.candidates) {
+    const bool is_best = &trial == &list.candidates.front();
+    const bool must_be_measured =
+        insistence_[place] == Insistence::all || (insistence_[place] == Insistence::best && is_best);
+    found_.push_back({.place = place, .trial = std::move(trial), .must_be_measured = must_be_measured});
+  }
+  has_candidates_ = has_candidates_ || !list.candidates.empty();
+  std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
+}
+
+/// The model's choice is the best candidate of the highest-ranked variant that has any.
+void Exploration::mark_default() {
+  if (has_default_ || found_.empty()) return;
+  Found& first = *std::min_element(found_.begin(), found_.end(),
+                                   [](const Found& a, const Found& b) { return a.place < b.place; });
+  first.trial.is_default = true;
+  first.must_be_measured = true;
+  has_default_ = true;
+}
+
+void Exploration::measure() {
+  mark_default();
+  std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+    if (a.trial.is_default != b.trial.is_default) return a.trial.is_default;
+    if (a.must_be_measured != b.must_be_measured) return a.must_be_measured;
+    return a.trial.predicted_us < b.trial.predicted_us;
+  });
+  listed_ += static_cast<int>(found_.size());
+  for (std::size_t begin = 0; begin < found_.size(); begin += kGroup)
+    measure_group(std::span(found_).subspan(begin, std::min(kGroup, found_.size() - begin)));
+  found_.clear();
+}
+
+void Exploration::measure_group(std::span<Found> group) {
+  std::vector<Contender*> contenders;
+  for (Found& found : group) {
+    if (!found.must_be_measured && cannot_win(found.trial.predicted_us)) {
+      found.trial.verdict = Verdict::rejected;
+      found.trial.reason = why_it_cannot_win(found.trial.predicted_us);
+      rejected_.push_back(std::move(found.trial));
+      ++done_;
+      continue;
+    }
+    Contender& contender = contenders_.emplace_back();
+    contender.trial = std::move(found.trial);
+    contender.loaded = {contender.trial.candidate, code_of(contender.trial.candidate).module};
+    contenders.push_back(&contender);
+  }
+  const int done_before = done_;
+  race_.qualify(contenders, {.deadline = deadline_, .stop = options_.stop}, [&](int done) {
+    done_ = done_before + done;
+    report(TuningPhase::measuring, done_, listed_);
+  });
+  for (const Contender* contender : contenders)
+    if (contender->trial.samples > 0) error_.add(contender->trial.predicted_us, contender->trial.median_us);
+}
+
+bool Exploration::cannot_win(double predicted_us) const {
+  return !options_.exhaustive && error_.optimistic_us(predicted_us) > race_.best_us();
+}
+
+std::string Exploration::why_it_cannot_win(double predicted_us) const {
+  return fmt::format("not measured: predicted {:.2f} µs, by the model's error so far at least {:.2f}; the leader takes "
+                     "{:.2f}",
+                     predicted_us, error_.optimistic_us(predicted_us), race_.best_us());
+}
+
+bool Exploration::is_done() {
+  if (options_.stop.stop_requested()) {
+    end_ = SearchEnd::stopped;
+  } else if (Clock::now() >= deadline_) {
+    budget_spent_ = true;
+  } else if (options_.exhaustive || !has_candidates_) {
+    return false;
+  } else if (race_.best_us() <= kRooflineSlack * roofline_us(device_.facts(), problem_)) {
+    end_ = SearchEnd::near_roofline;
+  } else if (searched_ < to_search_.size() && cannot_win(best_of_the_rest_us())) {
+    end_ = SearchEnd::rest_predicted_slower;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+double Exploration::best_of_the_rest_us() const {
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = searched_; i < to_search_.size(); ++i)
+    best = std::min(best, ranking_[to_search_[i]].predicted_us);
+  return best;
+}
+
+void Exploration::reject_rest() {
+  if (budget_spent_ && end_ != SearchEnd::stopped) end_ = SearchEnd::budget_spent;
+  for (; searched_ < to_search_.size(); ++searched_) {
+    const RankedVariant& ranked = ranking_[to_search_[searched_]];
+    Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.predicted_us};
+    switch (end_) {
+      case SearchEnd::near_roofline:
+        trial.reason = "not compiled: the leader is as fast as memory and launching allow";
+        break;
+      case SearchEnd::rest_predicted_slower:
+        trial.reason = why_it_cannot_win(ranked.predicted_us);
+        break;
+      case SearchEnd::stopped:
+        trial.reason = "not compiled: the tuning was stopped";
+        break;
+      case SearchEnd::budget_spent:
+      case SearchEnd::everything_searched:
+        trial.reason = "not compiled: the time budget was spent";
+        break;
+    }
+    rejected_.push_back(std::move(trial));
+  }
+}
+
+void Exploration::report(TuningPhase phase, int done, int total) const {
+  const double best_us = std::isfinite(race_.best_us()) ? race_.best_us() : 0;
+  if (options_.on_progress) options_.on_progress({.phase = phase, .done = done, .total = total, .best_us = best_us});
+}
+
+const CompiledCode& Exploration::code_of(const Candidate& candidate) const {
+  return *std::find_if(code_.begin(), code_.end(),
+                       [&](const CompiledCode& code) { return code.compiled.variant == candidate.variant; });
+}
+
+}  // namespace hone

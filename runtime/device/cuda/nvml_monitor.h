@@ -1,0 +1,51 @@
+// NvmlMonitor: whether a GPU is throttled or busy with others' work, asked of NVML where it is installed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include <hone/device.h>
+
+namespace hone {
+
+/// How much of the SMs a process used lately, as NVML says.
+struct ProcessLoad {
+  unsigned pid = 0;
+  unsigned sm_percent = 0;
+};
+
+/// Whether a set of NVML's clock event reasons means that the clock is below what was asked for: power cap, heat, or a
+/// power brake (nvml.h, nvmlClocksEventReasons). Idle, application clocks and sync boost are no throttling.
+bool is_throttled(std::uint64_t reasons);
+
+/// Whether others than `own_pid` used the SMs. Where the list lacks `own_pid` although this process works on the
+/// device, pids are of another namespace (a container's) and say nothing: false.
+bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
+
+/// Opens NVML with dlopen; without it, or where it refuses, nothing is ever known. Asks at most every few milliseconds,
+/// since a question takes longer than a short kernel. Thread-safe.
+class NvmlMonitor {
+ public:
+  /// `pci_bus_id` as cudaDeviceGetPCIBusId() writes it.
+  explicit NvmlMonitor(const std::string& pci_bus_id);
+  ~NvmlMonitor();
+  NvmlMonitor(const NvmlMonitor&) = delete;
+  NvmlMonitor& operator=(const NvmlMonitor&) = delete;
+
+  DeviceCondition condition() const;
+
+ private:
+  struct Library;
+  DeviceCondition ask() const;
+
+  std::unique_ptr<const Library> library_;  ///< nullptr without NVML
+  mutable std::mutex mutex_;
+  mutable std::chrono::steady_clock::time_point asked_at_{};
+  mutable DeviceCondition known_;
+};
+
+}  // namespace hone

@@ -1,0 +1,149 @@
+// The search through a space of a hundred variants, whose times a test invents.
+#include "runtime/choose/exploration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "runtime/choose/choose.h"
+#include "tests/runtime/support/fake_device.h"
+#include "tests/runtime/support/total_family.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class ExplorationTest : public testing::Test {
+ protected:
+  ExplorationTest() {
+    for (const RankedVariant& ranked : rank_variants(device_->facts(), problem_).variants)
+      predicted_us_[family_.space().to_string(ranked.variant)] = ranked.predicted_us;
+  }
+
+  /// `us` invents a time from the spelled variant and what the model predicts for it.
+  void script(const std::function<double(std::string_view, double)>& us) {
+    for (const auto& [variant, predicted] : predicted_us_) us_[variant] = us(variant, predicted);
+    device_->script = [this](std::string_view source) { return FakeKernel{.us = us_.at(std::string(source))}; };
+  }
+
+  Tuning tune(TuningOptions options = {.budget = 1min}) {
+    BinaryMemo memo;
+    Tuning tuning = choose_by_measuring(device_, problem_, options, memo);
+    EXPECT_EQ(tuning.stopped, tuning.search_end == SearchEnd::stopped);
+    for (const Variant& variant : family_.space().all())
+      EXPECT_TRUE(std::any_of(tuning.trials.begin(), tuning.trials.end(),
+                              [&](const Trial& trial) { return trial.candidate.variant == variant; }));
+    return tuning;
+  }
+
+  std::string text(const Trial& trial) const { return family_.space().to_string(trial.candidate.variant); }
+  /// Joined variants are two launches.
+  static double calls_us(std::string_view variant, double us) { return variant.ends_with("joined") ? 2 * us : us; }
+  double won_us(const Tuning& tuning) const {
+    const std::string variant = text(tuning.trials.at(tuning.winner.value()));
+    return calls_us(variant, us_.at(variant));
+  }
+  double best_us() const {
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto& [variant, us] : us_) best = std::min(best, calls_us(variant, us));
+    return best;
+  }
+  static std::size_t measured(const Tuning& tuning) {
+    return static_cast<std::size_t>(std::count_if(tuning.trials.begin(), tuning.trials.end(),
+                                                  [](const Trial& trial) { return trial.samples > 0; }));
+  }
+
+  /// −1 … 1, the same for the same variant.
+  static double noise(std::string_view variant) {
+    return static_cast<double>(std::hash<std::string_view>{}(variant) % 2001) / 1000 - 1;
+  }
+
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  TotalFamily family_{{.space = ParameterSpace{{{"threads", {32, 64, 128, 256, 512, 1024}},
+                                                {"work", {1, 2, 4, 8, 16, 32, 64, 128}},
+                                                {"finish", {0, 1}, {"alone", "joined"}}}}}};
+  Problem problem_ = family_.problem(50000);
+  std::map<std::string, double> predicted_us_;
+  std::map<std::string, double> us_;
+};
+
+TEST_F(ExplorationTest, AGoodModelSavesMostOfTheWork) {
+  script([](std::string_view variant, double predicted) { return 3 * predicted * (1 + 0.1 * noise(variant)); });
+  const Tuning tuning = tune();
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_EQ(tuning.search_end, SearchEnd::rest_predicted_slower);
+  EXPECT_LE(won_us(tuning), 1.02 * best_us());
+  EXPECT_LT(device_->compiles(), 80);
+  EXPECT_LT(measured(tuning), tuning.trials.size() / 2);
+  EXPECT_GT(tuning.rank_correlation, 0.5);
+  EXPECT_TRUE(std::any_of(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
+    return trial.reason.find("by the model's error so far at least") != std::string::npos;
+  }));
+}
+
+TEST_F(ExplorationTest, AModelThatIsNoBetterThanChanceSearchesEverything) {
+  script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
+  const Tuning tuning = tune();
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_EQ(tuning.search_end, SearchEnd::everything_searched);
+  EXPECT_NEAR(won_us(tuning), best_us(), 1e-9);
+  EXPECT_EQ(device_->compiles(), 96);
+  EXPECT_LT(std::abs(tuning.rank_correlation), ModelError::kLeastCorrelation);
+}
+
+TEST_F(ExplorationTest, ExhaustiveMeasuresEveryCandidate) {
+  script([](std::string_view, double predicted) { return 3 * predicted; });
+  const Tuning tuning = tune({.budget = 1min, .exhaustive = true});
+  EXPECT_EQ(tuning.search_end, SearchEnd::everything_searched);
+  EXPECT_EQ(device_->compiles(), 96);
+  for (const Trial& trial : tuning.trials) EXPECT_THAT(trial.reason, testing::Not(HasSubstr("predicted")));
+  EXPECT_NEAR(won_us(tuning), best_us(), 1e-9);
+}
+
+TEST_F(ExplorationTest, ANeighboursWinnerIsMeasuredHoweverLowItRanks) {
+  const auto last = std::max_element(predicted_us_.begin(), predicted_us_.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::string low = last->first;
+  script([&](std::string_view variant, double predicted) { return variant == low ? 4.5 : 3 * predicted; });
+  const Candidate known{*family_.space().parse(low), {8}};
+  const Tuning tuning = tune({.budget = 1min, .start_from = {known}});
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_EQ(text(tuning.trials[*tuning.winner]), low);
+}
+
+TEST_F(ExplorationTest, ALeaderAtTheRooflineEndsTheSearch) {
+  script([](std::string_view, double) { return 2.0; });  // less than a launch
+  const Tuning tuning = tune();
+  EXPECT_EQ(tuning.search_end, SearchEnd::near_roofline);
+  EXPECT_LT(device_->compiles(), 96);
+}
+
+TEST_F(ExplorationTest, TheBudgetEndsItWithAWinner) {
+  script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
+  device_->on_compile = [] { std::this_thread::sleep_for(2ms); };
+  const Tuning tuning = tune({.budget = 40ms});
+  EXPECT_TRUE(tuning.winner);
+  EXPECT_TRUE(tuning.budget_spent);
+  EXPECT_EQ(tuning.search_end, SearchEnd::budget_spent);
+}
+
+TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {
+  script([](std::string_view variant, double) {
+    return variant == "threads=64 work=1 finish=alone" || variant == "threads=64 work=2 finish=alone" ? 50 : 500;
+  });
+  for (const std::int32_t work : {1, 2}) {
+    const Candidate known{{64, work, 0}, {.max_blocks = 8}};
+    const Tuning tuning = tune({.budget = 1min, .exhaustive = true, .start_from = {known}});
+    EXPECT_EQ(tuning.trials[tuning.winner.value()].candidate, known);
+  }
+}
+
+}  // namespace
+}  // namespace hone
