@@ -14,7 +14,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds busy_timeout(Access access) { return milliseconds(access == Access::read ? 50 : 5000); }
+/// A cache that cannot be read now is a slower start, no failed call: with opening, a lookup stays below 50 ms.
+constexpr milliseconds kBusyTimeout(40);
+
+/// What a person asked for is worth a wait.
+constexpr milliseconds kBusyTimeoutOfWriters(5000);
 
 /// SQLite's own handler waits longer and longer between its tries: of several writers at once, the one that has waited
 /// longest would be the least likely to find the gap. With equal pauses everyone has the same chance.
@@ -29,7 +33,7 @@ constexpr int kInstructionsPerDeadlineCheck = 10000;
 
 struct Connection::Limits {
   Clock::time_point deadline;
-  milliseconds busy_timeout;
+  milliseconds busy_timeout = kBusyTimeout;
   Clock::time_point busy_since;
 
   static int is_past_deadline(void* limits) { return Clock::now() > static_cast<const Limits*>(limits)->deadline; }
@@ -46,17 +50,29 @@ struct Connection::Limits {
 
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
-Connection::Connection(const std::filesystem::path& path, Access access)
-    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, busy_timeout(access), {}})) {
-  const bool is_new = !file_exists(path) && access == Access::write;
-  if (is_new) prepare_folder(path);
-  const int flags = SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
-  sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
-  handle_.reset(connection);
-  if (code != SQLITE_OK) throw sqlite_error(path, connection);
-  if (is_new) make_private(path);
+Connection::Connection(const std::filesystem::path& path, Access access, Trust trust)
+    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, kBusyTimeout, {}})) {
+  Place place = find_place(path);
+  if (!place.exists && access == Access::write && place.distrust.empty()) {
+    prepare_folder(place.path);
+    place = find_place(place.path);
+  }
+  if (trust == Trust::owned) require_trust(place);
+  open(place, access);
+  require_same(place);
   configure(access);
+}
+
+void Connection::open(const Place& place, Access access) {
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, nullptr);
+  handle_.reset(connection);
+  if (code != SQLITE_OK) throw sqlite_error(path_, connection);
+  if (!place.exists) make_private(place.path);
+  int has_moved = 0;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (has_moved != 0) throw store_error(path_, StoreFault::untrusted, "its name was given to another file");
 }
 
 Connection::~Connection() = default;
@@ -79,7 +95,7 @@ void Connection::configure(Access access) {
 
 void Connection::lift_deadline() noexcept { limits_->deadline = Clock::time_point::max(); }
 
-void Connection::wait_as_writer() noexcept { limits_->busy_timeout = busy_timeout(Access::write); }
+void Connection::wait_as_writer() noexcept { limits_->busy_timeout = kBusyTimeoutOfWriters; }
 
 bool Connection::is_displaced() {
   int moved = 0;

@@ -7,25 +7,34 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/fork_gate.h"
+#include "cache/place.h"
 #include "cache/statement.h"
 
 struct sqlite3;
 
 namespace hone::cache {
 
-enum class Access {
-  read,   ///< gives up on a lock after 50 ms: a cache that cannot be read now is a slower start, no failed call
-  write,  ///< waits 5 s for other writers: what it has to write took long to find out
+enum class Access { read, write };
+
+/// What is asked of a file before it is opened.
+enum class Trust {
+  owned,  ///< nobody but the user and root can have written it (see find_place): its code is going to be run
+  any,    ///< any regular file: it is only looked at
 };
 
 /// One open cache file. Not movable, used by one thread, closed on destruction. Every method throws StoreError.
 ///
 /// Reading works where nothing may be written. A reader still opens for writing if it may, since the first one to
 /// come after an interrupted write has to undo that; it changes nothing else.
+///
+/// Another process's lock is waited for during 40 ms, and then it is StoreFault::busy. Who wants to wait longer closes
+/// the connection in between: while it is open, this process cannot fork.
 class Connection {
  public:
   /// Opens the file at an absolute path. Writing creates it, with mode 0600, and the folders above it, with 0700.
-  Connection(const std::filesystem::path& path, Access access);
+  /// Reading must only be tried where there is a file.
+  Connection(const std::filesystem::path& path, Access access, Trust trust = Trust::owned);
   ~Connection();
 
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
@@ -49,8 +58,10 @@ class Connection {
     void operator()(sqlite3* connection) const noexcept;
   };
 
+  void open(const Place& place, Access access);
   void configure(Access access);
 
+  const ForkGate gate_;
   std::filesystem::path path_;
   std::unique_ptr<Limits> limits_;  ///< at a fixed address, and alive until the handle is closed
   std::unique_ptr<sqlite3, Closer> handle_;

@@ -17,7 +17,7 @@ struct FaultText {
   std::string_view advice;
 };
 
-constexpr std::array<FaultText, 9> kFaultTexts{{
+constexpr std::array<FaultText, 10> kFaultTexts{{
     {StoreFault::unopenable, "cannot be opened",
      "check the path and its permissions, or set HONE_CACHE to another file"},
     {StoreFault::not_a_database, "is a file of another kind", "set HONE_CACHE to another file"},
@@ -29,6 +29,9 @@ constexpr std::array<FaultText, 9> kFaultTexts{{
      "try again when that is done, or set HONE_CACHE to another file"},
     {StoreFault::corrupt, "is damaged", "delete it (its winners are tuned again), or set HONE_CACHE to another file"},
     {StoreFault::full, "has no space left to grow", "free some, or set HONE_CACHE to a file elsewhere"},
+    {StoreFault::untrusted, "is not trusted with code",
+     "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or set HONE_CACHE to"
+     " another file"},
     {StoreFault::failed, "failed", "set HONE_CACHE to another file if this persists"},
 }};
 
@@ -38,13 +41,14 @@ struct CodeFault {
 };
 
 /// Extended codes before the primary codes that they refine; the first match counts.
-constexpr std::array<CodeFault, 16> kCodeFaults{{
+constexpr std::array<CodeFault, 17> kCodeFaults{{
     {SQLITE_READONLY_ROLLBACK, StoreFault::unopenable},  // a reader may not finish what a dead writer left
     {SQLITE_READONLY_RECOVERY, StoreFault::unopenable},
     {SQLITE_READONLY_CANTINIT, StoreFault::unopenable},
     {SQLITE_IOERR_SHORT_READ, StoreFault::corrupt},
     {SQLITE_IOERR_CORRUPTFS, StoreFault::corrupt},
     {SQLITE_IOERR_DELETE, StoreFault::unopenable},  // the journal of a dead writer, in a read-only folder
+    {SQLITE_CANTOPEN_SYMLINK, StoreFault::untrusted},  // made after the place was looked at
     {SQLITE_CANTOPEN, StoreFault::unopenable},
     {SQLITE_PERM, StoreFault::unopenable},
     {SQLITE_AUTH, StoreFault::unopenable},

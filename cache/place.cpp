@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include "cache/errors.h"
@@ -15,22 +14,6 @@ namespace hone::cache {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string_view describe(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::directory:
-      return "it is a directory";
-    case fs::file_type::fifo:
-      return "it is a FIFO, not a file";
-    case fs::file_type::character:
-    case fs::file_type::block:
-      return "it is a device, not a file";
-    case fs::file_type::socket:
-      return "it is a socket, not a file";
-    default:
-      return "it is not a regular file";
-  }
-}
 
 void create_folder(const fs::path& cache, const fs::path& folder) {
   std::error_code ignored;
@@ -75,17 +58,6 @@ void write_all(const fs::path& path, int descriptor, std::span<const std::byte> 
 }
 
 }  // namespace
-
-bool file_exists(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) return false;
-  if (error) throw store_error(path, StoreFault::unopenable, error.message());
-  if (status.type() != fs::file_type::regular) throw store_error(path, StoreFault::unopenable, describe(status.type()));
-  // To SQLite a file of one byte is an empty one (a relic of its locks on MS-DOS): it would be overwritten.
-  if (fs::file_size(path, error) == 1) throw store_error(path, StoreFault::not_a_database, "it holds a single byte");
-  return true;
-}
 
 void prepare_folder(const fs::path& path) {
   const fs::path folder = path.parent_path();

@@ -1,16 +1,45 @@
 // The place of the cache file: what may be opened there, and how it is made.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 
 namespace hone::cache {
 
-/// Whether there is a file at `path`. Throws StoreError(unopenable) when there is something that is no regular file
-/// (asked by name only, so a FIFO cannot block), or when the folder cannot be searched, and not_a_database when the
-/// file is one that SQLite would take for an empty one.
+/// Where a path leads to, without symbolic links, and which file is there.
+struct Place {
+  std::filesystem::path path;
+  bool exists = false;
+  ::dev_t device = 0;
+  ::ino_t inode = 0;
+  std::string distrust;  ///< why somebody else may have written the file, or may write one there; "": nobody else can
+};
+
+/// Follows an absolute `path` one folder at a time. There is no file when a folder on the way is missing or is none.
+///
+/// A file is trusted when it, every folder above it and every symbolic link on the way belong to the effective user or
+/// to root, and nobody else may write to the file or to one of the folders. A sticky folder such as /tmp may be on the
+/// way, but not hold the file itself: anyone could put a journal beside it. The file has one name only: a hard link may
+/// be somebody else's doing.
+///
+/// Throws StoreError: unopenable when there is something that is no regular file (asked by name only, so a FIFO cannot
+/// block) or when a folder cannot be searched; not_a_database when the file is one that SQLite would take for an empty
+/// one.
+Place find_place(const std::filesystem::path& path);
+
+/// Whether find_place() finds a file there; `path` may be relative.
 bool file_exists(const std::filesystem::path& path);
+
+/// Throws StoreError(untrusted) with the reason for it.
+void require_trust(const Place& place);
+
+/// For after the file was opened: throws StoreError(untrusted) when at `before.path` there is not the file any more that
+/// was there, or, where there was none and `before` is trusted, not one that can be.
+void require_same(const Place& before);
 
 /// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,
 /// or when no file can be made there.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -128,6 +129,13 @@ struct Publication {
   std::optional<TuningRecord> tuning;  ///< none for a heuristic choice
 };
 
+/// Whether a lookup may return code to run.
+enum class CodeUse {
+  required,  ///< winners whose code is gone or damaged are passed over
+  optional,  ///< such a winner is good too, without its code: the caller can compile
+  never,     ///< no code is read, so the file may be anybody's
+};
+
 /// What a lookup asks for: one problem, by its extents.
 struct Query {
   DeviceRecord device;        ///< only `kind`, `architecture` and `identity` are compared
@@ -139,14 +147,45 @@ struct Query {
   std::string launch_context;
   int alignment = 0;
   std::array<std::int64_t, 3> extents{1, 1, 1};
+  CodeUse code = CodeUse::required;
 };
 
 /// The answer to a Query, verified: digests of row and binary held.
 struct Hit {
   WinnerRecord winner;
   std::array<RangeRecord, 3> sizes;
-  BinaryRecord binary;
-  bool stale_driver = false;  ///< measured under another driver version
+  std::optional<BinaryRecord> binary;  ///< none only as Query::code allows
+  bool stale_driver = false;           ///< measured under another driver version
+  std::int64_t winner_id = 0;
+  std::int64_t used_at = 0;  ///< seconds since 1970, UTC: when it was last loaded; 0: never, as far as is known
+};
+
+/// What is known of the tuning of a problem class.
+enum class ClaimState {
+  taken,   ///< the caller is to tune it, until its lease is over
+  held,    ///< somebody else is tuning it
+  served,  ///< a tuned winner is there by now
+};
+
+/// MissRecord::reason: no tuned winner serves the problem.
+inline constexpr char kUntuned[] = "untuned";
+/// MissRecord::reason: the tuned winner was measured under another driver.
+inline constexpr char kOtherDriver[] = "driver";
+
+/// A problem that a tuning would help.
+struct MissRecord {
+  KeyRecord key;
+  std::string reason;
+  std::array<std::int64_t, 3> extents{1, 1, 1};  ///< what was asked
+  std::int64_t bytes_moved = 0;                  ///< at these extents
+};
+
+/// What a session tells about the cache it uses.
+struct Notes {
+  std::vector<MissRecord> misses;
+  std::map<std::int64_t, std::int64_t> loads;  ///< by id of the winner: how often it was loaded
+
+  bool empty() const { return misses.empty() && loads.empty(); }
 };
 
 /// A winner as inspection shows it.
@@ -155,7 +194,7 @@ struct StoredWinner {
   KeyRecord key;
   WinnerRecord winner;
   std::int64_t created_at = 0;  ///< seconds since 1970, UTC
-  std::int64_t binary_bytes = 0;
+  std::int64_t binary_bytes = 0;  ///< 0: the code was evicted
 };
 
 }  // namespace hone::cache

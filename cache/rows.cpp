@@ -1,41 +1,12 @@
 #include "cache/rows.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "cache/digest.h"
-#include "cache/fields.h"
+#include "cache/row_sql.h"
 
 namespace hone::cache {
 namespace {
-
-using Names = std::vector<std::string_view>;
-
-/// NULL is how SQLite stores what is not a number; an infinite time means as little.
-double storable(double value) { return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN(); }
-
-template <class Record>
-void append_names(Names& names) {
-  const Record record;
-  each_field(record, [&](std::string_view name, const auto&) { names.push_back(name); });
-}
-
-struct Binder {
-  Statement& statement;
-
-  void operator()(std::string_view, double value) const { statement.bind(storable(value)); }
-  void operator()(std::string_view, const auto& value) const { statement.bind(value); }
-};
-
-struct Reader {
-  Statement& statement;
-
-  void operator()(std::string_view, auto& value) const { statement.read(value); }
-};
 
 struct Digester {
   Digest& digest;
@@ -81,11 +52,6 @@ std::string tuning_digest(std::int64_t winner_id, const TuningRecord& tuning) {
   each_field(tuning, Digester{digest});
   for (const TrialRecord& trial : tuning.trials) each_field(trial, Digester{digest});
   return digest.hex();
-}
-
-std::string insert_sql(std::string_view table, const Names& names) {
-  const std::vector<std::string_view> places(names.size(), "?");
-  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, fmt::join(names, ", "), fmt::join(places, ", "));
 }
 
 std::int64_t returned_id(Statement statement) {

@@ -2,38 +2,17 @@
 
 #include <chrono>
 
-#include "cache/connection.h"
+#include "cache/claims.h"
 #include "cache/errors.h"
-#include "cache/fields.h"
-#include "cache/migration.h"
-#include "cache/place.h"
+#include "cache/notes.h"
 #include "cache/rows.h"
-#include "cache/schema.h"
+#include "cache/transact.h"
 
 namespace hone::cache {
 namespace {
 
-/// An absolute path cannot be taken for one of SQLite's special names ("", ":memory:").
-std::filesystem::path absolute_path(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  if (path.empty()) throw store_error(path, StoreFault::unopenable, "its path is empty");
-  if (error) throw store_error(path, StoreFault::unopenable, error.message());
-  return absolute;
-}
-
-/// Calls `work` with an open connection to the winners at `path`, in one reading transaction. If there is no file, or
-/// nothing in it, the result is a default-constructed one.
-template <class Work>
-auto read_file(const std::filesystem::path& path, Work work) {
-  using Result = decltype(work(std::declval<Connection&>()));
-  const std::filesystem::path file = absolute_path(path);
-  if (!file_exists(file)) return Result{};
-  Connection connection(file, Access::read);
-  const Transaction transaction(connection, Access::read);
-  if (check_schema(connection, file, Access::read) == kEmptyFile) return Result{};
-  return work(connection);
-}
+/// For what nobody is hurt by not writing.
+constexpr std::chrono::milliseconds kShortPatience(100);
 
 constexpr std::string_view kServesQuery =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
@@ -68,19 +47,43 @@ bool serves(const KeyRecord& key, const Query& query) {
          problem.alignment == query.alignment;
 }
 
-std::optional<Hit> find_hit(Connection& connection, const Query& query) {
+/// When a winner was last loaded; 0 if that is not known. Version 1 did not tell.
+std::int64_t read_used_at(Connection& connection, std::int64_t version, std::int64_t winner_id) {
+  if (version < 2) return 0;
+  Statement statement = connection.prepare("SELECT used_at FROM usage WHERE winner = ?");
+  statement.bind(winner_id);
+  std::int64_t used_at = 0;
+  if (statement.step()) statement.read(used_at);
+  return used_at;
+}
+
+std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
   Statement candidates = select_winners(connection, kServesQuery);
   bind_query(candidates, query);
+  std::optional<Hit> without_code;
   while (candidates.step()) {
     WinnerRow row = read_winner(candidates);
-    if (!row.intact || !serves(row.stored.key, query)) continue;
-    std::optional<BinaryRecord> binary = read_binary(connection, row.binary);
-    if (!binary) continue;
+    if (!row.intact || !serves(row.stored.key, query)) {
+      ++damaged;
+      continue;
+    }
     const KeyRecord& key = row.stored.key;
-    const bool stale_driver = key.toolchain.driver != query.toolchain.driver;
-    return Hit{std::move(row.stored.winner), key.problem.sizes, *std::move(binary), stale_driver};
+    Hit hit{.winner = std::move(row.stored.winner),
+            .sizes = key.problem.sizes,
+            .binary = {},
+            .stale_driver = key.toolchain.driver != query.toolchain.driver,
+            .winner_id = row.stored.id};
+    if (query.code == CodeUse::never) return hit;
+    if (without_code && (without_code->winner.tuned != hit.winner.tuned ||
+                         without_code->stale_driver != hit.stale_driver)) {
+      break;
+    }
+    hit.binary = read_binary(connection, row.binary);
+    if (hit.binary) return hit;
+    if (row.stored.binary_bytes > 0) ++damaged;  // otherwise it was evicted
+    if (query.code == CodeUse::optional && !without_code) without_code = std::move(hit);
   }
-  return std::nullopt;
+  return without_code;
 }
 
 std::int64_t seconds_since_1970() {
@@ -107,25 +110,63 @@ void write_publication(Connection& connection, const Publication& publication) {
   row.binary = put_binary(connection, publication.binary);
   const std::int64_t id = insert_winner(connection, device, toolchain, row);
   if (publication.tuning) insert_tuning(connection, id, *publication.tuning);
+  if (publication.winner.tuned) end_waiting(connection, key, device, toolchain);
 }
 
 }  // namespace
 
-std::optional<Hit> Store::find(const Query& query) const {
-  return read_file(path_, [&](Connection& connection) { return find_hit(connection, query); });
+std::optional<Hit> Store::find(const Query& query, std::uint64_t* damaged) const {
+  std::uint64_t uncounted = 0;
+  const Trust trust = query.code == CodeUse::never ? Trust::any : Trust::owned;
+  return read_file(path_, trust, [&](Connection& connection, std::int64_t version) {
+    std::optional<Hit> hit = find_hit(connection, query, damaged != nullptr ? *damaged : uncounted);
+    if (hit) hit->used_at = read_used_at(connection, version, hit->winner_id);
+    return hit;
+  });
 }
 
 void Store::publish(const Publication& publication) const {
-  const std::filesystem::path file = absolute_path(path_);
-  Connection connection(file, Access::write);
-  Transaction transaction(connection, Access::write);
-  bring_up_to_date(connection, file);
-  write_publication(connection, publication);
-  transaction.commit();
+  write_file(path_, kWritePatience, [&](Connection& connection) { write_publication(connection, publication); });
+}
+
+ClaimState Store::claim(const KeyRecord& key, const Query& query, const std::string& owner, Milliseconds lease,
+                        Milliseconds patience) const {
+  ClaimState state = ClaimState::held;
+  write_file(path_, patience, [&](Connection& connection) {
+    std::uint64_t uncounted = 0;
+    const std::optional<Hit> hit = find_hit(connection, query, uncounted);
+    if (hit && hit->winner.tuned) {
+      state = ClaimState::served;
+    } else {
+      state = take_claim(connection, key, owner, lease) ? ClaimState::taken : ClaimState::held;
+    }
+  });
+  return state;
+}
+
+bool Store::renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) const {
+  bool is_ours = false;
+  write_file(path_, kShortPatience,
+             [&](Connection& connection) { is_ours = renew_claim(connection, key, owner, lease); });
+  return is_ours;
+}
+
+void Store::release(const KeyRecord& key, const std::string& owner) const {
+  write_file(path_, kShortPatience, [&](Connection& connection) { release_claim(connection, key, owner); });
+}
+
+bool Store::is_claimed(const KeyRecord& key) const {
+  return read_file(path_, Trust::owned, [&](Connection& connection, std::int64_t version) {
+    return version >= 2 && cache::is_claimed(connection, key);
+  });
+}
+
+void Store::note(const Notes& notes, Milliseconds patience) const {
+  write_file(path_, patience, [&](Connection& connection) { write_notes(connection, notes, seconds_since_1970()); });
 }
 
 std::vector<StoredWinner> Store::winners() const {
-  return read_file(path_, [](Connection& connection) {
+  return read_file(path_, Trust::any, [](Connection& connection, std::int64_t) {
     Statement statement = select_winners(connection,
                                          "ORDER BY d.kind, d.name, d.architecture, d.identity, w.family, w.operation,"
                                          " w.dtype, w.alignment, w.first0, w.first1, w.first2, w.id");
@@ -139,7 +180,7 @@ std::vector<StoredWinner> Store::winners() const {
 }
 
 std::optional<TuningRecord> Store::tuning(std::int64_t winner_id) const {
-  return read_file(path_, [&](Connection& connection) -> std::optional<TuningRecord> {
+  return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) -> std::optional<TuningRecord> {
     std::optional<TuningRow> row = read_tuning(connection, winner_id);
     if (!row) return std::nullopt;
     if (!row->intact)

@@ -1,6 +1,8 @@
 // Store: the cache file. Every operation opens it, does its work in one short transaction and closes it again.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
@@ -20,6 +22,7 @@ enum class StoreFault {
   busy,            ///< another process kept it locked past the time-out
   corrupt,         ///< SQLite or a digest found damage
   full,            ///< no space is left
+  untrusted,       ///< somebody else may have written the file, or may write to its folders
   failed,          ///< anything else SQLite reports
 };
 
@@ -35,26 +38,43 @@ class StoreError : public std::runtime_error {
 
 /// The cache file at one path. Holds no connection and no lock between calls, so it is safe to use from any thread,
 /// across fork, and from many processes at once. A file that does not exist is an empty cache; the first
-/// publication creates it with its folder.
+/// publication creates it with its folder. Every method throws StoreError; then nothing was written.
 class Store {
  public:
+  using Milliseconds = std::chrono::milliseconds;
+
   explicit Store(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
 
   /// The winner that serves the query, with its binary; a tuned one before an untuned one, the same driver before
-  /// another, the newest before older ones. Rows whose digest does not hold are skipped: a miss, never a wrong
-  /// winner. Throws StoreError.
-  std::optional<Hit> find(const Query& query) const;
+  /// another, one with its code before one without, the newest before older ones. Rows whose digest does not hold are
+  /// skipped: a miss, never a wrong winner; their number is added to `*damaged`. Waits 40 ms at most for a lock.
+  std::optional<Hit> find(const Query& query, std::uint64_t* damaged = nullptr) const;
 
   /// Writes winner, binary and trials in one transaction; a winner with the same key is replaced, unless it is tuned
-  /// and the new one is not. Throws StoreError; then nothing was written.
+  /// and the new one is not. A tuned one ends the claim on its class.
   void publish(const Publication& publication) const;
 
-  /// All winners, ordered by device, family, operation, dtype, alignment and size. Throws StoreError.
+  /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a tuned
+  /// winner serves `query` by now. Another takes over when the lease is past, or before when the owner's process is
+  /// known to have ended. Waits for other writers during `patience`.
+  ClaimState claim(const KeyRecord& key, const Query& query, const std::string& owner, Milliseconds lease,
+                   Milliseconds patience) const;
+  /// False when the claim has passed to somebody else, or the class was published.
+  bool renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) const;
+  void release(const KeyRecord& key, const std::string& owner) const;
+  /// Whether a living owner is tuning the class. Only reads.
+  bool is_claimed(const KeyRecord& key) const;
+
+  /// Counts loads of winners, and misses.
+  void note(const Notes& notes, Milliseconds patience) const;
+
+  /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's.
   std::vector<StoredWinner> winners() const;
 
-  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id.
+  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may be
+  /// anybody's.
   std::optional<TuningRecord> tuning(std::int64_t winner_id) const;
 
  private:

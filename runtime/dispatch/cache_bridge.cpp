@@ -2,12 +2,18 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
+
+#include "cache/claims.h"
 
 namespace hone {
 namespace {
 
 constexpr std::string_view kReproducible = "reproducible";
 constexpr std::string_view kStream = "stream";
+
+/// Longer than any step of a tuning between two renewals should take.
+constexpr std::chrono::seconds kLease(5);
 
 /// Fields that Query and ProblemRecord share.
 template <class Record>
@@ -20,11 +26,22 @@ void describe(Record& record, const Problem& problem) {
   record.alignment = static_cast<int>(problem.alignment);
 }
 
+std::vector<cache::LayerPlace> places(const SessionOptions& options) {
+  std::vector<cache::LayerPlace> places;
+  if (!options.cache_path.empty()) places.push_back({options.cache_path, !options.cache_read_only});
+  for (const std::filesystem::path& path : options.system_caches) places.push_back({path, false});
+  return places;
+}
+
 }  // namespace
 
-CacheBridge::CacheBridge(const Device& device, std::filesystem::path path) : device_(device) {
-  if (path.empty()) return;
-  store_.emplace(std::move(path));
+CacheBridge::CacheBridge(const Device& device, const SessionOptions& options, cache::Layers::Report report)
+    : device_(device),
+      load_binaries_(options.load_binaries),
+      has_files_(!options.cache_path.empty() || !options.system_caches.empty()),
+      owner_(cache::new_owner()),
+      layers_(places(options), std::move(report)) {
+  if (!has_files_) return;
   const DeviceFacts& facts = device.facts();
   device_record_ = {.kind = facts.kind,
                     .name = facts.name,
@@ -36,50 +53,46 @@ CacheBridge::CacheBridge(const Device& device, std::filesystem::path path) : dev
   compiler_ = device.compiler_identity();
 }
 
-std::optional<CachedWinner> CacheBridge::find(const Problem& problem, std::string& failure) const {
-  if (!store_) return std::nullopt;
-  cache::Query query;
-  query.device = device_record_;
-  query.toolchain = toolchain(*problem.family);
-  query.extents = problem.extents;
-  describe(query, problem);
-  try {
-    std::optional<cache::Hit> hit = store_->find(query);
-    if (!hit) return std::nullopt;
-    const cache::CandidateRecord& record = hit->winner.candidate;
-    const std::optional<Variant> variant = problem.family->space().parse(record.variant);
-    if (!variant || record.max_blocks < 1) return std::nullopt;
-
-    CachedWinner found{.winner = {.candidate = {*variant, {.max_blocks = record.max_blocks}},
-                                  .resources = {.registers = record.registers,
-                                                .static_smem_bytes = record.static_smem_bytes,
-                                                .local_bytes = record.local_bytes,
-                                                .max_threads_per_block = record.max_threads_per_block},
-                                  .resident_blocks = record.resident_blocks,
-                                  .tuned = hit->winner.tuned,
-                                  .median_us = hit->winner.median_us,
-                                  .spread_us = hit->winner.spread_us,
-                                  .tuned_extents = hit->winner.tuned_extents},
-                       .binary = {.format = std::move(hit->binary.format),
-                                  .architecture = std::move(hit->binary.architecture),
-                                  .code = std::move(hit->binary.code)}};
-    for (std::size_t i = 0; i < found.winner.sizes.size(); ++i)
-      found.winner.sizes[i] = {hit->sizes[i].first, hit->sizes[i].last};
-    return found;
-  } catch (const cache::StoreError& error) {
-    failure = error.what();
+std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
+  if (!has_files_) return std::nullopt;
+  std::optional<cache::Hit> hit = layers_.find(query_of(problem));
+  if (!hit) return std::nullopt;
+  const cache::CandidateRecord& record = hit->winner.candidate;
+  const std::optional<Variant> variant = problem.family->space().parse(record.variant);
+  if (!variant || record.max_blocks < 1 ||
+      record.block_threads != problem.family->shape(problem, *variant).block_threads) {
+    ++misfits_;
     return std::nullopt;
   }
+
+  CachedWinner found{.winner = {.candidate = {*variant, {.max_blocks = record.max_blocks}},
+                                .resources = {.registers = record.registers,
+                                              .static_smem_bytes = record.static_smem_bytes,
+                                              .local_bytes = record.local_bytes,
+                                              .max_threads_per_block = record.max_threads_per_block},
+                                .resident_blocks = record.resident_blocks,
+                                .tuned = hit->winner.tuned,
+                                .median_us = hit->winner.median_us,
+                                .spread_us = hit->winner.spread_us,
+                                .tuned_extents = hit->winner.tuned_extents},
+                     .binary = {},
+                     .stale_driver = hit->stale_driver};
+  if (hit->binary)
+    found.binary = Binary{.format = std::move(hit->binary->format),
+                          .architecture = std::move(hit->binary->architecture),
+                          .code = std::move(hit->binary->code)};
+  for (std::size_t i = 0; i < found.winner.sizes.size(); ++i)
+    found.winner.sizes[i] = {hit->sizes[i].first, hit->sizes[i].last};
+  return found;
 }
 
-void CacheBridge::publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning,
-                          std::string& failure) const {
-  if (!store_) return;
+void CacheBridge::publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning) {
+  if (!has_files_) return;
   const Trial chosen{.candidate = winner.candidate,
                      .resources = winner.resources,
                      .resident_blocks = winner.resident_blocks};
   cache::Publication publication{
-      .key = {.device = device_record_, .toolchain = toolchain(*problem.family), .problem = {}},
+      .key = key_of(problem, winner.sizes),
       .winner = {.candidate = to_record(problem, chosen),
                  .tuned = winner.tuned,
                  .tuned_extents = winner.tuned_extents,
@@ -88,15 +101,60 @@ void CacheBridge::publish(const Problem& problem, const Winner& winner, const Bi
                  .spread_us = winner.spread_us},
       .binary = {.format = binary.format, .architecture = binary.architecture, .code = binary.code},
       .tuning = {}};
-  describe(publication.key.problem, problem);
-  for (std::size_t i = 0; i < winner.sizes.size(); ++i)
-    publication.key.problem.sizes[i] = {winner.sizes[i].first, winner.sizes[i].last};
   if (tuning) publication.tuning = to_record(*tuning);
-  try {
-    store_->publish(publication);
-  } catch (const cache::StoreError& error) {
-    failure = error.what();
+  layers_.publish(publication);
+}
+
+void CacheBridge::note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale) {
+  if (!has_files_) return;
+  layers_.note({.key = key_of(problem, sizes),
+                .reason = is_stale ? cache::kOtherDriver : cache::kUntuned,
+                .extents = problem.extents,
+                .bytes_moved = problem.family->bytes_moved(problem)});
+}
+
+std::optional<cache::ClaimState> CacheBridge::claim(const Problem& problem, std::chrono::milliseconds patience) {
+  if (!has_files_) return std::nullopt;
+  return layers_.claim(key_of(problem, served_sizes(problem)), query_of(problem), owner_, kLease, patience);
+}
+
+bool CacheBridge::is_claimed(const Problem& problem) {
+  return has_files_ && layers_.is_claimed(key_of(problem, served_sizes(problem)));
+}
+
+void CacheBridge::renew(const Problem& problem) {
+  layers_.renew(key_of(problem, served_sizes(problem)), owner_, kLease);
+}
+
+void CacheBridge::release(const Problem& problem) {
+  layers_.release(key_of(problem, served_sizes(problem)), owner_);
+}
+
+cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const {
+  cache::KeyRecord key{.device = device_record_, .toolchain = toolchain(*problem.family), .problem = {}};
+  describe(key.problem, problem);
+  for (std::size_t i = 0; i < sizes.size(); ++i) key.problem.sizes[i] = {sizes[i].first, sizes[i].last};
+  return key;
+}
+
+cache::Query CacheBridge::query_of(const Problem& problem) const {
+  cache::Query query;
+  query.device = device_record_;
+  query.toolchain = toolchain(*problem.family);
+  query.extents = problem.extents;
+  query.code = compiler_.empty() ? cache::CodeUse::required : cache::CodeUse::optional;
+  if (!load_binaries_) query.code = cache::CodeUse::never;
+  describe(query, problem);
+  return query;
+}
+
+std::array<SizeRange, 3> served_sizes(const Problem& problem) {
+  std::array<SizeRange, 3> sizes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const bool is_unused = i > 0 && problem.extents[i] == 1;
+    sizes[i] = is_unused ? SizeRange{1, 1} : size_range(size_class(problem.extents[i]));
   }
+  return sizes;
 }
 
 const std::string& CacheBridge::digest_of(const KernelFamily& family) const {

@@ -1,8 +1,10 @@
 // CacheBridge: the session's view of the cache file, in the runtime's own words.
 #pragma once
 
-#include <filesystem>
-#include <memory>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,44 +13,66 @@
 #include <hone/candidate.h>
 #include <hone/device.h>
 #include <hone/kernel_family.h>
+#include <hone/session.h>
 #include <hone/tuning.h>
 
-#include "cache/store.h"
+#include "cache/layers.h"
 
 namespace hone {
 
-/// A winner found in the cache file, with its code.
+/// A winner found in a cache file, with its code, unless it has to be compiled.
 struct CachedWinner {
   Winner winner;
-  Binary binary;
+  std::optional<Binary> binary;
+  bool stale_driver = false;
 };
 
-/// Translates problems and winners to records of the cache and back. Thread-safe. A failing cache file is a value here:
-/// both operations report it through their `failure` argument and go on.
+/// Translates problems and winners to records of the cache and back. Thread-safe. A failing cache file never fails a
+/// call: it is reported, and done without.
 class CacheBridge {
  public:
-  /// An empty path: no file; nothing is found and nothing is written.
-  CacheBridge(const Device& device, std::filesystem::path path);
+  /// Files as `options` name them; none: nothing is found and nothing is written.
+  CacheBridge(const Device& device, const SessionOptions& options, cache::Layers::Report report);
 
   /// The stored winner for a problem; nullopt on a miss. A row that does not fit the family's space is a miss.
-  std::optional<CachedWinner> find(const Problem& problem, std::string& failure) const;
+  std::optional<CachedWinner> find(const Problem& problem);
 
   /// Stores a winner with its binary and, for a tuned one, its trials.
-  void publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning,
-               std::string& failure) const;
+  void publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning);
+
+  /// Notes that a tuning would help `problem`: no tuned winner serves it, or `stale`, one of another driver.
+  void note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale);
+
+  /// Takes the tuning of the class of `problem` for this bridge. nullopt: there is no file to agree in.
+  std::optional<cache::ClaimState> claim(const Problem& problem, std::chrono::milliseconds patience);
+  bool is_claimed(const Problem& problem);
+  void renew(const Problem& problem);
+  void release(const Problem& problem);
+
+  std::uint64_t rejects() const { return layers_.damaged() + misfits_; }
+  std::uint64_t left_out() const { return layers_.left_out(); }
 
  private:
   const std::string& digest_of(const KernelFamily& family) const;
   cache::ToolchainRecord toolchain(const KernelFamily& family) const;
+  cache::KeyRecord key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const;
+  cache::Query query_of(const Problem& problem) const;
   cache::CandidateRecord to_record(const Problem& problem, const Trial& trial) const;
   cache::TuningRecord to_record(const Tuning& tuning) const;
 
   const Device& device_;
-  std::optional<cache::Store> store_;
+  const bool load_binaries_;
+  const bool has_files_;
+  const std::string owner_;
   cache::DeviceRecord device_record_;
   std::string compiler_;
+  cache::Layers layers_;
+  std::atomic<std::uint64_t> misfits_ = 0;
   mutable std::mutex mutex_;
   mutable std::unordered_map<const KernelFamily*, std::string> digests_;
 };
+
+/// The sizes that a winner for `problem` serves.
+std::array<SizeRange, 3> served_sizes(const Problem& problem);
 
 }  // namespace hone

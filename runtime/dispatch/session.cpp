@@ -1,7 +1,9 @@
 #include <hone/session.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,10 +11,24 @@
 #include <hone/error.h>
 
 #include "runtime/choose/choose.h"
+#include "runtime/choose/compiled.h"
 #include "runtime/dispatch/session_impl.h"
 
 namespace hone {
 namespace {
+
+using std::chrono::milliseconds;
+
+/// How long to wait for other writers before tuning without a claim.
+constexpr milliseconds kClaimPatience(500);
+
+/// How often to renew a claim, well within its lease.
+constexpr milliseconds kRenewal(1000);
+
+/// How often to look whether the owner of a claim is done: soon at first, for a quick one; then so rarely that dozens of
+/// waiting processes do not disturb what it measures.
+constexpr milliseconds kFirstPause(5);
+constexpr milliseconds kLongestPause(200);
 
 Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
   Winner winner{.candidate = trial.candidate,
@@ -21,11 +37,8 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
                 .tuned = tuned,
                 .median_us = tuned ? trial.median_us : 0,
                 .spread_us = tuned ? trial.spread_us : 0,
-                .tuned_extents = problem.extents};
-  for (std::size_t i = 0; i < winner.sizes.size(); ++i) {
-    const bool is_unused = i > 0 && problem.extents[i] == 1;
-    winner.sizes[i] = is_unused ? SizeRange{1, 1} : size_range(size_class(problem.extents[i]));
-  }
+                .tuned_extents = problem.extents,
+                .sizes = served_sizes(problem)};
   return winner;
 }
 
@@ -44,7 +57,7 @@ Session::Impl::Impl(std::shared_ptr<Device> device, SessionOptions options)
     : device_(std::move(device)),
       options_(std::move(options)),
       workspaces_(device_, options_.capture_workspaces),
-      cache_(*device_, options_.cache_path) {}
+      cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {}
 
 Choice Session::Impl::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) {
   check_buffers(problem, buffers);
@@ -86,14 +99,13 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
                             problem.family->name(), problem.family->operations()[problem.operation],
                             info(problem.dtype).name, problem.extents[0]));
   if (may_tune)
-    if (const LoadedPlan* plan = tune_miss(problem)) return {plan, ChoiceSource::tuned};
+    if (const Resolved tuned = tune_miss(problem); tuned.plan) return tuned;
 
   const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
   const Winner winner = make_winner(problem, choice.trial, false);
   const LoadedPlan& plan = install(problem, winner, choice.module, capturing);
-  std::string failure;
-  cache_.publish(problem, winner, *choice.binary, nullptr, failure);
-  count_cache_failure(failure);
+  cache_.publish(problem, winner, *choice.binary, nullptr);
+  cache_.note_miss(problem, winner.sizes, false);
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.heuristics;
   return {&plan, ChoiceSource::heuristic};
@@ -109,25 +121,78 @@ bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidat
 }
 
 const LoadedPlan* Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
-  std::string failure;
-  const std::optional<CachedWinner> cached = cache_.find(problem, failure);
-  count_cache_failure(failure);
+  const std::optional<CachedWinner> cached = cache_.find(problem);
   if (!cached || (!cached->winner.tuned && !untuned_will_do)) return nullptr;
-  if (!may_launch(problem, cached->winner.candidate)) return nullptr;
-  try {
-    const LoadedPlan& plan = install(problem, cached->winner, load(problem, cached->winner, cached->binary), capturing);
+  const std::shared_ptr<const Module> module = load_checked(problem, *cached);
+  if (!module) {
     const std::scoped_lock lock(counters_mutex_);
-    ++counters_.cache_hits;
-    return &plan;
+    ++counters_.cache_rejects;
+    return nullptr;
+  }
+  const LoadedPlan& plan = install(problem, cached->winner, module, capturing);
+  if (!cached->winner.tuned || cached->stale_driver)
+    cache_.note_miss(problem, cached->winner.sizes, cached->winner.tuned);
+  const std::scoped_lock lock(counters_mutex_);
+  ++counters_.cache_hits;
+  counters_.stale_hits += cached->stale_driver;
+  return &plan;
+}
+
+/// The code of a cached winner, compiled where it was not stored; nullptr when row and code do not fit each other.
+std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem, const CachedWinner& cached) {
+  const Winner& winner = cached.winner;
+  if (!may_launch(problem, winner.candidate)) return nullptr;
+  try {
+    const Unit unit = unit_of(problem, winner.candidate.variant);
+    std::shared_ptr<const Binary> binary;
+    if (cached.binary) {
+      binary = std::make_shared<const Binary>(*cached.binary);
+    } else {
+      binary = memo_.compile(*device_, std::span(&unit, 1)).front().binary;
+    }
+    if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
+    const CompiledCode code = load_variant(*device_, problem, winner.candidate.variant, unit, binary);
+    const bool fits = code.compiled.resources == winner.resources && code.compiled.resident_blocks > 0;
+    return fits ? code.module : nullptr;
   } catch (const Error& error) {
-    count_cache_failure(error.what());
+    count_cache_failure({.message = error.what()});
     return nullptr;
   }
 }
 
-/// nullptr when there is too little memory to measure in: the heuristic needs none.
-const LoadedPlan* Session::Impl::tune_miss(const Problem& problem) {
-  const TuningOptions options{.budget = options_.tune_budget, .workspace_bytes = WorkspacePool::kWorkspaceBytes};
+/// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
+/// was in vain, and when there is too little memory to measure in: the heuristic needs none.
+Resolved Session::Impl::tune_miss(const Problem& problem) {
+  const auto end = std::chrono::steady_clock::now() + options_.tune_budget;
+  const auto patience = std::min(options_.tune_budget, kClaimPatience);
+  for (bool has_waited = false;; has_waited = true) {
+    const std::optional<cache::ClaimState> state = cache_.claim(problem, patience);
+    if (state == cache::ClaimState::served)
+      if (const LoadedPlan* plan = load_cached(problem, false, false)) return {plan, ChoiceSource::cache};
+    if (state != cache::ClaimState::held) return {tune_claimed(problem, state.has_value()), ChoiceSource::tuned};
+    if (!has_waited) {
+      const std::scoped_lock lock(counters_mutex_);
+      ++counters_.waits;
+    }
+    auto pause = kFirstPause;
+    do {
+      if (std::chrono::steady_clock::now() >= end) return {};
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    } while (cache_.is_claimed(problem));
+  }
+}
+
+/// nullptr when there is too little memory to measure in.
+const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
+  using Clock = std::chrono::steady_clock;
+  TuningOptions options{.budget = options_.tune_budget, .workspace_bytes = WorkspacePool::kWorkspaceBytes};
+  // Between two steps, so that no file is open while something is measured.
+  options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
+    if (!is_claimed || Clock::now() - renewed < kRenewal) return;
+    cache_.renew(problem);
+    renewed = Clock::now();
+  };
   try {
     const Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
     if (!tuning.winner)
@@ -135,6 +200,7 @@ const LoadedPlan* Session::Impl::tune_miss(const Problem& problem) {
                                                         device_->name(), first_failure(tuning)));
     return &adopt(tuning);
   } catch (const Error& error) {
+    if (is_claimed) cache_.release(problem);
     if (error.code() == ErrorCode::out_of_memory) return nullptr;
     throw;
   }
@@ -152,9 +218,7 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
 const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
   const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], true);
   const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
-  std::string failure;
-  cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning, failure);
-  count_cache_failure(failure);
+  cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning);
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.tunings;
   return plan;
@@ -204,14 +268,18 @@ SessionCounters Session::Impl::counters() const {
   const std::scoped_lock lock(counters_mutex_);
   SessionCounters counters = counters_;
   counters.compiles = memo_.compiled();
+  counters.cache_rejects += cache_.rejects();
+  counters.caches_left_out = cache_.left_out();
   return counters;
 }
 
-void Session::Impl::count_cache_failure(const std::string& failure) {
-  if (failure.empty()) return;
-  const std::scoped_lock lock(counters_mutex_);
-  ++counters_.cache_failures;
-  counters_.last_cache_failure = failure;
+void Session::Impl::count_cache_failure(const cache::LayerFailure& failure) {
+  {
+    const std::scoped_lock lock(counters_mutex_);
+    ++counters_.cache_failures;
+    counters_.last_cache_failure = failure.message;
+  }
+  if (failure.is_first && options_.report_cache_failure) options_.report_cache_failure(failure.message);
 }
 
 Session::Session(std::shared_ptr<Device> device, SessionOptions options)

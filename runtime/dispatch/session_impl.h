@@ -53,23 +53,25 @@ class Session::Impl {
  private:
   Resolved miss(const Problem& problem, bool capturing);
   const LoadedPlan* load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
-  const LoadedPlan* tune_miss(const Problem& problem);
+  std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
+  Resolved tune_miss(const Problem& problem);
+  const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   const LoadedPlan& adopt(const Tuning& tuning);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
   const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                             bool capturing);
   bool may_launch(const Problem& problem, const Candidate& candidate) const;
-  void count_cache_failure(const std::string& failure);
+  void count_cache_failure(const cache::LayerFailure& failure);
 
   std::shared_ptr<Device> device_;
   SessionOptions options_;
+  mutable std::mutex counters_mutex_;
+  SessionCounters counters_;
   WorkspacePool workspaces_;
-  CacheBridge cache_;
+  CacheBridge cache_;  ///< reports to what is above, until its end
   BinaryMemo memo_;
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
   std::mutex miss_mutex_;  ///< one miss at a time: tunings would disturb each other's measurements
-  mutable std::mutex counters_mutex_;
-  SessionCounters counters_;
 };
 
 }  // namespace hone

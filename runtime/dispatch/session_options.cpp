@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,22 +13,63 @@
 namespace hone {
 namespace {
 
-/// The value of an environment variable; nullopt when it is unset or empty.
+constexpr std::string_view kFileName = "cache.sqlite";
+constexpr std::string_view kSystemFolders = "/usr/local/share/hone:/usr/share/hone";
+
+/// The value of an environment variable; nullopt when it is unset or empty, or when the program has more rights than
+/// the user who set it.
 std::optional<std::string_view> variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = ::secure_getenv(name);
   return value && *value ? std::optional<std::string_view>(value) : std::nullopt;
 }
 
-/// HONE_CACHE, else the XDG Base Directory Specification; empty when there is no home to put a file in.
-std::filesystem::path default_cache_path() {
-  if (const auto path = variable("HONE_CACHE"))
-    return *path == "off" ? std::filesystem::path() : std::filesystem::absolute(*path);
-  const std::filesystem::path place = "hone/cache.sqlite";
+/// By the XDG Base Directory Specification; empty when there is no home to put a file in.
+std::filesystem::path usual_place() {
+  const std::filesystem::path place = std::filesystem::path("hone") / kFileName;
   // The specification says to ignore a relative $XDG_CACHE_HOME.
   if (const auto folder = variable("XDG_CACHE_HOME"); folder && std::filesystem::path(*folder).is_absolute())
     return *folder / place;
   if (const auto home = variable("HOME")) return std::filesystem::path(*home) / ".cache" / place;
   return {};
+}
+
+/// Files named in the list, and of folders the usual file in them.
+std::vector<std::filesystem::path> system_caches() {
+  std::string_view list = variable("HONE_CACHE_PATH").value_or(kSystemFolders);
+  std::vector<std::filesystem::path> files;
+  while (!list.empty()) {
+    const std::string_view entry = list.substr(0, list.find(':'));
+    list.remove_prefix(std::min(entry.size() + 1, list.size()));
+    if (entry.empty()) continue;
+    const std::filesystem::path path = std::filesystem::absolute(entry);
+    files.push_back(path.extension() == ".sqlite" ? path : path / kFileName);
+  }
+  return files;
+}
+
+void read_places(SessionOptions& options) {
+  std::string_view text = variable("HONE_CACHE").value_or("rw");
+  if (text == "off") return;
+  options.system_caches = system_caches();
+  options.cache_read_only = text == "ro" || text.starts_with("ro:");
+  if (text == "ro" || text == "rw") {
+    options.cache_path = usual_place();
+    return;
+  }
+  const bool has_mode = text.starts_with("ro:") || text.starts_with("rw:");
+  const std::string_view path = has_mode ? text.substr(3) : text;
+  if (path.empty())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("HONE_CACHE is '{}'; it can be off, ro, rw, ro:PATH, rw:PATH or PATH", text));
+  options.cache_path = std::filesystem::absolute(path);
+}
+
+bool is_on(const char* name, std::string_view on, std::string_view off, bool otherwise) {
+  const auto text = variable(name);
+  if (!text) return otherwise;
+  if (*text == on) return true;
+  if (*text == off) return false;
+  throw Error(ErrorCode::invalid_argument, fmt::format("{} is '{}'; it can be {} or {}", name, *text, off, on));
 }
 
 MissPolicy miss_policy() {
@@ -37,20 +81,15 @@ MissPolicy miss_policy() {
               fmt::format("HONE_ON_MISS is '{}'; it can be tune, heuristic or error", *text));
 }
 
-bool must_validate() {
-  const auto text = variable("HONE_VALIDATE");
-  if (!text || *text == "0") return false;
-  if (*text == "1") return true;
-  throw Error(ErrorCode::invalid_argument, fmt::format("HONE_VALIDATE is '{}'; it can be 0 or 1", *text));
-}
-
 }  // namespace
 
 SessionOptions SessionOptions::from_environment() {
   SessionOptions options;
   options.on_miss = miss_policy();
-  options.cache_path = default_cache_path();
-  options.validate_pointers = must_validate();
+  read_places(options);
+  options.load_binaries = is_on("HONE_BINARIES", "on", "off", true);
+  options.validate_pointers = is_on("HONE_VALIDATE", "1", "0", false);
+  options.report_cache_failure = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };
   return options;
 }
 

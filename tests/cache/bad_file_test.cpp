@@ -121,7 +121,7 @@ TEST_F(CacheBadFile, ReadOnlyFileInAReadOnlyFolderServes) {
 
 TEST_F(CacheBadFile, ReadOnlyFileIsRefusedOnPublish) {
   store_.publish(sample_);
-  fs::permissions(folder_.path(), fs::perms(0777));
+  WithoutRoot::give(folder_.path());
   fs::permissions(file_, fs::perms(0444));
   const WithoutRoot guard;
   EXPECT_EQ(publish_fault(store_, "cannot be written to"), StoreFault::read_only);
@@ -130,7 +130,7 @@ TEST_F(CacheBadFile, ReadOnlyFileIsRefusedOnPublish) {
 TEST_F(CacheBadFile, ReadOnlyFolderIsRefusedOnPublish) {
   store_.publish(sample_);
   fs::permissions(folder_.path(), fs::perms(0555));
-  fs::permissions(file_, fs::perms(0666));
+  WithoutRoot::give(file_);
   const WithoutRoot guard;
   EXPECT_TRUE(store_.find(query_));
   EXPECT_EQ(publish_fault(store_, "cannot be written to"), StoreFault::read_only);

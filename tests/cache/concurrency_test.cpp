@@ -24,7 +24,7 @@ Publication numbered(int writer, int round) {
 
 bool is_consistent(const Hit& hit) {
   const auto round = static_cast<std::byte>(hit.winner.candidate.block_threads % 1000);
-  return hit.binary.code == std::vector<std::byte>(3000, round);
+  return hit.binary->code == std::vector<std::byte>(3000, round);
 }
 
 /// Publishes and finds by turns, as sessions do. Returns 0 when every hit was whole.

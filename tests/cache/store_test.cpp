@@ -342,7 +342,7 @@ TEST_F(CacheStore, SameCodeInAnotherFormatIsAnotherBinary) {
   Publication other = wider(sample_);
   other.binary.format = "elf";
   store_.publish(other);
-  EXPECT_EQ(store_.find(query_)->binary.format, "elf");
+  EXPECT_EQ(store_.find(query_)->binary->format, "elf");
   EXPECT_THAT(sql(file_, "SELECT count(*) FROM binary"), ElementsAre("2"));
 }
 

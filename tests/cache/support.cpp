@@ -11,6 +11,8 @@
 namespace hone::cache {
 namespace {
 
+constexpr ::uid_t kNobody = 65534;
+
 CandidateRecord sample_candidate(int registers) {
   CandidateRecord candidate;
   candidate.variant = "block_threads=256 vector_bytes=16";
@@ -48,8 +50,13 @@ TempFolder::~TempFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+void WithoutRoot::give(const std::filesystem::path& path) {
+  if (::geteuid() == 0) {
+    EXPECT_EQ(::chown(path.c_str(), kNobody, kNobody), 0);
+  }
+}
+
 WithoutRoot::WithoutRoot() : was_root_(::geteuid() == 0) {
-  constexpr ::uid_t kNobody = 65534;
   if (was_root_) {
     EXPECT_EQ(::seteuid(kNobody), 0);
   }

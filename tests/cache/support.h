@@ -33,6 +33,9 @@ class WithoutRoot {
   WithoutRoot(const WithoutRoot&) = delete;
   WithoutRoot& operator=(const WithoutRoot&) = delete;
 
+  /// Gives what root made to that user.
+  static void give(const std::filesystem::path& path);
+
  private:
   bool was_root_;
 };

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <hone/candidate.h>
 #include <hone/device.h>
@@ -33,6 +36,20 @@ struct SessionOptions {
   /// The cache file. Empty: no file; winners live as long as the session.
   std::filesystem::path cache_path;
 
+  /// Only read the cache file: neither winners nor notes of what was missed are written, and no tuning is claimed.
+  bool cache_read_only = false;
+
+  /// Further cache files, asked in this order after `cache_path` and never written: what an image or a package ships.
+  std::vector<std::filesystem::path> system_caches = {};
+
+  /// Run code that a cache file holds. When off, winners found there are compiled from our own templates: about 50 ms
+  /// each, and the files need not be trusted. Turn it off where others may write to a cache that you have to read.
+  bool load_binaries = true;
+
+  /// Told about a cache file that cannot be used, once for each file, with its path and the reason. Called from the
+  /// thread that met it; must not call the session.
+  std::function<void(std::string_view)> report_cache_failure = {};
+
   /// Ask the driver on every call whether pointers are device memory. Costs about a microsecond a pointer; for
   /// tests and for finding a bug.
   bool validate_pointers = false;
@@ -41,9 +58,17 @@ struct SessionOptions {
   /// stream, 128 KiB each, taken for the session's life.
   int capture_workspaces = 16;
 
-  /// Options with `cache_path` from HONE_CACHE or the XDG rules ($XDG_CACHE_HOME/hone/cache.sqlite, else
-  /// ~/.cache/hone/cache.sqlite), `on_miss` from HONE_ON_MISS (tune, heuristic, error) and `validate_pointers` from
-  /// HONE_VALIDATE (0 or 1). HONE_CACHE=off means no file. Throws invalid_argument on any other value.
+  /// Options from the environment:
+  /// - HONE_CACHE: the cache file, as `<path>`, `rw:<path>` or `ro:<path>` (cache_read_only); `rw` and `ro` alone mean
+  ///   the usual place, by the XDG rules: $XDG_CACHE_HOME/hone/cache.sqlite, else ~/.cache/hone/cache.sqlite. `off`
+  ///   means no file at all, system_caches included.
+  /// - HONE_CACHE_PATH: system_caches, separated by `:`; of a folder, the file cache.sqlite in it. Without it,
+  ///   /usr/local/share/hone and /usr/share/hone.
+  /// - HONE_BINARIES: load_binaries, `on` or `off`.
+  /// - HONE_ON_MISS: on_miss, `tune`, `heuristic` or `error`.
+  /// - HONE_VALIDATE: validate_pointers, 0 or 1.
+  /// report_cache_failure writes a line to the standard error output. In a program with more rights than its user (set
+  /// user ID) the environment is not asked. Throws invalid_argument on any other value.
   static SessionOptions from_environment();
 };
 
@@ -53,7 +78,11 @@ struct SessionCounters {
   std::uint64_t tunings = 0;
   std::uint64_t heuristics = 0;
   std::uint64_t compiles = 0;        ///< units handed to a compiler
-  std::uint64_t cache_failures = 0;  ///< reads or writes of the cache file that failed and were done without
+  std::uint64_t cache_failures = 0;  ///< reads or writes of a cache file that failed and were done without
+  std::uint64_t caches_left_out = 0;  ///< cache files that had such a failure
+  std::uint64_t cache_rejects = 0;    ///< stored winners that were damaged or did not fit, and so were misses
+  std::uint64_t stale_hits = 0;       ///< of cache_hits: measured under another driver; noted for a new tuning
+  std::uint64_t waits = 0;            ///< misses that waited for another process to tune them
   std::string last_cache_failure;
 };
 
@@ -83,7 +112,8 @@ class Plan {
 /// The runtime of one device. Thread-safe: any number of threads may call with any streams at once. Construct it
 /// once per device and keep it; destroy it only when no launch is pending.
 ///
-/// A failing cache file never fails a call: it is counted, and the session goes on without it.
+/// A failing cache file never fails a call: it is counted, and the session goes on without it. Of several processes that
+/// miss the same problem at once, one tunes it; the others wait for its winner, for as long as they would have tuned.
 class Session {
  public:
   explicit Session(std::shared_ptr<Device> device, SessionOptions options = SessionOptions::from_environment());

@@ -34,8 +34,8 @@ void prepare_old_file(const Store& store, Ledger& ledger) {
   for (const StoredWinner& stored : store.winners()) {
     Publication publication{stored.key, stored.winner, {}, store.tuning(stored.id)};
     const std::optional<Hit> hit = store.find(query_of(publication));
-    if (!hit || hit->winner != stored.winner) continue;
-    publication.binary = hit->binary;
+    if (!hit || hit->winner != stored.winner || !hit->binary) continue;
+    publication.binary = *hit->binary;
     ledger.commit(publication);
   }
   if (ledger.size() < 3) throw std::logic_error("the fixture lacks rows");

@@ -1,0 +1,19 @@
+// ForkGate: keeps a fork from happening while a cache file is open.
+#pragma once
+
+namespace hone::cache {
+
+/// While one lives, fork() in another thread waits. SQLite must not be carried across a fork while a connection is open:
+/// the child would hold locked mutexes of threads that it does not have, and believe in file locks that the kernel gave
+/// to its parent alone. No gate is held while waiting for another process's lock, so a fork waits for milliseconds.
+///
+/// One per thread at a time is all that is needed; a thread must not fork while it holds one.
+class ForkGate {
+ public:
+  ForkGate();
+  ~ForkGate();
+  ForkGate(const ForkGate&) = delete;
+  ForkGate& operator=(const ForkGate&) = delete;
+};
+
+}  // namespace hone::cache

@@ -1,0 +1,190 @@
+#include "cache/layers.h"
+
+#include <unistd.h>
+
+#include <tuple>
+#include <utility>
+
+namespace hone::cache {
+namespace {
+
+constexpr std::chrono::seconds kPauseAfterFailure(1);
+constexpr std::chrono::milliseconds kBetweenNotes(100);
+constexpr std::chrono::milliseconds kNotePatience(100);
+
+/// Loads are noted once a day: enough to tell what is not used any more.
+constexpr std::int64_t kSecondsBetweenLoads = 24 * 60 * 60;
+
+/// Whether a file with this fault will be no better in a while.
+bool is_lasting(StoreFault fault) {
+  switch (fault) {
+    case StoreFault::unopenable:
+    case StoreFault::not_a_database:
+    case StoreFault::foreign:
+    case StoreFault::newer:
+    case StoreFault::read_only:
+    case StoreFault::corrupt:
+    case StoreFault::untrusted:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_better(const Hit& a, const std::optional<Hit>& b) {
+  const auto rank = [](const Hit& hit) { return std::tuple(hit.winner.tuned, !hit.stale_driver); };
+  return !b || rank(a) > rank(*b);
+}
+
+}  // namespace
+
+Layers::Layers(std::vector<LayerPlace> places, Report report) : report_(std::move(report)), process_(::getpid()) {
+  for (LayerPlace& place : places)
+    layers_.push_back({.store = Store(std::move(place.path)), .is_writable = place.is_writable});
+}
+
+Layers::~Layers() {
+  try {
+    if (::getpid() == process_) write_notes();
+  } catch (const std::exception&) {
+    // Out of memory, or the report's own: there is nobody left to tell.
+  }
+}
+
+bool Layers::can_ask(const Layer& layer) const {
+  const std::scoped_lock lock(mutex_);
+  return !layer.unreadable && Clock::now() >= layer.not_before;
+}
+
+Layers::Layer* Layers::writable() {
+  return !layers_.empty() && layers_.front().is_writable ? &layers_.front() : nullptr;
+}
+
+/// Why it is no use to write to it.
+std::optional<StoreError> Layers::refusal(const Layer& layer) const {
+  const std::scoped_lock lock(mutex_);
+  return layer.unreadable ? layer.unreadable : layer.unwritable;
+}
+
+void Layers::fail(Layer& layer, Access access, const StoreError& error) {
+  LayerFailure failure{.message = error.what()};
+  {
+    const std::scoped_lock lock(mutex_);
+    failure.is_first = !layer.is_reported;
+    if (failure.is_first) ++left_out_;
+    layer.is_reported = true;
+    if (is_lasting(error.fault())) (access == Access::read ? layer.unreadable : layer.unwritable) = error;
+    if (error.fault() == StoreFault::busy) layer.not_before = Clock::now() + kPauseAfterFailure;
+  }
+  if (report_) report_(failure);
+}
+
+bool Layers::attempt(Layer& layer, Access access, const std::function<void(const Store&)>& work) {
+  try {
+    work(layer.store);
+    return true;
+  } catch (const StoreError& error) {
+    fail(layer, access, error);
+    return false;
+  }
+}
+
+std::optional<Hit> Layers::find(const Query& query) {
+  std::optional<Hit> best;
+  bool is_from_writable = false;
+  for (Layer& layer : layers_) {
+    if (best && best->winner.tuned && !best->stale_driver) break;
+    if (!can_ask(layer)) continue;
+    std::uint64_t damaged = 0;
+    std::optional<Hit> hit;
+    attempt(layer, Access::read, [&](const Store& store) { hit = store.find(query, &damaged); });
+    if (damaged > 0) {
+      const std::scoped_lock lock(mutex_);
+      damaged_ += damaged;
+    }
+    if (!hit || !is_better(*hit, best)) continue;
+    is_from_writable = layer.is_writable;
+    best = std::move(hit);
+  }
+  if (best && is_from_writable) note_load(*best);
+  return best;
+}
+
+void Layers::publish(const Publication& publication) {
+  Layer* const layer = writable();
+  if (layer == nullptr) return;
+  if (const std::optional<StoreError> known = refusal(*layer)) {
+    fail(*layer, Access::write, *known);
+    return;
+  }
+  if (attempt(*layer, Access::write, [&](const Store& store) { store.publish(publication); })) write_notes();
+}
+
+std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query& query, const std::string& owner,
+                                        Milliseconds lease, Milliseconds patience) {
+  Layer* const layer = writable();
+  if (layer == nullptr || refusal(*layer)) return std::nullopt;
+  std::optional<ClaimState> state;
+  attempt(*layer, Access::write, [&](const Store& store) { state = store.claim(key, query, owner, lease, patience); });
+  return state;
+}
+
+bool Layers::is_claimed(const KeyRecord& key) {
+  Layer* const layer = writable();
+  if (layer == nullptr || !can_ask(*layer)) return false;
+  bool is_claimed = false;
+  return attempt(*layer, Access::read, [&](const Store& store) { is_claimed = store.is_claimed(key); }) && is_claimed;
+}
+
+void Layers::renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) {
+  if (Layer* const layer = writable())
+    attempt(*layer, Access::write, [&](const Store& store) { store.renew(key, owner, lease); });
+}
+
+void Layers::release(const KeyRecord& key, const std::string& owner) {
+  if (Layer* const layer = writable())
+    attempt(*layer, Access::write, [&](const Store& store) { store.release(key, owner); });
+}
+
+void Layers::note_load(const Hit& hit) {
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                               std::chrono::system_clock::now().time_since_epoch())
+                               .count();
+  // A time in the future was written by a wrong clock.
+  if (hit.used_at <= now && now - hit.used_at < kSecondsBetweenLoads) return;
+  const std::scoped_lock lock(mutex_);
+  ++notes_.loads[hit.winner_id];
+}
+
+void Layers::note(MissRecord miss) {
+  {
+    const std::scoped_lock lock(mutex_);
+    notes_.misses.push_back(std::move(miss));
+    if (Clock::now() - notes_written_ < kBetweenNotes) return;
+  }
+  write_notes();
+}
+
+void Layers::write_notes() {
+  Layer* const layer = writable();
+  Notes notes;
+  {
+    const std::scoped_lock lock(mutex_);
+    notes = std::exchange(notes_, {});
+    notes_written_ = Clock::now();
+  }
+  if (notes.empty() || layer == nullptr || refusal(*layer) || !can_ask(*layer)) return;
+  attempt(*layer, Access::write, [&](const Store& store) { store.note(notes, kNotePatience); });
+}
+
+std::uint64_t Layers::damaged() const {
+  const std::scoped_lock lock(mutex_);
+  return damaged_;
+}
+
+std::uint64_t Layers::left_out() const {
+  const std::scoped_lock lock(mutex_);
+  return left_out_;
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,97 @@
+// Layers: the cache files of a session, in the order in which they are asked.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/connection.h"
+#include "cache/store.h"
+
+namespace hone::cache {
+
+/// One file, and whether it may be written to.
+struct LayerPlace {
+  std::filesystem::path path;
+  bool is_writable = false;
+};
+
+/// What could not be done without a file. `is_first`: nothing was reported of this file before.
+struct LayerFailure {
+  std::string message;  ///< names the path, what was found and what to do
+  bool is_first = false;
+};
+
+/// Asks one file after the other. Only the first one may be writable. A file that cannot serve never fails a call: it
+/// is reported and left out, for good when it is of the wrong kind, damaged, newer or not trusted, and for a second when
+/// it is locked. So it costs a lookup at most the 40 ms for a lock, once. Thread-safe, and safe across fork, as Store.
+class Layers {
+ public:
+  using Report = std::function<void(const LayerFailure&)>;
+  using Milliseconds = std::chrono::milliseconds;
+
+  /// `report` is called from the thread that met the failure, also from the destructor's.
+  Layers(std::vector<LayerPlace> places, Report report);
+
+  /// Writes the notes that are left.
+  ~Layers();
+  Layers(const Layers&) = delete;
+  Layers& operator=(const Layers&) = delete;
+
+  /// A tuned winner of any layer before an untuned one, the same driver before another, an earlier layer before a later.
+  std::optional<Hit> find(const Query& query);
+
+  /// Stores it in the writable layer. A failure is reported every time; without a writable layer nothing happens.
+  void publish(const Publication& publication);
+
+  /// As the methods of Store, on the writable layer; nullopt and false when there is none that can be used now.
+  std::optional<ClaimState> claim(const KeyRecord& key, const Query& query, const std::string& owner,
+                                  Milliseconds lease, Milliseconds patience);
+  bool is_claimed(const KeyRecord& key);
+  void renew(const KeyRecord& key, const std::string& owner, Milliseconds lease);
+  void release(const KeyRecord& key, const std::string& owner);
+
+  /// Writes it to the writable layer, at once if no note was written in the last tenth of a second, and else with the
+  /// next one.
+  void note(MissRecord miss);
+
+  std::uint64_t damaged() const;   ///< rows and binaries that would have served, had their digest held
+  std::uint64_t left_out() const;  ///< files that were reported
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Layer {
+    Store store;
+    bool is_writable = false;
+    bool is_reported = false;
+    std::optional<StoreError> unreadable = {};   ///< found while reading; not asked again
+    std::optional<StoreError> unwritable = {};   ///< found while writing; not tried again
+    Clock::time_point not_before = {};           ///< while it is locked
+  };
+
+  bool can_ask(const Layer& layer) const;
+  Layer* writable();
+  std::optional<StoreError> refusal(const Layer& layer) const;
+  void fail(Layer& layer, Access access, const StoreError& error);
+  void note_load(const Hit& hit);
+  void write_notes();
+
+  /// Calls `work` without the lock; reports what it throws, and returns whether it threw nothing.
+  bool attempt(Layer& layer, Access access, const std::function<void(const Store&)>& work);
+
+  const Report report_;
+  mutable std::mutex mutex_;  ///< not held while a file is open
+  std::vector<Layer> layers_;
+  Notes notes_;
+  Clock::time_point notes_written_{};
+  std::int64_t process_;  ///< a forked child writes no notes of its parent's
+  std::uint64_t damaged_ = 0;
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace hone::cache

@@ -1,0 +1,57 @@
+#include "cache/notes.h"
+
+#include "cache/row_sql.h"
+#include "cache/rows.h"
+
+namespace hone::cache {
+namespace {
+
+void write_miss(Connection& connection, const MissRecord& miss, std::int64_t time) {
+  Names names{"device", "toolchain"};
+  append_names<ProblemRecord>(names);
+  const Names key = names;
+  for (const char* name : {"driver", "reason", "extent0", "extent1", "extent2", "bytes_moved", "missed_at", "weight"})
+    names.push_back(name);
+  Statement statement = connection.prepare(
+      fmt::format("{} ON CONFLICT ({}) DO UPDATE SET driver = excluded.driver, reason = excluded.reason,"
+                  " extent0 = excluded.extent0, extent1 = excluded.extent1, extent2 = excluded.extent2,"
+                  " bytes_moved = excluded.bytes_moved, missed_at = excluded.missed_at, weight = weight + 1",
+                  insert_sql("missed", names), fmt::join(key, ", ")));
+  statement.bind(put_device(connection, miss.key.device)).bind(put_toolchain(connection, miss.key.toolchain));
+  each_field(miss.key.problem, Binder{statement});
+  statement.bind(miss.key.toolchain.driver).bind(miss.reason);
+  for (const std::int64_t extent : miss.extents) statement.bind(extent);
+  statement.bind(miss.bytes_moved).bind(time).bind(1).run();
+}
+
+}  // namespace
+
+void write_notes(Connection& connection, const Notes& notes, std::int64_t seconds_since_1970) {
+  for (const MissRecord& miss : notes.misses) write_miss(connection, miss, seconds_since_1970);
+  for (const auto& [winner, loads] : notes.loads) {
+    // The winner may have been replaced meanwhile.
+    Statement statement = connection.prepare(
+        "INSERT INTO usage (winner, used_at, loads) SELECT id, ?2, ?3 FROM winner WHERE id = ?1"
+        " ON CONFLICT (winner) DO UPDATE SET used_at = excluded.used_at, loads = loads + excluded.loads");
+    statement.bind(winner).bind(seconds_since_1970).bind(loads).run();
+  }
+}
+
+void end_waiting(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain) {
+  const ProblemRecord& problem = key.problem;
+  constexpr std::string_view kSameKind =
+      "WHERE device = ? AND toolchain = ? AND family = ? AND operation = ? AND dtype = ? AND numerics = ?"
+      " AND launch_context = ? AND alignment = ?"
+      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ?";
+  const auto run = [&](const std::string& sql) {
+    Statement statement = connection.prepare(sql);
+    statement.bind(device).bind(toolchain);
+    each_field(problem, Binder{statement});
+    if (sql.ends_with("?)")) statement.bind(key.toolchain.driver);
+    statement.run();
+  };
+  run(fmt::format("DELETE FROM claim {}", kSameKind));
+  run(fmt::format("DELETE FROM missed {} AND (reason = '{}' OR driver = ?)", kSameKind, kUntuned));
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,17 @@
+// Notes: what sessions tell about the winners that they used and the ones that they missed. Advice, without digests.
+#pragma once
+
+#include <cstdint>
+
+#include "cache/connection.h"
+#include "cache/records.h"
+
+namespace hone::cache {
+
+/// Both inside a writing transaction. They throw StoreError.
+void write_notes(Connection& connection, const Notes& notes, std::int64_t seconds_since_1970);
+
+/// Ends what waits for a tuning of `key`: its claim, and the missed classes that it covers.
+void end_waiting(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain);
+
+}  // namespace hone::cache
