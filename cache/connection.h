@@ -37,8 +37,8 @@ class Connection {
   Connection(const std::filesystem::path& path, Access access, Trust trust = Trust::owned);
   ~Connection();
 
-  Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
-  void execute(std::string_view sql) { prepare(sql).run(); }
+  Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql, &statements_); }
+  void execute(std::string_view sql) { Statement(handle_.get(), sql).run(); }
 
   /// For work that a person asked for and can end: lets statements take any time from here on, and waits for locks as
   /// long as a writer does.
@@ -65,6 +65,7 @@ class Connection {
   std::filesystem::path path_;
   std::unique_ptr<Limits> limits_;  ///< at a fixed address, and alive until the handle is closed
   std::unique_ptr<sqlite3, Closer> handle_;
+  StatementPool statements_;  ///< of the handle
 };
 
 /// All statements between construction and commit() happen, or none. Not movable; ends before its Connection.

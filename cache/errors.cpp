@@ -21,13 +21,16 @@ constexpr std::array<FaultText, 10> kFaultTexts{{
     {StoreFault::unopenable, "cannot be opened",
      "check the path and its permissions, or set HONE_CACHE to another file"},
     {StoreFault::not_a_database, "is a file of another kind", "set HONE_CACHE to another file"},
-    {StoreFault::foreign, "is an SQLite database, but not Hone's", "set HONE_CACHE to another file"},
+    {StoreFault::foreign, "is an SQLite database, but not Hone's",
+     "set HONE_CACHE to another file, or if it was Hone's save its rows with hone cache repair"},
     {StoreFault::newer, "was written by a newer Hone", "use that one, or set HONE_CACHE to another file"},
     {StoreFault::read_only, "cannot be written to",
      "make it and its folder writable, or set HONE_CACHE to another file"},
     {StoreFault::busy, "is locked by another process",
      "try again when that is done, or set HONE_CACHE to another file"},
-    {StoreFault::corrupt, "is damaged", "delete it (its winners are tuned again), or set HONE_CACHE to another file"},
+    {StoreFault::corrupt, "is damaged",
+     "save what is intact with hone cache repair, delete it (its winners are tuned again), or set HONE_CACHE to another "
+     "file"},
     {StoreFault::full, "has no space left to grow", "free some, or set HONE_CACHE to a file elsewhere"},
     {StoreFault::untrusted, "is not trusted with code",
      "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or set HONE_CACHE to"

@@ -27,12 +27,6 @@ std::string device_digest(const DeviceRecord& device) {
   return digest.hex();
 }
 
-std::string binary_digest(const BinaryRecord& binary) {
-  Digest digest;
-  each_field(binary, Digester{digest});
-  return digest.hex();
-}
-
 /// Covers every column of the row, and the rows that it refers to by what they say rather than by their id.
 std::string winner_digest(const WinnerRow& winner) {
   Digest digest;
@@ -141,6 +135,12 @@ WinnerRow read_winner(Statement& statement) {
   statement.read(row.stored.binary_bytes);
   row.intact = digest == winner_digest(row) && digest_of_device == device_digest(row.stored.key.device);
   return row;
+}
+
+std::string binary_digest(const BinaryRecord& binary) {
+  Digest digest;
+  each_field(binary, Digester{digest});
+  return digest.hex();
 }
 
 std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest) {

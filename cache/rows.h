@@ -38,6 +38,8 @@ struct DeviceRow {
 std::optional<DeviceRow> find_device(Connection& connection, const DeviceRecord& device);
 std::optional<DeviceRow> find_device(Connection& connection, std::int64_t id);
 
+std::string binary_digest(const BinaryRecord& binary);
+
 /// nullopt when there is none with this digest, or when what is there does not have it.
 std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest);
 

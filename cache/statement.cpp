@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "cache/errors.h"
 
@@ -18,9 +19,42 @@ const void* non_null(const T* data) {
 
 }  // namespace
 
-void Statement::Finalizer::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+StatementPool::~StatementPool() {
+  for (sqlite3_stmt* statement : idle_) sqlite3_finalize(statement);
+}
 
-Statement::Statement(sqlite3* connection, std::string_view sql) {
+sqlite3_stmt* StatementPool::take(std::string_view sql) noexcept {
+  const auto found =
+      std::find_if(idle_.begin(), idle_.end(), [&](sqlite3_stmt* idle) { return sqlite3_sql(idle) == sql; });
+  if (found == idle_.end()) return nullptr;
+  sqlite3_stmt* const statement = *found;
+  idle_.erase(found);
+  return statement;
+}
+
+void StatementPool::give_back(sqlite3_stmt* statement) noexcept {
+  // More than any transaction of ours has; the one unused for longest goes.
+  constexpr std::size_t kMaxIdle = 32;
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  try {
+    idle_.push_back(statement);
+  } catch (const std::bad_alloc&) {
+    sqlite3_finalize(statement);
+  }
+  if (idle_.size() <= kMaxIdle) return;
+  sqlite3_finalize(idle_.front());
+  idle_.erase(idle_.begin());
+}
+
+void Statement::Finalizer::operator()(sqlite3_stmt* statement) const noexcept {
+  if (pool != nullptr) pool->give_back(statement);
+  else sqlite3_finalize(statement);
+}
+
+Statement::Statement(sqlite3* connection, std::string_view sql, StatementPool* pool) : handle_(nullptr, {pool}) {
+  if (pool != nullptr) handle_.reset(pool->take(sql));
+  if (handle_) return;
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(connection, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   handle_.reset(statement);

@@ -14,12 +14,30 @@ struct sqlite3_stmt;
 
 namespace hone::cache {
 
+/// Statements of one connection that were prepared once and are not in use, by their text: preparing takes longer than
+/// most of ours run. Used by one thread.
+class StatementPool {
+ public:
+  StatementPool() = default;
+  ~StatementPool();
+  StatementPool(const StatementPool&) = delete;
+  StatementPool& operator=(const StatementPool&) = delete;
+
+  /// nullptr when none is idle.
+  sqlite3_stmt* take(std::string_view sql) noexcept;
+  void give_back(sqlite3_stmt* statement) noexcept;
+
+ private:
+  std::vector<sqlite3_stmt*> idle_;
+};
+
 /// Move-only. Used by one thread, and not after its Connection is gone. Every method throws StoreError.
 ///
 /// Text and blobs that are bound must stay alive until the last step().
 class Statement {
  public:
-  Statement(sqlite3* connection, std::string_view sql);
+  /// Taken from `pool` and given back to it, where there is one.
+  Statement(sqlite3* connection, std::string_view sql, StatementPool* pool = nullptr);
 
   /// Binds the next parameter.
   Statement& bind(std::string_view value);
@@ -45,6 +63,7 @@ class Statement {
 
  private:
   struct Finalizer {
+    StatementPool* pool = nullptr;
     void operator()(sqlite3_stmt* statement) const noexcept;
   };
 

@@ -1,6 +1,7 @@
 #include "tuner/command.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <hone/error.h>
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tuner/cache/cache_command.h"
 #include "tuner/check_command.h"
 #include "tuner/command_error.h"
 #include "tuner/devices_command.h"
@@ -24,12 +26,26 @@
 namespace hone::tuner {
 namespace {
 
+/// "cache list" for the command of that name, "hone" for the whole.
+std::string command_name(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return app.get_name();
+  if (app.get_parent()->get_parent() == nullptr) return app.get_name();
+  return command_name(*app.get_parent()) + " " + app.get_name();
+}
+
 std::string help_text(const CLI::App* app, std::string, CLI::AppFormatMode) {
-  const std::string file = app->get_name() + ".txt";
+  std::string file = command_name(*app) + ".txt";
+  std::replace(file.begin(), file.end(), ' ', '_');
   for (const SourceFile& text : embedded::help_texts()) {
     if (text.name == file) return text.text;
   }
   return {};
+}
+
+/// The command that was typed, as far as its words are known.
+const CLI::App& chosen_part(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : chosen_part(*chosen.front());
 }
 
 ExitCode exit_code(ErrorCode code) {
@@ -52,10 +68,10 @@ ExitCode exit_code(ErrorCode code) {
   return ExitCode::failed;
 }
 
-/// "hone tune", or "hone" where no subcommand was recognised.
+/// "hone cache list", or "hone" where no command was recognised.
 std::string command_line_of(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  return chosen.empty() ? "hone" : "hone " + chosen.front()->get_name();
+  const CLI::App& part = chosen_part(app);
+  return &part == &app ? "hone" : "hone " + command_name(part);
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -78,8 +94,15 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return did_you_mean(word, views);
 }
 
+/// "commands are devices, tune and inspect".
+std::string commands_text(const CLI::App& part) {
+  const std::vector<std::string> names = subcommand_names(part);
+  const std::vector<std::string> first(names.begin(), names.end() - 1);
+  return fmt::format("commands are {} and {}", fmt::join(first, ", "), names.back());
+}
+
 /// Arguments that belong to nothing: the first is named, with what it may have been meant to be.
-void refuse_extras(const CLI::App& app, const CLI::App& part) {
+void refuse_extras(const CLI::App& part) {
   const std::vector<std::string> extras = part.remaining();
   if (extras.empty()) return;
   const std::string& first = extras.front();
@@ -88,9 +111,8 @@ void refuse_extras(const CLI::App& app, const CLI::App& part) {
   if (is_option) {
     const std::string option = first.substr(0, first.find('='));
     what = fmt::format("unknown option '{}'{}", printable(option), suggestion(option, option_names(part)));
-  } else if (&part == &app) {
-    what = fmt::format("unknown command '{}'{}; commands are devices, tune, inspect, reduce and check", printable(first),
-                       suggestion(first, subcommand_names(app)));
+  } else if (const std::vector<std::string> names = subcommand_names(part); !names.empty()) {
+    what = fmt::format("unknown command '{}'{}; {}", printable(first), suggestion(first, names), commands_text(part));
   } else {
     what = fmt::format("unexpected argument '{}'", printable(first));
   }
@@ -105,8 +127,7 @@ std::string_view without_dashes(std::string_view name) {
 /// messages begin with the option's name, with or without its dashes.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string_view message = without_dashes(error.what());
-  const auto chosen = app.get_subcommands();
-  const CLI::App& part = chosen.empty() ? app : *chosen.front();
+  const CLI::App& part = chosen_part(app);
   const CLI::Option* named = nullptr;
   for (const CLI::Option* option : part.get_options()) {
     const std::string name = option->get_name();
@@ -126,14 +147,14 @@ class Command {
     app_.formatter_fn(help_text);
     app_.set_help_flag("-h,--help");
     app_.set_version_flag("--version", "hone " HONE_VERSION);
-    app_.allow_extras();
     app_.require_subcommand(0, 1);
     set_up_devices(app_, devices_);
     set_up_tune(app_, tune_);
     set_up_inspect(app_, inspect_);
     set_up_reduce(app_, reduce_);
     set_up_check(app_, check_);
-    for (CLI::App* sub : app_.get_subcommands([](CLI::App*) { return true; })) sub->allow_extras();
+    set_up_cache(app_, cache_);
+    allow_extras(app_);
   }
 
   ExitCode run(std::vector<std::string> args, const Context& context) {
@@ -153,28 +174,42 @@ class Command {
     } catch (const CLI::ParseError& error) {
       throw CommandError(ExitCode::usage, explain(app_, error));
     }
-    refuse_extras(app_, app_);
-    const auto chosen = app_.get_subcommands();
-    if (chosen.empty())
-      throw CommandError(ExitCode::usage, "no command was given; commands are devices, tune, inspect, reduce and check");
-    refuse_extras(app_, *chosen.front());
-    const std::string name = chosen.front()->get_name();
-    if (name == "devices") return run_devices(devices_, context);
-    if (name == "tune") return run_tune(tune_, context);
-    if (name == "inspect") return run_inspect(inspect_, context);
-    if (name == "check") return run_check(check_, context);
-    return run_reduce(reduce_, context);
+    refuse_extras(app_);
+    for (const CLI::App* part = &app_; !part->get_subcommands().empty();) {
+      part = part->get_subcommands().front();
+      refuse_extras(*part);
+    }
+    const CLI::App& chosen = chosen_part(app_);
+    if (!subcommand_names(chosen).empty())
+      throw CommandError(ExitCode::usage, "no command was given; " + commands_text(chosen));
+    return run_chosen(command_name(chosen), context);
   }
 
   std::string help_hint() const { return fmt::format("Try: {} --help", command_line_of(app_)); }
 
  private:
+  /// So that what is left over is named in our words.
+  static void allow_extras(CLI::App& part) {
+    part.allow_extras();
+    for (CLI::App* sub : part.get_subcommands([](CLI::App*) { return true; })) allow_extras(*sub);
+  }
+
+  ExitCode run_chosen(const std::string& name, const Context& context) {
+    if (name == "devices") return run_devices(devices_, context);
+    if (name == "tune") return run_tune(tune_, context);
+    if (name == "inspect") return run_inspect(inspect_, context);
+    if (name == "check") return run_check(check_, context);
+    if (name == "reduce") return run_reduce(reduce_, context);
+    return run_cache(name, cache_, context);
+  }
+
   CLI::App app_;
   DevicesOptions devices_;
   TuneOptions tune_;
   InspectOptions inspect_;
   ReduceOptions reduce_;
   CheckOptions check_;
+  CacheOptions cache_;
 };
 
 }  // namespace

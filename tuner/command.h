@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
+#include <iostream>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <hone/session.h>
+
+#include "tuner/staleness.h"
 
 namespace hone::tuner {
 
@@ -29,6 +32,12 @@ struct Environment {
   /// Columns of the terminal that standard output or standard error goes to; 0 when it is none.
   std::function<int()> out_columns = [] { return 0; };
   std::function<int()> err_columns = [] { return 0; };
+
+  /// What `-` as a file stands for.
+  std::istream* in = &std::cin;
+
+  /// What the devices of this machine would store winners under today.
+  std::function<std::vector<CurrentToolchain>()> toolchains = &current_toolchains;
 
   /// Starts to watch for Ctrl-C and returns the token that it stops. Called before the device is opened, only by
   /// subcommands that end early in good order.

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "cache/store.h"
 #include "tuner/cache_path.h"
+#include "tuner/device_filter.h"
 #include "tuner/inspect_detail.h"
 #include "tuner/inspect_json.h"
 #include "tuner/quantities.h"
@@ -29,13 +29,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using cache::StoredWinner;
 using Winners = std::vector<StoredWinner>;
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 std::optional<std::int64_t> parse_id(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -53,7 +46,7 @@ std::optional<std::int64_t> parse_id(const std::string& text) {
 /// What the options leave of the winners.
 class Filter {
  public:
-  explicit Filter(const InspectOptions& options) : id_(parse_id(options.id)), device_(lower(options.device)) {
+  explicit Filter(const InspectOptions& options) : id_(parse_id(options.id)), device_(options.device) {
     if (!options.ops.empty()) {
       for (const ReduceOp op : parse_ops(options.ops)) ops_.emplace_back(name(op));
     }
@@ -70,18 +63,13 @@ class Filter {
     const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
       return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
     };
-    return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) && passes_device(key.device);
+    return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) && matches_device(key.device, device_);
   }
 
   /// Whether the options name one problem, which is then shown in detail.
   bool names_one_problem() const { return id_ || (size_ && ops_.size() == 1 && dtypes_.size() == 1); }
 
  private:
-  bool passes_device(const cache::DeviceRecord& device) const {
-    return device_.empty() || device.kind == device_ || lower(device.name).find(device_) != std::string::npos ||
-           lower(device.architecture) == device_;
-  }
-
   std::optional<std::int64_t> id_;
   std::string device_;
   std::vector<std::string> ops_;

@@ -156,6 +156,32 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
   return std::chrono::milliseconds{std::llround(milliseconds)};
 }
 
+std::int64_t parse_age(std::string_view text) {
+  constexpr std::array<SizeUnit, 6> kAgeUnits{
+      {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86'400}, {"w", 604'800}, {"y", 31'536'000}}};
+  const auto [digits, rest] = split_number(text);
+  const auto* unit =
+      std::find_if(kAgeUnits.begin(), kAgeUnits.end(), [&](const SizeUnit& u) { return u.name == rest; });
+  std::optional<std::int64_t> seconds;
+  if (unit != kAgeUnits.end()) seconds = multiply(parse_integer(digits), unit->factor);
+  if (seconds) return *seconds;
+  throw CommandError(ExitCode::usage,
+                     fmt::format("'{}' is not an age; ages are a whole number and s, min, h, d, w or y, such as 12h or 30d",
+                                 text));
+}
+
+std::int64_t parse_bytes(std::string_view text) {
+  std::string_view number = text;
+  if (number.ends_with('B')) number.remove_suffix(1);
+  try {
+    if (const std::optional<std::int64_t> bytes = evaluate_size(number)) return *bytes;
+  } catch (const CommandError&) {
+    // It speaks of elements.
+  }
+  throw CommandError(ExitCode::usage,
+                     fmt::format("'{}' is not a number of bytes; such are 1000000, 64Mi, 64MiB and 1Gi", text));
+}
+
 std::string format_size(std::int64_t size) {
   const auto bits = static_cast<std::uint64_t>(size);
   if (size >= 256 && std::has_single_bit(bits)) return fmt::format("2^{}", std::countr_zero(bits));

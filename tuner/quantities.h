@@ -25,6 +25,14 @@ std::vector<std::int64_t> parse_size_list(std::string_view text);
 /// CommandError(usage).
 std::chrono::milliseconds parse_duration(std::string_view text);
 
+/// An age in seconds: a whole number and one of s, min, h, d (days), w (weeks), y (365 days); "12h", "30d". Throws
+/// CommandError(usage).
+std::int64_t parse_age(std::string_view text);
+
+/// A number of bytes, 0 or more: as parse_size() has numbers, with or without a B behind: "64Mi", "64MiB", "1e9". Throws
+/// CommandError(usage).
+std::int64_t parse_bytes(std::string_view text);
+
 /// "2^20" for a power of two from 2^8 on, else the plain number.
 std::string format_size(std::int64_t size);
 

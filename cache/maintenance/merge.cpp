@@ -35,10 +35,11 @@ CopyCounts merge(const fs::path& destination, std::span<const fs::path> sources,
     if (!file_exists(source)) throw store_error(source, StoreFault::unopenable, "there is no such file");
   }
   const bool exists = file_exists(destination);
-  if (exists && !options.dry_run) return merge_in_place(destination, sources, options.binaries);
+  const bool in_order = exists || sources.size() == 1;
+  if (in_order && !options.dry_run) return merge_in_place(destination, sources, options.binaries);
 
-  // What does not exist is merged elsewhere first, and then copied in the order of each_entry(): so the new file is the
-  // same whatever the order of the sources. A dry run ends there.
+  // A new file is made of several elsewhere first, and then copied in the order of each_entry(): so it is the same
+  // whatever the order of the sources. A dry run ends there.
   const ScratchFolder folder(destination);
   const fs::path scratch = folder.copy_of(destination);
   const CopyCounts counts = merge_in_place(scratch, sources, options.binaries);

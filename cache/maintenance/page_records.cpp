@@ -1,6 +1,7 @@
 #include "cache/maintenance/page_records.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <string_view>
 
@@ -11,9 +12,19 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::int64_t kHeaderBytes = 100;
 constexpr std::int64_t kDefaultPageBytes = 4096;
-constexpr int kTableLeaf = 0x0d;
-constexpr int kIndexLeaf = 0x0a;
-constexpr std::size_t kLeafHeaderBytes = 8;
+/// A kind of page that holds records. The inner pages of a table hold none.
+struct PageKind {
+  std::uint64_t mark;
+  bool holds_table_rows;
+  std::size_t header_bytes;
+  std::size_t cell_prefix_bytes;  ///< the number of the page below
+};
+
+constexpr std::array<PageKind, 3> kPageKinds{{
+    {0x0d, true, 8, 0},
+    {0x0a, false, 8, 0},
+    {0x02, false, 12, 4},
+}};
 
 /// Far more than any table of ours has.
 constexpr std::size_t kMaxColumns = 200;
@@ -135,13 +146,15 @@ class Scanner {
 
   void scan_page(std::int64_t header) {
     const auto start = static_cast<std::size_t>(header);
-    const int kind = static_cast<int>(number_at(page_, start, 1).value_or(0));
-    if (kind != kTableLeaf && kind != kIndexLeaf) return;
+    const auto mark = number_at(page_, start, 1);
+    const auto kind = std::find_if(kPageKinds.begin(), kPageKinds.end(), [&](const PageKind& k) { return k.mark == mark; });
+    if (kind == kPageKinds.end()) return;
     const auto cells = static_cast<std::size_t>(number_at(page_, start + 3, 2).value_or(0));
     for (std::size_t i = 0; i < cells; ++i) {
-      const auto offset = number_at(page_, start + kLeafHeaderBytes + 2 * i, 2);
+      const auto offset = number_at(page_, start + kind->header_bytes + 2 * i, 2);
       if (!offset) return;  // more cells than a page has room for
-      if (*offset < page_.size()) take_cell(kind == kTableLeaf, Bytes(page_).subspan(static_cast<std::size_t>(*offset)));
+      const std::size_t begin = static_cast<std::size_t>(*offset) + kind->cell_prefix_bytes;
+      if (begin < page_.size()) take_cell(kind->holds_table_rows, Bytes(page_).subspan(begin));
     }
   }
 

@@ -1,4 +1,4 @@
-// PageRecords: the rows on the leaf pages of an SQLite file, found without its trees.
+// each_record(): the rows on the pages of an SQLite file, found without its trees.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,8 @@ struct PageCounts {
   std::int64_t unreadable_pages = 0;
 };
 
-/// Visits every record that stands on a leaf page, in the order of the file, by the format of sqlite.org/fileformat2.
-/// Needs neither the header of the file nor the pages above the leaves: what says which table a row is of is its
-/// columns. Pages that are listed as free are left out while that list can be followed.
+/// Visits every record that stands on a page, in the order of the file, by the format of sqlite.org/fileformat2. Needs
+/// neither the header of the file nor the pages above: what says which table a row is of is its columns. Pages that are listed as free are left out while that list can be followed.
 ///
 /// Trusts nothing: each number is checked against the file before it is used, and what does not fit is skipped. Rows
 /// may be damaged; whoever takes them checks their digests.

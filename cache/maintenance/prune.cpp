@@ -6,6 +6,7 @@
 #include "cache/maintenance/open_file.h"
 #include "cache/maintenance/scratch_folder.h"
 #include "cache/place.h"
+#include "cache/properties.h"
 #include "cache/rows.h"
 
 namespace hone::cache {
@@ -54,6 +55,7 @@ PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
     counts.evicted = evict(connection, rules.max_bytes, 0);
     remove_orphans(connection);
   }
+  if (rules.limit_bytes) write_property(connection, kMaxBytesProperty, *rules.limit_bytes);
   file.commit();
   connection.execute("VACUUM");
   counts.bytes_after = size_of(path);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "cache/maintenance/eviction.h"
 #include "cache/records.h"
@@ -16,6 +17,9 @@ struct PruneRules {
 
   /// What may be left afterwards, see evict(); negative: no matter how much.
   std::int64_t max_bytes = -1;
+
+  /// What the file is to keep to from now on, see keep_to_size(); 0: no limit of its own. Not changed where nullopt.
+  std::optional<std::int64_t> limit_bytes = {};
 
   bool dry_run = false;  ///< prune a copy, and change nothing
 };

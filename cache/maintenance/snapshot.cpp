@@ -14,6 +14,10 @@ namespace fs = std::filesystem;
 
 /// A file that is no cache is nobody's to overwrite by a mistyped name.
 void check_target(const fs::path& source, const fs::path& target) {
+  const fs::path folder = target.parent_path();
+  if (!fs::is_directory(folder)) {
+    throw store_error(target, StoreFault::unopenable, "there is no folder " + folder.native());
+  }
   if (!file_exists(target)) return;
   std::error_code error;
   if (fs::equivalent(source, target, error)) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <sstream>
 #include <string_view>
 
 #include "cache/errors.h"
@@ -22,8 +23,8 @@ class Verification {
   Verification(Connection& connection, VerifyReport& report) : connection_(connection), report_(report) {}
 
   void run() {
-    guard("file", [&] { check_trees(); });
-    guard("file", [&] { check_references(); });
+    guard("trees", [&] { check_trees(); });
+    guard("references", [&] { check_references(); });
     guard("table device", [&] { check_devices(); });
     guard("table winner", [&] { check_winners(); });
     guard("table binary", [&] { check_binaries(); });
@@ -43,7 +44,7 @@ class Verification {
       check();
     } catch (const StoreError& error) {
       if (error.fault() != StoreFault::corrupt && error.fault() != StoreFault::failed) throw;
-      add(std::string(where), "it cannot be read to its end");
+      add(std::string(where), "SQLite cannot read it to its end");
     }
   }
 
@@ -59,8 +60,11 @@ class Verification {
   }
 
   void check_trees() {
-    each<std::string>("PRAGMA integrity_check(100)", [&](const std::string& line) {
-      if (line != "ok") add("file", line);
+    each<std::string>("PRAGMA integrity_check(100)", [&](const std::string& text) {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        if (line != "ok" && !line.starts_with("***")) add("trees", line);
+      }
     });
   }
 

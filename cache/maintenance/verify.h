@@ -10,7 +10,7 @@ namespace hone::cache {
 
 /// One thing that is damaged.
 struct Finding {
-  std::string where;  ///< "winner 17", "binary 0f3a…", "file"
+  std::string where;  ///< "winner 17", "binary 0f3a…", "trees"
   std::string what;
 };
 

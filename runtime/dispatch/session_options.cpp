@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -81,12 +85,29 @@ MissPolicy miss_policy() {
               fmt::format("HONE_ON_MISS is '{}'; it can be tune, heuristic or error", *text));
 }
 
+std::int64_t max_bytes(std::int64_t otherwise) {
+  const auto text = variable("HONE_CACHE_MAX_BYTES");
+  if (!text) return otherwise;
+  constexpr std::array<std::pair<std::string_view, int>, 4> kUnits{{{"", 0}, {"Ki", 10}, {"Mi", 20}, {"Gi", 30}}};
+  std::int64_t number = -1;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), number);
+  const std::string_view unit = text->substr(static_cast<std::size_t>(end - text->data()));
+  for (const auto& [name, shift] : kUnits) {
+    if (failure == std::errc{} && unit == name && number >= 0 && number <= INT64_MAX >> shift) return number << shift;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 1000000, 64Mi or 1Gi, and 0 "
+                          "for no limit",
+                          *text));
+}
+
 }  // namespace
 
 SessionOptions SessionOptions::from_environment() {
   SessionOptions options;
   options.on_miss = miss_policy();
   read_places(options);
+  options.cache_max_bytes = max_bytes(options.cache_max_bytes);
   options.load_binaries = is_on("HONE_BINARIES", "on", "off", true);
   options.validate_pointers = is_on("HONE_VALIDATE", "1", "0", false);
   options.report_cache_failure = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };

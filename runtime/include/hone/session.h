@@ -50,6 +50,10 @@ struct SessionOptions {
   /// thread that met it; must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
 
+  /// Bytes that the cache file may grow to; a publication beyond it evicts: code before trials before winners, the
+  /// longest unused first. 0: no limit. A limit in the file itself (`hone cache prune --limit`) goes before.
+  std::int64_t cache_max_bytes = std::int64_t{256} << 20;
+
   /// Ask the driver on every call whether pointers are device memory. Costs about a microsecond a pointer; for
   /// tests and for finding a bug.
   bool validate_pointers = false;
@@ -64,6 +68,7 @@ struct SessionOptions {
   ///   means no file at all, system_caches included.
   /// - HONE_CACHE_PATH: system_caches, separated by `:`; of a folder, the file cache.sqlite in it. Without it,
   ///   /usr/local/share/hone and /usr/share/hone.
+  /// - HONE_CACHE_MAX_BYTES: cache_max_bytes, such as 1000000, 64Mi or 1Gi.
   /// - HONE_BINARIES: load_binaries, `on` or `off`.
   /// - HONE_ON_MISS: on_miss, `tune`, `heuristic` or `error`.
   /// - HONE_VALIDATE: validate_pointers, 0 or 1.

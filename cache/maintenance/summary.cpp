@@ -1,0 +1,42 @@
+#include "cache/maintenance/summary.h"
+
+#include <string_view>
+
+#include "cache/maintenance/eviction.h"
+#include "cache/maintenance/open_file.h"
+#include "cache/place.h"
+#include "cache/properties.h"
+
+namespace hone::cache {
+
+Summary summarize(const std::filesystem::path& path) {
+  Summary summary;
+  summary.exists = file_exists(path);
+  if (!summary.exists) return summary;
+  const ReadingFile file(path);
+  summary.schema_version = file.schema_version();
+  summary.file_bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  if (file.is_empty()) return summary;
+
+  Connection& connection = file.connection();
+  const auto number = [&](std::string_view sql) {
+    Statement statement = connection.prepare(sql);
+    std::int64_t value = 0;
+    if (statement.step()) statement.read(value);
+    return value;
+  };
+  summary.used_bytes = used_bytes(connection);
+  if (summary.schema_version >= 2) summary.limit_bytes = read_property(connection, kMaxBytesProperty).value_or(0);
+  summary.devices = number("SELECT count(*) FROM device");
+  summary.toolchains = number("SELECT count(*) FROM toolchain");
+  summary.winners = number("SELECT count(*) FROM winner");
+  summary.untuned_winners = number("SELECT count(*) FROM winner WHERE NOT tuned");
+  summary.without_code = number("SELECT count(*) FROM winner WHERE binary NOT IN (SELECT digest FROM binary)");
+  summary.binaries = number("SELECT count(*) FROM binary");
+  summary.binary_bytes = number("SELECT coalesce(sum(length(code)), 0) FROM binary");
+  summary.tunings = number("SELECT count(*) FROM tuning");
+  summary.trials = number("SELECT count(*) FROM trial");
+  return summary;
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,70 @@
+#include "tuner/cache/cache_output.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include <ostream>
+#include <system_error>
+
+#include "tuner/cache_path.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+
+std::filesystem::path cache_file(const std::string& option, const Context& context) {
+  return required_cache_path(option, context.environment.session_options());
+}
+
+void say_nothing_there(const std::filesystem::path& path, const Context& context) {
+  std::error_code ignored;
+  const std::string file = printable(path.string());
+  context.err << fmt::format("hone: {}; fill it with: hone tune\n",
+                             std::filesystem::exists(path, ignored)
+                                 ? fmt::format("the cache {} holds no winner yet", file)
+                                 : fmt::format("there is no cache file {} yet", file));
+}
+
+std::string count_text(std::int64_t count, std::string_view singular) {
+  if (count == 1) return fmt::format("1 {}", singular);
+  const bool ends_in_y = singular.ends_with('y');
+  return fmt::format("{} {}{}", count, ends_in_y ? singular.substr(0, singular.size() - 1) : singular,
+                     ends_in_y ? "ies" : "s");
+}
+
+void print_json(const nlohmann::ordered_json& json, const Context& context) {
+  context.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+nlohmann::ordered_json to_json(const cache::CopyCounts& counts) {
+  return {{"added", counts.added},
+          {"replaced", counts.replaced},
+          {"kept", counts.kept},
+          {"unchanged", counts.unchanged},
+          {"binaries", counts.binaries},
+          {"damaged_winners", counts.damaged_winners},
+          {"damaged_tunings", counts.damaged_tunings},
+          {"without_code", counts.without_code}};
+}
+
+void print_counts(const cache::CopyCounts& counts, const Context& context) {
+  const auto line = [&](std::int64_t count, std::string_view what) {
+    if (count > 0) context.out << fmt::format("  {:<10}{}\n", count, what);
+  };
+  line(counts.added, "added");
+  line(counts.replaced, "replaced: better than what was there");
+  line(counts.kept, "not taken: what is there is better");
+  line(counts.unchanged, "there already");
+  line(counts.binaries, "binaries copied");
+}
+
+void warn_of_damage(const cache::CopyCounts& counts, const Context& context) {
+  const auto warn = [&](std::int64_t count, std::string_view what) {
+    if (count > 0) context.err << fmt::format("hone: {} {}\n", count_text(count, "winner"), what);
+  };
+  warn(counts.damaged_winners, "left out: damaged; hone cache verify says which");
+  warn(counts.damaged_tunings, "taken without trials: those are damaged");
+  warn(counts.without_code, "taken without code: it is damaged or was evicted, and will be compiled when it is needed");
+}
+
+}  // namespace hone::tuner

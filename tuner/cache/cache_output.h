@@ -1,0 +1,34 @@
+// What the hone cache commands have in common: the file they work on, and how they say what they did.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cache/maintenance/copy.h"
+#include "tuner/command.h"
+
+namespace hone::tuner {
+
+/// The file of `--cache` or the environment. Throws CommandError(usage) with "off".
+std::filesystem::path cache_file(const std::string& option, const Context& context);
+
+/// Says on standard error that there is nothing to work on, and what to run.
+void say_nothing_there(const std::filesystem::path& path, const Context& context);
+
+/// "1 winner", "2 winners".
+std::string count_text(std::int64_t count, std::string_view singular);
+
+/// Indented by two blanks.
+void print_json(const nlohmann::ordered_json& json, const Context& context);
+
+nlohmann::ordered_json to_json(const cache::CopyCounts& counts);
+
+/// What merging and importing did, a line for each count that is not 0, and what had to be left out to standard error.
+void print_counts(const cache::CopyCounts& counts, const Context& context);
+void warn_of_damage(const cache::CopyCounts& counts, const Context& context);
+
+}  // namespace hone::tuner

@@ -1,0 +1,108 @@
+#include "tuner/cache/export_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <system_error>
+
+#include "cache/maintenance/exchange.h"
+#include "tuner/cache/cache_output.h"
+#include "tuner/cache/exchange_lines.h"
+#include "tuner/device_filter.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+struct ExportCounts {
+  EndLine lines;
+  std::int64_t no_text = 0;
+  cache::PassCounts pass;
+};
+
+ExportCounts write_lines(const std::filesystem::path& path, const CacheExportOptions& options, std::ostream& out) {
+  ExportCounts counts;
+  const auto write = [&](const ExchangeLine& line) {
+    const std::optional<std::string> text = to_line(line);
+    if (text) out << *text << '\n';
+    else ++counts.no_text;
+    return text.has_value();
+  };
+  cache::ExportVisitor visitor;
+  visitor.wanted = [&](const cache::Entry& entry) { return matches_device(entry.key.device, options.device); };
+  visitor.entry = [&](const cache::Entry& entry) { counts.lines.winners += write(entry) ? 1 : 0; };
+  if (!options.no_binaries) {
+    visitor.binary = [&](const std::string& digest, const cache::BinaryRecord& binary) {
+      counts.lines.binaries += write(BinaryLine{digest, binary}) ? 1 : 0;
+    };
+  }
+  write(HeaderLine{!options.no_binaries});
+  counts.pass = cache::export_entries(path, visitor);
+  write(counts.lines);
+  return counts;
+}
+
+[[noreturn]] void fail(const std::string& file, std::string_view what) {
+  throw CommandError(ExitCode::failed, fmt::format("the export cannot be written to '{}': {}: {}", printable(file), what,
+                                                   std::generic_category().message(errno)));
+}
+
+/// Complete when it appears under its name.
+ExportCounts write_file(const std::filesystem::path& path, const CacheExportOptions& options) {
+  const std::string unfinished = options.file + ".unfinished";
+  ExportCounts counts;
+  try {
+    std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+    if (!out) fail(options.file, "no file can be made beside it");
+    counts = write_lines(path, options, out);
+    out.close();
+    if (!out) fail(options.file, "writing failed");
+    if (std::rename(unfinished.c_str(), options.file.c_str()) != 0) fail(options.file, "renaming failed");
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(unfinished, ignored);
+    throw;
+  }
+  return counts;
+}
+
+void report(const ExportCounts& counts, const std::filesystem::path& path, const Context& context) {
+  if (counts.lines.winners == 0) say_nothing_there(path, context);
+  const auto warn = [&](std::int64_t count, std::string_view singular, std::string_view what) {
+    if (count > 0) context.err << fmt::format("hone: {} {}\n", count_text(count, singular), what);
+  };
+  warn(counts.pass.damaged_winners, "winner", "left out: damaged; hone cache verify says which");
+  warn(counts.pass.damaged_binaries, "binary", "left out: damaged or evicted");
+  warn(counts.pass.damaged_tunings, "tuning", "left out: damaged");
+  warn(counts.no_text, "row", "left out: its text is no UTF-8");
+}
+
+}  // namespace
+
+void set_up_cache_export(CLI::App& cache, CacheExportOptions& options) {
+  CLI::App* sub = cache.add_subcommand("export");
+  sub->add_option("FILE", options.file);
+  sub->add_option("--cache", options.cache)->take_last();
+  sub->add_option("--device", options.device)->take_last();
+  sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
+}
+
+ExitCode run_cache_export(const CacheExportOptions& options, const Context& context) {
+  const std::filesystem::path path = cache_file(options.cache, context);
+  const bool to_standard_output = options.file.empty() || options.file == "-";
+  const ExportCounts counts =
+      to_standard_output ? write_lines(path, options, context.out) : write_file(path, options);
+  report(counts, path, context);
+  if (!to_standard_output) {
+    context.out << fmt::format("{} and {} are in {}\n", count_text(counts.lines.winners, "winner"),
+                               count_text(counts.lines.binaries, "binary"), printable(options.file));
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,25 @@
+// hone cache export: the winners as JSON Lines.
+#pragma once
+
+#include <string>
+
+#include "tuner/command.h"
+#include "tuner/command_error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hone::tuner {
+
+struct CacheExportOptions {
+  std::string file;  ///< "" or "-": standard output
+  std::string cache;
+  std::string device;
+  bool no_binaries = false;
+};
+
+void set_up_cache_export(CLI::App& cache, CacheExportOptions& options);
+ExitCode run_cache_export(const CacheExportOptions& options, const Context& context);
+
+}  // namespace hone::tuner

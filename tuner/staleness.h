@@ -1,0 +1,33 @@
+// Staleness: whether a stored winner still belongs to what is installed here.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/records.h"
+
+namespace hone::tuner {
+
+enum class Currency {
+  current,  ///< found and served by programs of today
+  stale,    ///< compiler, kernel templates or driver are others now: not found any more, or due for a new tuning
+  unknown,  ///< of a device that is not in this machine
+};
+
+/// What a device of this machine would store winners under today.
+struct CurrentToolchain {
+  std::string kind;
+  std::string architecture;
+  std::string identity;
+  std::string compiler;  ///< "" where there is none: then none can disagree
+  std::string driver;
+  std::vector<std::pair<std::string, std::string>> family_digests = {};  ///< of the families built in
+};
+
+/// Opens every device of this machine; those that cannot be opened are left out.
+std::vector<CurrentToolchain> current_toolchains();
+
+Currency currency(const cache::KeyRecord& key, const std::vector<CurrentToolchain>& current);
+
+}  // namespace hone::tuner
