@@ -138,7 +138,7 @@ class Walk {
 
 Place find_place(const fs::path& path) { return Walk(path).run(); }
 
-bool file_exists(const fs::path& path) { return find_place(path).exists; }
+bool file_exists(const fs::path& path) { return find_place(fs::absolute(path)).exists; }
 
 void require_trust(const Place& place) {
   if (!place.distrust.empty()) throw store_error(place.path, StoreFault::untrusted, place.distrust);

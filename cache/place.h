@@ -31,7 +31,7 @@ struct Place {
 /// one.
 Place find_place(const std::filesystem::path& path);
 
-/// Whether there is a file at an absolute `path`. Throws as find_place() does.
+/// Whether find_place() finds a file there; `path` may be relative.
 bool file_exists(const std::filesystem::path& path);
 
 /// Throws StoreError(untrusted) with the reason for it.

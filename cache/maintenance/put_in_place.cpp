@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -62,9 +63,13 @@ fs::path put_in_place_keeping(const fs::path& finished, const fs::path& path, co
 
 UnfinishedFile::~UnfinishedFile() {
   if (path_.empty()) return;
-  std::error_code ignored;
-  fs::remove(path_, ignored);
-  fs::remove(fs::path(path_) += "-journal", ignored);
+  try {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+    fs::remove(fs::path(path_) += "-journal", ignored);
+  } catch (const std::bad_alloc&) {
+    // Then it stays, under a name that says what it is.
+  }
 }
 
 }  // namespace hone::cache

@@ -62,7 +62,13 @@ std::int64_t RawFile::size_bytes() const {
 }
 
 bool RawFile::read(std::int64_t offset, std::span<std::byte> bytes) const {
-  return file_->pMethods->xRead(file_.get(), bytes.data(), static_cast<int>(bytes.size()), offset) == SQLITE_OK;
+  const auto try_once = [&] {
+    return file_->pMethods->xRead(file_.get(), bytes.data(), static_cast<int>(bytes.size()), offset);
+  };
+  int code = try_once();
+  // A device that fails once need not fail again, and what is not read now is lost.
+  for (int again = 0; code == SQLITE_IOERR_READ && again < 2; ++again) code = try_once();
+  return code == SQLITE_OK;
 }
 
 }  // namespace hone::cache

@@ -30,8 +30,11 @@ std::filesystem::path ScratchFolder::copy_of(const std::filesystem::path& path) 
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  try {
+    std::filesystem::remove_all(path_);
+  } catch (const std::exception&) {
+    // It lies among temporary files.
+  }
 }
 
 }  // namespace hone::cache

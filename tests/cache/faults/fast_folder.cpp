@@ -1,13 +1,32 @@
 #include "tests/cache/faults/fast_folder.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 
 namespace hone::cache {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Children that are killed leave their temporary files: they go with this folder.
+class TemporaryFiles : public testing::Environment {
+ public:
+  void SetUp() override { ::setenv("TMPDIR", folder_.emplace().path().c_str(), 1); }
+  void TearDown() override { folder_.reset(); }
+
+ private:
+  std::optional<FastFolder> folder_;
+};
+
+[[maybe_unused]] const testing::Environment* const temporary_files =
+    testing::AddGlobalTestEnvironment(new TemporaryFiles);
+
+}  // namespace
 
 FastFolder::FastFolder() {
   const fs::path in_memory = "/dev/shm";

@@ -242,8 +242,8 @@ int io_error(Call call) {
 
 }  // namespace hone::cache
 
-/// Stands in for the C library's: files of the cache that are not SQLite's to write are published by renaming them.
-extern "C" int rename(const char* from, const char* to) noexcept {
+/// These stand in for the C library's: files of the cache that are not SQLite's to write are published by renaming them.
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
   using namespace hone::cache;
   if (active != nullptr) {
     Operation operation;
@@ -255,5 +255,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
       return -1;
     }
   }
-  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+  return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
 }
+
+extern "C" int rename(const char* from, const char* to) noexcept { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0); }

@@ -29,8 +29,8 @@ struct Operation {
   bool is_change() const;
 };
 
-/// While it lives, it is SQLite's default VFS, so that the code under test needs no seam; rename() of the whole process
-/// passes through it, too. One at a time, made before any connection is open, used by one thread. Calls that pass go to
+/// While it lives, it is SQLite's default VFS, so that the code under test needs no seam; rename() and
+/// renameat2() of the whole process pass through it, too. One at a time, made before any connection is open, used by one thread. Calls that pass go to
 /// the VFS that was the default before.
 class FaultVfs {
  public:

@@ -82,10 +82,22 @@ TEST_F(CacheKill, PublicationKilledAtAnyChangeHappensOrDoesNot) {
 
 TEST_F(CacheKill, MigrationKilledAtAnyChangeHappensOrDoesNot) {
   Campaign campaign("killed at each change of migrating an old file");
-  for (const Scenario& scenario : scenarios()) {
-    if (scenario.name != "the first publication into an old file") continue;
-    scenario.prepare(store_, ledger_);
-    kill_everywhere(campaign, *scenario.publication);
+  const Scenario& migration = scenario("the first publication into an old file");
+  migration.prepare(store_, ledger_);
+  kill_everywhere(campaign, migration.publications.front());
+  EXPECT_GT(campaign.cases(), 20);
+}
+
+TEST(CacheKilledMaintenance, HappensOrDoesNot) {
+  Campaign campaign("killed at each change of merge, import, repair, prune or snapshot");
+  for (const Scenario& scenario : maintenance_scenarios()) {
+    const Trial trial(scenario);
+    const int stride = stride_of(1);
+    for (int change = 0; dies_at(change, [&] { trial.act(); }); change += stride) {
+      std::string what;
+      const Outcome outcome = trial.aftermath(what);
+      campaign.count(outcome, scenario.name + ": " + what);
+    }
   }
   EXPECT_GT(campaign.cases(), 20);
 }

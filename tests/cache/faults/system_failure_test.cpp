@@ -42,8 +42,9 @@ class CallFailure {
 
 constexpr int kNever = 1'000'000'000;
 
-void fail_every_call(Campaign& campaign, const std::function<int(const Operation&)>& code_of) {
-  for (const Scenario& scenario : scenarios()) {
+void fail_every_call(Campaign& campaign, const std::vector<Scenario>& of,
+                     const std::function<int(const Operation&)>& code_of) {
+  for (const Scenario& scenario : of) {
     const Trial trial(scenario);
     std::string what;
     CallFailure none(kNever, Persistence::once, code_of);
@@ -59,21 +60,9 @@ void fail_every_call(Campaign& campaign, const std::function<int(const Operation
   }
 }
 
-TEST(CacheSystemFailure, EveryFailingCallIsRefusedOrOvercome) {
-  Campaign campaign("the N-th I/O call fails, once and for good");
-  fail_every_call(campaign, [](const Operation& operation) { return io_error(operation.call); });
-}
-
-TEST(CacheSystemFailure, FullDiskAtEveryWriteIsRefused) {
-  Campaign campaign("no space at the N-th write, once and for good");
-  fail_every_call(campaign, [](const Operation& operation) {
-    return operation.call == Call::write ? SQLITE_FULL : SQLITE_OK;
-  });
-}
-
-TEST(CacheSystemFailure, EveryFailingAllocationIsRefusedOrOvercome) {
-  Campaign campaign("the N-th allocation fails, once and for good");
-  for (const Scenario& scenario : scenarios()) {
+void fail_every_allocation(Campaign& campaign, const std::vector<Scenario>& of, int stride_of_once) {
+  int first = 0;
+  for (const Scenario& scenario : of) {
     const Trial trial(scenario);
     std::optional<AllocationFailure> failure;
     long asked = 0;
@@ -83,16 +72,49 @@ TEST(CacheSystemFailure, EveryFailingAllocationIsRefusedOrOvercome) {
     const auto total = static_cast<int>(asked);
     const std::int64_t used = sqlite3_memory_used();
     for (const Persistence persistence : kPersistences) {
-      // Where one fails, the next ones hardly matter any more: every fourth shows that.
-      const int stride = stride_of(persistence == Persistence::once ? 1 : 4);
-      campaign.run(0, total / stride, [&](int number) {
-        const auto start = [&] { failure.emplace(number * stride, persistence); };
-        const Outcome outcome = trial.run(start, stop, what);
-        campaign.count(outcome, fmt::format("allocation {} {}: {}", number, static_cast<int>(persistence), what));
+      // Where one has failed, the next ones hardly matter any more. All begin alike: each takes its turn there.
+      const int stride = stride_of(persistence == Persistence::once ? stride_of_once : 4 * stride_of_once);
+      const int start_at = first++ % stride;
+      campaign.run(0, (total - start_at) / stride, [&](int number) {
+        const int allocation = start_at + number * stride;
+        const Outcome outcome = trial.run([&] { failure.emplace(allocation, persistence); }, stop, what);
+        campaign.count(outcome, fmt::format("allocation {} {}: {}", allocation, static_cast<int>(persistence), what));
         if (sqlite3_memory_used() != used) campaign.count(Outcome::wrong, "memory was not given back");
       });
     }
   }
+}
+
+int code_of_full_disk(const Operation& operation) {
+  return operation.call == Call::write ? SQLITE_FULL : SQLITE_OK;
+}
+
+int code_of_broken_disk(const Operation& operation) { return io_error(operation.call); }
+
+TEST(CacheSystemFailure, EveryFailingCallIsRefusedOrOvercome) {
+  Campaign campaign("the N-th I/O call fails, once and for good");
+  fail_every_call(campaign, scenarios(), code_of_broken_disk);
+}
+
+TEST(CacheSystemFailure, FullDiskAtEveryWriteIsRefused) {
+  Campaign campaign("no space at the N-th write, once and for good");
+  fail_every_call(campaign, scenarios(), code_of_full_disk);
+}
+
+TEST(CacheSystemFailure, EveryFailingAllocationIsRefusedOrOvercome) {
+  Campaign campaign("the N-th allocation fails, once and for good");
+  fail_every_allocation(campaign, scenarios(), 3);
+}
+
+TEST(CacheSystemFailure, MaintenanceOutlivesFailingCalls) {
+  Campaign campaign("the N-th I/O call of merge, import, repair, prune or snapshot fails, once and for good");
+  fail_every_call(campaign, maintenance_scenarios(), code_of_broken_disk);
+  fail_every_call(campaign, maintenance_scenarios(), code_of_full_disk);
+}
+
+TEST(CacheSystemFailure, MaintenanceOutlivesFailingAllocations) {
+  Campaign campaign("the N-th allocation of merge, import, repair, prune or snapshot fails, once and for good");
+  fail_every_allocation(campaign, maintenance_scenarios(), 24);
 }
 
 }  // namespace
