@@ -61,11 +61,14 @@ class TuningRun {
       : device_(device),
         problem_(problem),
         options_(options),
+        memo_(memo),
         exploration_(*device, problem, options, memo, race_, after(kCompileShare), after(kQualifyingShare)) {
     tuning_.problem = problem;
   }
 
   Tuning run() {
+    // First, since what does not compile here compiles in no variant.
+    if (problem_.family->has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
     workload_.fill_all();
     device_->fill_bytes(workspace_.data(), 0, workspace_.size_bytes(), stream_.get());
     exploration_.run();
@@ -139,13 +142,16 @@ class TuningRun {
     Problem smaller = problem_;
     smaller.extents[0] = std::max<std::int64_t>(0, problem_.extents[0] - 1);
     try {
+      const Workload::Run reference = reference_run();
       for (const Problem& problem : {problem_, smaller}) {
         if (!problem_.family->refuse(problem).empty()) continue;
         for (std::string_view kind : problem_.family->input_kinds(problem)) {
           std::string fault = workload_.verify(
-              problem, trial.candidate, kind, [&](const Problem& called, std::span<void* const> buffers) {
+              problem, trial.candidate, kind,
+              [&](const Problem& called, std::span<void* const> buffers) {
                 loaded.enqueue(*device_, called, buffers, workspace_.data(), stream_.get());
-              });
+              },
+              reference);
           if (fault.empty()) continue;
           trial.verdict = Verdict::wrong;
           trial.reason = fmt::format("{} on {} input: {}", to_string(problem), kind, fault);
@@ -160,9 +166,21 @@ class TuningRun {
     return true;
   }
 
+  /// Launches the family's reference kernel; empty where it has none.
+  Workload::Run reference_run() {
+    if (!reference_) return {};
+    return [this](const Problem& called, std::span<void* const> buffers) {
+      LaunchList launches;
+      called.family->encode_reference(called, buffers, launches);
+      for (const Launch& launch : launches) device_->launch(reference_->kernel(launch.entry), launch, stream_.get());
+    };
+  }
+
   const std::shared_ptr<Device>& device_;
   const Problem& problem_;
   const TuningOptions& options_;
+  BinaryMemo& memo_;
+  std::shared_ptr<const Module> reference_;
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
   OwnStream stream_{*device_};

@@ -2,13 +2,21 @@
 
 #include <algorithm>
 
-namespace hone {
+#include <hone/error.h>
 
-Unit unit_of(const Problem& problem, const Variant& variant) {
-  Unit unit = problem.family->unit(problem, variant);
-  const std::span<const SourceFile> sources = problem.family->sources();
+namespace hone {
+namespace {
+
+Unit with_sources(Unit unit, const KernelFamily& family) {
+  const std::span<const SourceFile> sources = family.sources();
   unit.headers.assign(sources.begin(), sources.end());
   return unit;
+}
+
+}  // namespace
+
+Unit unit_of(const Problem& problem, const Variant& variant) {
+  return with_sources(problem.family->unit(problem, variant), *problem.family);
 }
 
 CompiledCode load_variant(Device& device, const Problem& problem, const Variant& variant, const Unit& unit,
@@ -28,6 +36,13 @@ CompiledCode load_variant(Device& device, const Problem& problem, const Variant&
     if (device.resident_blocks(kernel, shape.block_threads, 0) == 0) compiled.resident_blocks = 0;
   }
   return code;
+}
+
+std::shared_ptr<const Module> load_reference(Device& device, const Problem& problem, BinaryMemo& memo) {
+  const Unit unit = with_sources(problem.family->reference_unit(problem), *problem.family);
+  const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
+  if (!outcome.binary) throw Error(ErrorCode::compile_failed, outcome.error);
+  return device.load(*outcome.binary, unit.entries);
 }
 
 }  // namespace hone

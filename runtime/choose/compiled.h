@@ -6,6 +6,7 @@
 #include <hone/device.h>
 #include <hone/kernel_family.h>
 
+#include "runtime/jit/binary_memo.h"
 #include "runtime/search/candidates.h"
 
 namespace hone {
@@ -22,5 +23,8 @@ Unit unit_of(const Problem& problem, const Variant& variant);
 /// Loads a binary and asks for its resources and occupancy. Throws device_failed.
 CompiledCode load_variant(Device& device, const Problem& problem, const Variant& variant, const Unit& unit,
                           std::shared_ptr<const Binary> binary);
+
+/// The family's reference kernel, compiled and loaded. Throws compile_failed with the compiler's log, device_failed.
+std::shared_ptr<const Module> load_reference(Device& device, const Problem& problem, BinaryMemo& memo);
 
 }  // namespace hone

@@ -1,8 +1,36 @@
 #include <hone/kernel_family.h>
 
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
 #include "cache/digest.h"
 
 namespace hone {
+namespace {
+
+[[noreturn]] void miss_method(const KernelFamily& family, std::string_view method) {
+  throw Error(ErrorCode::unsupported, fmt::format("the kernel family {} does not implement {}(), so its results cannot "
+                                                  "be verified", family.name(), method));
+}
+
+}  // namespace
+
+std::string KernelFamily::verify(const Problem&, const Candidate&, std::span<const std::vector<std::byte>>,
+                                 std::span<const std::vector<std::byte>>) const {
+  miss_method(*this, "verify");
+}
+
+Unit KernelFamily::reference_unit(const Problem&) const { miss_method(*this, "reference_unit"); }
+
+void KernelFamily::encode_reference(const Problem&, std::span<void* const>, LaunchList&) const {
+  miss_method(*this, "encode_reference");
+}
+
+std::string KernelFamily::compare(const Problem&, const Candidate&, std::span<const std::vector<std::byte>>,
+                                  std::span<const std::vector<std::byte>>) const {
+  miss_method(*this, "compare");
+}
 
 std::string family_digest(const KernelFamily& family) {
   cache::Digest digest;

@@ -1,48 +1,21 @@
 // The reduce family: all elements of an array to one value, or two.
 #pragma once
 
-#include <hone/kernel_family.h>
 #include <hone/tuned_reduce.h>
+
+#include "runtime/families/reduction_family.h"
 
 namespace hone {
 
-/// A Variant of the reduce family, decoded.
-///
-/// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads of
-/// 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
-struct ReduceVariant {
-  enum class Finish { one_block, cluster_8, cluster_16, last_block, second_kernel };
-
-  int block_threads;
-  int unroll;
-  Finish finish;
-
-  explicit ReduceVariant(const Variant& variant);
-
-  /// 1 where the blocks form no cluster.
-  int cluster_blocks() const;
-};
-
-/// Extents {n, 1, 1}; operations as ReduceOp. Launches the templates of reduce.cuh.
-class ReduceFamily final : public KernelFamily {
+/// Operations as ReduceOp.
+class ReduceFamily final : public ReductionFamily {
  public:
-  ReduceFamily();
-
   std::string_view name() const override { return "reduce"; }
   int version() const override { return 2; }
-  const ParameterSpace& space() const override { return space_; }
   std::span<const std::string_view> operations() const override;
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
-  std::int64_t bytes_moved(const Problem& problem) const override;
-  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override;
-
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
@@ -50,8 +23,19 @@ class ReduceFamily final : public KernelFamily {
                      std::span<const std::vector<std::byte>> patterns,
                      std::span<const std::vector<std::byte>> outputs) const override;
 
- private:
-  ParameterSpace space_;
+ protected:
+  int inputs(const Problem& problem) const override;
+  std::size_t partial_bytes(const Problem& problem) const override;
+  OperationSource operation(const Problem& problem) const override;
 };
+
+/// How the kernels spell an operation, with what it is instantiated for.
+OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type);
+
+/// sizeof of its State, with an index of 4 or 8 bytes.
+std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes);
+
+/// Why an operation is not defined for the dtypes of the spec; "" if it is.
+std::string refuse_dtypes(const ReduceSpec& spec);
 
 }  // namespace hone

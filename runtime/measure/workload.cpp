@@ -62,16 +62,26 @@ void Workload::displace_cache() {
   device_->fill_bytes(displacing_.data(), 0, rotation_bytes_, stream_);
 }
 
-std::string Workload::verify(const Problem& problem, const Candidate& candidate, std::string_view kind,
-                             const std::function<void(const Problem&, std::span<void* const>)>& run) {
+std::string Workload::verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
+                             const Run& run_reference) {
   const Check check = prepare(problem, kind);
+  poison(check);
   run(problem, check.pointers);
   const std::vector<std::vector<std::byte>> outputs = read_outputs(check);
   if (problem.numerics == Numerics::reproducible) {
     run(problem, check.pointers);
     if (read_outputs(check) != outputs) return "two runs on the same input gave different bits";
   }
-  return problem.family->verify(problem, candidate, check.patterns, outputs);
+  if (!run_reference) return problem.family->verify(problem, candidate, check.patterns, outputs);
+  poison(check);
+  run_reference(problem, check.pointers);
+  return problem.family->compare(problem, candidate, read_outputs(check), outputs);
+}
+
+void Workload::poison(const Check& check) {
+  const std::size_t inputs = check.pointers.size() - check.outputs.size();
+  for (std::size_t i = 0; i < check.outputs.size(); ++i)
+    device_->fill_bytes(check.pointers[inputs + i], kPoison, check.outputs[i].size_bytes(), stream_);
 }
 
 Workload::Check Workload::prepare(const Problem& problem, std::string_view kind) {
@@ -85,7 +95,6 @@ Workload::Check Workload::prepare(const Problem& problem, std::string_view kind)
       fill(first_copy, specs[i].size_bytes(), check.patterns.back());
     } else {
       check.outputs.push_back(specs[i]);
-      device_->fill_bytes(first_copy, kPoison, specs[i].size_bytes(), stream_);
     }
   }
   return check;

@@ -35,11 +35,14 @@ class Workload {
   /// Enqueues writing so much memory that nothing which was read before is in the cache (as NVBench's l2flush does).
   void displace_cache();
 
+  /// Enqueues a call on the workload's stream.
+  using Run = std::function<void(const Problem&, std::span<void* const>)>;
+
   /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
-  /// outputs, and lets the family compare; where results must be reproducible, runs it twice. `run` enqueues a call on
-  /// the workload's stream. "" when right, else what was wrong.
-  std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind,
-                     const std::function<void(const Problem&, std::span<void* const>)>& run);
+  /// outputs, and lets the family compare; where results must be reproducible, runs it twice. `run_reference` is that of
+  /// a family with a reference kernel. "" when right, else what was wrong.
+  std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
+                     const Run& run_reference = {});
 
  private:
   struct Array {
@@ -56,6 +59,7 @@ class Workload {
   };
 
   Check prepare(const Problem& problem, std::string_view kind);
+  void poison(const Check& check);
   std::vector<std::vector<std::byte>> read_outputs(const Check& check);
   void fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern);
 

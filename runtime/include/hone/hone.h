@@ -1,7 +1,9 @@
 // Everything that a program which links Hone needs.
 #pragma once
 
+#include <hone/custom_reduce.h>
 #include <hone/device.h>
 #include <hone/error.h>
+#include <hone/fused_reduce.h>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>

@@ -95,10 +95,19 @@ class KernelFamily {
   virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const = 0;
 
   /// Compares outputs with a reference in higher precision, computed from the patterns. "" when right, else what
-  /// was expected, found and allowed.
+  /// was expected, found and allowed. Families with a reference kernel have compare() instead.
   virtual std::string verify(const Problem& problem, const Candidate& candidate,
                              std::span<const std::vector<std::byte>> patterns,
-                             std::span<const std::vector<std::byte>> outputs) const = 0;
+                             std::span<const std::vector<std::byte>> outputs) const;
+
+  /// Where only a kernel can tell what is right: a plain one, as unlike the tuned ones as can be, that is run on the same
+  /// buffers, and the comparison of its outputs with theirs.
+  virtual bool has_reference_kernel() const { return false; }
+  virtual Unit reference_unit(const Problem& problem) const;
+  virtual void encode_reference(const Problem& problem, std::span<void* const> buffers, LaunchList& launches) const;
+  virtual std::string compare(const Problem& problem, const Candidate& candidate,
+                              std::span<const std::vector<std::byte>> expected,
+                              std::span<const std::vector<std::byte>> outputs) const;
 };
 
 /// Digest of everything in a family that decides what its binaries do: name, version, space and sources.

@@ -1,0 +1,51 @@
+// Several operations over the elements that are read once: each takes every tile while it is in registers.
+#pragma once
+
+#include "reduction.cuh"
+
+namespace hone {
+
+template <class First, class Rest>
+struct FusedState {
+  Words<First> first;
+  Words<Rest> rest;
+};
+
+/// Ops have the same In and Index. write() takes one pointer for each of them, in their order.
+template <class First, class... Others>
+struct Fused : Reduction<Fused<First, Others...>, typename First::In,
+                         FusedState<typename First::State, typename Fused<Others...>::State>, typename First::Index> {
+  using Rest = Fused<Others...>;
+  using Index = typename First::Index;
+  using State = FusedState<typename First::State, typename Rest::State>;
+
+  static __device__ State of_both(typename First::State first, typename Rest::State rest) {
+    return {Words<typename First::State>::of(first), Words<typename Rest::State>::of(rest)};
+  }
+  static __device__ State identity() { return of_both(First::identity(), Rest::identity()); }
+  static __device__ State combine(State a, State b) {
+    return of_both(First::combine(a.first.value(), b.first.value()), Rest::combine(a.rest.value(), b.rest.value()));
+  }
+  template <class Element>
+  static __device__ State of(Element x, Index i) { return of_both(First::of(x, i), Rest::of(x, i)); }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    typename First::State of_first = state.first.value();
+    typename Rest::State of_rest = state.rest.value();
+    First::take(of_first, tile, first, stride);
+    Rest::take(of_rest, tile, first, stride);
+    state = of_both(of_first, of_rest);
+  }
+
+  template <class Out, class... Outs>
+  static __device__ void write(State state, Index n, Out* out, Outs*... others) {
+    First::write(state.first.value(), n, out);
+    Rest::write(state.rest.value(), n, others...);
+  }
+};
+
+template <class Only>
+struct Fused<Only> : Only {};
+
+}  // namespace hone

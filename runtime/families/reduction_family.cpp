@@ -1,0 +1,234 @@
+#include "runtime/families/reduction_family.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace hone {
+namespace {
+
+constexpr std::size_t kBlockThreads = 0, kUnroll = 1, kFinish = 2;
+
+/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+/// A thread's tile is 16 bytes a pack, and of small elements each may take a register of its own.
+constexpr int kMostPacksPerBlock = 4096;
+constexpr int kMostPacksOfSmallElements = 4;
+
+std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
+
+/// The parameters and arguments of the outputs: "float* out0, long long* out1" and "out0, out1".
+struct OutputNames {
+  std::string parameters, arguments;
+
+  explicit OutputNames(const std::vector<BufferSpec>& buffers) {
+    int count = 0;
+    for (const BufferSpec& buffer : buffers) {
+      if (buffer.is_input) continue;
+      const std::string_view comma = count == 0 ? "" : ", ";
+      parameters += fmt::format("{}{}* out{}", comma, info(buffer.dtype).cuda_name, count);
+      arguments += fmt::format("{}out{}", comma, count);
+      ++count;
+    }
+  }
+};
+
+}  // namespace
+
+ReduceVariant::ReduceVariant(const Variant& variant)
+    : block_threads(variant[kBlockThreads]), unroll(variant[kUnroll]), finish(static_cast<Finish>(variant[kFinish])) {}
+
+int ReduceVariant::cluster_blocks() const {
+  return finish == Finish::cluster_8 ? 8 : finish == Finish::cluster_16 ? 16 : 1;
+}
+
+bool needs_wide_index(const Problem& problem) {
+  return size_range(size_class(problem.extents[0])).last > std::numeric_limits<std::int32_t>::max();
+}
+
+std::string_view index_type(const Problem& problem) {
+  return needs_wide_index(problem) ? "unsigned long long" : "unsigned";
+}
+
+std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment) {
+  return alignment < kMaxAlignment ? static_cast<std::uint32_t>(info(dtype).size_bytes) : kMaxAlignment;
+}
+
+ReductionFamily::ReductionFamily()
+    : space_({{"block_threads", {128, 256, 512, 1024}},
+              {"unroll", {1, 2, 4, 8}},
+              {"finish", {0, 1, 2, 3, 4}, {"one_block", "cluster_8", "cluster_16", "last_block", "second_kernel"}}}) {}
+
+/// 16, but for two arrays that are out of step, which no peeling brings to the same alignment.
+std::int64_t ReductionFamily::vector_bytes(const Problem& problem) const {
+  return inputs(problem) == 1 ? kMaxAlignment : std::max<std::int64_t>(problem.alignment, element_bytes(problem));
+}
+
+std::int64_t ReductionFamily::bytes_per_tile(const Problem& problem, const ReduceVariant& variant) const {
+  return variant.block_threads * variant.unroll * vector_bytes(problem);
+}
+
+std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReduceVariant& variant) const {
+  const std::int64_t tile = bytes_per_tile(problem, variant);
+  return std::max<std::int64_t>(1, (problem.extents[0] * element_bytes(problem) + tile - 1) / tile);
+}
+
+std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
+  const ReduceVariant variant(candidate.variant);
+  if (variant.cluster_blocks() > 1) return variant.cluster_blocks();
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, variant));
+}
+
+std::int64_t ReductionFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
+  const ReduceVariant reduce(candidate.variant);
+  const std::int64_t grid = grid_of(problem, candidate);
+  const std::int64_t rounds = (tiles_of(problem, reduce) + grid - 1) / grid;
+  const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
+  const std::int64_t block_levels = 10;  // of 1024 threads
+  return tile_levels + rounds + reduce.unroll + 1 + 2 * block_levels + grid / reduce.block_threads + 1;
+}
+
+std::string ReductionFamily::refuse(const Problem& problem) const {
+  const std::int64_t n = problem.extents[0];
+  if (n < 0) return fmt::format("{} was asked for n = {}, but a size cannot be negative", name(), n);
+  const std::int64_t most = kMostBytes / element_bytes(problem);
+  if (n > most)
+    return fmt::format("{} was asked for n = {}, but no memory holds more than {} elements of {}", name(), n, most,
+                       info(problem.dtype).name);
+  return "";
+}
+
+std::string ReductionFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+  const ReduceVariant reduce(variant);
+  if (reduce.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
+  if (reduce.cluster_blocks() > std::max(1, facts.max_cluster_blocks))
+    return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks(),
+                       facts.max_cluster_blocks);
+  if (reduce.block_threads * reduce.unroll > kMostPacksPerBlock ||
+      (element_bytes(problem) <= 2 && reduce.unroll > kMostPacksOfSmallElements))
+    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", reduce.unroll,
+                       reduce.block_threads);
+  return "";
+}
+
+Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const {
+  const ReduceVariant reduce(variant);
+  const OperationSource op = operation(problem);
+  const OutputNames out(buffers(problem));
+  const std::string_view in = info(problem.dtype).cuda_name;
+  const std::string_view index = index_type(problem);
+  const bool is_pair = inputs(problem) == 2;
+
+  Unit unit;
+  unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_index(problem) ? 64 : 32,
+                          space_.to_string(variant));
+  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
+  unit.source += fmt::format(
+      "#include \"reduce.cuh\"\n\n"
+      "using Op = {op};\n"
+      "using Kernel = hone::Reduce<Op, hone::{arrays}, {threads}, {vector}, {unroll}>;\n"
+      "static_assert(Kernel::kTilePacks * {vector} == {tile} && sizeof(Op::State) == {partial} &&\n"
+      "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the variant\");\n\n",
+      fmt::arg("op", op.type), fmt::arg("arrays", is_pair ? "TwoArrays" : "OneArray"),
+      fmt::arg("threads", reduce.block_threads), fmt::arg("vector", vector_bytes(problem)),
+      fmt::arg("unroll", reduce.unroll), fmt::arg("tile", bytes_per_tile(problem, reduce)),
+      fmt::arg("partial", partial_bytes(problem)), fmt::arg("workspace_header", kWorkspaceHeaderBytes));
+
+  const std::string arrays = is_pair ? fmt::format("const {0}* a, const {0}* b, {1} n", in, index)
+                                     : fmt::format("const {}* in, {} n", in, index);
+  const std::string_view source = is_pair ? "{a, b}" : "{in}";
+  const std::string entry =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce", reduce.block_threads);
+  switch (reduce.finish) {
+    case ReduceVariant::Finish::one_block:
+      unit.source += fmt::format("{}({}, {}) {{ Kernel::one_block({}, n, {}); }}\n", entry, arrays, out.parameters,
+                                 source, out.arguments);
+      break;
+    case ReduceVariant::Finish::cluster_8:
+    case ReduceVariant::Finish::cluster_16:
+      unit.source += fmt::format("{}({}, {}) {{ Kernel::cluster<{}>({}, n, {}); }}\n", entry, arrays, out.parameters,
+                                 reduce.cluster_blocks(), source, out.arguments);
+      break;
+    case ReduceVariant::Finish::last_block:
+      unit.source += fmt::format("{}({}, void* workspace, {}) {{ Kernel::last_block({}, n, workspace, {}); }}\n", entry,
+                                 arrays, out.parameters, source, out.arguments);
+      break;
+    case ReduceVariant::Finish::second_kernel:
+      unit.source += fmt::format(
+          "{0}({1}, void* workspace) {{ Kernel::publish_partials({2}, n, workspace); }}\n"
+          "{0}_finish(const void* workspace, unsigned count, {3} n, {4}) {{\n"
+          "  Kernel::finish(workspace, count, n, {5});\n}}\n",
+          entry, arrays, source, index, out.parameters, out.arguments);
+      break;
+  }
+  unit.entries.emplace_back("hone_reduce");
+  if (reduce.finish == ReduceVariant::Finish::second_kernel) unit.entries.emplace_back("hone_reduce_finish");
+  return unit;
+}
+
+WorkShape ReductionFamily::shape(const Problem& problem, const Variant& variant) const {
+  const ReduceVariant reduce(variant);
+  return {.block_threads = reduce.block_threads,
+          .dynamic_smem_bytes = 0,
+          .tiles = tiles_of(problem, reduce),
+          .bytes_in_flight_per_block = bytes_per_tile(problem, reduce) * inputs(problem),
+          .one_block = reduce.finish == ReduceVariant::Finish::one_block || reduce.cluster_blocks() > 1,
+          .launches = reduce.finish == ReduceVariant::Finish::second_kernel ? 2 : 1,
+          .joins_blocks = reduce.finish == ReduceVariant::Finish::last_block,
+          .dependent_launch = true,
+          .cluster_blocks = reduce.cluster_blocks()};
+}
+
+std::int64_t ReductionFamily::bytes_moved(const Problem& problem) const {
+  std::int64_t bytes = 0;
+  for (const BufferSpec& buffer : buffers(problem)) bytes += static_cast<std::int64_t>(buffer.size_bytes());
+  return bytes;
+}
+
+std::size_t ReductionFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
+  const ReduceVariant reduce(candidate.variant);
+  if (reduce.finish != ReduceVariant::Finish::last_block && reduce.finish != ReduceVariant::Finish::second_kernel)
+    return 0;
+  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * partial_bytes(problem);
+}
+
+void ReductionFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                             void* workspace, LaunchList& launches) const {
+  const ReduceVariant reduce(candidate.variant);
+  const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
+  const auto arrays = static_cast<std::size_t>(inputs(problem));
+  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
+  const auto push_count = [&](Launch& launch) {
+    launch.arguments.push(static_cast<std::uint64_t>(problem.extents[0]));
+  };
+  const auto push_outputs = [&](Launch& launch) {
+    for (void* out : buffers.subspan(arrays)) launch.arguments.push(out);
+  };
+
+  Launch& main = launches.add();
+  main.grid.x = grid;
+  main.block.x = static_cast<unsigned>(reduce.block_threads);
+  main.cluster_blocks = static_cast<unsigned>(reduce.cluster_blocks());
+  main.dependent_launch = true;
+  for (void* in : buffers.first(arrays)) main.arguments.push(in);
+  push_count(main);
+  if (workspace_bytes(problem, candidate) > 0) main.arguments.push(workspace);
+
+  if (reduce.finish != ReduceVariant::Finish::second_kernel) {
+    push_outputs(main);
+    return;
+  }
+  Launch& finish = launches.add();
+  finish.entry = 1;
+  finish.block.x = static_cast<unsigned>(reduce.block_threads);
+  finish.dependent_launch = true;
+  finish.arguments.push(workspace);
+  finish.arguments.push(grid);
+  push_count(finish);
+  push_outputs(finish);
+}
+
+}  // namespace hone

@@ -1,0 +1,84 @@
+// ReductionFamily: what all families have in common that launch the templates of reduce.cuh.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// A Variant of a reduction, decoded.
+///
+/// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads of
+/// 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
+struct ReduceVariant {
+  enum class Finish { one_block, cluster_8, cluster_16, last_block, second_kernel };
+
+  int block_threads;
+  int unroll;
+  Finish finish;
+
+  explicit ReduceVariant(const Variant& variant);
+
+  /// 1 where the blocks form no cluster.
+  int cluster_blocks() const;
+};
+
+/// What a kernel computes, in the words of reduction.cuh.
+struct OperationSource {
+  std::vector<std::string> headers;  ///< of kernel_templates or sources() that `type` needs
+  std::string type;                  ///< a C++ type, with `hone::` before its names
+};
+
+/// Offsets are 64 bits wide where the winner's range reaches 2^31: 32-bit arithmetic is faster below.
+bool needs_wide_index(const Problem& problem);
+
+/// "unsigned" or "unsigned long long", as needs_wide_index() says: the type that operations count elements in.
+std::string_view index_type(const Problem& problem);
+
+/// The alignment that a problem of one array has. An array is peeled up to its first whole pack, so what matters is whether
+/// there is anything to peel.
+std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment);
+
+/// Extents {n, 1, 1}; one or two input arrays of n elements each, then the outputs.
+class ReductionFamily : public KernelFamily {
+ public:
+  const ParameterSpace& space() const final { return space_; }
+
+  std::string refuse(const Problem& problem) const override;
+  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const final;
+  Unit unit(const Problem& problem, const Variant& variant) const final;
+  WorkShape shape(const Problem& problem, const Variant& variant) const final;
+  std::int64_t bytes_moved(const Problem& problem) const final;
+  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const final;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const final;
+
+ protected:
+  ReductionFamily();
+
+  /// 1, or 2 for operations on pairs. On the hit path: must not allocate.
+  virtual int inputs(const Problem&) const { return 1; }
+
+  /// Bytes of what one block has found: sizeof of the operation's State. On the hit path, too.
+  virtual std::size_t partial_bytes(const Problem& problem) const = 0;
+
+  virtual OperationSource operation(const Problem& problem) const = 0;
+
+  /// The most combinations that one element goes through: in the tree of its tile, from tile to tile, in the last tile,
+  /// with the ends, in two block trees, and over the partials of the blocks.
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+
+ private:
+  std::int64_t vector_bytes(const Problem& problem) const;
+  std::int64_t bytes_per_tile(const Problem& problem, const ReduceVariant& variant) const;
+  std::int64_t tiles_of(const Problem& problem, const ReduceVariant& variant) const;
+  std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
+
+  ParameterSpace space_;
+};
+
+}  // namespace hone

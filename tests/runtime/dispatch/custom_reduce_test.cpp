@@ -1,0 +1,165 @@
+// Reductions by expressions of the caller on a real device.
+#include <gmock/gmock.h>
+
+#include <hone/custom_reduce.h>
+#include <hone/half.h>
+
+#include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/temp_folder.h"
+
+namespace hone {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const ReduceExpressions kSumOfCubes{.name = "sum_of_cubes", .map = "Acc(x) * x * x", .combine = "a + b", .identity = "0"};
+
+class CustomReduce : public DeviceTest {
+ protected:
+  template <class Result, class T>
+  Result reduce(Session& session, const CustomReduction& reduction, const std::vector<T>& values,
+                std::size_t offset = 0) const {
+    const auto in = upload(values, offset);
+    const DeviceBuffer out(device_, 8);
+    tuned_reduce(session, reduction, in.data, static_cast<std::int64_t>(values.size()), out.as<Result>(), nullptr);
+    return fetch(out.as<Result>());
+  }
+};
+
+TEST_F(CustomReduce, IntegersAreExactAtEverySizeAndAddress) {
+  Session session(device_, quick());
+  const CustomReduction cubes(kSumOfCubes, DType::i64);
+  for (std::size_t n : {1u, 2u, 31u, 127u, 3000u, 70000u}) {
+    std::vector<std::int8_t> values(n);
+    std::int64_t expected = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = static_cast<std::int8_t>(i * 37 % 251 - 125);
+      expected += std::int64_t{values[i]} * values[i] * values[i];
+    }
+    for (std::size_t offset : {0u, 1u, 7u})
+      EXPECT_EQ(reduce<std::int64_t>(session, cubes, values, offset), expected) << n << " at offset " << offset;
+  }
+}
+
+TEST_F(CustomReduce, AnEmptyArrayGivesTheFinishedIdentity) {
+  Session session(device_, quick());
+  ReduceExpressions expressions = kSumOfCubes;
+  expressions.finish = "acc + 7";
+  EXPECT_EQ(reduce<std::int32_t>(session, CustomReduction(expressions, DType::i32), std::vector<std::int32_t>{}), 7);
+}
+
+TEST_F(CustomReduce, ExpressionsSeeTheIndexTheCountAndDeclarations) {
+  Session session(device_, quick());
+  // The centre of mass of values along their indices, and a helper of the caller's own.
+  const ReduceExpressions moment{.name = "moment",
+                                 .map = "weighted(x, i)",
+                                 .combine = "a + b",
+                                 .identity = "0",
+                                 .finish = "acc / n",
+                                 .declarations = "template <class I>\n__device__ double weighted(float x, I i) {\n"
+                                                 "  return double(x) * double(i);\n}\n"};
+  std::vector<float> values(1000, 2);
+  EXPECT_EQ(reduce<double>(session, CustomReduction(moment, DType::f64), values), 999.0);
+}
+
+TEST_F(CustomReduce, SixteenBitFloatsComeAsFloatsAndBoolAsBool) {
+  Session session(device_, quick());
+  const ReduceExpressions largest{
+      .name = "largest", .map = "fabsf(x)", .combine = "fmaxf(a, b)", .identity = "0", .finish = "acc * 2"};
+  std::vector<half> values(500, half(0.5f));
+  values[321] = half(-3.0f);
+  EXPECT_EQ(static_cast<float>(reduce<half>(session, CustomReduction(largest, DType::f32, DType::f16), values)), 6.0f);
+
+  const ReduceExpressions parity{.name = "parity", .map = "x ? 1u : 0u", .combine = "a ^ b", .identity = "0"};
+  std::vector<std::byte> truths(301, std::byte{2});  // any byte but 0 is true
+  const auto in = upload(truths);
+  const DeviceBuffer out(device_, 4);
+  tuned_reduce(session, CustomReduction(parity, DType::u32), DType::boolean, in.data, 301, out.data(), nullptr);
+  EXPECT_EQ(fetch(out.as<std::uint32_t>()), 1u);
+}
+
+TEST_F(CustomReduce, IsTunedVerifiedAndCached) {
+  const TempFolder folder;
+  const SessionOptions options{.tune_budget = std::chrono::milliseconds(1500), .cache_path = folder / "cache.sqlite"};
+  const CustomReduction cubes(kSumOfCubes, DType::f64);
+  {
+    Session session(device_, options);
+    const Tuning tuning = session.tune(cubes.problem(DType::f32, 4000), {});
+    ASSERT_TRUE(tuning.winner);
+    for (const Trial& trial : tuning.trials) EXPECT_NE(trial.verdict, Verdict::wrong) << trial.reason;
+  }
+  Session session(device_, options);
+  EXPECT_EQ(session.prepare(cubes.problem(DType::f32, 4000)).source, ChoiceSource::cache);
+  // The digest of the expressions is part of the key.
+  ReduceExpressions changed = kSumOfCubes;
+  changed.map = "Acc(x) * x";
+  EXPECT_EQ(session.prepare(CustomReduction(changed, DType::f64).problem(DType::f32, 4000)).source, ChoiceSource::tuned);
+}
+
+TEST_F(CustomReduce, WhatDependsOnTheOrderIsFoundWrong) {
+  Session session(device_, {.tune_budget = std::chrono::milliseconds(300), .cache_path = {}});
+  const CustomReduction difference({.name = "difference", .combine = "a - b", .identity = "0"}, DType::i64);
+  try {
+    session.prepare(difference.problem(DType::i32, 3001));
+    ADD_FAILURE() << "a difference is not associative";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("no candidate"), HasSubstr("the plain kernel gives")));
+  }
+}
+
+TEST_F(CustomReduce, ABadExpressionGivesTheCompilersMessageWithTheCallersLine) {
+  for (MissPolicy policy : {MissPolicy::heuristic, MissPolicy::tune}) {
+    Session session(device_, {.on_miss = policy, .cache_path = {}});
+    const CustomReduction bad({.name = "bad", .map = "x +\n  unknown", .combine = "a + b", .identity = "0"}, DType::i32);
+    try {
+      reduce<std::int32_t>(session, bad, std::vector<std::int32_t>{1});
+      ADD_FAILURE() << "unknown was known";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::compile_failed);
+      const std::string line = is_cuda() ? "bad.map(2)" : "bad.map:2";
+      EXPECT_THAT(error.what(), AllOf(HasSubstr(line), HasSubstr("unknown")));
+    }
+  }
+}
+
+TEST_F(CustomReduce, EqualExpressionsShareTheirWinners) {
+  EXPECT_EQ(CustomReduction(kSumOfCubes, DType::i64).problem(DType::i8, 5).family,
+            CustomReduction(kSumOfCubes, DType::f32).problem(DType::f32, 9).family);
+}
+
+TEST_F(CustomReduce, WhatMakesNoSenseIsNamed) {
+  const auto refused = [](const ReduceExpressions& expressions, DType accumulator, const char* why) {
+    try {
+      CustomReduction(expressions, accumulator);
+      ADD_FAILURE() << why;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_THAT(error.what(), HasSubstr(why));
+    }
+  };
+  ReduceExpressions expressions = kSumOfCubes;
+  expressions.name = "sum of cubes";
+  refused(expressions, DType::f32, "letters, digits and underscores");
+  expressions = kSumOfCubes;
+  expressions.identity = " ";
+  refused(expressions, DType::f32, "has no identity");
+  expressions = kSumOfCubes;
+  expressions.relative_tolerance = -1;
+  refused(expressions, DType::f32, "relative_tolerance of -1");
+  refused(kSumOfCubes, DType::f16, "cannot accumulate in f16");
+
+  Session session(device_, quick());
+  const auto in = upload(std::vector<float>{1, 2});
+  const DeviceBuffer out(device_, 8);
+  try {
+    tuned_reduce(session, CustomReduction(kSumOfCubes, DType::f64), in.data, 2, out.as<float>(), nullptr);
+    ADD_FAILURE() << "f64 is no f32";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'out' points to f32, the reduction gives f64"));
+  }
+}
+
+}  // namespace
+}  // namespace hone
