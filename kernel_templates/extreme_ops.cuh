@@ -75,15 +75,23 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
     if (kIgnoreNan && is_nan(value)) return;
     if (!before(value, state.value.value()) && state.index.value() != kNowhere) return;
 
-    Index index = kNowhere;
-#pragma unroll
-    for (unsigned u = kPacks; u-- > 0;)
-#pragma unroll
-      for (unsigned e = ElementPack::kElements; e-- > 0;) {
-        const Acc other = convert<Acc>(tile[u][e]);
-        if (other == value || (is_nan(other) && is_nan(value))) index = first + u * stride + e;
-      }
-    state = at(value, index);
+    state = at(value, lowest_index(value, tile, first, stride));
+  }
+
+  /// Bytes have so few values that most are soon found. A lane alone would look up its first of each, and some lane of
+  /// the warp always does; together they look up only what no lane has seen. Then `value` is the warp's in all lanes, and
+  /// `index` is nowhere in those that do not have it.
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    if constexpr (kHasWarpInstructions && kInBytes<In, ElementPack>) {
+      static_assert(kSame<Acc, int>, "no byte may equal the identity's value");
+      const Acc value = first_value(tile);
+      const Acc of_warp = Order::first_of_warp(value);
+      if (!before(of_warp, state.value.value())) return;
+      state = at(of_warp, value == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
+    } else {
+      take(state, tile, first, stride);
+    }
   }
 
   template <class Out>
@@ -101,6 +109,19 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
   };
 
   template <class ElementPack, unsigned kPacks>
+  static __device__ Index lowest_index(Acc value, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    Index index = kNowhere;
+#pragma unroll
+    for (unsigned u = kPacks; u-- > 0;)
+#pragma unroll
+      for (unsigned e = ElementPack::kElements; e-- > 0;) {
+        const Acc other = convert<Acc>(tile[u][e]);
+        if (other == value || (is_nan(other) && is_nan(value))) index = first + u * stride + e;
+      }
+    return index;
+  }
+
+  template <class ElementPack, unsigned kPacks>
   static __device__ Acc first_value(const ElementPack (&tile)[kPacks]) {
     if constexpr (kInBytes<In, ElementPack>) {
       return convert<Acc>(extreme_of_bytes<Order::kDescends, In>(tile));
@@ -115,6 +136,7 @@ struct Descending {
   static constexpr bool kDescends = true;
   template <class T> static __device__ T last() { return lowest<T>(); }
   template <class T> static __device__ bool before(T a, T b) { return a > b; }
+  static __device__ int first_of_warp(int value) { return __reduce_max_sync(kFullMask, value); }
   template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return larger<kIgnoreNan>(a, b); }
 };
 
@@ -122,6 +144,7 @@ struct Ascending {
   static constexpr bool kDescends = false;
   template <class T> static __device__ T last() { return highest<T>(); }
   template <class T> static __device__ bool before(T a, T b) { return a < b; }
+  static __device__ int first_of_warp(int value) { return __reduce_min_sync(kFullMask, value); }
   template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return smaller<kIgnoreNan>(a, b); }
 };
 

@@ -38,6 +38,15 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
     state = of_both(of_first, of_rest);
   }
 
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    typename First::State of_first = state.first.value();
+    typename Rest::State of_rest = state.rest.value();
+    First::take_with_warp(of_first, tile, first, stride);
+    Rest::take_with_warp(of_rest, tile, first, stride);
+    state = of_both(of_first, of_rest);
+  }
+
   template <class Out, class... Outs>
   static __device__ void write(State state, Index n, Out* out, Outs*... others) {
     First::write(state.first.value(), n, out);

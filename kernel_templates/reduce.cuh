@@ -86,22 +86,21 @@ struct Reduce {
     State state = Op::identity();
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
     Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
-    for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
+    const Index to_last_lane = kWarpThreads - 1 - threadIdx.x % kWarpThreads;  // the lanes of a warp go round together
+    for (; first + to_last_lane + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
       ElementPack tile[kUnroll];
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u) tile[u] = source.pack(head, first + u * kBlockThreads);
-      Op::take(state, tile, head + first * kPackElements, Index(kBlockThreads * kPackElements));
+      Op::take_with_warp(state, tile, head + first * kPackElements, Index(kBlockThreads * kPackElements));
     }
-    if constexpr (kUnroll > 1) {  // the last tile may be cut short anywhere
-      ElementPack tile[kUnroll - 1][1];
+    ElementPack tile[kUnroll][1];  // the last tile may be cut short anywhere
 #pragma unroll
-      for (unsigned u = 0; u + 1 < kUnroll; ++u)
-        if (first + u * kBlockThreads < packs) tile[u][0] = source.pack(head, first + u * kBlockThreads);
+    for (unsigned u = 0; u < kUnroll; ++u)
+      if (first + u * kBlockThreads < packs) tile[u][0] = source.pack(head, first + u * kBlockThreads);
 #pragma unroll
-      for (unsigned u = 0; u + 1 < kUnroll; ++u)
-        if (first + u * kBlockThreads < packs)
-          Op::take(state, tile[u], head + (first + u * kBlockThreads) * kPackElements, Index(0));
-    }
+    for (unsigned u = 0; u < kUnroll; ++u)
+      if (first + u * kBlockThreads < packs)
+        Op::take(state, tile[u], head + (first + u * kBlockThreads) * kPackElements, Index(0));
 
     if (blockIdx.x == 0) {  // the elements [0, head) and those after the last pack, one per thread
       const Index i = threadIdx.x < head ? threadIdx.x : head + packs * kPackElements + (threadIdx.x - head);

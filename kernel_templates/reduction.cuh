@@ -51,6 +51,12 @@ struct Reduction {
     for (unsigned u = 0; u < kPacks; ++u) states[u] = Op::of_pack(tile[u], first + u * stride);
     state = Op::combine(state, combine_tree<Op, kPacks>(states));
   }
+
+  /// The same where all lanes of the warp take a tile at once, so that they may tell each other what they found.
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    Op::take(state, tile, first, stride);
+  }
 };
 
 /// The elements of a thread's tile as accumulators, in order of their indices.

@@ -74,8 +74,7 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
     case ReduceOp::argmin:
     case ReduceOp::argmax:
       if (element.is_floating()) return wide_dtype(in);
-      if (element.size_bytes == 8) return in;
-      return element.kind == DTypeKind::signed_integer ? DType::i32 : DType::u32;
+      return element.size_bytes < 4 ? DType::i32 : in;
     case ReduceOp::any:
     case ReduceOp::all: return DType::u32;
     case ReduceOp::count_nonzero: return DType::i64;

@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <hone/custom_reduce.h>
 #include <hone/error.h>
-#include <hone/tuned_reduce.h>
+#include <hone/fused_reduce.h>
 
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::string_view kArchitecture = "sm_90";
 
-class ReduceCompiles : public testing::TestWithParam<ReduceOp> {
+class UnitsCompile : public testing::Test {
  protected:
   void SetUp() override {
     if (compiler_.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
@@ -65,6 +66,8 @@ class ReduceCompiles : public testing::TestWithParam<ReduceOp> {
   std::mutex mutex_;
 };
 
+class ReduceCompiles : public UnitsCompile, public testing::WithParamInterface<ReduceOp> {};
+
 /// Every 7th allowed variant: 7 shares no factor with the lengths of the value lists, so that all values meet.
 std::vector<Unit> spread_of_units(const Problem& problem, std::size_t first) {
   std::vector<Unit> units;
@@ -88,6 +91,26 @@ TEST_P(ReduceCompiles, ForEveryDTypeAndHardlyAnyUnitSpills) {
 TEST_P(ReduceCompiles, WithWideIndices) {
   std::vector<Unit> units = spread_of_units(reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), 3);
   if (units.size() > 12) units.resize(12);
+  compile_all(units);
+}
+
+TEST_F(UnitsCompile, ForFusedReductionsOfEveryDType) {
+  const FusedReduction fused{ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::mean};
+  std::vector<Unit> units;
+  for (const DTypeInfo& dtype : kDTypes)
+    for (Unit& unit : spread_of_units(fused.problem(dtype.dtype, 1 << 20), static_cast<std::size_t>(dtype.dtype) + 1))
+      units.push_back(std::move(unit));
+  compile_all(units);
+}
+
+TEST_F(UnitsCompile, ForExpressionsAndTheirReference) {
+  const CustomReduction cubes({.name = "cubes", .map = "Acc(x) * x * x", .combine = "a + b", .identity = "0"}, DType::f64);
+  std::vector<Unit> units;
+  for (DType dtype : {DType::f16, DType::f32, DType::i8, DType::boolean})
+    for (Unit& unit : spread_of_units(cubes.problem(dtype, 1 << 20), 2)) units.push_back(std::move(unit));
+  const Problem problem = cubes.problem(DType::bf16, std::int64_t{1} << 32);
+  units.push_back(problem.family->reference_unit(problem));
+  units.back().headers.assign(problem.family->sources().begin(), problem.family->sources().end());
   compile_all(units);
 }
 
