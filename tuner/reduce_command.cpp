@@ -38,7 +38,7 @@ struct ReducedValue {
 
 /// One operation on the input, as it is reported.
 struct Reduction {
-  ReduceOp op = ReduceOp::sum;
+  ReduceSpec spec;
   ReducedValue value;
   std::string variant;
   std::int64_t blocks = 0;
@@ -111,18 +111,18 @@ double time_warm_call(Device& device, Stream stream, const std::function<void()>
   return samples[samples.size() / 2];
 }
 
-Reduction reduce_once(Session& session, ReduceOp op, const InputFile& input, const void* in, void* out, Stream stream) {
+Reduction reduce_once(Session& session, const ReduceSpec& spec, const InputFile& input, const void* in, void* out,
+                      Stream stream) {
   Device& device = *session.device();
-  const ReduceSpec spec{.op = op, .dtype = input.dtype};
   const auto call = [&] { return tuned_reduce(session, spec, in, input.elements, out, stream); };
   const Choice choice = call();
-  std::vector<std::byte> bytes(info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(op).outputs));
+  std::vector<std::byte> bytes(info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs));
   device.copy_to_host(bytes.data(), out, bytes.size(), stream);
   device.synchronize(stream);
 
-  const Problem problem = reduce_problem(op, input.dtype, input.elements, alignment_of(in));
+  const Problem problem = reduce_problem(spec, input.elements, alignment_of(in));
   Reduction reduction;
-  reduction.op = op;
+  reduction.spec = spec;
   reduction.value = read_values(spec, bytes);
   reduction.variant = problem.family->space().to_string(choice.winner->candidate.variant);
   reduction.blocks = choice.winner->candidate.geometry.max_blocks;
@@ -162,7 +162,7 @@ void print_text(const InputFile& input, const Device& device, const std::vector<
                {"GB/s", Align::right},
                {"of peak", Align::right, 1}});
   for (const Reduction& reduction : reductions) {
-    table.add_row({std::string(name(reduction.op)), reduction.value.text, short_variant(reduction.variant),
+    table.add_row({std::string(name(reduction.spec.op)), reduction.value.text, short_variant(reduction.variant),
                    fmt::format("{}", reduction.blocks), source_text(reduction), us_text(reduction.warm_us),
                    gbps_text(reduction.gbps), share_text(reduction.gbps, peak_bandwidth_gbps(device.facts()))});
   }
@@ -180,9 +180,9 @@ void print_json(const InputFile& input, const Device& device, const std::vector<
             {"peak_bandwidth_gbps", peak_bandwidth_gbps(device.facts())},
             {"results", Json::array()}};
   for (const Reduction& reduction : reductions) {
-    json["results"].push_back({{"op", name(reduction.op)},
+    json["results"].push_back({{"op", name(reduction.spec.op)},
                                {"result", reduction.value.json},
-                               {"result_dtype", info(reduce_result_dtype(reduction.op, input.dtype)).name},
+                               {"result_dtype", info(reduction.spec.result_dtype()).name},
                                {"variant", reduction.variant},
                                {"max_blocks", reduction.blocks},
                                {"source", name(reduction.source)},
@@ -191,6 +191,11 @@ void print_json(const InputFile& input, const Device& device, const std::vector<
                                {"gbps", reduction.gbps}});
   }
   context.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+std::optional<DType> chosen_dtype(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return parse_one_dtype(text);
 }
 
 SessionOptions session_options(const ReduceOptions& options, const Context& context) {
@@ -208,6 +213,9 @@ void set_up_reduce(CLI::App& app, ReduceOptions& options) {
   sub->add_option("FILE", options.file);
   sub->add_option("--dtype", options.dtype)->take_last();
   sub->add_option("--op", options.ops)->take_last();
+  sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--accumulator", options.accumulator)->take_last();
+  sub->add_option("--result", options.result)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_option("--on-miss", options.on_miss)->take_last();
@@ -217,12 +225,16 @@ void set_up_reduce(CLI::App& app, ReduceOptions& options) {
 
 ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given: hone reduce FILE");
-  parse_ops(options.ops);  // unknown words are refused before the file is read
-  std::optional<DType> raw_dtype;
-  if (!options.dtype.empty()) raw_dtype = parse_one_dtype(options.dtype);
+  // Unknown words are refused before the file is read.
+  parse_ops(options.ops);
+  ReduceSpec spec{.nan = parse_nan_policy(options.nan),
+                  .accumulator = chosen_dtype(options.accumulator),
+                  .result = chosen_dtype(options.result)};
+  const std::optional<DType> raw_dtype = chosen_dtype(options.dtype);
   const SessionOptions chosen = session_options(options, context);
   const InputFile input = open_input(options.file, raw_dtype);
   const std::vector<ReduceOp> ops = ops_for(options.ops, input);
+  spec.dtype = input.dtype;
 
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
@@ -231,7 +243,8 @@ ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   Session session(device, chosen);
   std::vector<Reduction> reductions;
   for (const ReduceOp op : ops) {
-    reductions.push_back(reduce_once(session, op, input, in.data(), out.data(), stream.get()));
+    spec.op = op;
+    reductions.push_back(reduce_once(session, spec, input, in.data(), out.data(), stream.get()));
   }
   const SessionCounters counters = session.counters();
   if (counters.cache_failures > 0) {

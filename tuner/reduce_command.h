@@ -17,6 +17,9 @@ struct ReduceOptions {
   std::string file;
   std::string dtype;
   std::string ops = "sum";
+  std::string nan = "propagate";
+  std::string accumulator;
+  std::string result;
   std::string device = "auto";
   std::string cache;
   std::string on_miss;
