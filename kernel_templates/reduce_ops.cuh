@@ -174,7 +174,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       Acc groups[kGroups];
 #pragma unroll
       for (unsigned g = 0; g < kGroups; ++g) {
-        using Word = typename Select<kSame<Acc, long long>, int, unsigned>::type;
+        using Word = typename Select<kIsSigned<In>, int, unsigned>::type;  // widened by its own sign
         Word product = 1;
 #pragma unroll
         for (unsigned e = 0; e < kNarrowProducts; ++e) product *= convert<Word>(pack[g * kNarrowProducts + e]);

@@ -12,6 +12,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/reduce_reference.h"
 #include "runtime/jit/embedded_sources.h"
 
 namespace hone {
@@ -20,9 +21,6 @@ namespace {
 constexpr std::string_view kHeader = "custom_op.cuh";
 constexpr unsigned kSerialThreads = 1024;  // serial.cuh
 constexpr std::int64_t kSerialRun = 256;
-
-/// A prime: no tile divides it.
-constexpr std::int64_t kPeriod = 1'048'573;
 
 constexpr std::string_view kInputKind = "positive";
 
@@ -158,7 +156,7 @@ OperationSource CustomFamily::operation(const Problem& problem) const {
 std::span<const std::string_view> CustomFamily::input_kinds(const Problem&) const { return {&kInputKind, 1}; }
 
 std::vector<std::byte> CustomFamily::input_pattern(const Problem& problem, int, std::string_view) const {
-  const std::int64_t elements = std::min(problem.extents[0], kPeriod);
+  const std::int64_t elements = std::min(problem.extents[0], reduce_reference::kInputPeriod);
   return with_element_type(problem.dtype, [&]<class T>(T) {
     using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
     std::vector<Stored> values(static_cast<std::size_t>(elements));

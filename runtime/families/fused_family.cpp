@@ -67,9 +67,11 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)) {
   operation_ = joined_;
   for (const DTypeInfo& dtype : kDTypes) {
     std::vector<std::string_view>& kinds = kinds_[static_cast<std::size_t>(dtype.dtype)];
-    for (const ReduceOp op : makers_of_inputs(ops_, dtype.dtype))
-      for (std::string_view kind : reduce_reference::input_kinds({.op = op, .dtype = dtype.dtype}))
+    for (const ReduceOp op : makers_of_inputs(ops_, dtype.dtype)) {
+      const ReduceSpec spec{.op = op, .dtype = dtype.dtype};
+      for (const std::string_view kind : reduce_reference::input_kinds(spec))
         if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
   }
 }
 

@@ -24,9 +24,12 @@ std::string describe(const ReduceSpec& spec, std::int64_t n, std::string_view wh
 
 class ReduceResults : public DeviceTest {
  protected:
-  /// Device memory that holds `pattern` `offset` bytes behind an address that is aligned to 256 bytes.
-  Array<std::byte> place(const std::vector<std::byte>& pattern, std::size_t offset) const {
-    return upload(pattern, offset);
+  /// Device memory that holds `pattern`, over and over, `offset` bytes behind an address that is aligned to 256 bytes.
+  Array<std::byte> place(const std::vector<std::byte>& pattern, std::size_t bytes, std::size_t offset) const {
+    std::vector<std::byte> content(bytes);
+    for (std::size_t at = 0; at < bytes; at += pattern.size())
+      std::copy_n(pattern.begin(), std::min(pattern.size(), bytes - at), content.begin() + static_cast<std::ptrdiff_t>(at));
+    return upload(content, offset);
   }
 
   std::vector<std::byte> reduce(Session& session, const ReduceSpec& spec, const Patterns& inputs, std::int64_t n,
@@ -34,11 +37,12 @@ class ReduceResults : public DeviceTest {
     const std::size_t bytes = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
     const DeviceBuffer out(device_, bytes);
     device_->fill_bytes(out.data(), 0xA5, bytes, nullptr);
-    const Array<std::byte> first = place(inputs[0], offset);
+    const std::size_t in_bytes = static_cast<std::size_t>(n) * info(spec.dtype).size_bytes;
+    const Array<std::byte> first = place(inputs[0], in_bytes, offset);
     if (info(spec.op).inputs == 1) {
       tuned_reduce(session, spec, first.data, n, out.data(), nullptr);
     } else {
-      const Array<std::byte> second = place(inputs[1], offset);
+      const Array<std::byte> second = place(inputs[1], in_bytes, offset);
       tuned_dot(session, spec, first.data, second.data, n, out.data(), nullptr);
     }
     std::vector<std::byte> result(bytes);
@@ -141,6 +145,12 @@ TEST_P(ReduceOperation, ConvertsToEveryAccumulatorAndResultThatMayBeChosen) {
       }
 }
 
+TEST_F(ReduceResults, SignedFactorsInAnUnsignedAccumulatorKeepTheirSigns) {
+  Session session(device_, quick());
+  for (DType dtype : {DType::i8, DType::i16, DType::i32})
+    expect_right(session, {.op = ReduceOp::product, .dtype = dtype, .accumulator = DType::u64}, 77, "uniform", 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ops, ReduceOperation, testing::ValuesIn([] {
                            std::vector<ReduceOp> ops;
                            for (const ReduceOpInfo& op : kReduceOps) ops.push_back(op.op);
@@ -216,7 +226,7 @@ TEST_F(ReduceResults, ATunedWinnerIsRightToo) {
   Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
   const ReduceSpec spec{};
   const Patterns patterns{reduce_reference::input_pattern(spec, 0, 50000, "uniform")};
-  const auto array = place(patterns[0], 4);
+  const auto array = place(patterns[0], patterns[0].size(), 4);
   std::vector<std::byte> found(4);
   EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, 50000, found.data(), nullptr).source, ChoiceSource::tuned);
   EXPECT_EQ(reduce_reference::verify(spec, 50000, kChain, patterns, found), "");
