@@ -1,5 +1,6 @@
 #include "runtime/device/host/fault_guard.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <system_error>
 
 #include "runtime/device/host/block_state.h"
 
@@ -26,8 +28,19 @@ constexpr std::size_t kSignalStackBytes = 64 * 1024;
 constexpr int kMostGuardedStacks = 16384;
 std::atomic<int> guarded_stacks{0};
 
-/// The state whose lanes run on this thread. In the static TLS block, since a handler must not allocate it.
-[[gnu::tls_model("initial-exec")]] thread_local BlockState* guarded_state = nullptr;
+/// The state whose lanes run on this thread. Reading a key never allocates, which a handler must not; nor does a
+/// thread_local of the static TLS block, but with one the library could not be loaded by dlopen().
+pthread_key_t guarded_state_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t created;
+    if (const int failure = pthread_key_create(&created, nullptr); failure != 0)
+      throw std::system_error(failure, std::generic_category(), "pthread_key_create");
+    return created;
+  }();
+  return key;
+}
+
+BlockState* guarded_state() { return static_cast<BlockState*>(pthread_getspecific(guarded_state_key())); }
 
 struct sigaction previous_action {};
 char interrupt_tag = 0;  ///< marks our own signals by its address
@@ -115,7 +128,7 @@ void pass_on(int number, siginfo_t* info, void* context) {
 
 void on_signal(int number, siginfo_t* info, void* raw_context) {
   auto& context = *static_cast<ucontext_t*>(raw_context);
-  BlockState* const state = guarded_state;
+  BlockState* const state = guarded_state();
   if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &interrupt_tag) {
     if (state != nullptr) look_whether_overdue(*state, context);
   } else if (state != nullptr && overflows(*state, *info, context)) {
@@ -165,14 +178,14 @@ class SignalStack {
 
 FaultGuard::FaultGuard(BlockState& state, Watchdog& watchdog) : state_(state), watchdog_(watchdog) {
   static thread_local const SignalStack signal_stack;
+  pthread_setspecific(guarded_state_key(), &state_);  // creates the key before there is a handler that reads it
   install_handler();
-  guarded_state = &state_;
   watchdog_.add(state_);
 }
 
 FaultGuard::~FaultGuard() {
   watchdog_.remove(state_);
-  guarded_state = nullptr;
+  pthread_setspecific(guarded_state_key(), nullptr);
 }
 
 void interrupt(pthread_t thread) {
