@@ -21,6 +21,7 @@
 #include "runtime/jit/elf_symbols.h"
 #include "runtime/jit/embedded_sources.h"
 #include "runtime/jit/file_identity.h"
+#include "runtime/jit/unsupported_features.h"
 
 namespace hone {
 namespace {
@@ -253,8 +254,10 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
   }
   const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exited with {}", WEXITSTATUS(status));
-  throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device: {}\n{} {}",
-                                                     unit.name, fmt::join(command, " "), how, text));
+  std::string why = unsupported_feature(text);
+  if (!why.empty()) why.insert(0, ": ");
+  throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device{}\n{}\n{}\n{}",
+                                                     unit.name, why, fmt::join(command, " "), how, text));
 }
 
 }  // namespace
