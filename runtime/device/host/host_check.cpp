@@ -9,28 +9,44 @@
 #include <hone/error.h>
 
 #include "runtime/device/host/fiber_annotations.h"
+#include "runtime/device/host/guarded_memory.h"
 #include "runtime/device/host/host_device.h"
 
 namespace hone {
 namespace {
+
+std::string spell(const CheckBuffer& buffer) {
+  return fmt::format("buffer \"{}\" of {} bytes", buffer.name, buffer.initial.size());
+}
 
 /// The contents of all buffers after one run.
 std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostOrder& order, const Module& module) {
   HostOptions options;
   options.order = order;
   options.sm_count = sanitizer::kThread ? 0 : 1;
-  const std::shared_ptr<Device> device = make_host_device(options);
-  std::vector<DeviceBuffer> memory;
+  std::vector<GuardedMemory> memory;
   std::vector<void*> pointers;
   for (const CheckBuffer& buffer : check.buffers) {
-    pointers.push_back(memory.emplace_back(device, buffer.initial.size()).data());
-    device->copy_to_device(pointers.back(), buffer.initial.data(), buffer.initial.size(), nullptr);
+    pointers.push_back(memory.emplace_back(buffer.initial.size()).data());
+    std::copy(buffer.initial.begin(), buffer.initial.end(), memory.back().data());
   }
+  options.describe_address = [&](std::uintptr_t address) {
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      const std::string place = memory[i].place_of(address);
+      if (!place.empty()) return "\n  " + spell(check.buffers[i]) + ": " + place;
+    }
+    return std::string();
+  };
+  const std::shared_ptr<Device> device = make_host_device(options);
   check.run(HostRun(*device, module, pointers));
   std::vector<std::vector<std::byte>> results;
-  for (std::size_t i = 0; i < pointers.size(); ++i) {
-    std::vector<std::byte>& result = results.emplace_back(check.buffers[i].initial.size());
-    device->copy_to_host(result.data(), pointers[i], result.size(), nullptr);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (const std::string place = memory[i].overwritten(); !place.empty()) {
+      throw Error(ErrorCode::device_failed,
+                  fmt::format("{} was written {}\n  compare indices with the sizes of the buffers; under "
+                              "AddressSanitizer the report has the source line", spell(check.buffers[i]), place));
+    }
+    results.emplace_back(memory[i].data(), memory[i].data() + memory[i].size());
   }
   return results;
 }

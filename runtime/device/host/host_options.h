@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include <hone/host_check.h>
@@ -21,6 +23,9 @@ struct HostOptions {
   /// start before it ends. So is one with a thread that uses this much processor time without meeting others, and one
   /// that uses ten times as much in all.
   std::chrono::milliseconds block_deadline{20000};
+
+  /// Says in a report what lies at or near an address that a kernel should not have touched; "" when nothing does.
+  std::function<std::string(std::uintptr_t)> describe_address = [](std::uintptr_t) { return std::string(); };
 };
 
 }  // namespace hone

@@ -107,6 +107,43 @@ TEST(CheckOnHost, AFailedCheckNamesTheOrder) {
               AllOf(HasSubstr("\"entry\" (test)"), HasSubstr("unit.cu:3"), HasSubstr("in the order random:9")));
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose reports are others
+TEST(CheckOnHost, AccessesOutOfBoundsNameTheBuffer) {
+  // 260 bytes: behind them are 252 of a pattern, and then nothing.
+  EXPECT_THAT(check_on_host(check_of("if (threadIdx.x == 7) out[65] = 1;")).failure,
+              AllOf(HasSubstr("buffer \"out\" of 260 bytes was written at byte 260, behind its end"),
+                    HasSubstr("in the order forward")));
+  EXPECT_THAT(check_on_host(check_of("out[-1] = 1;")).failure, HasSubstr("was written at byte -4, before its beginning"));
+  EXPECT_THAT(check_on_host(check_of("__syncwarp();\nif (threadIdx.x == 7) out[0] = out[128];")).failure,
+              AllOf(HasSubstr("accessed the address"), HasSubstr("thread (7,0,0) was last seen at unit.cu:2"),
+                    HasSubstr("buffer \"out\" of 260 bytes: at byte 512, behind its end")));
+  EXPECT_THAT(check_on_host(check_of("out[blockIdx.x * 32 + threadIdx.x] = out[-100000];")).failure,
+              HasSubstr("at byte -400000, before its beginning"));
+  EXPECT_EQ(check_on_host(check_of("out[blockIdx.x * 32 + threadIdx.x] = out[64];")).failure, "");
+}
+#endif
+
+TEST(CheckOnHost, BuffersAreAlignedAsOnAGpu) {
+  for (const std::size_t size : {0u, 1u, 255u, 4096u, 5000u}) {
+    HostCheck check = check_of("");
+    check.buffers = {CheckBuffer::of("out", std::vector<char>(size))};
+    check.run = [](const HostRun& run) { EXPECT_EQ(reinterpret_cast<std::uintptr_t>(run.buffer<char>(0)) % 256, 0u); };
+    EXPECT_TRUE(check_on_host(check).ok());
+  }
+}
+
+TEST(CheckOnHost, AWrongNumberOfArgumentsIsTheCallersFault) {
+  HostCheck check = check_of("");
+  check.run = [](const HostRun& run) { run.launch({1}, {1}, 0, run.buffer<int>(0), 5); };
+  try {
+    check_on_host(check);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr("has 2 arguments, and the kernel 1 parameters"));
+  }
+}
+
 TEST(CheckOnHost, WhatIsNotTheKernelsFaultIsThrown) {
   HostCheck check = check_of("undeclared();");
   EXPECT_THROW(check_on_host(check), Error);

@@ -19,6 +19,8 @@ constexpr std::string_view kReference = "wrong result";
 constexpr std::string_view kRace = "ThreadSanitizer: data race";
 constexpr std::string_view kHeap = "AddressSanitizer: heap-buffer-overflow";
 constexpr std::string_view kPoisoned = "AddressSanitizer: use-after-poison";
+constexpr std::string_view kWild = "accessed the address";
+constexpr std::string_view kZero = "divided an integer by zero";
 constexpr std::string_view kUnseen = "";
 
 constexpr std::array<std::string_view, 3> always(std::string_view finding) { return {finding, finding, finding}; }
@@ -119,10 +121,13 @@ constexpr PlantedKernel kKernels[] = {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < 256 + WRONG)
       out[i % 256] = in[i];  // <-
-)", .finding = {kUnseen, kHeap, kUnseen}, .grid = {5, 1, 1}, .crashes_plain = true},
+)", .finding = {kWild, kHeap, kUnseen}, .grid = {5, 1, 1}, .crashes_plain = true},
     {.name = "global_write_out_of_bounds", .source = R"(
     out[threadIdx.x * 4 + WRONG * 4] = 1;  // <-
-)", .finding = {kUnseen, kHeap, kUnseen}, .crashes_plain = true},
+)", .finding = {kWild, kHeap, kUnseen}, .crashes_plain = true},
+    {.name = "division_by_zero", .source = R"(
+    out[threadIdx.x] = 100 / (in[threadIdx.x] + 1 - WRONG);  // <-
+)", .finding = {kZero, "division by zero", kZero}},
     {.name = "misaligned_vector_load", .source = R"(
     const int4 v = reinterpret_cast<const int4*>(in + WRONG)[threadIdx.x];  // <-
     out[threadIdx.x] = v.x + v.w;
