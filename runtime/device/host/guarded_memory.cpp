@@ -17,7 +17,7 @@ constexpr std::byte kPattern{0xb5};
 /// How far behind its end an access is taken for one to this memory.
 constexpr std::size_t kNearBytes = std::size_t{1} << 20;
 
-std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+[[maybe_unused]] std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 

@@ -1,56 +1,15 @@
-// check_on_host() as a user calls it. The first test is the example of docs/host-device.md.
+// check_on_host() as a user calls it; examples/kernel_test is the example of docs/host-device.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <hone/error.h>
 #include <hone/host_check.h>
 
-#include <fstream>
-#include <iterator>
-#include <sstream>
-
 namespace hone::test {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-// [example]
-TEST(MyKernels, ScaleIsRight) {
-  hone::HostCheck check;
-  check.unit = {.name = "scale",
-                .source = R"(
-extern "C" __global__ void scale(const float* in, float* out, int n, float factor) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = factor * in[i];
-})",
-                .headers = {},
-                .entries = {"scale"}};
-  const std::vector<float> in(1000, 1.5f);
-  check.buffers = {hone::CheckBuffer::of("in", in), hone::CheckBuffer::of("out", std::vector<float>(1000))};
-  check.run = [](const hone::HostRun& run) {
-    const hone::Dim3 grid{4}, block{256};
-    const std::uint32_t dynamic_smem_bytes = 0;
-    run.launch(grid, block, dynamic_smem_bytes, run.buffer<const float>(0), run.buffer<float>(1), 1000, 2.0f);
-  };
-  const hone::HostCheckReport report = hone::check_on_host(check);
-  EXPECT_TRUE(report.ok()) << report.failure;
-  EXPECT_THAT(report.values<float>(1), testing::Each(3.0f));
-}
-// [example]
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-TEST(CheckOnHost, TheExampleIsWhatTheDocumentationShows) {
-  const std::string source = text_of(HONE_SOURCE_FOLDER "/tests/runtime/host_checks/check_on_host_test.cpp");
-  const std::string mark = "// [example]\n";
-  const std::size_t begin = source.find(mark) + mark.size();
-  const std::string example = source.substr(begin, source.find(mark, begin) - begin);
-  EXPECT_THAT(text_of(HONE_SOURCE_FOLDER "/docs/host-device.md"), HasSubstr(example));
-}
 
 HostCheck check_of(const std::string& body) {
   HostCheck check;
