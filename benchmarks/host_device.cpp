@@ -101,8 +101,9 @@ void print_sum(const std::shared_ptr<hone::Device>& device, std::int64_t n, cons
   hone::Unit unit = family.unit(problem, candidate.variant);
   unit.headers.assign(family.sources().begin(), family.sources().end());
   const auto module = device->load(device->compile(unit), unit.entries);
-  hone::DeviceBuffer workspace(device, std::max<std::size_t>(1, family.workspace_bytes(problem, candidate)));
-  std::fill_n(workspace.as<char>(), workspace.size(), '\0');
+  const std::size_t workspace_bytes = std::max<std::size_t>(1, family.workspace_bytes(problem, candidate));
+  const hone::DeviceBuffer workspace(device, workspace_bytes);
+  std::fill_n(workspace.as<char>(), workspace_bytes, '\0');
   void* const buffers[] = {in.data(), out.data()};
   const auto call = [&] {
     hone::LaunchList launches;

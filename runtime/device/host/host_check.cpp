@@ -20,9 +20,8 @@ std::string spell(const CheckBuffer& buffer) {
 }
 
 /// The contents of all buffers after one run.
-std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostOrder& order, const Module& module) {
-  HostOptions options;
-  options.order = order;
+std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostOptions& with, const Module& module) {
+  HostOptions options = with;
   options.sm_count = sanitizer::kThread ? 0 : 1;
   std::vector<GuardedMemory> memory;
   std::vector<void*> pointers;
@@ -61,6 +60,25 @@ std::string difference(const HostCheck& check, const std::vector<std::vector<std
       return fmt::format("buffer \"{}\" differs from byte {} on", check.buffers[i].name, at - first[i].begin());
   }
   return "";
+}
+
+/// Once more with other contents of shared memory: what is wrong if that makes a difference.
+std::string uninitialised(const HostCheck& check, const std::vector<std::vector<std::byte>>& results,
+                          const Module& module) {
+  constexpr unsigned char kOtherFill = 0x4b;  // 14.6 as a half, 13323083 as a float, 3e54 as a double
+  const HostOrder& order = check.orders.front();
+  try {
+    const HostOptions options{.compiler = {}, .order = order, .smem_fill = kOtherFill};
+    const std::string differs = difference(check, results, run_once(check, options, module));
+    if (differs.empty()) return "";
+    return fmt::format("the result of \"{}\" depends on what shared memory holds before the kernel sets it: {}\n"
+                       "  set all that is read: a GPU leaves there what the last block did",
+                       check.unit.name, differs);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_failed) throw;
+    return fmt::format("{}\n  with threads in the order {}, and other contents of shared memory before it is set",
+                       error.what(), to_string(order));
+  }
 }
 
 }  // namespace
@@ -104,7 +122,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
   for (const HostOrder& order : check.orders) {
     report.failed_order = order;
     try {
-      auto results = run_once(check, order, *module);
+      auto results = run_once(check, {.compiler = {}, .order = order}, *module);
       if (&order == &check.orders.front()) {
         report.buffers = std::move(results);
         continue;
@@ -122,6 +140,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
     return report;
   }
   report.failed_order = {};
+  report.failure = uninitialised(check, report.buffers, *module);
   return report;
 }
 

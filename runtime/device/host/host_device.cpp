@@ -178,6 +178,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
                        .extent = {launch.block.x, launch.block.y, launch.block.z},
                        .order = options_.order,
+                       .smem_fill = options_.smem_fill,
                        .deadline = options_.block_deadline};
   const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   const std::uint64_t sms = std::min(blocks, static_cast<std::uint64_t>(pool_.size()));

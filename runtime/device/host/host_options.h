@@ -19,6 +19,9 @@ struct HostOptions {
 
   HostOrder order;
 
+  /// What each byte of shared memory holds before each block: as it is, a NaN as float or double, −1 as an integer.
+  unsigned char smem_fill = 0xff;
+
   /// A block that still runs after this long while it spins on atomics is given up: it waits for a block that cannot
   /// start before it ends. So is one with a thread that uses this much processor time without meeting others, and one
   /// that uses ten times as much in all.
