@@ -59,6 +59,22 @@ std::optional<Feature> feature_of(std::string_view word) {
   return found == kFeatures.end() ? std::nullopt : std::optional(*found);
 }
 
+std::string refusal(const Feature& feature, std::string_view word) {
+  return fmt::format("{} ({}) are not supported on the host device: {}", feature.name, word, feature.instead);
+}
+
+/// The file that a line includes in angle brackets, which is not the unit's own; "" when it does not.
+std::string_view included_file(std::string_view line) {
+  const auto skip = [&line](std::string_view what) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with(what)) return false;
+    line.remove_prefix(what.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include") || !skip("<")) return "";
+  return line.substr(0, line.find('>'));
+}
+
 /// The words that an error is about: what it quotes, the header it misses, and whether its source line launches.
 std::vector<std::string> words_of(const std::string& error, std::string_view shown_source) {
   static const std::regex kQuoted("'(?:class |struct )?([A-Za-z_][A-Za-z_0-9./]*)"),
@@ -74,8 +90,25 @@ std::vector<std::string> words_of(const std::string& error, std::string_view sho
 
 }  // namespace
 
+std::string without_cuda_headers(std::string_view source) {
+  std::string result;
+  while (!source.empty()) {
+    const std::string_view line = source.substr(0, source.find('\n'));
+    const std::string_view file = included_file(line);
+    const auto feature = file.empty() ? std::nullopt : feature_of(file);
+    result += feature ? fmt::format("#pragma GCC error \"{}\"", refusal(*feature, file)) : std::string(line);
+    source.remove_prefix(line.size());
+    if (source.empty()) break;
+    result += '\n';
+    source.remove_prefix(1);
+  }
+  return result;
+}
+
 std::string unsupported_feature(std::string_view log) {
-  static const std::regex kError("^([^:\n]+:[0-9]+):[0-9]+: (?:fatal )?error: (.*)$");
+  // The assembler, which knows the lines of inline assembly, has no column.
+  static const std::regex kError("^([^:\n]+:[0-9]+):(?:[0-9]+: (?:fatal )?error:| Error:) (.*)$");
+  static const std::regex kAssembly(".*(constraint .*asm|no such instruction|bad instruction|instruction mnemonic).*");
   while (!log.empty()) {
     const std::size_t end = std::min(log.find('\n'), log.size());
     const std::string line(log.substr(0, end));
@@ -83,13 +116,13 @@ std::string unsupported_feature(std::string_view log) {
     std::smatch parts;
     if (!std::regex_match(line, parts, kError)) continue;
     const std::string place = parts[1], error = parts[2];
-    if (error.starts_with("inline PTX")) return place + ": " + error;  // prelude/cuda_on_host.h
+    // By prelude/cuda_on_host.h and without_cuda_headers().
+    if (error.find("not supported on the host device: ") != std::string::npos) return place + ": " + error;
+    if (std::regex_match(error, kAssembly))
+      return place + ": inline PTX (asm) is not supported on the host device: #ifdef HONE_HOST_DEVICE, write C++";
     const std::string_view shown_source = log.substr(0, log.find('\n'));
     for (const std::string& word : words_of(error, shown_source)) {
-      if (const auto feature = feature_of(word)) {
-        return fmt::format("{}: {} ({}) are not supported on the host device: {}", place, feature->name, word,
-                           feature->instead);
-      }
+      if (const auto feature = feature_of(word)) return place + ": " + refusal(*feature, word);
     }
   }
   return "";

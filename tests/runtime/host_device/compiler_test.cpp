@@ -107,6 +107,8 @@ constexpr Lacking kLacking[] = {
      "inline PTX (asm)"},
     {"VolatilePtx", "", "extern \"C\" __global__ void entry() { __asm__ volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
      "inline PTX (asm)"},
+    {"PtxOfFloats", "", "extern \"C\" __global__ void entry(float* x) { __asm__(\"ex2.approx.f32 %0, %1;\" : \"=h\"(*x) : \"h\"(*x)); }",
+     "inline PTX (asm)"},
     {"TensorCores", "#include <mma.h>", kNoKernel, "tensor-core operations (mma.h)"},
     {"TensorCoreNames", "", "extern \"C\" __global__ void entry() { nvcuda::wmma::mma_sync(0, 0, 0, 0); }",
      "tensor-core operations (nvcuda)"},

@@ -74,11 +74,9 @@ inline void __trap(const char* file = __builtin_FILE(), int line = __builtin_LIN
                  : ::hone_host::this_block().services->assertion_failed(#__VA_ARGS__, {__FILE__, __LINE__}))
 #endif
 
-// Inline assembly is a GPU's; this one's assembler would complain about it without naming the line.
-#define __asm \
+// Inline assembly is a GPU's; this one's assembler would complain about it later. System headers spell it __asm__.
+#define asm \
   _Pragma("GCC error \"inline PTX (asm) is not supported on the host device: #ifdef HONE_HOST_DEVICE, write C++\"") __asm
-#define __asm__ __asm
-#define asm __asm
 
 namespace hone_host {
 
