@@ -1,10 +1,11 @@
-// What the host device costs: a meeting of threads, and the reduction of 2^24 floats. In a build with sanitizers the
-// same figures say how much slower the checks make it.
+// What the host device costs: a meeting of threads, and the sum of n floats with a tuned variant. In a build with
+// sanitizers the same figures say how much slower the checks make it (host_device_slowdown makes the table).
 //
 // Every figure is the smallest of several, since other work on the machine only adds.
 #include <hone/device.h>
 #include <hone/error.h>
 #include <hone/host_check.h>
+#include <hone/kernel_family.h>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
 
@@ -36,6 +37,11 @@ double least(const Work& work) {
   return best;
 }
 
+/// A line that host_device_slowdown reads: name, value, unit.
+void print_figure(const std::string& name, double value, std::string_view unit) {
+  fmt::print("{:<16} {:>10.2f} {}\n", name, value, unit);
+}
+
 /// Nanoseconds per thread of a block and meeting.
 double meeting_ns(hone::Device& device, const std::string& meeting, unsigned threads) {
   constexpr int kMeetings = 200;
@@ -60,38 +66,65 @@ double meeting_ns(hone::Device& device, const std::string& meeting, unsigned thr
 }
 
 void print_meetings(hone::Device& device) {
-  fmt::print("{:<28}{:>12}{:>12}{:>12}\n", "ns per thread and meeting", 32, 256, 1024);
-  for (const char* meeting : {"__syncthreads()", "v += __shfl_xor_sync(0xffffffffu, v, 1)"}) {
-    fmt::print("{:<28}", std::string(meeting).substr(0, 27));
-    for (const unsigned threads : {32u, 256u, 1024u}) fmt::print("{:>12.1f}", meeting_ns(device, meeting, threads));
-    fmt::print("\n");
+  const std::pair<const char*, const char*> meetings[] = {{"barrier", "__syncthreads()"},
+                                                          {"shuffle", "v += __shfl_xor_sync(0xffffffffu, v, 1)"}};
+  for (const auto& [name, meeting] : meetings) {
+    for (const unsigned threads : {32u, 256u, 1024u})
+      print_figure(fmt::format("{}_{}", name, threads), meeting_ns(device, meeting, threads),
+                   "ns per thread, in blocks of so many");
   }
 }
 
-/// Tunes the sum of n floats, then times the winner.
-void print_reduce(const std::shared_ptr<hone::Device>& device, std::int64_t n) {
+/// The sum of n floats: what tuning chooses for it, or what the command line says.
+hone::Candidate candidate_for(const std::shared_ptr<hone::Device>& device, const hone::DeviceBuffer& in, std::int64_t n,
+                              const std::string& variant, std::int64_t max_blocks) {
+  if (!variant.empty()) {
+    const auto parsed = hone::reduce_family().space().parse(variant);
+    if (!parsed) throw hone::Error(hone::ErrorCode::invalid_argument, "'" + variant + "' is no variant of reduce");
+    return {*parsed, {max_blocks}};
+  }
   hone::SessionOptions options;
   options.on_miss = hone::MissPolicy::tune;
   options.tune_budget = std::chrono::seconds(30);
   hone::Session session(device, options);
+  const hone::DeviceBuffer out(device, sizeof(float));
+  return hone::tuned_reduce(session, hone::sum, in.as<const float>(), n, out.as<float>(), nullptr).winner->candidate;
+}
+
+void print_sum(const std::shared_ptr<hone::Device>& device, std::int64_t n, const std::string& variant,
+               std::int64_t max_blocks) {
+  const hone::KernelFamily& family = hone::reduce_family();
   hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float)), out(device, sizeof(float));
   std::fill_n(in.as<float>(), n, 1.0f);
+  const hone::Candidate candidate = candidate_for(device, in, n, variant, max_blocks);
+  const hone::Problem problem = hone::reduce_problem(hone::ReduceOp::sum, hone::DType::f32, n);
+  hone::Unit unit = family.unit(problem, candidate.variant);
+  unit.headers.assign(family.sources().begin(), family.sources().end());
+  const auto module = device->load(device->compile(unit), unit.entries);
+  const std::size_t workspace_bytes = std::max<std::size_t>(1, family.workspace_bytes(problem, candidate));
+  const hone::DeviceBuffer workspace(device, workspace_bytes);
+  std::fill_n(workspace.as<char>(), workspace_bytes, '\0');
+  void* const buffers[] = {in.data(), out.data()};
   const auto call = [&] {
-    return hone::tuned_reduce(session, hone::sum, in.as<const float>(), n, out.as<float>(), nullptr);
+    hone::LaunchList launches;
+    family.encode(problem, candidate, buffers, workspace.data(), launches);
+    for (const hone::Launch& launch : launches) device->launch(module->kernel(launch.entry), launch, nullptr);
   };
-  const hone::Choice choice = call();
-  double us = std::numeric_limits<double>::infinity(), cpu_us = us;
-  for (int i = 0; i < kRepeats; ++i) {
+  call();
+  if (*out.as<float>() != static_cast<float>(n)) throw hone::Error(hone::ErrorCode::device_failed, "the sum is wrong");
+  const double wall_us = least([&] { return device->time_us(nullptr, call); });
+  const double processor_us = least([&] {
     const double begin_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-    us = std::min(us, device->time_us(nullptr, [&] { call(); }));
-    cpu_us = std::min(cpu_us, (cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) / 1e3);
-  }
+    call();
+    return (cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) / 1e3;
+  });
   const int sms = device->facts().sm_count;
   const double elements = static_cast<double>(n);
-  fmt::print("sum of {} f32 on {} SMs: {:.0f} µs, {:.0f} M elements/s; by processor time {:.0f} M elements/s\n"
-             "  {}, up to {} blocks\n", n, sms, us, elements / us, elements / (cpu_us / sms),
-             hone::reduce_family().space().to_string(choice.winner->candidate.variant),
-             choice.winner->candidate.geometry.max_blocks);
+  print_figure("sum", processor_us * 1e3 / elements, "ns of processor time per element");
+  print_figure("sum_wall", elements / wall_us, fmt::format("M elements/s on {} SMs", sms));
+  print_figure("sum_processor", elements / (processor_us / sms), fmt::format("M elements/s, were {} processors ours", sms));
+  fmt::print("sum of {} f32 by: {}\n", n, family.space().to_string(candidate.variant));
+  fmt::print("blocks: {}\n", candidate.geometry.max_blocks);
 }
 
 }  // namespace
@@ -99,15 +132,17 @@ void print_reduce(const std::shared_ptr<hone::Device>& device, std::int64_t n) {
 int main(int argc, char** argv) {
   try {
     const int log2_n = argc > 1 ? std::atoi(argv[1]) : 24;
-    if (argc > 2 || log2_n < 1 || log2_n > 34) {
-      fmt::print(stderr, "usage: host_device_figures [LOG2_N]    (1 to 34, default 24)\n");
+    const std::int64_t max_blocks = argc > 3 ? std::atoll(argv[3]) : 0;
+    if (argc == 3 || argc > 4 || log2_n < 1 || log2_n > 24 || (argc == 4 && max_blocks < 1)) {
+      fmt::print(stderr, "usage: host_device_figures [LOG2_N [VARIANT BLOCKS]]    LOG2_N is 1 to 24, 24 when left out;\n"
+                         "  VARIANT is as hone inspect shows it; when left out, the sum is tuned first\n");
       return 2;
     }
     const auto device = hone::Device::open("host");
     print_meetings(*device);
-    print_reduce(device, std::int64_t{1} << log2_n);
+    print_sum(device, std::int64_t{1} << log2_n, argc > 2 ? argv[2] : "", max_blocks);
   } catch (const hone::Error& error) {
-    fmt::print(stderr, "host_device: {}\n", error.what());
+    fmt::print(stderr, "host_device_figures: {}\n", error.what());
     return 1;
   }
 }

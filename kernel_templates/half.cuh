@@ -4,6 +4,27 @@
 // conversions are single instructions, reached without CUDA's headers; the host device has its own twins of them.
 #pragma once
 
+// The shuffles of a 16-bit type, as friends: found by the argument alone, they hide none of CUDA's own. On the host
+// device a report names the line of the caller, which comes as two more parameters.
+#ifdef HONE_HOST_DEVICE
+#define HONE_SITE_PARAMETERS , const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define HONE_SITE , file, line
+#else
+#define HONE_SITE_PARAMETERS
+#define HONE_SITE
+#endif
+#define HONE_SHUFFLE(Type, shuffle, Argument)                                                                        \
+  friend __device__ Type shuffle(unsigned mask, Type value, Argument argument, int width = 32 HONE_SITE_PARAMETERS) { \
+    value.bits = static_cast<unsigned short>(                                                                        \
+        ::shuffle(mask, static_cast<unsigned>(value.bits), argument, width HONE_SITE));                              \
+    return value;                                                                                                    \
+  }
+#define HONE_SHUFFLES(Type)                      \
+  HONE_SHUFFLE(Type, __shfl_sync, int)           \
+  HONE_SHUFFLE(Type, __shfl_up_sync, unsigned)   \
+  HONE_SHUFFLE(Type, __shfl_down_sync, unsigned) \
+  HONE_SHUFFLE(Type, __shfl_xor_sync, int)
+
 namespace hone {
 
 struct Half {
@@ -27,6 +48,8 @@ struct Half {
     return value;
 #endif
   }
+
+  HONE_SHUFFLES(Half)
 };
 
 struct BFloat16 {
@@ -45,8 +68,15 @@ struct BFloat16 {
   }
 
   explicit __device__ operator float() const { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
+
+  HONE_SHUFFLES(BFloat16)
 };
 
 static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
 
 }  // namespace hone
+
+#undef HONE_SITE_PARAMETERS
+#undef HONE_SITE
+#undef HONE_SHUFFLE
+#undef HONE_SHUFFLES

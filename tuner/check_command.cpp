@@ -39,6 +39,20 @@ Dim3 parse_extents(std::string_view option, std::string_view text) {
   throw CommandError(ExitCode::usage, fmt::format("{}: more than three extents", option));
 }
 
+/// The launch that the options describe. What no GPU can launch is refused here, before anything is compiled.
+Launch launch_of(const CheckOptions& options) {
+  const auto refuse = [](const std::string& why) { throw CommandError(ExitCode::usage, why); };
+  Launch launch;
+  launch.grid = parse_extents("--grid", options.grid);
+  if (!options.block.empty()) launch.block = parse_extents("--block", options.block);
+  launch.dynamic_smem_bytes = parse_extent("--smem", options.smem);
+  const auto& [x, y, z] = launch.block;
+  if (const auto threads = std::uint64_t{x} * y * z; threads < 1 || x > 1024 || y > 1024 || z > 64 || threads > 1024)
+    refuse(fmt::format("--block: {}×{}×{} threads; a block has 1 to 1024, and at most 64 in z", x, y, z));
+  if (launch.grid.x < 1 || launch.grid.y < 1 || launch.grid.z < 1) refuse("--grid: a grid has at least one block");
+  return launch;
+}
+
 void print_occupancy(const DeviceFacts& facts, const Resources& resources, const Launch& launch, std::ostream& out) {
   const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   const int blocks = gpu_resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
@@ -54,8 +68,14 @@ void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch&
   try {
     resources = gpu_resources(unit, options.architecture);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    out << "  not compiled: " << error.what() << "\n\n";
+    // A template has no kernel before it is instantiated, which NVRTC is not asked for.
+    const bool is_template = error.code() == ErrorCode::not_found && unit.entries.front().find('<') != std::string::npos;
+    if (error.code() == ErrorCode::not_found && !is_template) {
+      throw CommandError(ExitCode::usage, fmt::format("{}; if it is a template, name its arguments, like --entry '{}<float>'",
+                                                      error.what(), unit.entries.front()));
+    }
+    if (error.code() != ErrorCode::unsupported && !is_template) throw;
+    out << "  not looked at: " << (is_template ? "a template has no figures of its own" : error.what()) << "\n\n";
     return;
   }
   out << fmt::format("  registers      {} a thread\n", resources.registers);
@@ -113,11 +133,8 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
   if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file");
   if (options.block.empty() && !options.arguments.empty())
     throw CommandError(ExitCode::usage, "--arg without --block: how many threads shall run?");
-  Launch launch;
-  launch.grid = parse_extents("--grid", options.grid);
-  if (!options.block.empty()) launch.block = parse_extents("--block", options.block);
-  launch.dynamic_smem_bytes = parse_extent("--smem", options.smem);
-  const Unit unit = read_kernel_file(options.file, options.entry);
+  const Launch launch = launch_of(options);
+  const Unit unit = read_one_kernel(options.file, options.entry);
   const HostCheck check = host_check(unit, options, launch);
 
   context.out << fmt::format("{}: {}\n\n", printable(options.file), printable(unit.entries.front()));
@@ -126,7 +143,13 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
     context.out << "Host device: not run; give --block, --grid and an --arg for each parameter\n";
     return ExitCode::ok;
   }
-  const HostCheckReport report = check_on_host(check);
+  HostCheckReport report;
+  try {
+    report = check_on_host(check);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    throw CommandError(ExitCode::usage, fmt::format("{}; give an --arg for each parameter", error.what()));
+  }
   std::string orders;
   for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
   context.out << "Host device, threads and blocks in the orders " << orders << "\n";

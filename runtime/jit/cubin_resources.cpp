@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -69,6 +70,11 @@ int attribute_of(const Elf& elf, std::uint8_t wanted, std::string_view kernel) {
 
 constexpr std::string_view kTextPrefix = ".text.", kSharedPrefix = ".nv.shared.";
 
+// Where a cubin has this section (from sm_90 on), each kernel's shared memory begins with what the system reserves,
+// DeviceFacts::smem_bytes_reserved_per_block, which is not the kernel's; ptxas -v does not count it either.
+constexpr std::string_view kReservedSection = ".nv.shared.reserved.0";
+constexpr int kReservedBytes = 1024;
+
 }  // namespace
 
 std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
@@ -85,16 +91,17 @@ std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
 std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {
   const Elf elf(cubin);
   std::optional<Resources> found;
-  int static_smem_bytes = 0;
+  int static_smem_bytes = 0, reserved_bytes = 0;
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr section = elf.section(i);
     const std::string name = elf.name(section);
+    if (name == kReservedSection) reserved_bytes = kReservedBytes;
     if (name == std::string(kSharedPrefix).append(kernel)) static_smem_bytes = static_cast<int>(section.sh_size);
     if (name != std::string(kTextPrefix).append(kernel)) continue;
     found = Resources{.registers = attribute_of(elf, kRegisterCount, kernel),
                       .local_bytes = attribute_of(elf, kFrameSize, kernel)};
   }
-  if (found) found->static_smem_bytes = static_smem_bytes;
+  if (found) found->static_smem_bytes = std::max(0, static_smem_bytes - reserved_bytes);
   return found;
 }
 

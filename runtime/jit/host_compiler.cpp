@@ -21,6 +21,7 @@
 #include "runtime/jit/elf_symbols.h"
 #include "runtime/jit/embedded_sources.h"
 #include "runtime/jit/file_identity.h"
+#include "runtime/jit/unsupported_features.h"
 
 namespace hone {
 namespace {
@@ -170,11 +171,14 @@ std::vector<std::string> link_options() {
   return {"-shared", "-nostdlib", "-Wl,-z,defs"};
 }
 
-/// The environment with messages in English, so that logs are the same everywhere.
-std::vector<std::string> english_environment() {
+/// The environment with messages in English, so that logs are the same everywhere, and without folders of headers: those
+/// of a CUDA toolkit are for nvcc.
+std::vector<std::string> compiler_environment() {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!std::string_view(*variable).starts_with("LC_ALL=")) result.emplace_back(*variable);
+    const std::string_view text = *variable, name = text.substr(0, text.find('='));
+    if (name != "LC_ALL" && name != "CPATH" && name != "C_INCLUDE_PATH" && name != "CPLUS_INCLUDE_PATH")
+      result.emplace_back(text);
   }
   result.emplace_back("LC_ALL=C");
   return result;
@@ -207,7 +211,7 @@ int run(const fs::path& folder, std::vector<std::string> command, const fs::path
   posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(actions.get(), STDOUT_FILENO, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(actions.get(), folder.c_str());
-  std::vector<std::string> environment = english_environment();
+  std::vector<std::string> environment = compiler_environment();
   pid_t child = 0;
   const int failure = posix_spawn(&child, command.front().c_str(), actions.get(), nullptr, pointers(command).data(),
                                   pointers(environment).data());
@@ -253,8 +257,10 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
   }
   const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exited with {}", WEXITSTATUS(status));
-  throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device: {}\n{} {}",
-                                                     unit.name, fmt::join(command, " "), how, text));
+  std::string why = unsupported_feature(text);
+  if (!why.empty()) why.insert(0, ": ");
+  throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device{}\n{}\n{}\n{}",
+                                                     unit.name, why, fmt::join(command, " "), how, text));
 }
 
 }  // namespace
@@ -288,9 +294,9 @@ Binary HostCompiler::compile(const Unit& unit) const {
   for (const SourceFile& file : embedded::host_prelude()) write_file(temp.path() / "prelude" / file.name, file.text);
   for (const SourceFile& file : unit.headers) {
     check_header_name(file.name);
-    write_file(folder / file.name, file.text);
+    write_file(folder / file.name, without_cuda_headers(file.text));
   }
-  write_file(folder / kUnitFile, unit.source + trampolines(unit));
+  write_file(folder / kUnitFile, without_cuda_headers(unit.source) + trampolines(unit));
 
   std::vector<std::string> command{compiler_.string()};
   const auto append = [&command](const std::vector<std::string>& more) {

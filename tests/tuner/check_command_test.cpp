@@ -6,13 +6,11 @@
 #include "tests/tuner/support.h"
 #include "tuner/check_arguments.h"
 #include "tuner/command_error.h"
-#include "tuner/kernel_file.h"
 
 namespace hone::tuner {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::CommandRun;
 using testing::run_hone;
@@ -26,6 +24,9 @@ class CheckCommand : public ::testing::Test {
     options.insert(options.begin(), {"check", (folder_ / "kernel.cu").string()});
     return run_hone(options);
   }
+
+  /// "…/kernel.cu:3", as the file was given.
+  std::string at_line(int line) const { return (folder_ / "kernel.cu").string() + ":" + std::to_string(line); }
 
   TemporaryFolder folder_;
 };
@@ -46,17 +47,29 @@ TEST_F(CheckCommand, ARightKernelPasses) {
 
 TEST_F(CheckCommand, ReportsResourcesAndOccupancy) {
   const CommandRun run = check(kScale, {"--block", "256", "--grid", "1", "--arg", "f32[256]=iota", "--arg", "i32=256"});
-  if (run.out.find("not compiled") != std::string::npos) GTEST_SKIP() << run.out;
+  if (run.out.find("not looked at") != std::string::npos) GTEST_SKIP() << run.out;
   EXPECT_THAT(run.out, ::testing::ContainsRegex("registers      [1-9][0-9]* a thread"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("0 bytes a thread (nothing is spilled)"),
                              HasSubstr("8 blocks of 256 threads an SM: 2048 of 2048 threads, 100 %")));
+}
+
+TEST_F(CheckCommand, CountsWhatTheSystemReservesOfSharedMemoryOnce) {
+  // 44 KiB of the kernel and 1 of the system: 228 KiB hold five such blocks, and would not with 2 of the system.
+  const char* const source =
+      "__global__ void f(int* x) {\n  __shared__ int s[11 * 1024];\n  s[threadIdx.x] = *x;\n  __syncthreads();\n"
+      "  *x = s[0];\n}\n";
+  const CommandRun run = check(source, {"--block", "1", "--arg", "i32[1]"});
+  if (run.out.find("not looked at") != std::string::npos) GTEST_SKIP() << run.out;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("45056 bytes a block"), HasSubstr("5 blocks of 1 threads an SM")));
+  EXPECT_THAT(check(source, {"--block", "1", "--arg", "i32[1]", "--arch", "sm_80"}).out,
+              AllOf(HasSubstr("45056 bytes a block"), HasSubstr("3 blocks of 1 threads an SM")));
 }
 
 TEST_F(CheckCommand, ABugIsCode1WithTheLineAndTheOrder) {
   const CommandRun wrong = check("__global__ void f(int* out) {\n  if (threadIdx.x == 3) return;\n  __syncthreads();\n}\n",
                           {"--block", "32", "--arg", "i32[32]", "--order", "random:4"});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_THAT(wrong.out, AllOf(HasSubstr("divergent __syncthreads()"), HasSubstr("unit.cu:3"), HasSubstr("random:4")));
+  EXPECT_THAT(wrong.out, AllOf(HasSubstr("divergent __syncthreads()"), HasSubstr(at_line(3)), HasSubstr("random:4")));
 }
 
 TEST_F(CheckCommand, HeadersComeFromTheFilesFolder) {
@@ -67,11 +80,46 @@ TEST_F(CheckCommand, HeadersComeFromTheFilesFolder) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-TEST_F(CheckCommand, WhatDoesNotCompileIsCode6WithItsLines) {
+TEST_F(CheckCommand, WhatDoesNotCompileIsCode6WithTheFilesLinesOnce) {
   const CommandRun run = check("__global__ void f(int* out) {\n  *out = undeclared;\n}\n", {"--block", "1", "--arg", "i32[1]=0"});
   EXPECT_EQ(run.code, 6);
-  EXPECT_THAT(run.err, HasSubstr("undeclared"));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("undeclared"), ::testing::ContainsRegex("kernel.cu[:(]2")));
+  const std::string place = run.err.find("kernel.cu(2)") != std::string::npos ? "kernel.cu(2)" : "kernel.cu:2:";
+  EXPECT_EQ(run.err.find(place), run.err.rfind(place)) << "the log is there twice\n" << run.err;
 }
+
+TEST_F(CheckCommand, WhatTheHostDeviceLacksIsNamedWithItsLine) {
+  const CommandRun run = check("__global__ void f(float* x, unsigned long long t) {\n  *x = tex1Dfetch<float>(t, 0);\n}\n",
+                               {"--block", "1", "--arg", "f32[1]", "--arg", "u64=0"});
+  EXPECT_EQ(run.code, 6);
+  EXPECT_THAT(run.err, HasSubstr(at_line(2) + ": textures and surfaces (tex1Dfetch) are not supported"));
+}
+
+TEST_F(CheckCommand, ErrorsInHeadersNameThem) {
+  write_file(folder_ / "part.cuh", "\n__device__ void part() {\n  __syncthreads();\n}\n");
+  const CommandRun run = check("#include \"part.cuh\"\n__global__ void f(int* out) {\n  if (threadIdx.x > 0) part();\n}\n",
+                               {"--block", "2", "--arg", "i32[1]=0"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.out, HasSubstr((folder_ / "part.cuh").string() + ":3"));
+}
+
+TEST_F(CheckCommand, AnInstanceOfATemplateRuns) {
+  const CommandRun run = check("template <class T> __global__ void f(T* out) { *out = 2; }\n",
+                               {"--entry", "f<float>", "--block", "1", "--arg", "f32[1]"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("no check found anything"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report it themselves, or not at all
+TEST_F(CheckCommand, AnAccessOutOfBoundsNamesTheBuffer) {
+  const CommandRun beyond = check(kScale, {"--block", "256", "--arg", "f32[64]", "--arg", "i32=256"});
+  EXPECT_EQ(beyond.code, 1);
+  EXPECT_THAT(beyond.out, AllOf(HasSubstr("thread (64,0,0)"), HasSubstr("buffer \"f32[64]\" of 256 bytes: at byte 256")));
+  const CommandRun no_pointer = check(kScale, {"--block", "256", "--arg", "u64=3", "--arg", "i32=256"});
+  EXPECT_EQ(no_pointer.code, 1);
+  EXPECT_THAT(no_pointer.out, HasSubstr("accessed the address 0x3,"));
+}
+#endif
 
 TEST_F(CheckCommand, WrongArgumentsAreCode2) {
   EXPECT_EQ(run_hone({"check"}).code, 2);
@@ -80,14 +128,16 @@ TEST_F(CheckCommand, WrongArgumentsAreCode2) {
   EXPECT_EQ(check(kScale, {"--block", "x"}).code, 2);
   EXPECT_EQ(check(kScale, {"--block", "1,2,3,4"}).code, 2);
   EXPECT_EQ(check(kScale, {"--block", "32", "--order", "sideways"}).code, 2);
+  EXPECT_EQ(check(kScale, {"--block", "1025"}).code, 2);
+  EXPECT_EQ(check(kScale, {"--block", "32", "--grid", "0"}).code, 2);
+  const CommandRun too_few = check(kScale, {"--block", "32", "--arg", "f32[32]"});
+  EXPECT_EQ(too_few.code, 2);
+  EXPECT_THAT(too_few.err, AllOf(HasSubstr("has 1 arguments, and the kernel 2 parameters"), HasSubstr("--arg")));
+  EXPECT_EQ(check("", {}).code, 2);
+  EXPECT_THAT(run_hone({"check", folder_.path().string()}).err, HasSubstr("it is a directory"));
+  EXPECT_THAT(check(kScale, {"--entry", "scal"}).err, HasSubstr("has no kernel 'scal'; it has: scale"));
   EXPECT_THAT(check("__global__ void a() {}\n__global__ void b() {}\n", {}).err, HasSubstr("--entry: a, b"));
   EXPECT_THAT(check("int x;\n", {}).err, HasSubstr("no function marked __global__"));
-}
-
-TEST(GlobalFunctions, AreFoundBehindTheirAttributes) {
-  EXPECT_THAT(global_functions("/* __global__ void no(); */ extern \"C\" __global__ void __launch_bounds__(128, 2) a(int);\n"
-                               "template <class T> __global__ void b(T* x) { f(x); }\n__global__\nvoid\nc() {}"),
-              ElementsAre("a", "b", "c"));
 }
 
 template <class T>

@@ -31,6 +31,9 @@ std::string what_was_found(const BlockFailure& f) {
     case Kind::shuffle_width: return fmt::format("shuffle of width {}", static_cast<std::int64_t>(f.number));
     case Kind::deadlock: return "deadlock: every thread that is left waits";
     case Kind::stack_overflow: return fmt::format("a thread overflowed its stack of {} bytes", f.number);
+    case Kind::wild_access:
+      return fmt::format("a thread accessed the address {:#x}, where there is no memory for it", f.number);
+    case Kind::arithmetic_fault: return "a thread divided an integer by zero";
     case Kind::dynamic_smem_overrun:
       return fmt::format("dynamic shared memory was written beyond the {} bytes of the launch", f.number);
     case Kind::trap: return "__trap()";
@@ -59,6 +62,10 @@ std::string_view what_to_do(Kind kind) {
     case Kind::shuffle_width: return "use 1, 2, 4, 8, 16 or 32";
     case Kind::deadlock: return "let all threads that wait for each other reach the same meeting point";
     case Kind::stack_overflow: return "use smaller local arrays and less recursion";
+    case Kind::wild_access:
+      return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters; under "
+             "AddressSanitizer the report has the source line";
+    case Kind::arithmetic_fault: return "a GPU gives some value instead; do not divide where the divisor is 0";
     case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
     case Kind::deadline:
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";

@@ -30,6 +30,8 @@ struct BlockFailure {
     shuffle_width,
     deadlock,
     stack_overflow,
+    wild_access,
+    arithmetic_fault,
     dynamic_smem_overrun,
     trap,
     assertion,
@@ -47,7 +49,7 @@ struct BlockFailure {
   unsigned other_mask = 0;   ///< absent lanes, the other side's mask, …
   int source_lane = 0;       ///< shuffles: the lane that was to be read
   const char* text = "";     ///< assertions: the expression
-  std::uint64_t number = 0;  ///< a size, a width or milliseconds
+  std::uint64_t number = 0;  ///< a size, a width, milliseconds or an address
 
   void add(const LaneReport& lane) {
     if (lane_count < kMaxReports) lanes[static_cast<std::size_t>(lane_count++)] = lane;

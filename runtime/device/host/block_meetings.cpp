@@ -166,7 +166,7 @@ void BlockState::check_smem_guard() {
   if (smem_guard == nullptr) return;
   std::uint64_t guard = 0;
   std::memcpy(&guard, smem_guard, kGuardBytes);
-  if (guard == ~std::uint64_t{0}) return;
+  if (guard == work->smem_fill * 0x0101010101010101u) return;
   failure.number = dynamic_smem_bytes;
   fail(Kind::dynamic_smem_overrun, {&self()});
 }

@@ -12,9 +12,6 @@
 namespace hone {
 namespace {
 
-/// What uninitialised shared memory holds: a NaN as float or double, −1 as an integer.
-constexpr int kPoison = 0xff;
-
 /// An arena aligned to its own size. Only pages that are touched take memory.
 unsigned char* map_arena() {
   constexpr std::size_t bytes = hone_host::kArenaBytes;
@@ -34,21 +31,21 @@ unsigned char* map_arena() {
   return arena;
 }
 
-void poison_shared_memory(const SharedMemory& shared) {
+void poison_shared_memory(const SharedMemory& shared, unsigned char fill) {
   if (shared.begin == nullptr) return;
   unsigned char* const dynamic = shared.begin + shared.static_bytes;
   sanitizer::unpoison(dynamic, shared.dynamic_reserved_bytes);
-  std::memset(shared.begin, kPoison, shared.static_bytes + shared.dynamic_reserved_bytes);
+  std::memset(shared.begin, fill, shared.static_bytes + shared.dynamic_reserved_bytes);
   sanitizer::poison(dynamic + shared.dynamic_bytes, shared.dynamic_reserved_bytes - shared.dynamic_bytes);
 }
 
-bool overran_dynamic_smem(const SharedMemory& shared) {
+bool overran_dynamic_smem(const SharedMemory& shared, unsigned char fill) {
   if (shared.begin == nullptr) return false;
   const unsigned char* const dynamic = shared.begin + shared.static_bytes;
   sanitizer::unpoison(dynamic, shared.dynamic_reserved_bytes);
   const std::size_t bytes = shared.dynamic_reserved_bytes - shared.dynamic_bytes;
   const unsigned char* const unused = dynamic + shared.dynamic_bytes;
-  return bytes > 0 && (unused[0] != kPoison || std::memcmp(unused, unused + 1, bytes - 1) != 0);
+  return bytes > 0 && (unused[0] != fill || std::memcmp(unused, unused + 1, bytes - 1) != 0);
 }
 
 }  // namespace
@@ -57,13 +54,13 @@ BlockRunner::BlockRunner() : state_(std::make_unique<BlockState>()) {}
 BlockRunner::~BlockRunner() = default;
 
 BlockFailure BlockRunner::run(const BlockWork& work, const SharedMemory& shared, hone_host::Index3 block) {
-  poison_shared_memory(shared);
+  poison_shared_memory(shared, work.smem_fill);
   state_->prepare(work, block);
   const bool has_guard = shared.dynamic_reserved_bytes >= shared.dynamic_bytes + BlockState::kGuardBytes;
   state_->smem_guard = has_guard ? shared.begin + shared.static_bytes + shared.dynamic_bytes : nullptr;
   state_->dynamic_smem_bytes = shared.dynamic_bytes;
   BlockFailure failure = state_->run_lanes();
-  if (overran_dynamic_smem(shared) && failure.kind == BlockFailure::Kind::none) {
+  if (overran_dynamic_smem(shared, work.smem_fill) && failure.kind == BlockFailure::Kind::none) {
     failure.kind = BlockFailure::Kind::dynamic_smem_overrun;
     failure.number = shared.dynamic_bytes;
   }

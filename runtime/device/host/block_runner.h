@@ -27,6 +27,7 @@ struct BlockWork {
   hone_host::Index3 grid{};
   hone_host::Index3 extent{};  ///< of a block
   HostOrder order;
+  unsigned char smem_fill = 0xff;  ///< HostOptions::smem_fill
   std::chrono::milliseconds deadline{};
 };
 

@@ -81,7 +81,7 @@ struct BlockState : hone_host::BlockView {
 
   unsigned char* arena = nullptr;
   const BlockWork* work = nullptr;
-  const unsigned char* smem_guard = nullptr;  ///< the poisoned bytes after the launch's dynamic shared memory, if any
+  const unsigned char* smem_guard = nullptr;  ///< the filled bytes after the launch's dynamic shared memory, if any
   std::uint64_t dynamic_smem_bytes = 0;
   BlockFailure failure;
   void* main_context = nullptr;

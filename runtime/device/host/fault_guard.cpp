@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -42,7 +43,13 @@ pthread_key_t guarded_state_key() {
 
 BlockState* guarded_state() { return static_cast<BlockState*>(pthread_getspecific(guarded_state_key())); }
 
-struct sigaction previous_action {};
+/// What is handled, and who did before.
+struct Handled {
+  int signal;
+  struct sigaction previous;
+};
+Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
+
 char interrupt_tag = 0;  ///< marks our own signals by its address
 
 struct Registers {
@@ -103,10 +110,20 @@ bool overflows(const BlockState& state, const siginfo_t& info, const ucontext_t&
   return offset / hone_host::kStackBytes == running.stack && offset % hone_host::kStackBytes / kPageBytes == 1;
 }
 
+/// Whether it is the kernel itself that runs, and not a library that it has called.
+bool in_kernel(const BlockState& state, const Registers& at) {
+  return in_arena(state, at.stack_pointer) && at.program_counter - state.work->code.begin < state.work->code.bytes;
+}
+
+/// Sanitizers have better reports of a wild access: with the source line.
+bool is_ours(const BlockState& state, int number, const siginfo_t& info, const ucontext_t& context) {
+  const bool has_better = number != SIGFPE && (HONE_ASAN || HONE_TSAN);
+  return !has_better && info.si_code > 0 && in_kernel(state, registers_of(context));
+}
+
 /// Ends the running lane if the watchdog means this one. Met outside of the kernel, it is left for the next time.
 void look_whether_overdue(BlockState& state, ucontext_t& context) {
-  const Registers at = registers_of(context);
-  if (!in_arena(state, at.stack_pointer) || at.program_counter - state.work->code.begin >= state.work->code.bytes) return;
+  if (!in_kernel(state, registers_of(context))) return;
   const auto deadline = static_cast<std::uint64_t>(state.work->deadline.count());
   if (state.overdue_turn == state.turns) {
     end_lane(state, Kind::endless_lane, deadline, context);
@@ -116,6 +133,9 @@ void look_whether_overdue(BlockState& state, ucontext_t& context) {
 }
 
 void pass_on(int number, siginfo_t* info, void* context) {
+  const Handled* const found =
+      std::find_if(std::begin(handled), std::end(handled), [number](const Handled& one) { return one.signal == number; });
+  const struct sigaction& previous_action = found->previous;
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
     previous_action.sa_sigaction(number, info, context);
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
@@ -133,6 +153,9 @@ void on_signal(int number, siginfo_t* info, void* raw_context) {
     if (state != nullptr) look_whether_overdue(*state, context);
   } else if (state != nullptr && overflows(*state, *info, context)) {
     end_lane(*state, Kind::stack_overflow, hone_host::kStackBytes, context);
+  } else if (state != nullptr && is_ours(*state, number, *info, context)) {
+    const Kind kind = number == SIGFPE ? Kind::arithmetic_fault : Kind::wild_access;
+    end_lane(*state, kind, reinterpret_cast<std::uintptr_t>(info->si_addr), context);
   } else {
     pass_on(number, info, raw_context);
   }
@@ -145,7 +168,7 @@ void install_handler() {
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGSEGV, &action, &previous_action);
+    for (Handled& one : handled) sigaction(one.signal, &action, &one.previous);
   });
 }
 

@@ -9,28 +9,43 @@
 #include <hone/error.h>
 
 #include "runtime/device/host/fiber_annotations.h"
+#include "runtime/device/host/guarded_memory.h"
 #include "runtime/device/host/host_device.h"
 
 namespace hone {
 namespace {
 
+std::string spell(const CheckBuffer& buffer) {
+  return fmt::format("buffer \"{}\" of {} bytes", buffer.name, buffer.initial.size());
+}
+
 /// The contents of all buffers after one run.
-std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostOrder& order, const Module& module) {
-  HostOptions options;
-  options.order = order;
+std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostOptions& with, const Module& module) {
+  HostOptions options = with;
   options.sm_count = sanitizer::kThread ? 0 : 1;
-  const std::shared_ptr<Device> device = make_host_device(options);
-  std::vector<DeviceBuffer> memory;
+  std::vector<GuardedMemory> memory;
   std::vector<void*> pointers;
   for (const CheckBuffer& buffer : check.buffers) {
-    pointers.push_back(memory.emplace_back(device, buffer.initial.size()).data());
-    device->copy_to_device(pointers.back(), buffer.initial.data(), buffer.initial.size(), nullptr);
+    pointers.push_back(memory.emplace_back(buffer.initial.size()).data());
+    std::copy(buffer.initial.begin(), buffer.initial.end(), memory.back().data());
   }
+  options.describe_address = [&](std::uintptr_t address) {
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      const std::string place = memory[i].place_of(address);
+      if (!place.empty()) return "\n  " + spell(check.buffers[i]) + ": " + place;
+    }
+    return std::string();
+  };
+  const std::shared_ptr<Device> device = make_host_device(options);
   check.run(HostRun(*device, module, pointers));
   std::vector<std::vector<std::byte>> results;
-  for (std::size_t i = 0; i < pointers.size(); ++i) {
-    std::vector<std::byte>& result = results.emplace_back(check.buffers[i].initial.size());
-    device->copy_to_host(result.data(), pointers[i], result.size(), nullptr);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (const std::string place = memory[i].overwritten(); !place.empty()) {
+      throw Error(ErrorCode::device_failed,
+                  fmt::format("{} was written {}\n  compare indices with the sizes of the buffers; under "
+                              "AddressSanitizer the report has the source line", spell(check.buffers[i]), place));
+    }
+    results.emplace_back(memory[i].data(), memory[i].data() + memory[i].size());
   }
   return results;
 }
@@ -45,6 +60,25 @@ std::string difference(const HostCheck& check, const std::vector<std::vector<std
       return fmt::format("buffer \"{}\" differs from byte {} on", check.buffers[i].name, at - first[i].begin());
   }
   return "";
+}
+
+/// Once more with other contents of shared memory: what is wrong if that makes a difference.
+std::string uninitialised(const HostCheck& check, const std::vector<std::vector<std::byte>>& results,
+                          const Module& module) {
+  constexpr unsigned char kOtherFill = 0x4b;  // 14.6 as a half, 13323083 as a float, 3e54 as a double
+  const HostOrder& order = check.orders.front();
+  try {
+    const HostOptions options{.compiler = {}, .order = order, .smem_fill = kOtherFill};
+    const std::string differs = difference(check, results, run_once(check, options, module));
+    if (differs.empty()) return "";
+    return fmt::format("the result of \"{}\" depends on what shared memory holds before the kernel sets it: {}\n"
+                       "  set all that is read: a GPU leaves there what the last block did",
+                       check.unit.name, differs);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_failed) throw;
+    return fmt::format("{}\n  with threads in the order {}, and other contents of shared memory before it is set",
+                       error.what(), to_string(order));
+  }
 }
 
 }  // namespace
@@ -88,7 +122,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
   for (const HostOrder& order : check.orders) {
     report.failed_order = order;
     try {
-      auto results = run_once(check, order, *module);
+      auto results = run_once(check, {.compiler = {}, .order = order}, *module);
       if (&order == &check.orders.front()) {
         report.buffers = std::move(results);
         continue;
@@ -106,6 +140,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
     return report;
   }
   report.failed_order = {};
+  report.failure = uninitialised(check, report.buffers, *module);
   return report;
 }
 

@@ -161,7 +161,9 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
                        facts_.smem_bytes_per_block_optin));
   }
   if (launch.arguments.count() != kernel.entry->parameters) {
-    refuse(fmt::format("{} arguments for {} parameters", launch.arguments.count(), kernel.entry->parameters));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the launch of kernel {} has {} arguments, and the kernel {} parameters", kernel.label,
+                            launch.arguments.count(), kernel.entry->parameters));
   }
 }
 
@@ -176,6 +178,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
                        .extent = {launch.block.x, launch.block.y, launch.block.z},
                        .order = options_.order,
+                       .smem_fill = options_.smem_fill,
                        .deadline = options_.block_deadline};
   const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   const std::uint64_t sms = std::min(blocks, static_cast<std::uint64_t>(pool_.size()));
@@ -210,7 +213,9 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
     }
   }
   if (first_failure.kind != BlockFailure::Kind::none) {
-    throw Error(ErrorCode::device_failed, describe(first_failure, kernel.label));
+    std::string text = describe(first_failure, kernel.label);
+    if (first_failure.kind == BlockFailure::Kind::wild_access) text += options_.describe_address(first_failure.number);
+    throw Error(ErrorCode::device_failed, text);
   }
 }
 

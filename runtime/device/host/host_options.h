@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include <hone/host_check.h>
@@ -17,10 +19,16 @@ struct HostOptions {
 
   HostOrder order;
 
+  /// What each byte of shared memory holds before each block: as it is, a NaN as float or double, −1 as an integer.
+  unsigned char smem_fill = 0xff;
+
   /// A block that still runs after this long while it spins on atomics is given up: it waits for a block that cannot
   /// start before it ends. So is one with a thread that uses this much processor time without meeting others, and one
   /// that uses ten times as much in all.
   std::chrono::milliseconds block_deadline{20000};
+
+  /// Says in a report what lies at or near an address that a kernel should not have touched; "" when nothing does.
+  std::function<std::string(std::uintptr_t)> describe_address = [](std::uintptr_t) { return std::string(); };
 };
 
 }  // namespace hone

@@ -82,12 +82,12 @@ class HostRun {
 struct HostCheck {
   Unit unit;
   std::vector<CheckBuffer> buffers;
-  std::function<void(const HostRun&)> run;  ///< makes the launches; called once for each order
+  std::function<void(const HostRun&)> run;  ///< makes the launches; called once for each order, and once more
   std::vector<HostOrder> orders = default_host_orders();
 };
 
 struct HostCheckReport {
-  /// "" when every run ended, and all left the same bytes. Otherwise the first thing that is wrong, with the kernel,
+  /// "" when every run ended within the bounds of its buffers, and all left the same bytes. Otherwise the first thing that is wrong, with the kernel,
   /// the source lines and the order in which it showed, to put into HostCheck::orders and see it again.
   std::string failure;
   HostOrder failed_order;
@@ -103,8 +103,9 @@ struct HostCheckReport {
   }
 };
 
-/// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it once for each order, on one SM, so that an
-/// order can be replayed; in a library built with ThreadSanitizer on several SMs, which report races themselves.
+/// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it once for each order, and once more in the
+/// first order with other contents of uninitialised shared memory; on one SM, so that an order can be replayed. In a
+/// library built with ThreadSanitizer on several SMs, which report races themselves.
 /// Thread-safe. Throws Error: compile_failed or unsupported when the unit does not compile, invalid_argument when
 /// `orders` is empty. What a kernel does wrong is no exception but HostCheckReport::failure.
 HostCheckReport check_on_host(const HostCheck& check);

@@ -15,10 +15,13 @@ constexpr std::string_view kMismatch = "different warp operations or with differ
 constexpr std::string_view kOutside = "which is not in the mask";
 constexpr std::string_view kOverrun = "dynamic shared memory was written beyond";
 constexpr std::string_view kOrder = "depends on the order";
+constexpr std::string_view kSmemFill = "depends on what shared memory holds";
 constexpr std::string_view kReference = "wrong result";
 constexpr std::string_view kRace = "ThreadSanitizer: data race";
 constexpr std::string_view kHeap = "AddressSanitizer: heap-buffer-overflow";
 constexpr std::string_view kPoisoned = "AddressSanitizer: use-after-poison";
+constexpr std::string_view kWild = "accessed the address";
+constexpr std::string_view kZero = "divided an integer by zero";
 constexpr std::string_view kUnseen = "";
 
 constexpr std::array<std::string_view, 3> always(std::string_view finding) { return {finding, finding, finding}; }
@@ -106,7 +109,7 @@ constexpr PlantedKernel kKernels[] = {
     if (threadIdx.x != 0) return;
     for (int i = 0; i < 64 + WRONG; ++i)
       out[round] += shared[i];  // <-
-)", .finding = {kReference, kPoisoned, kReference}, .dynamic_smem_bytes = 256, .expected = 64},
+)", .finding = {kSmemFill, kPoisoned, kSmemFill}, .dynamic_smem_bytes = 256},
     {.name = "static_shared_array_overrun", .source = R"(
     __shared__ int shared[64];
     shared[threadIdx.x] = 1;
@@ -119,10 +122,13 @@ constexpr PlantedKernel kKernels[] = {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < 256 + WRONG)
       out[i % 256] = in[i];  // <-
-)", .finding = {kUnseen, kHeap, kUnseen}, .grid = {5, 1, 1}, .crashes_plain = true},
+)", .finding = {kWild, kHeap, kUnseen}, .grid = {5, 1, 1}, .crashes_plain = true},
     {.name = "global_write_out_of_bounds", .source = R"(
     out[threadIdx.x * 4 + WRONG * 4] = 1;  // <-
-)", .finding = {kUnseen, kHeap, kUnseen}, .crashes_plain = true},
+)", .finding = {kWild, kHeap, kUnseen}, .crashes_plain = true},
+    {.name = "division_by_zero", .source = R"(
+    out[threadIdx.x] = 100 / (in[threadIdx.x] + 1 - WRONG);  // <-
+)", .finding = {kZero, "division by zero", kZero}},
     {.name = "misaligned_vector_load", .source = R"(
     const int4 v = reinterpret_cast<const int4*>(in + WRONG)[threadIdx.x];  // <-
     out[threadIdx.x] = v.x + v.w;
@@ -134,6 +140,12 @@ constexpr PlantedKernel kKernels[] = {
     if (threadIdx.x != 0) return;
     for (int i = 0; i < 64; ++i) out[round] += shared[i];
 )", .finding = always(kReference), .expected = 64},
+    {.name = "shared_memory_that_nobody_sets", .source = R"(
+    __shared__ int shared[64];
+    if (!WRONG || threadIdx.x > 0) shared[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = shared[63 - threadIdx.x];
+)", .finding = always(kSmemFill)},
     {.name = "sum_that_overflows", .source = R"(
     const int big = 0x7fffff00 + in[threadIdx.x];
     out[threadIdx.x] = WRONG ? big + 255 : big;  // <-

@@ -24,7 +24,7 @@ struct PlantedKernel {
   std::uint32_t dynamic_smem_bytes = 0;
   std::optional<int> expected = {};  ///< what out[round] must be: the reference
   int rounds = 1;                    ///< launches in a row
-  bool crashes_plain = false;        ///< the wrong form may end the process in a build without sanitizers
+  bool crashes_plain = false;        ///< the wrong form may end the process in a build where nothing finds it
 };
 
 std::span<const PlantedKernel> planted_kernels();

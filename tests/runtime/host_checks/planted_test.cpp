@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -58,7 +60,7 @@ class Planted : public testing::TestWithParam<PlantedKernel> {};
 TEST_P(Planted, BugIsFound) {
   const PlantedKernel& kernel = GetParam();
   const std::string_view finding = kernel.finding[static_cast<std::size_t>(kBuild)];
-  if (finding.empty() && kernel.crashes_plain) GTEST_SKIP() << "what it does without AddressSanitizer is undefined";
+  if (finding.empty() && kernel.crashes_plain) GTEST_SKIP() << "what it does without a check is undefined";
   const Ended ended = run(kernel, "wrong");
   if (finding.empty()) {
     EXPECT_EQ(ended.status, 0) << "found after all: correct the table and docs/host-device.md\n" << ended.text;
@@ -66,7 +68,10 @@ TEST_P(Planted, BugIsFound) {
   }
   EXPECT_NE(ended.status, 0);
   EXPECT_THAT(ended.text, testing::HasSubstr(std::string(finding)));
-  const bool says_where = finding != "depends on the order" && finding != "wrong result";
+  // Three do not know the line, and two know it only of threads that have met others.
+  const std::string_view without_line[] = {"depends on the order", "depends on what shared memory holds", "wrong result",
+                                           "accessed the address", "divided an integer by zero"};
+  const bool says_where = std::find(std::begin(without_line), std::end(without_line), finding) == std::end(without_line);
   if (!says_where) return;
   std::vector<testing::Matcher<const std::string&>> places;
   for (const std::string& place : faulty_lines(kernel)) places.emplace_back(testing::HasSubstr(place));

@@ -62,6 +62,69 @@ TEST(HostCompiler, TheLogIsShownOnce) {
   EXPECT_EQ(message.find("unit.cu:2:3: error", first + 1), std::string::npos) << message;
 }
 
+/// A feature that the host device lacks, used in the third line of a unit.
+struct Lacking {
+  const char* name;
+  const char* before;  ///< the second line
+  const char* line;
+  const char* words;  ///< what the message says
+};
+
+class HostCompilerLacks : public testing::TestWithParam<Lacking> {};
+
+TEST_P(HostCompilerLacks, AndSaysSoInOneLineWithThePlace) {
+  const Lacking& lacking = GetParam();
+  const auto [code, message] = error_of([&] {
+    make_host_device()->compile({"a unit", std::string("// a kernel\n") + lacking.before + "\n" + lacking.line + "\n",
+                                 {}, {"entry"}});
+  });
+  EXPECT_EQ(code, ErrorCode::compile_failed);
+  const std::string first_line = message.substr(0, message.find('\n'));
+  const int line = std::string(lacking.before).starts_with("#include") ? 2 : 3;
+  EXPECT_THAT(first_line, AllOf(HasSubstr("\"a unit\""), HasSubstr("unit.cu:" + std::to_string(line) + ": " + lacking.words),
+                                HasSubstr("not supported on the host device")));
+}
+
+constexpr char kNoKernel[] = "extern \"C\" __global__ void entry() {}";
+constexpr Lacking kLacking[] = {
+    {"GridSync", "#include <cooperative_groups.h>", kNoKernel, "cooperative groups (cooperative_groups.h)"},
+    {"CooperativeGroups", "", "extern \"C\" __global__ void entry() { cooperative_groups::this_grid().sync(); }",
+     "cooperative groups (cooperative_groups)"},
+    {"Textures", "", "extern \"C\" __global__ void entry(float* x) { *x = tex1Dfetch<float>(0ull, 0); }",
+     "textures and surfaces (tex1Dfetch)"},
+    {"TexturesInTemplates", "",
+     "template <class T> __device__ T get(int i) { return tex2D<T>(0ull, i, i); } " "extern \"C\" __global__ void "
+     "entry(float* x) { *x = get<float>(1); }", "textures and surfaces (tex2D)"},
+    {"TextureObjects", "", "extern \"C\" __global__ void entry(cudaTextureObject_t t) {}",
+     "textures and surfaces (cudaTextureObject_t)"},
+    {"Surfaces", "", "extern \"C\" __global__ void entry() { surf2Dwrite(1.0f, 0ull, 0, 0); }",
+     "textures and surfaces (surf2Dwrite)"},
+    {"DynamicParallelism", "__global__ void child(int) {}", "extern \"C\" __global__ void entry() { child<<<1, 1>>>(0); }",
+     "dynamic parallelism (<<<)"},
+    {"DeviceRuntime", "", "extern \"C\" __global__ void entry() { cudaDeviceSynchronize(); }",
+     "calls of the CUDA runtime (cudaDeviceSynchronize)"},
+    {"InlinePtx", "", "extern \"C\" __global__ void entry(float* x) { asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(*x) : \"f\"(*x)); }",
+     "inline PTX (asm)"},
+    {"VolatilePtx", "", "extern \"C\" __global__ void entry() { __asm__ volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
+     "inline PTX (asm)"},
+    {"PtxOfFloats", "", "extern \"C\" __global__ void entry(float* x) { __asm__(\"ex2.approx.f32 %0, %1;\" : \"=h\"(*x) : \"h\"(*x)); }",
+     "inline PTX (asm)"},
+    {"TensorCores", "#include <mma.h>", kNoKernel, "tensor-core operations (mma.h)"},
+    {"TensorCoreNames", "", "extern \"C\" __global__ void entry() { nvcuda::wmma::mma_sync(0, 0, 0, 0); }",
+     "tensor-core operations (nvcuda)"},
+    {"CudaHalf", "#include <cuda_fp16.h>", kNoKernel, "CUDA's 16-bit and 8-bit floats (cuda_fp16.h)"},
+    {"CudaHalfType", "", "extern \"C\" __global__ void entry(__half* x) {}", "CUDA's 16-bit and 8-bit floats (__half)"},
+    {"CudaRuntimeHeader", "#include <cuda_runtime.h>", kNoKernel, "CUDA's headers (cuda_runtime.h)"},
+    {"Libraries", "#include <cub/cub.cuh>", kNoKernel, "CUDA's C++ libraries (cub/cub.cuh)"},
+    {"OldShuffles", "", "extern \"C\" __global__ void entry(int* x) { *x = __shfl_xor(*x, 1); }",
+     "warp operations without _sync (__shfl_xor)"},
+    {"Clusters", "", "extern \"C\" __global__ void entry() { __cluster_dims__(2, 1, 1); }", "thread-block clusters"},
+    {"AsyncCopies", "", "extern \"C\" __global__ void entry() { __pipeline_commit(); }", "asynchronous copies"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Features, HostCompilerLacks, testing::ValuesIn(kLacking),
+                         [](const auto& lacking) { return std::string(lacking.param.name); });
+
 TEST(HostCompiler, MissingSanitizerRuntimeSaysWhatToInstall) {
   // A compiler whose link step ends as GNU ld's does without the library.
   const std::filesystem::path script = testing::TempDir() + "/hone_compiler_without_tsan";

@@ -113,11 +113,45 @@ extern "C" __global__ void entry(const hone::Half* in, unsigned n, float* out) {
   EXPECT_EQ(out.values()[0], 4500.0f);
 }
 
+/// Four shuffles of one value a lane.
+std::string shuffles(const Format& format) {
+  return "#include \"half.cuh\"\nusing T = " + std::string(format.type) + R"(;
+extern "C" __global__ void shuffles(const T* in, T* out) {
+  if (blockDim.x > 32) out[0] = __shfl_sync(1u, in[0], 0);
+  const int lane = threadIdx.x;
+  out[lane] = __shfl_sync(0xffffffffu, in[lane], 5, 8);
+  out[32 + lane] = __shfl_up_sync(0xffffffffu, in[lane], 3);
+  out[64 + lane] = __shfl_down_sync(0xffffffffu, in[lane], 3);
+  out[96 + lane] = __shfl_xor_sync(0xffffffffu, in[lane], 1);
+})";
+}
+
+TEST(HostHalf, ShufflesMoveTheBits) {
+  const auto device = make_host_device();
+  for (const Format& format : {kHalf, kBFloat16}) {
+    const HostKernel kernel(device, shuffles(format), "shuffles", headers());
+    std::vector<std::uint16_t> bits(64);
+    for (std::size_t i = 0; i < 64; ++i) bits[i] = static_cast<std::uint16_t>(0xfff0u + 9 * i);
+    const DeviceVector<std::uint16_t> in(device, bits), out(device, std::vector<std::uint16_t>(128));
+    kernel.launch({}, static_cast<const std::uint16_t*>(in.data()), out.data());
+    const auto moved = out.values();
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      EXPECT_EQ(moved[lane], bits[lane / 8 * 8 + 5]);
+      EXPECT_EQ(moved[32 + lane], bits[lane < 3 ? lane : lane - 3]);
+      EXPECT_EQ(moved[64 + lane], bits[lane + 3 < 32 ? lane + 3 : lane]);
+      EXPECT_EQ(moved[96 + lane], bits[lane ^ 1]);
+    }
+    EXPECT_THAT(kernel.failure({.block = {64}}, static_cast<const std::uint16_t*>(in.data()), out.data()),
+                testing::AllOf(testing::HasSubstr("omits the calling lane"), testing::HasSubstr("unit.cu:4")));
+  }
+}
+
 TEST(HostHalf, CompilesForGpus) {
   for (const Format& format : {kHalf, kBFloat16}) {
     for (const char* architecture : {"sm_75", "sm_90"}) {
       try {
         EXPECT_FALSE(compile_for_gpu({format.type, source(format), headers(), {"widen", "narrow"}}, architecture).code.empty());
+        EXPECT_FALSE(compile_for_gpu({format.type, shuffles(format), headers(), {"shuffles"}}, architecture).code.empty());
       } catch (const Error& error) {
         if (error.code() != ErrorCode::unsupported) throw;
         GTEST_SKIP() << error.what();

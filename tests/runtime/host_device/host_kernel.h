@@ -67,13 +67,17 @@ class HostKernel {
     device_->launch(kernel(), launch, nullptr);
   }
 
-  /// The message of the Error(device_failed) that the launch ends with.
+  /// The message of the error that the launch ends with.
   template <class... Arguments>
   std::string failure(const Shape& shape, Arguments... arguments) const {
+    return failure_of_code(ErrorCode::device_failed, shape, arguments...);
+  }
+  template <class... Arguments>
+  std::string failure_of_code(ErrorCode code, const Shape& shape, Arguments... arguments) const {
     try {
       launch(shape, arguments...);
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::device_failed);
+      EXPECT_EQ(error.code(), code);
       return error.what();
     }
     return "the launch succeeded";

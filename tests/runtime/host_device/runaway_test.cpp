@@ -111,26 +111,45 @@ TEST(HostRunaway, LaunchesFromManyThreadsAreGuardedAndLeaveNoTimer) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report it themselves
-using HostRunawayDeathTest = testing::Test;
-
-constexpr char kWildStore[] = R"(
+TEST(HostRunaway, AWildPointerEndsTheLaunch) {
+  EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
+  __syncthreads();
   if (threadIdx.x == 3) *reinterpret_cast<volatile int*>(16) = 1;
-})";
-
-TEST(HostRunawayDeathTest, AWildPointerStillEndsTheProcess) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(report(kWildStore), testing::KilledBySignal(SIGSEGV), "");
+})"), AllOf(HasSubstr("accessed the address 0x10,"), HasSubstr("thread (3,0,0) was last seen at unit.cu:3")));
 }
 
-TEST(HostRunawayDeathTest, TheProgramsOwnHandlerStillGetsItsFaults) {
+TEST(HostRunaway, DivisionByZeroEndsTheLaunch) {
+  EXPECT_THAT(report(R"(
+extern "C" __global__ void entry(volatile int* out) {
+  if (threadIdx.x == 5) out[1] = 7 / out[0];
+})"), AllOf(HasSubstr("divided an integer by zero"), HasSubstr("thread (5,0,0) had not met others yet")));
+}
+
+using HostRunawayDeathTest = testing::Test;
+
+/// A fault that is none of a kernel's.
+[[gnu::noipa]] void store_to(std::uintptr_t address) { *reinterpret_cast<volatile int*>(address) = 1; }
+
+TEST(HostRunawayDeathTest, AFaultOfTheProgramGoesToItsOwnHandler) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         std::signal(SIGSEGV, [](int) { std::_Exit(7); });
-        report(kWildStore);
+        report("extern \"C\" __global__ void entry(int* out) { __trap(); }");
+        store_to(16);
       },
       testing::ExitedWithCode(7), "");
+}
+
+TEST(HostRunawayDeathTest, AFaultOfTheProgramStillEndsIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        report("extern \"C\" __global__ void entry(int* out) { __trap(); }");
+        store_to(16);
+      },
+      testing::KilledBySignal(SIGSEGV), "");
 }
 #endif
 

@@ -15,6 +15,7 @@
 #define __managed__
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
@@ -72,6 +73,10 @@ inline void __trap(const char* file = __builtin_FILE(), int line = __builtin_LIN
   ((__VA_ARGS__) ? static_cast<void>(0) \
                  : ::hone_host::this_block().services->assertion_failed(#__VA_ARGS__, {__FILE__, __LINE__}))
 #endif
+
+// Inline assembly is a GPU's; this one's assembler would complain about it later. System headers spell it __asm__.
+#define asm \
+  _Pragma("GCC error \"inline PTX (asm) is not supported on the host device: #ifdef HONE_HOST_DEVICE, write C++\"") __asm
 
 namespace hone_host {
 

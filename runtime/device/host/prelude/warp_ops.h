@@ -3,10 +3,7 @@
 
 namespace hone_host {
 
-template <class T>
-concept Shufflable = requires(T value) { static_cast<double>(value); } && (sizeof(T) == 4 || sizeof(T) == 8);
-
-/// Any shufflable type as 64 bits and back; the engine moves bits and knows no types.
+/// A value of 4 or 8 bytes as 64 bits and back; the engine moves bits and knows no types.
 template <class T>
 unsigned long long to_bits(T value) {
   if constexpr (sizeof(T) == 8) return __builtin_bit_cast(unsigned long long, value);
@@ -32,6 +29,14 @@ T shuffle(WarpOp op, unsigned mask, T value, int argument, int width, Site site)
 template <class T>
 T vote(WarpOp op, unsigned mask, T value, Site site) {
   return from_bits<T>(run_warp_op({op, mask, sizeof(T), 0, warpSize, to_bits(value), 0, 0, site}).result);
+}
+
+/// `all_equal` is set by match_all alone.
+template <class T>
+unsigned match(WarpOp op, unsigned mask, T value, int* all_equal, Site site) {
+  const WarpCall call = run_warp_op({op, mask, sizeof(T), 0, warpSize, to_bits(value), 0, 0, site});
+  if (all_equal != nullptr) *all_equal = call.all_match;
+  return static_cast<unsigned>(call.result);
 }
 
 inline unsigned lane_in_warp() {
@@ -67,27 +72,43 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, const char* file = __builtin
 /// it as "the lanes that came this way" gives wrong results here, as it may on a GPU.
 inline unsigned __activemask() { return 1u << hone_host::lane_in_warp(); }
 
-template <hone_host::Shufflable T>
-T __shfl_sync(unsigned mask, T value, int source, int width = warpSize, const char* file = __builtin_FILE(),
-              int line = __builtin_LINE()) {
-  return hone_host::shuffle(hone_host::WarpOp::shuffle_index, mask, value, source, width, {file, line});
-}
-template <hone_host::Shufflable T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, const char* file = __builtin_FILE(),
-                 int line = __builtin_LINE()) {
-  return hone_host::shuffle(hone_host::WarpOp::shuffle_up, mask, value, static_cast<int>(delta), width, {file, line});
-}
-template <hone_host::Shufflable T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, const char* file = __builtin_FILE(),
-                   int line = __builtin_LINE()) {
-  return hone_host::shuffle(hone_host::WarpOp::shuffle_down, mask, value, static_cast<int>(delta), width,
-                            {file, line});
-}
-template <hone_host::Shufflable T>
-T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize, const char* file = __builtin_FILE(),
-                  int line = __builtin_LINE()) {
-  return hone_host::shuffle(hone_host::WarpOp::shuffle_xor, mask, value, lane_mask, width, {file, line});
-}
+// Overloads, as CUDA has them, and no templates: a char or a short becomes an int.
+#define HONE_HOST_OF_TYPE(type)                                                                                       \
+  inline type __shfl_sync(unsigned mask, type value, int source, int width = warpSize,                               \
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE()) {                        \
+    return hone_host::shuffle(hone_host::WarpOp::shuffle_index, mask, value, source, width, {file, line});           \
+  }                                                                                                                  \
+  inline type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = warpSize,                        \
+                             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {                     \
+    return hone_host::shuffle(hone_host::WarpOp::shuffle_up, mask, value, static_cast<int>(delta), width,            \
+                              {file, line});                                                                         \
+  }                                                                                                                  \
+  inline type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = warpSize,                      \
+                               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {                   \
+    return hone_host::shuffle(hone_host::WarpOp::shuffle_down, mask, value, static_cast<int>(delta), width,          \
+                              {file, line});                                                                         \
+  }                                                                                                                  \
+  inline type __shfl_xor_sync(unsigned mask, type value, int lane_mask, int width = warpSize,                        \
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE()) {                    \
+    return hone_host::shuffle(hone_host::WarpOp::shuffle_xor, mask, value, lane_mask, width, {file, line});          \
+  }                                                                                                                  \
+  inline unsigned __match_any_sync(unsigned mask, type value, const char* file = __builtin_FILE(),                   \
+                                   int line = __builtin_LINE()) {                                                    \
+    return hone_host::match(hone_host::WarpOp::match_any, mask, value, nullptr, {file, line});                       \
+  }                                                                                                                  \
+  inline unsigned __match_all_sync(unsigned mask, type value, int* predicate, const char* file = __builtin_FILE(),   \
+                                   int line = __builtin_LINE()) {                                                    \
+    return hone_host::match(hone_host::WarpOp::match_all, mask, value, predicate, {file, line});                     \
+  }
+HONE_HOST_OF_TYPE(int)
+HONE_HOST_OF_TYPE(unsigned)
+HONE_HOST_OF_TYPE(long)
+HONE_HOST_OF_TYPE(unsigned long)
+HONE_HOST_OF_TYPE(long long)
+HONE_HOST_OF_TYPE(unsigned long long)
+HONE_HOST_OF_TYPE(float)
+HONE_HOST_OF_TYPE(double)
+#undef HONE_HOST_OF_TYPE
 
 inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return hone_host::vote(hone_host::WarpOp::vote_any, mask, predicate, {file, line});
@@ -98,20 +119,6 @@ inline int __all_sync(unsigned mask, int predicate, const char* file = __builtin
 inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
                               int line = __builtin_LINE()) {
   return static_cast<unsigned>(hone_host::vote(hone_host::WarpOp::ballot, mask, predicate, {file, line}));
-}
-
-template <hone_host::Shufflable T>
-unsigned __match_any_sync(unsigned mask, T value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return static_cast<unsigned>(hone_host::run_warp_op({hone_host::WarpOp::match_any, mask, sizeof(T), 0, warpSize,
-                                                       hone_host::to_bits(value), 0, 0, {file, line}}).result);
-}
-template <hone_host::Shufflable T>
-unsigned __match_all_sync(unsigned mask, T value, int* predicate, const char* file = __builtin_FILE(),
-                          int line = __builtin_LINE()) {
-  const hone_host::WarpCall call = hone_host::run_warp_op({hone_host::WarpOp::match_all, mask, sizeof(T), 0, warpSize,
-                                                           hone_host::to_bits(value), 0, 0, {file, line}});
-  *predicate = call.all_match;
-  return static_cast<unsigned>(call.result);
 }
 
 inline int __reduce_add_sync(unsigned mask, int value, const char* file = __builtin_FILE(),

@@ -1,0 +1,85 @@
+#include "runtime/device/host/guarded_memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace hone {
+namespace {
+
+constexpr std::byte kPattern{0xb5};
+
+/// How far behind its end an access is taken for one to this memory.
+constexpr std::size_t kNearBytes = std::size_t{1} << 20;
+
+[[maybe_unused]] std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+
+}  // namespace
+
+#if HONE_ASAN || HONE_TSAN
+GuardedMemory::GuardedMemory(std::size_t bytes) : bytes_(bytes) {
+  void* pointer = nullptr;
+  if (posix_memalign(&pointer, kAlignment, std::max<std::size_t>(bytes, 1)) != 0) throw std::bad_alloc();
+  data_ = static_cast<std::byte*>(pointer);
+}
+
+GuardedMemory::~GuardedMemory() { std::free(data_); }
+#else
+GuardedMemory::GuardedMemory(std::size_t bytes) : bytes_(bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t aligned = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
+  const std::size_t inside = round_up(aligned, page), guard = round_up(kNearBytes, page);
+  if (aligned < bytes || inside + 2 * guard < bytes) throw std::bad_alloc();
+  void* const mapped =
+      mmap(nullptr, inside + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  mapping_ = {static_cast<std::byte*>(mapped), inside + 2 * guard};
+  if (mprotect(mapping_.data() + guard, inside, PROT_READ | PROT_WRITE) != 0) {
+    munmap(mapping_.data(), mapping_.size());
+    throw std::bad_alloc();
+  }
+  mapping_ = mapping_.subspan(guard, inside);
+  data_ = mapping_.data() + (inside - aligned);
+  std::fill(mapping_.data(), data_, kPattern);
+  std::fill(data_ + bytes_, mapping_.data() + inside, kPattern);
+}
+
+GuardedMemory::~GuardedMemory() {
+  if (data_ == nullptr) return;
+  const std::size_t guard = round_up(kNearBytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  munmap(mapping_.data() - guard, mapping_.size() + 2 * guard);
+}
+#endif
+
+GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, 0)),
+      data_(std::exchange(other.data_, nullptr)),
+      mapping_(std::exchange(other.mapping_, {})) {}
+
+std::string GuardedMemory::overwritten() const {
+  if (mapping_.empty()) return "";
+  const auto differs = [](std::byte found) { return found != kPattern; };
+  std::byte* const end = mapping_.data() + mapping_.size();
+  if (std::byte* const at = std::find_if(data_ + bytes_, end, differs); at != end) return place(at - data_);
+  std::byte* const at = std::find_if(mapping_.data(), data_, differs);
+  return at == data_ ? "" : place(at - data_);
+}
+
+std::string GuardedMemory::place_of(std::uintptr_t address) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data_);
+  const bool near = address + kNearBytes >= begin && address < begin + bytes_ + kNearBytes;
+  return near ? place(static_cast<std::ptrdiff_t>(address - begin)) : "";
+}
+
+std::string GuardedMemory::place(std::ptrdiff_t offset) const {
+  const auto size = static_cast<std::ptrdiff_t>(bytes_);
+  if (offset < 0) return fmt::format("at byte {}, before its beginning", offset);
+  return fmt::format("at byte {}{}", offset, offset < size ? "" : ", behind its end");
+}
+
+}  // namespace hone
