@@ -152,10 +152,12 @@ TEST_F(CacheClaims, OwnerOfAnotherBootOrMachineLivesAsLongAsItsLease) {
 }
 
 TEST_F(CacheClaims, ClaimWithTimesThatCannotBeIsNotBelieved) {
-  for (const std::string change : {"taken_at_ms = taken_at_ms + 31536000000, expires_at_ms = expires_at_ms + 31536000000",
-                                   "expires_at_ms = expires_at_ms + 31536000000",
-                                   "taken_at_ms = taken_at_ms - 31536000000, expires_at_ms = expires_at_ms - 31536000000",
-                                   "expires_at_ms = 9223372036854775807", "expires_at_ms = 0"}) {
+  const std::string year = "31536000000";
+  for (const std::string& change : {"taken_at_ms = taken_at_ms + " + year + ", expires_at_ms = expires_at_ms + " + year,
+                                    "expires_at_ms = expires_at_ms + " + year,
+                                    "taken_at_ms = taken_at_ms - " + year + ", expires_at_ms = expires_at_ms - " + year,
+                                    std::string("expires_at_ms = 9223372036854775807"),
+                                    std::string("expires_at_ms = 0")}) {
     EXPECT_EQ(claim("a"), ClaimState::taken) << change;
     sql(file_, "UPDATE claim SET " + change);
     EXPECT_FALSE(store_.is_claimed(sample_.key)) << change;

@@ -54,9 +54,10 @@ TEST_F(CacheHostileSchema, View) {
 }
 
 TEST_F(CacheHostileSchema, ViewInThePlaceOfATable) {
-  expect_foreign("PRAGMA foreign_keys = OFF; DROP VIEW trials; DROP TABLE trial;"
-                 "CREATE VIEW trial AS SELECT 1 AS winner",
-                 "no table trial");
+  expect_foreign(
+      "PRAGMA foreign_keys = OFF; DROP VIEW trials; DROP TABLE trial;"
+      "CREATE VIEW trial AS SELECT 1 AS winner",
+      "no table trial");
 }
 
 TEST_F(CacheHostileSchema, RecursiveQueryWithoutEnd) {
@@ -66,14 +67,14 @@ TEST_F(CacheHostileSchema, RecursiveQueryWithoutEnd) {
 
 TEST_F(CacheHostileSchema, Trigger) {
   for (const std::string event : {"AFTER INSERT", "BEFORE DELETE", "AFTER UPDATE"}) {
-    expect_foreign("CREATE TRIGGER t " + event + " ON winner BEGIN DELETE FROM binary; " + std::string(kEndless) +
-                       "i FROM n; END",
-                   "another trigger t");
+    expect_foreign(
+        "CREATE TRIGGER t " + event + " ON winner BEGIN DELETE FROM binary; " + std::string(kEndless) + "i FROM n; END",
+        "another trigger t");
   }
 }
 
 TEST_F(CacheHostileSchema, GeneratedColumn) {
-  expect_foreign("ALTER TABLE winner ADD COLUMN more AS (zeroblob(1000000000))", "the table winner was changed");
+  expect_foreign("ALTER TABLE winner ADD COLUMN more BLOB AS (zeroblob(1000000000))", "the table winner was changed");
   expect_foreign(replace_text("device", "sm_count INTEGER NOT NULL", "sm_count INTEGER AS (7)"), "was changed");
 }
 

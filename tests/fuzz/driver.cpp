@@ -91,10 +91,14 @@ int main(int argument_count, char** arguments) {
   std::vector<Input> inputs;
   for (const std::string_view argument : std::span(arguments + 1, static_cast<std::size_t>(argument_count - 1))) {
     const auto value = [&] { return std::stoull(std::string(argument.substr(argument.find('=') + 1))); };
-    if (argument.starts_with("-max_total_time=")) seconds = value();
-    else if (argument.starts_with("-runs=")) runs = value();
-    else if (argument.starts_with("-seed=")) seed = value();
-    else if (!argument.starts_with("-")) read_inputs(argument, inputs);
+    if (argument.starts_with("-max_total_time="))
+      seconds = value();
+    else if (argument.starts_with("-runs="))
+      runs = value();
+    else if (argument.starts_with("-seed="))
+      seed = value();
+    else if (!argument.starts_with("-"))
+      read_inputs(argument, inputs);
   }
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM}) std::signal(signal, keep_input);
   for (const Input& input : inputs) run(input);

@@ -144,7 +144,9 @@ void check_entries(std::span<const std::uint8_t> bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static_cast<void>(hone::cache::write_work_file({}));
-  if (size == 0 || data[0] == '{') hone::tuner::check_text(std::string(reinterpret_cast<const char*>(data), size));
-  else hone::tuner::check_entries({data, size});
+  if (size == 0 || data[0] == '{')
+    hone::tuner::check_text(std::string(reinterpret_cast<const char*>(data), size));
+  else
+    hone::tuner::check_entries({data, size});
   return 0;
 }

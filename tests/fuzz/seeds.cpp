@@ -64,8 +64,15 @@ const std::vector<Publication>& seed_publications() {
 Query query_of(const Publication& publication) {
   const KeyRecord& key = publication.key;
   const ProblemRecord& problem = key.problem;
-  return {key.device,       key.toolchain,          problem.family,    problem.operation, problem.dtype,
-          problem.numerics, problem.launch_context, problem.alignment, {problem.sizes[0].first, 1, 1}};
+  return {key.device,
+          key.toolchain,
+          problem.family,
+          problem.operation,
+          problem.dtype,
+          problem.numerics,
+          problem.launch_context,
+          problem.alignment,
+          {problem.sizes[0].first, 1, 1}};
 }
 
 Entry entry_of(const Publication& publication) {

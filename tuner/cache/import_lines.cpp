@@ -63,10 +63,11 @@ class LineCollector {
     ++counts_.winners;
     if (import_.add(entry)) return;
     const cache::ProblemRecord& problem = entry.key.problem;
-    throw LineError(fmt::format("it is a second winner for {} {} {} of {} to {} elements on {}; an export has one for "
-                                "each key",
-                                printable(problem.family), printable(problem.operation), printable(problem.dtype),
-                                problem.sizes[0].first, problem.sizes[0].last, printable(entry.key.device.name)));
+    throw LineError(
+        fmt::format("it is a second winner for {} {} {} of {} to {} elements on {}; an export has one for "
+                    "each key",
+                    printable(problem.family), printable(problem.operation), printable(problem.dtype),
+                    problem.sizes[0].first, problem.sizes[0].last, printable(entry.key.device.name)));
   }
 
   void take_part(const EndLine& end) {

@@ -26,11 +26,16 @@ TEST(CacheEntry, VersionsAreOrderedAsPeopleDo) {
 
 TEST(CacheEntry, EveryFieldIsInTheDigest) {
   const std::vector<std::function<void(Entry&)>> changes{
-      [](Entry& e) { e.key.device.identity += "x"; },    [](Entry& e) { e.key.toolchain.driver = "9"; },
-      [](Entry& e) { e.key.problem.sizes[2].last = 9; }, [](Entry& e) { e.winner.median_us = 9; },
-      [](Entry& e) { e.winner.tuned = false; },          [](Entry& e) { ++e.created_at; },
-      [](Entry& e) { e.binary += "x"; },                 [](Entry& e) { e.tuning->started_at = 9; },
-      [](Entry& e) { e.tuning->trials[1].reason = ""; }, [](Entry& e) { e.tuning->trials.pop_back(); },
+      [](Entry& e) { e.key.device.identity += "x"; },
+      [](Entry& e) { e.key.toolchain.driver = "9"; },
+      [](Entry& e) { e.key.problem.sizes[2].last = 9; },
+      [](Entry& e) { e.winner.median_us = 9; },
+      [](Entry& e) { e.winner.tuned = false; },
+      [](Entry& e) { ++e.created_at; },
+      [](Entry& e) { e.binary += "x"; },
+      [](Entry& e) { e.tuning->started_at = 9; },
+      [](Entry& e) { e.tuning->trials[1].reason = ""; },
+      [](Entry& e) { e.tuning->trials.pop_back(); },
       [](Entry& e) { e.tuning.reset(); },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {

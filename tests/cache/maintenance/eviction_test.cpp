@@ -56,8 +56,8 @@ TEST_F(CacheEviction, SparesWhatWasJustPublished) {
   fill(4);
   const std::int64_t spared = std::stoll(sql(file_, "SELECT id FROM winner WHERE operation = 'operation 1'").at(0));
   evict_to(0, spared);
-  EXPECT_THAT(content(file_), ElementsAre(testing::AllOf(testing::StartsWith("operation 1 "),
-                                                         testing::EndsWith("trials code"))));
+  EXPECT_THAT(content(file_),
+              ElementsAre(testing::AllOf(testing::StartsWith("operation 1 "), testing::EndsWith("trials code"))));
 }
 
 TEST_F(CacheEviction, NothingGoesWhereThereIsRoom) {

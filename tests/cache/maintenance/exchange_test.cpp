@@ -49,9 +49,10 @@ TEST_F(CacheExchange, DamageIsLeftOutAndCounted) {
   int binaries = 0;
   const PassCounts counts =
       export_entries(file_, {.binary = [&](const std::string&, const BinaryRecord&) { ++binaries; },
-                             .entry = [&](const Entry& entry) {
-                               operations.push_back(entry.key.problem.operation + (entry.tuning ? "" : " untold"));
-                             }});
+                             .entry =
+                                 [&](const Entry& entry) {
+                                   operations.push_back(entry.key.problem.operation + (entry.tuning ? "" : " untold"));
+                                 }});
   EXPECT_THAT(operations, ElementsAre("operation 3", "operation 5 untold", "operation 7"));
   EXPECT_EQ(binaries, 2);
   EXPECT_EQ(counts.winners, 3);

@@ -41,11 +41,12 @@ std::vector<std::string> CacheMaintenance::content(const std::filesystem::path& 
   std::vector<std::string> lines;
   std::set<std::string> binaries;
   export_entries(file, {.binary = [&](const std::string& digest, const BinaryRecord&) { binaries.insert(digest); },
-                        .entry = [&](const Entry& entry) {
-                          lines.push_back(fmt::format("{} {}{}{}", entry.key.problem.operation, entry_digest(entry),
-                                                      entry.tuning ? " trials" : "",
-                                                      binaries.contains(entry.binary) ? " code" : ""));
-                        }});
+                        .entry =
+                            [&](const Entry& entry) {
+                              lines.push_back(fmt::format("{} {}{}{}", entry.key.problem.operation, entry_digest(entry),
+                                                          entry.tuning ? " trials" : "",
+                                                          binaries.contains(entry.binary) ? " code" : ""));
+                            }});
   return lines;
 }
 

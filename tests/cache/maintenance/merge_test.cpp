@@ -76,10 +76,10 @@ TEST_F(CacheMerge, CountsWhatItDid) {
   put(file_, numbered(1), kTime);
   put(file_, numbered(2), kTime);
   put(file_, numbered(3), kTime + 5);
-  put(other_, numbered(1), kTime);        // the same
-  put(other_, numbered(2), kTime + 9);    // younger
-  put(other_, numbered(3), kTime);        // older
-  put(other_, numbered(4), kTime);        // new
+  put(other_, numbered(1), kTime);      // the same
+  put(other_, numbered(2), kTime + 9);  // younger
+  put(other_, numbered(3), kTime);      // older
+  put(other_, numbered(4), kTime);      // new
   const CopyCounts counts = merge_into(file_, {other_});
   EXPECT_EQ(counts.unchanged, 1);
   EXPECT_EQ(counts.replaced, 1);
@@ -96,8 +96,9 @@ TEST_F(CacheMerge, ReplacedWinnersLeaveNothingBehind) {
   better.binary.code.push_back(std::byte{7});
   put(other_, better, kTime);
   EXPECT_EQ(merge_into(file_, {other_}).replaced, 1);
-  EXPECT_THAT(sql(file_, "SELECT (SELECT count(*) FROM winner), (SELECT count(*) FROM binary),"
-                         " (SELECT count(*) FROM tuning), (SELECT count(*) FROM device)"),
+  EXPECT_THAT(sql(file_,
+                  "SELECT (SELECT count(*) FROM winner), (SELECT count(*) FROM binary),"
+                  " (SELECT count(*) FROM tuning), (SELECT count(*) FROM device)"),
               testing::ElementsAre("1|1|1|1"));
   EXPECT_EQ(Store(file_).winners().at(0).key.toolchain.driver, "590.2");
 }
@@ -127,8 +128,10 @@ TEST_F(CacheMerge, WithoutBinariesNoCodeComesAlong) {
 TEST_F(CacheMerge, DamagedWinnersStayBehindAndAreReplaced) {
   put(other_, numbered(1));
   put(other_, numbered(3));
-  sql(other_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 1';"
-              "UPDATE tuning SET measure_ms = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
+  sql(other_,
+      "UPDATE winner SET registers = 1 WHERE operation = 'operation 1';"
+      "UPDATE tuning SET measure_ms = 1"
+      " WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
   const CopyCounts counts = merge_into(file_, {other_});
   EXPECT_EQ(counts.damaged_winners, 1);
   EXPECT_EQ(counts.damaged_tunings, 1);

@@ -46,13 +46,13 @@ class CachePageRecords : public CacheMaintenance {
 
 TEST_F(CachePageRecords, EveryKindOfValueComesBack) {
   sql(file_, "CREATE TABLE t (name, a, b, c)");
-  const std::vector<std::int64_t> numbers{0,  1,       2,         -1,         127,        128,         -32769,
-                                          8388608, -8388609, 2147483648, -2147483649, 140737488355328,
-                                          std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
+  const std::vector<std::int64_t> numbers{
+      0, 1, 2, -1, 127, 128, -32769, 8388608, -8388609, 2147483648, -2147483649, 140737488355328, kLargest, kSmallest};
   for (const std::int64_t number : numbers) {
-    sql(file_, fmt::format("INSERT INTO t VALUES ('row', {}, NULL, 1.5)", number == std::numeric_limits<std::int64_t>::min()
-                                                                             ? "-9223372036854775807 - 1"
-                                                                             : std::to_string(number)));
+    const std::string text = number == kSmallest ? "-9223372036854775807 - 1" : std::to_string(number);
+    sql(file_, fmt::format("INSERT INTO t VALUES ('row', {}, NULL, 1.5)", text));
   }
   sql(file_, "INSERT INTO t VALUES ('row', 'text', x'00ff', -1e300), ('row', '', x'', 0.25)");
   const std::vector<RawRecord> rows = rows_of(records(), 4);
@@ -92,9 +92,10 @@ TEST_F(CachePageRecords, AnyPageSizeAndLengthWorks) {
 }
 
 TEST_F(CachePageRecords, DeletedRowsDoNotComeBack) {
-  sql(file_, "CREATE TABLE t (name, data);"
-             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-             " INSERT INTO t SELECT 'row ' || i, zeroblob(1500) FROM n; DELETE FROM t WHERE rowid > 10");
+  sql(file_,
+      "CREATE TABLE t (name, data);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+      " INSERT INTO t SELECT 'row ' || i, zeroblob(1500) FROM n; DELETE FROM t WHERE rowid > 10");
   ASSERT_GT(std::stoi(sql(file_, "PRAGMA freelist_count").at(0)), 1030) << "more than one trunk page";
   EXPECT_EQ(rows_of(records(), 2).size(), 10u);
 }
@@ -110,9 +111,10 @@ TEST_F(CachePageRecords, HeaderMayBeGone) {
 }
 
 TEST_F(CachePageRecords, TruncatedFileGivesWhatIsLeft) {
-  sql(file_, "PRAGMA page_size = 512; CREATE TABLE t (name, data);"
-             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
-             " INSERT INTO t SELECT 'row ' || i, i FROM n");
+  sql(file_,
+      "PRAGMA page_size = 512; CREATE TABLE t (name, data);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
+      " INSERT INTO t SELECT 'row ' || i, i FROM n");
   const Bytes whole = read_bytes(file_);
   std::size_t before = 0;
   for (std::size_t size = 0; size <= whole.size(); size += 100) {
@@ -127,9 +129,10 @@ TEST_F(CachePageRecords, TruncatedFileGivesWhatIsLeft) {
 }
 
 TEST_F(CachePageRecords, NothingThatIsWrittenThereIsBelieved) {
-  sql(file_, "PRAGMA page_size = 512; CREATE TABLE t (name, data); CREATE INDEX i ON t (data);"
-             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)"
-             " INSERT INTO t SELECT 'row ' || i, randomblob(i * 29) FROM n; DELETE FROM t WHERE rowid % 3 = 0");
+  sql(file_,
+      "PRAGMA page_size = 512; CREATE TABLE t (name, data); CREATE INDEX i ON t (data);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)"
+      " INSERT INTO t SELECT 'row ' || i, randomblob(i * 29) FROM n; DELETE FROM t WHERE rowid % 3 = 0");
   const Bytes intact = read_bytes(file_);
   std::uint64_t random = 1;
   const auto next = [&] { return (random = random * 6364136223846793005u + 1442695040888963407u) >> 33; };

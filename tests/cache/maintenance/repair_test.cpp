@@ -77,9 +77,11 @@ TEST_F(CacheRepair, EveryRowIsSavedWhenOneTreeIsGone) {
 }
 
 TEST_F(CacheRepair, RowsWhoseDigestDoesNotHoldAreLeftOut) {
-  sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 3';"
-             "UPDATE binary SET code = x'00' WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 5');"
-             "UPDATE trial SET samples = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 7')");
+  sql(file_,
+      "UPDATE winner SET registers = 1 WHERE operation = 'operation 3';"
+      "UPDATE binary SET code = x'00'"
+      " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 5');"
+      "UPDATE trial SET samples = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 7')");
   const RepairReport report = repair(file_);
   expect_repaired(report, kWinners - 1);
   EXPECT_EQ(report.damaged_winners, 1);

@@ -20,15 +20,17 @@ class CacheSnapshot : public CacheMaintenance {
 
 TEST_F(CacheSnapshot, HoldsTheIntactWinnersAndNothingElse) {
   fill(file_, {0, 1, 2, 3});
-  sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 2';"
-             "INSERT INTO usage SELECT id, 7, 7 FROM winner");
+  sql(file_,
+      "UPDATE winner SET registers = 1 WHERE operation = 'operation 2';"
+      "INSERT INTO usage SELECT id, 7, 7 FROM winner");
   const CopyCounts counts = snapshot(file_, target_, {});
   EXPECT_EQ(counts.added, 3);
   EXPECT_EQ(counts.binaries, 3);
   EXPECT_EQ(counts.damaged_winners, 1);
   EXPECT_EQ(found(target_, 4), 3);
-  EXPECT_THAT(sql(target_, "SELECT (SELECT count(*) FROM usage), (SELECT count(*) FROM claim),"
-                           " (SELECT count(*) FROM missed)"),
+  EXPECT_THAT(sql(target_,
+                  "SELECT (SELECT count(*) FROM usage), (SELECT count(*) FROM claim),"
+                  " (SELECT count(*) FROM missed)"),
               testing::ElementsAre("0|0|0"));
   struct ::stat facts {};
   ASSERT_EQ(::stat(target_.c_str(), &facts), 0);

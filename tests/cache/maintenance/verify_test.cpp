@@ -100,8 +100,9 @@ TEST_F(CacheVerify, DamagedTreesAreNamedAndTheRestIsStillChecked) {
 }
 
 TEST_F(CacheVerify, ListsAHundredFindingsAndCountsAll) {
-  sql(file_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
-             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
+  sql(file_,
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
+      " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
   const VerifyReport report = verify(file_);
   EXPECT_THAT(report.findings, SizeIs(100));
   EXPECT_EQ(report.damaged, 150);

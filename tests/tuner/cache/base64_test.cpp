@@ -13,9 +13,14 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 }
 
 TEST(Base64, IsThatOfTheStandard) {
-  const std::vector<std::pair<std::string, std::string>> vectors{  // RFC 4648, 10
-      {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  const std::vector<std::pair<std::string, std::string>> vectors{// RFC 4648, 10
+                                                                 {"", ""},
+                                                                 {"f", "Zg=="},
+                                                                 {"fo", "Zm8="},
+                                                                 {"foo", "Zm9v"},
+                                                                 {"foob", "Zm9vYg=="},
+                                                                 {"fooba", "Zm9vYmE="},
+                                                                 {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, encoded] : vectors) {
     EXPECT_EQ(base64(bytes_of(plain)), encoded);
     EXPECT_EQ(from_base64(encoded), bytes_of(plain));

@@ -93,7 +93,8 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["chosen"]["more"] = 1; }, "'chosen' has 16 members, 15 are known"},
       {[](Json& w) { w["more"] = 1; }, "'winner' has 9 members, 8 are known"},
       {[](Json& w) { w["tuning"]["more"] = 1; }, "'tuning' has 6 members, 5 are known"},
-      {[](Json& w) { w["chosen"]["registers"] = "32"; }, "'registers' of 'chosen' is \"32\", not a whole number from 0 to 2147483647"},
+      {[](Json& w) { w["chosen"]["registers"] = "32"; },
+       "'registers' of 'chosen' is \"32\", not a whole number from 0 to 2147483647"},
       {[](Json& w) { w["chosen"]["registers"] = -1; }, "not a whole number from 0"},
       {[](Json& w) { w["chosen"]["registers"] = 1.5; }, "not a whole number from 0"},
       {[](Json& w) { w["chosen"]["registers"] = 4294967296; }, "not a whole number from 0"},
@@ -111,7 +112,10 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["tuning"]["trials"][0] = 3; }, "'trial' is no object"},
       {[](Json& w) { w["tuning"] = 3; }, "'tuning' is no object"},
       {[](Json& w) { w = 3; }, "'winner' is no object"},
-      {[](Json& w) { w["chosen"]["variant"] = Json{{"a", {{"b", {{"c", 1}}}}}}; }, "nested deeper"},
+      {[](Json& w) {
+         w["chosen"]["variant"] = Json{{"a", {{"b", {{"c", 1}}}}}};
+       },
+       "nested deeper"},
   };
   for (const auto& [change, words] : changes) {
     Json changed = intact;
@@ -130,7 +134,9 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
       {"3", "no object with one member"},
       {R"({"end":{"binaries":0,"winners":0},"winner":1})", "no object with one member"},
       {R"({"winer":1})", "'winer' is neither binary, winner nor end"},
-      {R"({"end":{"binaries":0,"winners":0}} )" "x", "is no JSON"},
+      {R"({"end":{"binaries":0,"winners":0}} )"
+       "x",
+       "is no JSON"},
       {R"({"end":{"binaries":0,"binaries":0,"winners":0}})", "a name stands twice"},
       {R"({"end":{"binaries":NaN,"winners":0}})", "is no JSON (NaN and infinities are not, either)"},
       {R"({"end":{"binaries":-Infinity,"winners":0}})", "is no JSON"},

@@ -6,8 +6,8 @@ namespace hone::tuner {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 
 using CacheExportCommand = CacheCommand;
 

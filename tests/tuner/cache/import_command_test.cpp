@@ -9,8 +9,8 @@ namespace hone::tuner {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 using testing::write_file;
 
 /// Lines of an export of numbered(0) to numbered(3).
@@ -99,7 +99,8 @@ TEST_F(CacheImportCommand, MissingLineIsNoticedAtTheEnd) {
 
 TEST_F(CacheImportCommand, DuplicateWinnerIsRefusedWithItsLine) {
   std::vector<std::string> more = lines_;
-  const auto winner = std::find_if(more.begin(), more.end(), [](auto& line) { return line.starts_with("{\"winner\""); });
+  const auto winner =
+      std::find_if(more.begin(), more.end(), [](auto& line) { return line.starts_with("{\"winner\""); });
   const std::string copy = *winner;
   more.insert(winner + 1, copy);
   expect_nothing_imported(import(join(more)), "it is a second winner for reduce operation");

@@ -5,8 +5,8 @@ namespace hone::tuner {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 
 class CacheListCommand : public CacheCommand {
  protected:

@@ -5,8 +5,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 
 class CacheMergeCommand : public CacheCommand {
  protected:

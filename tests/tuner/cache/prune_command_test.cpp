@@ -4,8 +4,8 @@ namespace hone::tuner {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 
 class CachePruneCommand : public CacheCommand {
  protected:

@@ -5,8 +5,8 @@ namespace hone::tuner {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 
 class CacheRepairCommand : public CacheCommand {
  protected:
@@ -15,7 +15,8 @@ class CacheRepairCommand : public CacheCommand {
   void damage_some() const {
     cache::sql(file_,
                "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
-               "UPDATE binary SET code = x'00' WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
+               "UPDATE binary SET code = x'00'"
+               " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
                "DELETE FROM trial WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
   }
 };
@@ -37,7 +38,8 @@ TEST_F(CacheRepairCommand, DamageIsListedAndCode1) {
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.out, AllOf(HasSubstr("winner 1: its digest does not hold\n"), HasSubstr("binary "),
                              HasSubstr("trials of winner 4: its digest does not hold\n")));
-  EXPECT_THAT(run.err, AllOf(HasSubstr("is damaged: 3 findings"), HasSubstr("hone cache repair --cache " + file_.native())));
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("is damaged: 3 findings"), HasSubstr("hone cache repair --cache " + file_.native())));
   const nlohmann::json report = json({"verify"});
   EXPECT_EQ(report["damaged"], 3);
   EXPECT_EQ(report["findings"].size(), 3u);
@@ -64,8 +66,9 @@ TEST_F(CacheRepairCommand, JsonCounts) {
 }
 
 TEST_F(CacheRepairCommand, MoreThanAHundredFindingsAreCounted) {
-  cache::sql(file_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
-                    " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
+  cache::sql(file_,
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
+             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
   EXPECT_THAT(hone({"verify"}).out, HasSubstr("… and 50 more\n"));
 }
 

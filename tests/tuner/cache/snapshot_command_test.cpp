@@ -4,9 +4,9 @@ namespace hone::tuner {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::CommandRun;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using testing::CommandRun;
 
 class CacheSnapshotCommand : public CacheCommand {
  protected:

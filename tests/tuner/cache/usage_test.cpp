@@ -42,10 +42,9 @@ TEST_F(CacheUsage, WrongArgumentsAreCode2WithAHint) {
 }
 
 TEST_F(CacheUsage, WithTheCacheOffThereIsNothingToWorkWith) {
-  const std::vector<std::vector<std::string>> all{{"path"},     {"list"},        {"stats"},
-                                                  {"verify"},   {"repair"},      {"export"},
-                                                  {"import", "-"}, {"merge", "x"},  {"prune", "--stale"},
-                                                  {"snapshot", "x"}};
+  const std::vector<std::vector<std::string>> all{
+      {"path"},   {"list"},        {"stats"},      {"verify"},           {"repair"},
+      {"export"}, {"import", "-"}, {"merge", "x"}, {"prune", "--stale"}, {"snapshot", "x"}};
   for (std::vector<std::string> words : all) {
     words.insert(words.end(), {"--cache", "off"});
     expect_refusal(hone(words), 2, "the cache is off");
