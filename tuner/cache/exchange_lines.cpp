@@ -295,7 +295,7 @@ ExchangeLine parse_line(std::string_view text) {
   const Json json = parse_json(text);
   if (json.is_object() && json.contains("hone_cache_export")) return read_header(json);
   if (!json.is_object() || json.size() != 1) throw LineError("it is no object with one member: binary, winner or end");
-  const auto& member = *json.items().begin();
+  const auto member = json.begin();
   if (member.key() == "binary") return read_binary(member.value());
   if (member.key() == "winner") return read_entry(member.value());
   if (member.key() == "end") return read_end(member.value());
