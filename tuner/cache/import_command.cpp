@@ -51,7 +51,7 @@ ExitCode run_cache_import(const CacheImportOptions& options, const Context& cont
     throw CommandError(ExitCode::usage,
                        "no file was given; name one that hone cache export wrote, or - for standard input");
   }
-  const std::filesystem::path path = cache_file(options.cache, context);
+  const std::filesystem::path path = changed_cache_file(options.cache, options.dry_run, context);
   cache::Import import(path);
   std::ifstream in;
   if (options.file != "-") open(options.file, in);

@@ -16,8 +16,8 @@
 #include <stdexcept>
 #include <vector>
 
-/// gcc's: writes what a process that ends with _exit() has counted. Absent unless coverage is measured.
-extern "C" void __gcov_dump() __attribute__((weak));
+/// clang's: writes what a process that ends with _exit() has counted. Absent unless coverage is measured.
+extern "C" int __llvm_profile_write_file() __attribute__((weak));
 
 namespace hone::cache {
 
@@ -77,7 +77,7 @@ Table& table() {
 
 [[noreturn]] void end_child(int status) {
   std::fflush(nullptr);
-  if (__gcov_dump != nullptr) __gcov_dump();
+  if (__llvm_profile_write_file != nullptr) __llvm_profile_write_file();
   ::_exit(status);
 }
 

@@ -51,6 +51,28 @@ TEST_F(CacheUsage, WithTheCacheOffThereIsNothingToWorkWith) {
   }
 }
 
+TEST_F(CacheUsage, FileThatIsOnlyReadIsNotChanged) {
+  fill(1);
+  Environment environment = testing::isolated_environment();
+  environment.session_options = [this] {
+    SessionOptions options;
+    options.cache_path = file_;
+    options.cache_read_only = true;
+    return options;
+  };
+  std::istringstream nothing;
+  environment.in = &nothing;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"cache", "import", "-"}, {"cache", "merge", other_.native()},
+        {"cache", "prune", "--max-size", "0"}, {"cache", "repair"}}) {
+    expect_refusal(testing::run_hone(words, environment), 2, "is only read; give --cache PATH");
+  }
+  EXPECT_EQ(testing::run_hone({"cache", "prune", "--max-size", "0", "--dry-run"}, environment).code, 0);
+  EXPECT_EQ(testing::run_hone({"cache", "verify"}, environment).code, 0);
+  EXPECT_EQ(testing::run_hone({"cache", "repair", "--cache", file_.native()}, environment).code, 0);
+  EXPECT_EQ(found(file_, 1), 1);
+}
+
 TEST_F(CacheUsage, EveryCommandHasHelpWithExamples) {
   EXPECT_THAT(hone({"--help"}).out, HasSubstr("Usage: hone cache COMMAND"));
   for (const std::string command :
