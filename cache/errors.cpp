@@ -100,6 +100,7 @@ StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) 
     detail += fmt::format(" ({})", std::generic_category().message(system_errno));
   }
   if (code == SQLITE_READONLY_ROLLBACK) detail = "an interrupted write must be undone first, and the file is read-only";
+  if (primary == SQLITE_NOTADB) detail += " (if it was Hone's, hone cache repair may save its rows)";
   if (primary == SQLITE_INTERRUPT) detail = "an operation took far too long and was given up";
   return store_error(path, fault_of(code, system_errno), detail);
 }

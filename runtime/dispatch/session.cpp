@@ -7,6 +7,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/choose/choose.h"
 #include "runtime/dispatch/session_impl.h"
 
 namespace hone {
