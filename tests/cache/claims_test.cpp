@@ -30,13 +30,25 @@ class CacheClaims : public CacheStore {
   ::pid_t claim_in_child(std::chrono::milliseconds lease, const std::function<void()>& afterwards) const {
     const ::pid_t child = ::fork();
     if (child == 0) {
-      claim("child", lease);
-      afterwards();
+      try {
+        claim("child", lease);
+        afterwards();
+      } catch (const std::exception&) {
+        ::_exit(1);
+      }
       ::_exit(0);
     }
-    while (!store_.is_claimed(sample_.key) && ::kill(child, 0) == 0 && !has_ended_already(child))
-      std::this_thread::sleep_for(1ms);
+    while (!is_claimed() && !has_ended_already(child)) std::this_thread::sleep_for(1ms);
     return child;
+  }
+  /// A reader may give up on a lock; then it does not know.
+  bool is_claimed() const {
+    try {
+      return store_.is_claimed(sample_.key);
+    } catch (const StoreError& error) {
+      if (error.fault() != StoreFault::busy) throw;
+      return false;
+    }
   }
   static bool has_ended_already(::pid_t child) {
     ::siginfo_t info{};
