@@ -17,9 +17,6 @@ using std::chrono::milliseconds;
 /// A cache that cannot be read now is a slower start, no failed call: with opening, a lookup stays below 50 ms.
 constexpr milliseconds kBusyTimeout(40);
 
-/// What a person asked for is worth a wait.
-constexpr milliseconds kBusyTimeoutOfWriters(5000);
-
 /// SQLite's own handler waits longer and longer between its tries: of several writers at once, the one that has waited
 /// longest would be the least likely to find the gap. With equal pauses everyone has the same chance.
 constexpr milliseconds kPauseBetweenTries(2);
@@ -33,7 +30,6 @@ constexpr int kInstructionsPerDeadlineCheck = 10000;
 
 struct Connection::Limits {
   Clock::time_point deadline;
-  milliseconds busy_timeout = kBusyTimeout;
   Clock::time_point busy_since;
 
   static int is_past_deadline(void* limits) { return Clock::now() > static_cast<const Limits*>(limits)->deadline; }
@@ -42,7 +38,7 @@ struct Connection::Limits {
   static int wait_for_lock(void* limits, int earlier_tries) {
     Limits& self = *static_cast<Limits*>(limits);
     if (earlier_tries == 0) self.busy_since = Clock::now();
-    if (Clock::now() - self.busy_since >= self.busy_timeout) return 0;
+    if (Clock::now() - self.busy_since >= kBusyTimeout) return 0;
     std::this_thread::sleep_for(kPauseBetweenTries);
     return 1;
   }
@@ -51,7 +47,7 @@ struct Connection::Limits {
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
 Connection::Connection(const std::filesystem::path& path, Access access, Trust trust)
-    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, kBusyTimeout, {}})) {
+    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, {}})) {
   Place place = find_place(path);
   if (!place.exists && access == Access::write && place.distrust.empty()) {
     prepare_folder(place.path);

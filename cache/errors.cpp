@@ -29,8 +29,8 @@ constexpr std::array<FaultText, 10> kFaultTexts{{
     {StoreFault::busy, "is locked by another process",
      "try again when that is done, or set HONE_CACHE to another file"},
     {StoreFault::corrupt, "is damaged",
-     "save what is intact with hone cache repair, delete it (its winners are tuned again), or set HONE_CACHE to another "
-     "file"},
+     "save what is intact with hone cache repair, delete it (its winners are tuned again), or set HONE_CACHE to"
+     " another file"},
     {StoreFault::full, "has no space left to grow", "free some, or set HONE_CACHE to a file elsewhere"},
     {StoreFault::untrusted, "is not trusted with code",
      "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or set HONE_CACHE to"
@@ -100,6 +100,7 @@ StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) 
     detail += fmt::format(" ({})", std::generic_category().message(system_errno));
   }
   if (code == SQLITE_READONLY_ROLLBACK) detail = "an interrupted write must be undone first, and the file is read-only";
+  if (primary == SQLITE_NOTADB) detail += " (if it was Hone's, hone cache repair may save its rows)";
   if (primary == SQLITE_INTERRUPT) detail = "an operation took far too long and was given up";
   return store_error(path, fault_of(code, system_errno), detail);
 }

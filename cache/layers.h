@@ -28,8 +28,9 @@ struct LayerFailure {
 };
 
 /// Asks one file after the other. Only the first one may be writable. A file that cannot serve never fails a call: it
-/// is reported and left out, for good when it is of the wrong kind, damaged, newer or not trusted, and for a second when
-/// it is locked. So it costs a lookup at most the 40 ms for a lock, once. Thread-safe, and safe across fork, as Store.
+/// is reported and left out, for good when it is of the wrong kind, damaged, newer or not trusted, and for a second
+/// when it is locked. So it costs a lookup at most the 40 ms for a lock, once. Thread-safe, and safe across fork, as
+/// Store.
 class Layers {
  public:
   using Report = std::function<void(const LayerFailure&)>;
@@ -43,7 +44,8 @@ class Layers {
   Layers(const Layers&) = delete;
   Layers& operator=(const Layers&) = delete;
 
-  /// A tuned winner of any layer before an untuned one, the same driver before another, an earlier layer before a later.
+  /// A tuned winner of any layer before an untuned one, the same driver before another, an earlier layer before a
+  /// later.
   std::optional<Hit> find(const Query& query);
 
   /// Stores it in the writable layer. A failure is reported every time; without a writable layer nothing happens.

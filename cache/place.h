@@ -37,8 +37,8 @@ bool file_exists(const std::filesystem::path& path);
 /// Throws StoreError(untrusted) with the reason for it.
 void require_trust(const Place& place);
 
-/// For after the file was opened: throws StoreError(untrusted) when at `before.path` there is not the file any more that
-/// was there, or, where there was none and `before` is trusted, not one that can be.
+/// For after the file was opened: throws StoreError(untrusted) when at `before.path` there is not the file any more
+/// that was there, or, where there was none and `before` is trusted, not one that can be.
 void require_same(const Place& before);
 
 /// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,

@@ -63,8 +63,8 @@ class Store {
   void publish(const Publication& publication) const;
 
   /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a tuned
-  /// winner serves `query` by now; nullptr: whatever is there does not do. Another takes over when the lease is past, or
-  /// before when the owner's process is known to have ended. Waits for other writers during `patience`.
+  /// winner serves `query` by now; nullptr: whatever is there does not do. Another takes over when the lease is past,
+  /// or before when the owner's process is known to have ended. Waits for other writers during `patience`.
   ClaimState claim(const KeyRecord& key, const Query* query, const std::string& owner, Milliseconds lease,
                    Milliseconds patience) const;
   /// False when the claim has passed to somebody else, or the class was published.
@@ -79,8 +79,8 @@ class Store {
   /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's.
   std::vector<StoredWinner> winners() const;
 
-  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may be
-  /// anybody's.
+  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may
+  /// be anybody's.
   std::optional<TuningRecord> tuning(std::int64_t winner_id) const;
 
  private:

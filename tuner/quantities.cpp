@@ -94,7 +94,7 @@ std::optional<std::int64_t> evaluate_size(std::string_view text) {
     return rest.front() == '^' ? multiply_by_power(1, *number, *exponent) : multiply_by_power(number, 10, *exponent);
   }
   const auto* unit =
-      std::find_if(kSizeUnits.begin(), kSizeUnits.end(), [&](const SizeUnit& u) { return u.name == rest; });
+      std::find_if(kSizeUnits.begin(), kSizeUnits.end(), [rest = rest](const SizeUnit& u) { return u.name == rest; });
   if (unit == kSizeUnits.end()) refuse_size(text, fmt::format("'{}' is no unit that is known here", rest));
   return multiply(number, unit->factor);
 }
@@ -161,12 +161,13 @@ std::int64_t parse_age(std::string_view text) {
       {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86'400}, {"w", 604'800}, {"y", 31'536'000}}};
   const auto [digits, rest] = split_number(text);
   const auto* unit =
-      std::find_if(kAgeUnits.begin(), kAgeUnits.end(), [&](const SizeUnit& u) { return u.name == rest; });
+      std::find_if(kAgeUnits.begin(), kAgeUnits.end(), [rest = rest](const SizeUnit& u) { return u.name == rest; });
   std::optional<std::int64_t> seconds;
   if (unit != kAgeUnits.end()) seconds = multiply(parse_integer(digits), unit->factor);
   if (seconds) return *seconds;
   throw CommandError(ExitCode::usage,
-                     fmt::format("'{}' is not an age; ages are a whole number and s, min, h, d, w or y, such as 12h or 30d",
+                     fmt::format("'{}' is not an age; ages are a whole number and s, min, h, d, w or y, such as 12h "
+                                 "or 30d",
                                  text));
 }
 

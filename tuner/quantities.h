@@ -29,8 +29,8 @@ std::chrono::milliseconds parse_duration(std::string_view text);
 /// CommandError(usage).
 std::int64_t parse_age(std::string_view text);
 
-/// A number of bytes, 0 or more: as parse_size() has numbers, with or without a B behind: "64Mi", "64MiB", "1e9". Throws
-/// CommandError(usage).
+/// A number of bytes, 0 or more: as parse_size() has numbers, with or without a B behind: "64Mi", "64MiB", "1e9".
+/// Throws CommandError(usage).
 std::int64_t parse_bytes(std::string_view text);
 
 /// "2^20" for a power of two from 2^8 on, else the plain number.

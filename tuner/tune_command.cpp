@@ -39,7 +39,7 @@ void check_family(std::string_view name) {
 
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
-  cache::Store(path).winners();  // throws StoreError where the file cannot be read
+  cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code error;
   fs::create_directories(folder, error);

@@ -25,8 +25,8 @@ struct ExportVisitor {
 PassCounts export_entries(const std::filesystem::path& path, const ExportVisitor& visitor);
 
 /// Collects entries beside a cache file, and then merges them into it. Until merge_into() the file is not touched, not
-/// even locked, however long collecting takes. Needs little memory, and room for the entries in the folder for temporary
-/// files. Not movable. Throws StoreError.
+/// even locked, however long collecting takes. Needs little memory, and room for the entries in the folder for
+/// temporary files. Not movable. Throws StoreError.
 class Import {
  public:
   /// `destination` is only named in errors.

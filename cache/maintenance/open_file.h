@@ -15,8 +15,8 @@ namespace hone::cache {
 /// StoreError.
 std::filesystem::path resolved_path(const std::filesystem::path& path);
 
-/// One state of a file, which may be anybody's: it is only looked at. Waits for writers as publications do. Not movable.
-/// Throws StoreError, also where there is no file (unopenable).
+/// One state of a file, which may be anybody's: it is only looked at. Waits for writers as publications do. Not
+/// movable. Throws StoreError, also where there is no file (unopenable).
 class ReadingFile {
  public:
   explicit ReadingFile(const std::filesystem::path& path);

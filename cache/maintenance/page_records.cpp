@@ -12,6 +12,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::int64_t kHeaderBytes = 100;
 constexpr std::int64_t kDefaultPageBytes = 4096;
+
 /// A kind of page that holds records. The inner pages of a table hold none.
 struct PageKind {
   std::uint64_t mark;
@@ -147,7 +148,8 @@ class Scanner {
   void scan_page(std::int64_t header) {
     const auto start = static_cast<std::size_t>(header);
     const auto mark = number_at(page_, start, 1);
-    const auto kind = std::find_if(kPageKinds.begin(), kPageKinds.end(), [&](const PageKind& k) { return k.mark == mark; });
+    const auto kind =
+        std::find_if(kPageKinds.begin(), kPageKinds.end(), [&](const PageKind& k) { return k.mark == mark; });
     if (kind == kPageKinds.end()) return;
     const auto cells = static_cast<std::size_t>(number_at(page_, start + 3, 2).value_or(0));
     for (std::size_t i = 0; i < cells; ++i) {

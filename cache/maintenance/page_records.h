@@ -30,7 +30,8 @@ struct PageCounts {
 };
 
 /// Visits every record that stands on a page, in the order of the file, by the format of sqlite.org/fileformat2. Needs
-/// neither the header of the file nor the pages above: what says which table a row is of is its columns. Pages that are listed as free are left out while that list can be followed.
+/// neither the header of the file nor the pages above: what says which table a row is of is its columns. Pages that are
+/// listed as free are left out while that list can be followed.
 ///
 /// Trusts nothing: each number is checked against the file before it is used, and what does not fit is skipped. Rows
 /// may be damaged; whoever takes them checks their digests.

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& path, std::string_view what) {
   const std::string reason = std::generic_category().message(errno);
-  throw store_error(path, errno == ENOSPC ? StoreFault::full : StoreFault::read_only, fmt::format("{}: {}", what, reason));
+  const StoreFault fault = errno == ENOSPC ? StoreFault::full : StoreFault::read_only;
+  throw store_error(path, fault, fmt::format("{}: {}", what, reason));
 }
 
 /// A rename is only certain once its folder is. Some file systems cannot do that; there is nothing more to be done.

@@ -77,7 +77,8 @@ class Verification {
       broken.read(table);
       broken.read(row);
       broken.read(parent);
-      add(row > 0 ? fmt::format("{} {}", table, row) : "table " + table, "it refers to a " + parent + " that is not there");
+      add(row > 0 ? fmt::format("{} {}", table, row) : "table " + table,
+          "it refers to a " + parent + " that is not there");
     }
   }
 

@@ -37,7 +37,8 @@ void describe(Record& record, const Problem& problem) {
 
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
-  if (!options.cache_path.empty()) places.push_back({options.cache_path, !options.cache_read_only, options.cache_max_bytes});
+  if (!options.cache_path.empty())
+    places.push_back({options.cache_path, !options.cache_read_only, options.cache_max_bytes});
   for (const std::filesystem::path& path : options.system_caches) places.push_back({path});
   return places;
 }

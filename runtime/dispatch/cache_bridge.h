@@ -43,8 +43,8 @@ class CacheBridge {
   /// Notes that a tuning would help `problem`: no tuned winner serves it, or `stale`, one of another driver.
   void note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale);
 
-  /// Takes the tuning of the class of `problem` for this bridge; `even_if_served`: a stored winner does not do. nullopt:
-  /// there is no file to agree in.
+  /// Takes the tuning of the class of `problem` for this bridge; `even_if_served`: a stored winner does not do.
+  /// nullopt: there is no file to agree in.
   std::optional<cache::ClaimState> claim(const Problem& problem, bool even_if_served,
                                          std::chrono::milliseconds patience);
   bool is_claimed(const Problem& problem);

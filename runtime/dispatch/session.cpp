@@ -1,9 +1,6 @@
 #include <hone/session.h>
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,53 +8,9 @@
 #include <hone/error.h>
 
 #include "runtime/choose/choose.h"
-#include "runtime/choose/compiled.h"
 #include "runtime/dispatch/session_impl.h"
 
 namespace hone {
-namespace {
-
-using std::chrono::milliseconds;
-
-/// How long to wait for other writers before tuning without a claim: dozens of processes may start at once.
-constexpr milliseconds kClaimPatience(5000);
-
-/// How often to renew a claim, well within its lease.
-constexpr milliseconds kRenewal(1000);
-
-/// How often to look whether the owner of a claim is done: soon at first, for a quick one; then so rarely that dozens of
-/// waiting processes do not disturb what it measures.
-constexpr milliseconds kFirstPause(5);
-constexpr milliseconds kLongestPause(200);
-
-Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
-  Winner winner{.candidate = trial.candidate,
-                .resources = trial.resources,
-                .resident_blocks = trial.resident_blocks,
-                .tuned = tuned,
-                .median_us = tuned ? trial.median_us : 0,
-                .spread_us = tuned ? trial.spread_us : 0,
-                .launch_context = problem.launch_context,
-                .tuned_extents = problem.extents,
-                .sizes = served_sizes(problem)};
-  return winner;
-}
-
-Problem in_context(Problem problem, LaunchContext context) {
-  problem.launch_context = context;
-  return problem;
-}
-
-/// Why a tuning has no winner.
-std::string first_failure(const Tuning& tuning) {
-  const auto failed = std::find_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
-    return trial.verdict == Verdict::wrong || trial.verdict == Verdict::failed;
-  });
-  if (failed != tuning.trials.end()) return failed->reason;
-  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason;
-}
-
-}  // namespace
 
 Session::Impl::Impl(std::shared_ptr<Device> device, SessionOptions options)
     : device_(std::move(device)),
@@ -79,7 +32,8 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
   if (plan.needs_workspace) {
     Workspace& workspace = workspaces_.of(state);
     // Another thread's call in this stream must not come between the two launches of this one.
-    const std::unique_lock lock = plan.is_one_launch ? std::unique_lock<std::mutex>() : std::unique_lock(workspace.order);
+    const std::unique_lock lock =
+        plan.is_one_launch ? std::unique_lock<std::mutex>() : std::unique_lock(workspace.order);
     plan.loaded.enqueue(*device_, problem, buffers, workspace.memory, stream);
   } else {
     plan.loaded.enqueue(*device_, problem, buffers, nullptr, stream);
@@ -93,196 +47,6 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
   const LoadedPlan* known = plans_.find(ProblemKey(problem));
   if (known && (capturing || !known->is_provisional)) return {.plan = known};
   return miss(problem, capturing);
-}
-
-Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
-  const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
-  const bool may_lend =
-      problem.launch_context == LaunchContext::graph && (capturing || options_.on_miss != MissPolicy::error);
-  const bool untuned_will_do = !may_tune && !may_lend;
-  const CachedPlan cached = load_cached(problem, untuned_will_do, capturing);
-  if (cached.plan) return {cached.plan, ChoiceSource::cache};
-  if (may_tune)
-    if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
-  if (may_lend) {
-    if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
-    if (const CachedPlan untuned = load_cached(problem, true, capturing); untuned.plan)
-      return {untuned.plan, ChoiceSource::cache};
-  }
-  if (options_.on_miss == MissPolicy::error)
-    throw Error(ErrorCode::not_tuned,
-                fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; "
-                            "tune it with: hone tune {} --op {} --dtype {} --size {} --context {}",
-                            to_string(problem), device_->name(), device_->facts().name,
-                            options_.cache_path.empty() ? "memory only" : options_.cache_path.string(),
-                            problem.family->name(), problem.family->operations()[problem.operation],
-                            info(problem.dtype).name, problem.extents[0], name(problem.launch_context)));
-
-  const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
-  const Winner winner = make_winner(problem, choice.trial, false);
-  const LoadedPlan& plan = install(problem, winner, choice.module, capturing);
-  cache_.publish(problem, winner, *choice.binary, nullptr);
-  cache_.note_miss(problem, winner.sizes, false);
-  const std::scoped_lock lock(counters_mutex_);
-  ++counters_.heuristics;
-  return {&plan, ChoiceSource::heuristic};
-}
-
-/// Serves a graph problem with what was tuned for the stream, where nothing was tuned for the graph.
-Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
-  const Problem stream_problem = in_context(graph_problem, LaunchContext::stream);
-  Resolved lender{.plan = plans_.find(ProblemKey(stream_problem))};
-  if (!lender.plan || !lender.plan->winner.tuned)
-    lender = {load_cached(stream_problem, false, false).plan, ChoiceSource::cache};
-  if (!lender.plan) return {};
-  LoadedPlan lent = *lender.plan;
-  lent.is_provisional = options_.on_miss == MissPolicy::tune;
-  return {&plans_.insert(ProblemKey(graph_problem), std::move(lent)), lender.source};
-}
-
-/// Whether a row of the cache says something that this device and a workspace of ours allow.
-bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidate) const {
-  const std::int64_t blocks = candidate.geometry.max_blocks;
-  return problem.family->reject(problem, candidate.variant, device_->facts()).empty() &&
-         (blocks == 1 || !problem.family->shape(problem, candidate.variant).one_block) &&
-         blocks <= std::numeric_limits<std::int32_t>::max() &&
-         problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
-}
-
-CachedPlan Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
-  const std::uint64_t misfits = cache_.misfits();
-  const std::optional<CachedWinner> cached = cache_.find(problem);
-  if (!cached) return {.is_misfit = cache_.misfits() != misfits};
-  if (!cached->winner.tuned && !untuned_will_do) return {};
-  const std::shared_ptr<const Module> module = load_checked(problem, *cached);
-  if (!module) {
-    const std::scoped_lock lock(counters_mutex_);
-    ++counters_.cache_rejects;
-    return {.is_misfit = true};
-  }
-  const LoadedPlan& plan = install(problem, cached->winner, module, capturing);
-  if (!cached->winner.tuned || cached->stale_driver)
-    cache_.note_miss(problem, cached->winner.sizes, cached->winner.tuned);
-  const std::scoped_lock lock(counters_mutex_);
-  ++counters_.cache_hits;
-  counters_.stale_hits += cached->stale_driver;
-  return {.plan = &plan};
-}
-
-/// The code of a cached winner, compiled where it was not stored; nullptr when row and code do not fit each other.
-std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem, const CachedWinner& cached) {
-  const Winner& winner = cached.winner;
-  if (!may_launch(problem, winner.candidate)) return nullptr;
-  try {
-    const Unit unit = unit_of(problem, winner.candidate.variant);
-    std::shared_ptr<const Binary> binary;
-    if (cached.binary) {
-      binary = std::make_shared<const Binary>(*cached.binary);
-    } else {
-      binary = memo_.compile(*device_, std::span(&unit, 1)).front().binary;
-    }
-    if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
-    const CompiledCode code = load_variant(*device_, problem, winner.candidate.variant, unit, binary);
-    const bool fits = code.compiled.resources == winner.resources && code.compiled.resident_blocks > 0;
-    return fits ? code.module : nullptr;
-  } catch (const Error& error) {
-    count_cache_failure({.message = error.what()});
-    return nullptr;
-  }
-}
-
-/// Tuned winners of the sizes around, the nearest first, and of the same size in the other launch context.
-std::vector<Candidate> Session::Impl::neighbours_of(const Problem& problem) const {
-  std::vector<Candidate> candidates;
-  const auto add = [&](const Problem& neighbour) {
-    const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
-    if (plan && plan->winner.tuned && plan->winner.launch_context == neighbour.launch_context)
-      candidates.push_back(plan->winner.candidate);
-  };
-  for (int distance : {-1, 1, -2, 2}) {
-    Problem neighbour = problem;
-    neighbour.extents[0] = size_range(size_class(problem.extents[0]) + distance).first;
-    add(neighbour);
-  }
-  const bool is_stream = problem.launch_context == LaunchContext::stream;
-  add(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream));
-  return candidates;
-}
-
-/// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
-/// was in vain, and when there is too little memory to measure in: the heuristic needs none. `has_misfit`: the winner
-/// that the cache has cannot be used here.
-Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
-  const auto end = std::chrono::steady_clock::now() + options_.tune_budget;
-  const auto patience = std::min(options_.tune_budget, kClaimPatience);
-  for (bool has_waited = false;; has_waited = true) {
-    const std::optional<cache::ClaimState> state = cache_.claim(problem, has_misfit && !has_waited, patience);
-    bool must_wait = state == cache::ClaimState::held;
-    if (state == cache::ClaimState::served) {
-      const CachedPlan cached = load_cached(problem, false, false);
-      if (cached.plan) return {cached.plan, ChoiceSource::cache};
-      must_wait = !cached.is_misfit;  // the file is locked again
-    }
-    if (!must_wait) return {tune_claimed(problem, state == cache::ClaimState::taken), ChoiceSource::tuned};
-    if (!has_waited) {
-      const std::scoped_lock lock(counters_mutex_);
-      ++counters_.waits;
-    }
-    auto pause = kFirstPause;
-    do {
-      if (std::chrono::steady_clock::now() >= end) return {};
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, kLongestPause);
-    } while (cache_.is_claimed(problem));
-  }
-}
-
-/// nullptr when there is too little memory to measure in.
-const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
-  using Clock = std::chrono::steady_clock;
-  TuningOptions options{.budget = options_.tune_budget,
-                        .workspace_bytes = WorkspacePool::kWorkspaceBytes,
-                        .start_from = neighbours_of(problem)};
-  // Between two steps, so that no file is open while something is measured.
-  options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
-    if (!is_claimed || Clock::now() - renewed < kRenewal) return;
-    cache_.renew(problem);
-    renewed = Clock::now();
-  };
-  try {
-    const Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
-    if (!tuning.winner)
-      throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
-                                                        device_->name(), first_failure(tuning)));
-    return &adopt(tuning);
-  } catch (const Error& error) {
-    if (is_claimed) cache_.release(problem);
-    if (error.code() == ErrorCode::out_of_memory) return nullptr;
-    throw;
-  }
-}
-
-Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
-  options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
-  const std::scoped_lock lock(miss_mutex_);
-  for (const Candidate& candidate : neighbours_of(problem)) options.start_from.push_back(candidate);
-  Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
-  if (tuning.winner) adopt(tuning);
-  return tuning;
-}
-
-/// Dispatches to a tuning's winner from now on, and stores it.
-const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
-  const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], true);
-  const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
-  cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning);
-  const std::scoped_lock lock(counters_mutex_);
-  ++counters_.tunings;
-  return plan;
-}
-
-std::shared_ptr<const Module> Session::Impl::load(const Problem& problem, const Winner& winner, const Binary& binary) {
-  return device_->load(binary, problem.family->unit(problem, winner.candidate.variant).entries);
 }
 
 const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner,

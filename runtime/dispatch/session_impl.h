@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <hone/error.h>
 #include <hone/session.h>
 
 #include "runtime/dispatch/append_only_map.h"
@@ -39,6 +40,15 @@ struct CachedPlan {
   bool is_misfit = false;  ///< there is a winner, but row and code do not fit each other or this device
 };
 
+/// The same problem, called in another context.
+inline Problem in_context(Problem problem, LaunchContext context) {
+  problem.launch_context = context;
+  return problem;
+}
+
+/// What a trial on `problem` makes known, for all sizes that it serves.
+Winner make_winner(const Problem& problem, const Trial& trial, bool tuned);
+
 class Session::Impl {
  public:
   Impl(std::shared_ptr<Device> device, SessionOptions options);
@@ -59,6 +69,8 @@ class Session::Impl {
 
  private:
   Resolved miss(const Problem& problem, bool capturing);
+  const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
+  Error not_tuned(const Problem& problem) const;
   CachedPlan load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
   Resolved tune_miss(const Problem& problem, bool has_misfit);

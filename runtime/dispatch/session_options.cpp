@@ -96,8 +96,8 @@ std::int64_t max_bytes(std::int64_t otherwise) {
     if (failure == std::errc{} && unit == name && number >= 0 && number <= INT64_MAX >> shift) return number << shift;
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 1000000, 64Mi or 1Gi, and 0 "
-                          "for no limit",
+              fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 1000000, 64Mi or 1Gi, and "
+                          "0 for no limit",
                           *text));
 }
 

@@ -30,13 +30,25 @@ class CacheClaims : public CacheStore {
   ::pid_t claim_in_child(std::chrono::milliseconds lease, const std::function<void()>& afterwards) const {
     const ::pid_t child = ::fork();
     if (child == 0) {
-      claim("child", lease);
-      afterwards();
+      try {
+        claim("child", lease);
+        afterwards();
+      } catch (const std::exception&) {
+        ::_exit(1);
+      }
       ::_exit(0);
     }
-    while (!store_.is_claimed(sample_.key) && ::kill(child, 0) == 0 && !has_ended_already(child))
-      std::this_thread::sleep_for(1ms);
+    while (!is_claimed() && !has_ended_already(child)) std::this_thread::sleep_for(1ms);
     return child;
+  }
+  /// A reader may give up on a lock; then it does not know.
+  bool is_claimed() const {
+    try {
+      return store_.is_claimed(sample_.key);
+    } catch (const StoreError& error) {
+      if (error.fault() != StoreFault::busy) throw;
+      return false;
+    }
   }
   static bool has_ended_already(::pid_t child) {
     ::siginfo_t info{};
@@ -152,10 +164,12 @@ TEST_F(CacheClaims, OwnerOfAnotherBootOrMachineLivesAsLongAsItsLease) {
 }
 
 TEST_F(CacheClaims, ClaimWithTimesThatCannotBeIsNotBelieved) {
-  for (const std::string change : {"taken_at_ms = taken_at_ms + 31536000000, expires_at_ms = expires_at_ms + 31536000000",
-                                   "expires_at_ms = expires_at_ms + 31536000000",
-                                   "taken_at_ms = taken_at_ms - 31536000000, expires_at_ms = expires_at_ms - 31536000000",
-                                   "expires_at_ms = 9223372036854775807", "expires_at_ms = 0"}) {
+  const std::string year = "31536000000";
+  for (const std::string& change : {"taken_at_ms = taken_at_ms + " + year + ", expires_at_ms = expires_at_ms + " + year,
+                                    "expires_at_ms = expires_at_ms + " + year,
+                                    "taken_at_ms = taken_at_ms - " + year + ", expires_at_ms = expires_at_ms - " + year,
+                                    std::string("expires_at_ms = 9223372036854775807"),
+                                    std::string("expires_at_ms = 0")}) {
     EXPECT_EQ(claim("a"), ClaimState::taken) << change;
     sql(file_, "UPDATE claim SET " + change);
     EXPECT_FALSE(store_.is_claimed(sample_.key)) << change;

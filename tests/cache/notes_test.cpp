@@ -23,8 +23,8 @@ TEST_F(CacheNotes, MissesOfOneClassAddUp) {
   MissRecord last = miss(kUntuned, "580.1");
   last.extents = {7, 1, 1};
   note({.misses = {last}, .loads = {}});
-  EXPECT_THAT(sql(file_, "SELECT operation, first0, last0, driver, reason, extent0, extent1, extent2, bytes_moved, weight,"
-                         " missed_at > 1700000000 FROM misses"),
+  EXPECT_THAT(sql(file_, "SELECT operation, first0, last0, driver, reason, extent0, extent1, extent2, bytes_moved,"
+                         " weight, missed_at > 1700000000 FROM misses"),
               ElementsAre("sum|1|1000|580.1|untuned|7|1|1|2000|3|1"));
 }
 

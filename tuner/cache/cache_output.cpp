@@ -8,12 +8,24 @@
 #include <system_error>
 
 #include "tuner/cache_path.h"
+#include "tuner/command_error.h"
 #include "tuner/table.h"
 
 namespace hone::tuner {
 
 std::filesystem::path cache_file(const std::string& option, const Context& context) {
   return required_cache_path(option, context.environment.session_options());
+}
+
+std::filesystem::path changed_cache_file(const std::string& option, bool dry_run, const Context& context) {
+  const SessionOptions from_environment = context.environment.session_options();
+  const std::filesystem::path path = required_cache_path(option, from_environment);
+  if (option.empty() && from_environment.cache_read_only && !dry_run) {
+    throw CommandError(ExitCode::usage,
+                       fmt::format("HONE_CACHE says that '{}' is only read; give --cache PATH, or take ro: away",
+                                   printable(path.string())));
+  }
+  return path;
 }
 
 void say_nothing_there(const std::filesystem::path& path, const Context& context) {

@@ -16,6 +16,10 @@ namespace hone::tuner {
 /// The file of `--cache` or the environment. Throws CommandError(usage) with "off".
 std::filesystem::path cache_file(const std::string& option, const Context& context);
 
+/// The same for a command that changes it; `dry_run`: one that only says what it would do. Throws CommandError(usage)
+/// where the environment says that the file is only read.
+std::filesystem::path changed_cache_file(const std::string& option, bool dry_run, const Context& context);
+
 /// Says on standard error that there is nothing to work on, and what to run.
 void say_nothing_there(const std::filesystem::path& path, const Context& context);
 

@@ -212,7 +212,8 @@ Entry read_entry(const Json& json) {
   object.read("digest", digest);
   object.finish();
   check_entry(entry);
-  if (digest != line_digest(entry)) throw LineError("the digest of the winner does not hold: it was changed or damaged");
+  if (digest != line_digest(entry))
+    throw LineError("the digest of the winner does not hold: it was changed or damaged");
   return entry;
 }
 
@@ -272,7 +273,8 @@ Json parse_json(std::string_view text) {
     if (count_members(json) != members) throw LineError("a name stands twice in one object");
     return json;
   } catch (const Json::parse_error& error) {
-    if (error.byte > text.size()) throw LineError("the line ends in the middle of a JSON object: the file is truncated");
+    if (error.byte > text.size())
+      throw LineError("the line ends in the middle of a JSON object: the file is truncated");
     throw LineError(fmt::format("byte {} is no JSON (NaN and infinities are not, either)", error.byte));
   } catch (const Json::out_of_range&) {
     throw LineError("a number is larger than any double");
@@ -293,7 +295,7 @@ ExchangeLine parse_line(std::string_view text) {
   const Json json = parse_json(text);
   if (json.is_object() && json.contains("hone_cache_export")) return read_header(json);
   if (!json.is_object() || json.size() != 1) throw LineError("it is no object with one member: binary, winner or end");
-  const auto& member = *json.items().begin();
+  const auto member = json.begin();
   if (member.key() == "binary") return read_binary(member.value());
   if (member.key() == "winner") return read_entry(member.value());
   if (member.key() == "end") return read_end(member.value());

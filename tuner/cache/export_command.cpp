@@ -48,8 +48,9 @@ ExportCounts write_lines(const std::filesystem::path& path, const CacheExportOpt
 }
 
 [[noreturn]] void fail(const std::string& file, std::string_view what) {
-  throw CommandError(ExitCode::failed, fmt::format("the export cannot be written to '{}': {}: {}", printable(file), what,
-                                                   std::generic_category().message(errno)));
+  const std::string reason = std::generic_category().message(errno);
+  throw CommandError(ExitCode::failed,
+                     fmt::format("the export cannot be written to '{}': {}: {}", printable(file), what, reason));
 }
 
 /// Complete when it appears under its name.

@@ -27,7 +27,7 @@ ExitCode run_cache_merge(const CacheMergeOptions& options, const Context& contex
   if (options.files.empty()) {
     throw CommandError(ExitCode::usage, "no file was given; name the cache files to merge into this one");
   }
-  const std::filesystem::path path = cache_file(options.cache, context);
+  const std::filesystem::path path = changed_cache_file(options.cache, options.dry_run, context);
   const std::vector<std::filesystem::path> sources(options.files.begin(), options.files.end());
   for (const std::filesystem::path& source : sources) {
     std::error_code ignored;

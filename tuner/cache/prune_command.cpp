@@ -82,7 +82,7 @@ ExitCode run_cache_prune(const CachePruneOptions& options, const Context& contex
   if (rules.limit_bytes.value_or(0) > 0 && rules.max_bytes < 0) rules.max_bytes = *rules.limit_bytes;
   rules.removes = rule(options, context);
   rules.dry_run = options.dry_run;
-  const std::filesystem::path path = cache_file(options.cache, context);
+  const std::filesystem::path path = changed_cache_file(options.cache, options.dry_run, context);
   std::error_code ignored;
   const bool exists = std::filesystem::exists(path, ignored);
   const PruneCounts counts = cache::prune(path, rules);

@@ -44,7 +44,7 @@ void set_up_cache_repair(CLI::App& cache, CacheRepairOptions& options) {
 }
 
 ExitCode run_cache_repair(const CacheRepairOptions& options, const Context& context) {
-  const std::filesystem::path path = cache_file(options.cache, context);
+  const std::filesystem::path path = changed_cache_file(options.cache, false, context);
   const RepairReport report = cache::repair(path);
   if (!options.json) {
     print_report(path, report, context);

@@ -16,8 +16,8 @@
 #include <stdexcept>
 #include <vector>
 
-/// gcc's: writes what a process that ends with _exit() has counted. Absent unless coverage is measured.
-extern "C" void __gcov_dump() __attribute__((weak));
+/// clang's: writes what a process that ends with _exit() has counted. Absent unless coverage is measured.
+extern "C" int __llvm_profile_write_file() __attribute__((weak));
 
 namespace hone::cache {
 
@@ -77,18 +77,14 @@ Table& table() {
 
 [[noreturn]] void end_child(int status) {
   std::fflush(nullptr);
-  if (__gcov_dump != nullptr) __gcov_dump();
+  if (__llvm_profile_write_file != nullptr) __llvm_profile_write_file();
   ::_exit(status);
 }
 
 double scale() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr double kShare = 0.05;
-#else
-  constexpr double kShare = 1;
-#endif
+  const double share = is_sanitized() ? 0.05 : 1;
   const char* const text = std::getenv("HONE_FAULT_SCALE");
-  return kShare * (text != nullptr ? std::strtod(text, nullptr) : 1);
+  return share * (text != nullptr ? std::strtod(text, nullptr) : 1);
 }
 
 std::string describe(int status) {
@@ -164,6 +160,14 @@ int status_of_child(const std::function<int()>& work) {
   while (::waitpid(child, &status, 0) != child) {
   }
   return status;
+}
+
+bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
 }
 
 int scaled(int usual) { return std::max(1, static_cast<int>(usual * scale())); }

@@ -42,13 +42,16 @@ class Campaign {
   Counts* counts_;  ///< in memory that the child processes share
 };
 
-/// Runs `work` in a child process and returns its status as waitpid() gives it. The child ends with what `work` returns,
-/// without running destructors or exit handlers; an exception ends it with 250.
+/// Runs `work` in a child process and returns its status as waitpid() gives it. The child ends with what `work`
+/// returns, without running destructors or exit handlers; an exception ends it with 250.
 int status_of_child(const std::function<int()>& work);
 
-/// How many cases a campaign of `usual` random cases runs: fewer in a sanitizer's build, which is slow, and more or fewer
-/// as the environment says: HONE_FAULT_SCALE multiplies them.
+/// How many cases a campaign of `usual` random cases runs: fewer in a sanitizer's build, which is slow, and more or
+/// fewer as the environment says: HONE_FAULT_SCALE multiplies them.
 int scaled(int usual);
+
+/// Whether this is a build with AddressSanitizer or ThreadSanitizer.
+bool is_sanitized();
 
 /// A campaign over all points runs each `usual`-th of them; in a sanitizer's build, or with HONE_FAULT_SCALE below 1,
 /// fewer, and with one above 1 more.

@@ -1,4 +1,5 @@
-// FastFolder: a fresh folder in memory where there is such a file system: these tests write files a hundred thousand times.
+// FastFolder: a fresh folder in memory where there is such a file system: these tests write files a hundred thousand
+// times.
 #pragma once
 
 #include <filesystem>

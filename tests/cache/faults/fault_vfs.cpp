@@ -242,7 +242,8 @@ int io_error(Call call) {
 
 }  // namespace hone::cache
 
-/// These stand in for the C library's: files of the cache that are not SQLite's to write are published by renaming them.
+/// These stand in for the C library's: files of the cache that are not SQLite's to write are published by renaming
+/// them.
 extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
   using namespace hone::cache;
   if (active != nullptr) {

@@ -12,7 +12,21 @@
 
 namespace hone::cache {
 
-enum class Call { open, close, read, write, truncate, sync, file_size, lock, unlock, check_lock, access, remove, rename };
+enum class Call {
+  open,
+  close,
+  read,
+  write,
+  truncate,
+  sync,
+  file_size,
+  lock,
+  unlock,
+  check_lock,
+  access,
+  remove,
+  rename,
+};
 
 /// One call on its way to the operating system.
 struct Operation {
@@ -29,9 +43,9 @@ struct Operation {
   bool is_change() const;
 };
 
-/// While it lives, it is SQLite's default VFS, so that the code under test needs no seam; rename() and
-/// renameat2() of the whole process pass through it, too. One at a time, made before any connection is open, used by one thread. Calls that pass go to
-/// the VFS that was the default before.
+/// While it lives, it is SQLite's default VFS, so that the code under test needs no seam; rename() and renameat2() of
+/// the whole process pass through it, too. One at a time, made before any connection is open, used by one thread. Calls
+/// that pass go to the VFS that was the default before.
 class FaultVfs {
  public:
   /// Sees each call before it is made. SQLITE_OK lets it pass; any other code is its result, and it is not made.

@@ -57,8 +57,8 @@ class Ledger {
   std::map<std::string, std::size_t> places_;
 };
 
-/// A publication that differs from every other number's in key, winner, size of the binary and number of trials. Odd ones
-/// are tuned.
+/// A publication that differs from every other number's in key, winner, size of the binary and number of trials. Odd
+/// ones are tuned.
 Publication varied_publication(int number);
 
 /// A better one under the same key: what a second tuning publishes.

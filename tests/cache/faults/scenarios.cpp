@@ -67,7 +67,9 @@ Publication untuned() {
 void nothing(const Store&, Ledger&) {}
 
 Scenario publishing(std::string name, std::function<void(const Store&, Ledger&)> prepare, Publication publication) {
-  const auto act = [publication](const Store& store, const std::vector<Query>&, Answers&) { store.publish(publication); };
+  const auto act = [publication](const Store& store, const std::vector<Query>&, Answers&) {
+    store.publish(publication);
+  };
   return {std::move(name), std::move(prepare), {publication}, act};
 }
 

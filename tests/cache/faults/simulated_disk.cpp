@@ -99,7 +99,8 @@ SimulatedDisk::Bytes SimulatedDisk::torn(const File& file, std::mt19937& random)
     }
     // In pieces that end where a sector does; the last one that is kept is what the sector holds.
     for (std::size_t from = 0; from < change.bytes.size();) {
-      const std::size_t to = std::min(change.bytes.size(), ((offset + from) / kSectorBytes + 1) * kSectorBytes - offset);
+      const std::size_t sector_end = ((offset + from) / kSectorBytes + 1) * kSectorBytes;
+      const std::size_t to = std::min(change.bytes.size(), sector_end - offset);
       if (coin(random)) write_at(content, offset + from, std::span(change.bytes).subspan(from, to - from));
       from = to;
     }

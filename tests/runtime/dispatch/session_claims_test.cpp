@@ -117,6 +117,27 @@ TEST_F(SessionClaimsTest, TakesOverFromAProcessThatWasKilled) {
   EXPECT_EQ(session.counters().waits, 0u) << "the dead are not waited for";
 }
 
+TEST_F(SessionClaimsTest, NoFileIsLockedWhileSomethingIsMeasured) {
+  int writes = 0;
+  device_->condition_at = [&](double) {
+    cache::Store(file_).note({.misses = {}, .loads = {{99, 1}}}, 0ms);  // throws where it has to wait for a lock
+    EXPECT_FALSE(std::filesystem::exists(file_.native() + "-journal"));
+    ++writes;
+    return DeviceCondition{};
+  };
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+  EXPECT_GT(writes, 0);
+}
+
+TEST_F(SessionClaimsTest, AnyFailureOfATuningReleasesItsClaim) {
+  const cache::KeyRecord key = key_of_class();
+  device_ = std::make_shared<FakeDevice>();
+  device_->condition_at = [](double) -> DeviceCondition { throw std::runtime_error("no condition"); };
+  EXPECT_THROW(Session(device_, options()).prepare(family_.problem(kSize)), std::runtime_error);
+  EXPECT_FALSE(cache::Store(file_).is_claimed(key));
+}
+
 TEST_F(SessionClaimsTest, AFailedTuningReleasesItsClaim) {
   const cache::KeyRecord key = key_of_class();
   device_ = std::make_shared<FakeDevice>();

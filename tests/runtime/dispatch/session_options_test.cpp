@@ -93,7 +93,8 @@ TEST_F(SessionOptionsTest, TheModeStandsBeforeThePath) {
   };
   const Path usual = "/home/someone/.cache/hone/cache.sqlite";
   for (const Case& expected : {Case{"rw", usual, false}, Case{"ro", usual, true}, Case{"ro:/x/y", "/x/y", true},
-                               Case{"rw:/x/y", "/x/y", false}, Case{"rw:ro:", std::filesystem::current_path() / "ro:", false},
+                               Case{"rw:/x/y", "/x/y", false},
+                               Case{"rw:ro:", std::filesystem::current_path() / "ro:", false},
                                Case{"./off", std::filesystem::current_path() / "./off", false}}) {
     set("HONE_CACHE", expected.text);
     const SessionOptions options = SessionOptions::from_environment();

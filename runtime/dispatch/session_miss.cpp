@@ -1,0 +1,131 @@
+// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the model.
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/choose/choose.h"
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/session_impl.h"
+
+namespace hone {
+
+Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
+  Winner winner{.candidate = trial.candidate,
+                .resources = trial.resources,
+                .resident_blocks = trial.resident_blocks,
+                .tuned = tuned,
+                .median_us = tuned ? trial.median_us : 0,
+                .spread_us = tuned ? trial.spread_us : 0,
+                .launch_context = problem.launch_context,
+                .tuned_extents = problem.extents,
+                .sizes = served_sizes(problem)};
+  return winner;
+}
+
+Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
+  const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
+  const bool may_lend =
+      problem.launch_context == LaunchContext::graph && (capturing || options_.on_miss != MissPolicy::error);
+  const bool untuned_will_do = !may_tune && !may_lend;
+  const CachedPlan cached = load_cached(problem, untuned_will_do, capturing);
+  if (cached.plan) return {cached.plan, ChoiceSource::cache};
+  if (may_tune)
+    if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
+  if (may_lend) {
+    if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
+    if (const CachedPlan untuned = load_cached(problem, true, capturing); untuned.plan)
+      return {untuned.plan, ChoiceSource::cache};
+  }
+  if (options_.on_miss == MissPolicy::error) throw not_tuned(problem);
+  return {&choose_heuristic(problem, capturing), ChoiceSource::heuristic};
+}
+
+/// The occupancy model's first choice, stored as untuned.
+const LoadedPlan& Session::Impl::choose_heuristic(const Problem& problem, bool capturing) {
+  const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
+  const Winner winner = make_winner(problem, choice.trial, false);
+  const LoadedPlan& plan = install(problem, winner, choice.module, capturing);
+  cache_.publish(problem, winner, *choice.binary, nullptr);
+  cache_.note_miss(problem, winner.sizes, false);
+  const std::scoped_lock lock(counters_mutex_);
+  ++counters_.heuristics;
+  return plan;
+}
+
+Error Session::Impl::not_tuned(const Problem& problem) const {
+  return Error(ErrorCode::not_tuned,
+               fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; "
+                           "tune it with: hone tune {} --op {} --dtype {} --size {} --context {}",
+                           to_string(problem), device_->name(), device_->facts().name,
+                           options_.cache_path.empty() ? "memory only" : options_.cache_path.string(),
+                           problem.family->name(), problem.family->operations()[problem.operation],
+                           info(problem.dtype).name, problem.extents[0], name(problem.launch_context)));
+}
+
+/// Serves a graph problem with what was tuned for the stream, where nothing was tuned for the graph.
+Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
+  const Problem stream_problem = in_context(graph_problem, LaunchContext::stream);
+  Resolved lender{.plan = plans_.find(ProblemKey(stream_problem))};
+  if (!lender.plan || !lender.plan->winner.tuned)
+    lender = {load_cached(stream_problem, false, false).plan, ChoiceSource::cache};
+  if (!lender.plan) return {};
+  LoadedPlan lent = *lender.plan;
+  lent.is_provisional = options_.on_miss == MissPolicy::tune;
+  return {&plans_.insert(ProblemKey(graph_problem), std::move(lent)), lender.source};
+}
+
+/// Whether a row of the cache says something that this device and a workspace of ours allow.
+bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidate) const {
+  const std::int64_t blocks = candidate.geometry.max_blocks;
+  return problem.family->reject(problem, candidate.variant, device_->facts()).empty() &&
+         (blocks == 1 || !problem.family->shape(problem, candidate.variant).one_block) &&
+         blocks <= std::numeric_limits<std::int32_t>::max() &&
+         problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
+}
+
+CachedPlan Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
+  const std::uint64_t misfits = cache_.misfits();
+  const std::optional<CachedWinner> cached = cache_.find(problem);
+  if (!cached) return {.is_misfit = cache_.misfits() != misfits};
+  if (!cached->winner.tuned && !untuned_will_do) return {};
+  const std::shared_ptr<const Module> module = load_checked(problem, *cached);
+  if (!module) {
+    const std::scoped_lock lock(counters_mutex_);
+    ++counters_.cache_rejects;
+    return {.is_misfit = true};
+  }
+  const LoadedPlan& plan = install(problem, cached->winner, module, capturing);
+  if (!cached->winner.tuned || cached->stale_driver)
+    cache_.note_miss(problem, cached->winner.sizes, cached->winner.tuned);
+  const std::scoped_lock lock(counters_mutex_);
+  ++counters_.cache_hits;
+  counters_.stale_hits += cached->stale_driver;
+  return {.plan = &plan};
+}
+
+/// The code of a cached winner, compiled where it was not stored; nullptr when row and code do not fit each other.
+std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem, const CachedWinner& cached) {
+  const Winner& winner = cached.winner;
+  if (!may_launch(problem, winner.candidate)) return nullptr;
+  try {
+    const Unit unit = unit_of(problem, winner.candidate.variant);
+    std::shared_ptr<const Binary> binary;
+    if (cached.binary) {
+      binary = std::make_shared<const Binary>(*cached.binary);
+    } else {
+      binary = memo_.compile(*device_, std::span(&unit, 1)).front().binary;
+    }
+    if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
+    const CompiledCode code = load_variant(*device_, problem, winner.candidate.variant, unit, binary);
+    const bool fits = code.compiled.resources == winner.resources && code.compiled.resident_blocks > 0;
+    return fits ? code.module : nullptr;
+  } catch (const Error& error) {
+    count_cache_failure({.message = error.what()});
+    return nullptr;
+  }
+}
+
+}  // namespace hone

@@ -1,0 +1,137 @@
+// How a session tunes: once among all processes that miss the same problem, unless it was told to.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/choose/choose.h"
+#include "runtime/dispatch/session_impl.h"
+
+namespace hone {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// How long to wait for other writers before tuning without a claim: dozens of processes may start at once.
+constexpr milliseconds kClaimPatience(5000);
+
+/// How often to renew a claim, well within its lease.
+constexpr milliseconds kRenewal(1000);
+
+/// How often to look whether the owner of a claim is done: soon at first, for a quick one; then so rarely that dozens
+/// of waiting processes do not disturb what it measures.
+constexpr milliseconds kFirstPause(5);
+constexpr milliseconds kLongestPause(200);
+
+/// Why a tuning has no winner.
+std::string first_failure(const Tuning& tuning) {
+  const auto failed = std::find_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
+    return trial.verdict == Verdict::wrong || trial.verdict == Verdict::failed;
+  });
+  if (failed != tuning.trials.end()) return failed->reason;
+  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason;
+}
+
+}  // namespace
+
+/// Tuned winners of the sizes around, the nearest first, and of the same size in the other launch context.
+std::vector<Candidate> Session::Impl::neighbours_of(const Problem& problem) const {
+  std::vector<Candidate> candidates;
+  const auto add = [&](const Problem& neighbour) {
+    const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
+    if (plan && plan->winner.tuned && plan->winner.launch_context == neighbour.launch_context)
+      candidates.push_back(plan->winner.candidate);
+  };
+  for (int distance : {-1, 1, -2, 2}) {
+    Problem neighbour = problem;
+    neighbour.extents[0] = size_range(size_class(problem.extents[0]) + distance).first;
+    add(neighbour);
+  }
+  const bool is_stream = problem.launch_context == LaunchContext::stream;
+  add(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream));
+  return candidates;
+}
+
+/// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
+/// was in vain, and when there is too little memory to measure in: the heuristic needs none. `has_misfit`: the winner
+/// that the cache has cannot be used here.
+Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
+  const auto end = std::chrono::steady_clock::now() + options_.tune_budget;
+  const auto patience = std::min(options_.tune_budget, kClaimPatience);
+  for (bool has_waited = false;; has_waited = true) {
+    const std::optional<cache::ClaimState> state = cache_.claim(problem, has_misfit && !has_waited, patience);
+    bool must_wait = state == cache::ClaimState::held;
+    if (state == cache::ClaimState::served) {
+      const CachedPlan cached = load_cached(problem, false, false);
+      if (cached.plan) return {cached.plan, ChoiceSource::cache};
+      must_wait = !cached.is_misfit;  // the file is locked again
+    }
+    if (!must_wait) return {tune_claimed(problem, state == cache::ClaimState::taken), ChoiceSource::tuned};
+    if (!has_waited) {
+      const std::scoped_lock lock(counters_mutex_);
+      ++counters_.waits;
+    }
+    auto pause = kFirstPause;
+    do {
+      if (std::chrono::steady_clock::now() >= end) return {};
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    } while (cache_.is_claimed(problem));
+  }
+}
+
+/// nullptr when there is too little memory to measure in.
+const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
+  using Clock = std::chrono::steady_clock;
+  TuningOptions options{.budget = options_.tune_budget,
+                        .workspace_bytes = WorkspacePool::kWorkspaceBytes,
+                        .start_from = neighbours_of(problem)};
+  // Between two steps, so that no file is open while something is measured.
+  options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
+    if (!is_claimed || Clock::now() - renewed < kRenewal) return;
+    cache_.renew(problem);
+    renewed = Clock::now();
+  };
+  try {
+    const Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+    if (!tuning.winner)
+      throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
+                                                        device_->name(), first_failure(tuning)));
+    return &adopt(tuning);
+  } catch (const Error& error) {
+    if (is_claimed) cache_.release(problem);
+    if (error.code() == ErrorCode::out_of_memory) return nullptr;
+    throw;
+  } catch (...) {
+    if (is_claimed) cache_.release(problem);
+    throw;
+  }
+}
+
+Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
+  options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
+  const std::scoped_lock lock(miss_mutex_);
+  for (const Candidate& candidate : neighbours_of(problem)) options.start_from.push_back(candidate);
+  Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+  if (tuning.winner) adopt(tuning);
+  return tuning;
+}
+
+/// Dispatches to a tuning's winner from now on, and stores it.
+const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
+  const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], true);
+  const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
+  cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning);
+  const std::scoped_lock lock(counters_mutex_);
+  ++counters_.tunings;
+  return plan;
+}
+
+std::shared_ptr<const Module> Session::Impl::load(const Problem& problem, const Winner& winner, const Binary& binary) {
+  return device_->load(binary, problem.family->unit(problem, winner.candidate.variant).entries);
+}
+
+}  // namespace hone

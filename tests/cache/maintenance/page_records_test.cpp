@@ -1,0 +1,147 @@
+#include "cache/maintenance/page_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/cache/maintenance/maintenance_fixture.h"
+
+namespace hone::cache {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// A database of nobody's, made with plain SQL, and the rows that are found on its pages.
+class CachePageRecords : public CacheMaintenance {
+ protected:
+  std::vector<RawRecord> records(PageCounts* counts = nullptr) const { return records_of(read_bytes(file_), counts); }
+
+  static std::vector<RawRecord> records_of(const Bytes& bytes, PageCounts* counts = nullptr) {
+    std::vector<RawRecord> found;
+    const auto read = [&](std::int64_t offset, std::span<std::byte> part) {
+      const auto begin = static_cast<std::size_t>(offset);
+      if (begin >= bytes.size()) return false;
+      const std::size_t size = std::min(part.size(), bytes.size() - begin);
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(begin), size, part.begin());
+      return size == part.size();
+    };
+    const PageCounts pages = each_record(read, static_cast<std::int64_t>(bytes.size()),
+                                         [&](const RawRecord& record) { found.push_back(record); });
+    if (counts != nullptr) *counts = pages;
+    return found;
+  }
+
+  /// Records of this many columns, of which the first is a text that begins with "row".
+  static std::vector<RawRecord> rows_of(const std::vector<RawRecord>& all, std::size_t columns) {
+    std::vector<RawRecord> rows;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [&](const RawRecord& record) {
+      const auto* name = record.values.size() == columns ? std::get_if<std::string>(&record.values[0]) : nullptr;
+      return name != nullptr && name->starts_with("row");
+    });
+    return rows;
+  }
+};
+
+TEST_F(CachePageRecords, EveryKindOfValueComesBack) {
+  sql(file_, "CREATE TABLE t (name, a, b, c)");
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
+  const std::vector<std::int64_t> numbers{
+      0, 1, 2, -1, 127, 128, -32769, 8388608, -8388609, 2147483648, -2147483649, 140737488355328, kLargest, kSmallest};
+  for (const std::int64_t number : numbers) {
+    const std::string text = number == kSmallest ? "-9223372036854775807 - 1" : std::to_string(number);
+    sql(file_, fmt::format("INSERT INTO t VALUES ('row', {}, NULL, 1.5)", text));
+  }
+  sql(file_, "INSERT INTO t VALUES ('row', 'text', x'00ff', -1e300), ('row', '', x'', 0.25)");
+  const std::vector<RawRecord> rows = rows_of(records(), 4);
+  ASSERT_EQ(rows.size(), numbers.size() + 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto id = static_cast<std::int64_t>(i + 1);
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const RawRecord& r) { return r.row_id == id; });
+    ASSERT_NE(row, rows.end());
+    EXPECT_TRUE(row->is_table_row);
+    EXPECT_EQ(row->values, (std::vector<RawValue>{std::string("row"), numbers[i], RawValue{}, 1.5}));
+  }
+  const auto has = [&](const std::vector<RawValue>& values) {
+    return std::any_of(rows.begin(), rows.end(), [&](const RawRecord& row) { return row.values == values; });
+  };
+  EXPECT_TRUE(has({std::string("row"), std::string("text"), Bytes{std::byte{0}, std::byte{0xff}}, -1e300}));
+  EXPECT_TRUE(has({std::string("row"), std::string(), Bytes{}, 0.25}));
+}
+
+TEST_F(CachePageRecords, AnyPageSizeAndLengthWorks) {
+  for (const int page_bytes : {512, 1024, 4096, 65536}) {
+    std::filesystem::remove(file_);
+    sql(file_, fmt::format("PRAGMA page_size = {}; CREATE TABLE t (name, data);"
+                           "CREATE TABLE u (name PRIMARY KEY, data) WITHOUT ROWID;"
+                           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+                           " INSERT INTO t SELECT 'row ' || i, zeroblob(i * 37 % 9973) FROM n;"
+                           "INSERT INTO u SELECT * FROM t",
+                           page_bytes));
+    const std::vector<RawRecord> rows = rows_of(records(), 2);
+    EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](const RawRecord& row) { return row.is_table_row; }), 300);
+    EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](const RawRecord& row) { return !row.is_table_row; }), 300)
+        << page_bytes;
+    for (const RawRecord& row : rows) {
+      const int number = std::stoi(std::get<std::string>(row.values[0]).substr(4));
+      EXPECT_EQ(std::get<Bytes>(row.values[1]).size(), static_cast<std::size_t>(number * 37 % 9973)) << page_bytes;
+    }
+  }
+}
+
+TEST_F(CachePageRecords, DeletedRowsDoNotComeBack) {
+  sql(file_,
+      "CREATE TABLE t (name, data);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+      " INSERT INTO t SELECT 'row ' || i, zeroblob(1500) FROM n; DELETE FROM t WHERE rowid > 10");
+  ASSERT_GT(std::stoi(sql(file_, "PRAGMA freelist_count").at(0)), 1030) << "more than one trunk page";
+  EXPECT_EQ(rows_of(records(), 2).size(), 10u);
+}
+
+TEST_F(CachePageRecords, HeaderMayBeGone) {
+  sql(file_, "CREATE TABLE t (name, data); INSERT INTO t VALUES ('row', 1)");
+  const Bytes intact = read_bytes(file_);
+  for (const int value : {0x00, 0x55, 0xff}) {
+    Bytes bytes = intact;
+    std::fill_n(bytes.begin(), 100, static_cast<std::byte>(value));
+    EXPECT_EQ(rows_of(records_of(bytes), 2).size(), 1u) << value;
+  }
+}
+
+TEST_F(CachePageRecords, TruncatedFileGivesWhatIsLeft) {
+  sql(file_,
+      "PRAGMA page_size = 512; CREATE TABLE t (name, data);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
+      " INSERT INTO t SELECT 'row ' || i, i FROM n");
+  const Bytes whole = read_bytes(file_);
+  std::size_t before = 0;
+  for (std::size_t size = 0; size <= whole.size(); size += 100) {
+    PageCounts counts;
+    const std::size_t rows =
+        rows_of(records_of({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)}, &counts), 2).size();
+    EXPECT_GE(rows, before) << size;
+    EXPECT_EQ(counts.unreadable_pages, size % 512 == 0 ? 0 : 1) << size;
+    before = rows;
+  }
+  EXPECT_EQ(rows_of(records_of(whole), 2).size(), 100u);
+}
+
+TEST_F(CachePageRecords, NothingThatIsWrittenThereIsBelieved) {
+  sql(file_,
+      "PRAGMA page_size = 512; CREATE TABLE t (name, data); CREATE INDEX i ON t (data);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)"
+      " INSERT INTO t SELECT 'row ' || i, randomblob(i * 29) FROM n; DELETE FROM t WHERE rowid % 3 = 0");
+  const Bytes intact = read_bytes(file_);
+  std::uint64_t random = 1;
+  const auto next = [&] { return (random = random * 6364136223846793005u + 1442695040888963407u) >> 33; };
+  for (int round = 0; round < 2000; ++round) {
+    Bytes bytes = intact;
+    for (int change = 0; change < 20; ++change) bytes[next() % bytes.size()] = static_cast<std::byte>(next());
+    for (const RawRecord& record : records_of(bytes)) EXPECT_LE(record.values.size(), 200u);
+  }
+}
+
+}  // namespace
+}  // namespace hone::cache

@@ -1,0 +1,96 @@
+#include <sstream>
+
+#include "tests/tuner/cache/cache_command_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CommandRun;
+using ::testing::HasSubstr;
+
+using CacheExportCommand = CacheCommand;
+
+std::vector<nlohmann::json> parse(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+TEST_F(CacheExportCommand, IsHeaderBinariesBeforeTheirWinnersAndEnd) {
+  fill(3);
+  put(file_, cache::wider(cache::numbered(2)), kTime + 9);
+  const std::vector<nlohmann::json> lines = parse(export_text());
+  ASSERT_EQ(lines.size(), 1 + 3 + 4 + 1u);
+  EXPECT_EQ(lines.front(), nlohmann::json::parse(R"({"hone_cache_export": 1, "binaries": true})"));
+  EXPECT_EQ(lines.back(), nlohmann::json::parse(R"({"end": {"binaries": 3, "winners": 4}})"));
+  std::set<std::string> binaries;
+  for (const nlohmann::json& line : lines) {
+    if (line.contains("binary")) binaries.insert(line["binary"]["digest"]);
+    if (line.contains("winner")) {
+      EXPECT_TRUE(binaries.contains(line["winner"]["binary"]));
+    }
+  }
+}
+
+TEST_F(CacheExportCommand, EqualCachesGiveEqualExports) {
+  fill(4);
+  for (const int number : {3, 1, 0, 2}) put(other_, cache::numbered(number), kTime + number);
+  EXPECT_EQ(hone({"export", "--cache", other_.native()}).out, export_text());
+}
+
+TEST_F(CacheExportCommand, ChoosesTheDeviceAndWhetherCodeComesAlong) {
+  fill(2);
+  cache::Publication host = cache::numbered(2);
+  host.key.device.kind = "host";
+  host.key.device.name = "2 cores";
+  put(file_, host, kTime);
+  EXPECT_EQ(parse(hone({"export", "--device", "cuda"}).out).back()["end"]["winners"], 2);
+  EXPECT_EQ(parse(hone({"export", "--device", "CORES"}).out).back()["end"]["winners"], 1);
+  const std::vector<nlohmann::json> lines = parse(hone({"export", "--no-binaries"}).out);
+  EXPECT_EQ(lines.front()["binaries"], false);
+  EXPECT_EQ(lines.back()["end"]["binaries"], 0);
+  EXPECT_EQ(lines.back()["end"]["winners"], 3);
+}
+
+TEST_F(CacheExportCommand, FileIsCompleteOrNotThere) {
+  fill(2);
+  const fs::path target = folder_ / "winners.jsonl";
+  const CommandRun run = hone({"export", target.native()});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "2 winners and 2 binaries are in " + target.native() + "\n");
+  EXPECT_FALSE(fs::exists(target.native() + ".unfinished"));
+  expect_refusal(hone({"export", (folder_ / "no" / "x").native()}), 1, "no file can be made beside it");
+  fs::create_directory(folder_ / "folder");
+  expect_refusal(hone({"export", (folder_ / "folder").native()}), 1, "renaming failed");
+  EXPECT_FALSE(fs::exists(folder_ / "folder.unfinished"));
+}
+
+TEST_F(CacheExportCommand, SaysWhatItLeavesOut) {
+  fill(4);
+  cache::Publication odd = cache::numbered(8);
+  odd.key.problem.operation = "\xff";
+  put(file_, odd, kTime);
+  cache::sql(file_,
+             "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
+             "DELETE FROM binary WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
+             "UPDATE tuning SET measure_ms = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 1')");
+  const CommandRun run = hone({"export"});
+  EXPECT_THAT(run.err, HasSubstr("hone: 1 winner left out: damaged; hone cache verify says which\n"));
+  EXPECT_THAT(run.err, HasSubstr("hone: 1 binary left out: damaged or evicted\n"));
+  EXPECT_THAT(run.err, HasSubstr("hone: 1 tuning left out: damaged\n"));
+  EXPECT_THAT(run.err, HasSubstr("hone: 1 row left out: its text is no UTF-8\n"));
+}
+
+TEST_F(CacheExportCommand, OfNothingIsAnEmptyExport) {
+  const CommandRun run = hone({"export"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("there is no cache file"));
+  EXPECT_EQ(parse(run.out).size(), 2u);
+  cache::write_text(file_, "");
+  EXPECT_THAT(hone({"export"}).err, HasSubstr("holds no winner yet"));
+}
+
+}  // namespace
+}  // namespace hone::tuner

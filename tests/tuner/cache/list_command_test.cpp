@@ -1,0 +1,103 @@
+// hone cache path, list and stats: what is there.
+#include "tests/tuner/cache/cache_command_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::AllOf;
+using testing::CommandRun;
+using ::testing::HasSubstr;
+
+class CacheListCommand : public CacheCommand {
+ protected:
+  void fill_of_two_devices() {
+    fill(5);
+    cache::Publication host = cache::numbered(7);
+    host.key.device = {"host", "2 cores", "x86_64", "cores=2;", 2, 1024, 0};
+    host.key.toolchain = {"", "host-1", "fedcba"};
+    put(file_, host, kTime + 99 * 86'400);
+  }
+};
+
+TEST_F(CacheListCommand, PathIsAbsoluteWhetherThereIsAFileOrNot) {
+  EXPECT_EQ(hone({"path"}).out, file_.native() + "\n");
+  EXPECT_EQ(json({"path"})["exists"], false);
+  fill(1);
+  EXPECT_EQ(json({"path"})["exists"], true);
+  EXPECT_EQ(hone({"path", "--cache", "relative.sqlite"}).out,
+            (std::filesystem::current_path() / "relative.sqlite").native() + "\n");
+  expect_refusal(hone({"path", "--cache", "off"}), 2, "the cache is off");
+}
+
+TEST_F(CacheListCommand, GroupsByDeviceToolchainAndFamily) {
+  fill_of_two_devices();
+  const CommandRun run = hone({"list"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, HasSubstr("Invented GPU"));
+  EXPECT_THAT(run.out, HasSubstr("current"));
+  EXPECT_THAT(run.out, HasSubstr("100 d"));
+  EXPECT_THAT(run.out, HasSubstr("24 h"));
+  const nlohmann::json groups = json({"list"})["groups"];
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0]["winners"], 5);
+  EXPECT_EQ(groups[0]["tuned"], 2);
+  EXPECT_EQ(groups[0]["binary_bytes"], 500);
+  EXPECT_EQ(groups[0]["stale"], false);
+  EXPECT_EQ(groups[0]["oldest"], kTime);
+  EXPECT_EQ(groups[0]["newest"], kTime + 4);
+  EXPECT_EQ(groups[1]["device"], "2 cores");
+  EXPECT_EQ(groups[1]["stale"], nullptr) << "not in this machine";
+}
+
+TEST_F(CacheListCommand, SaysWhatIsStale) {
+  fill_of_two_devices();
+  driver_ = "590.2";
+  EXPECT_EQ(json({"list"})["groups"][0]["stale"], true);
+  EXPECT_EQ(json({"stats"})["stale_winners"], 5);
+  EXPECT_EQ(json({"stats"})["winners_of_other_machines"], 1);
+}
+
+TEST_F(CacheListCommand, ChoosesTheDevice) {
+  fill_of_two_devices();
+  EXPECT_EQ(json({"list", "--device", "sm_90"})["groups"].size(), 1u);
+  const CommandRun run = hone({"list", "--device", "sm_80"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr("none of the 6 winners in " + file_.native() + " is for the device 'sm_80'"));
+}
+
+TEST_F(CacheListCommand, StatsCountEverything) {
+  fill_of_two_devices();
+  cache::sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'");
+  const CommandRun run = hone({"stats"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, AllOf(HasSubstr(file_.native()), HasSubstr("version 2"), HasSubstr("keeps to 256 MiB"),
+                             HasSubstr("6: 3 tuned, 3 heuristic"), HasSubstr("6 binaries"), HasSubstr("6 of 3 tunings"),
+                             HasSubstr("2, 2 toolchains"), HasSubstr("1 winner; see hone cache verify")));
+  EXPECT_EQ(json({"stats"})["damaged_winners"], 1);
+  EXPECT_EQ(json({"stats"})["trials"], 6);
+}
+
+TEST_F(CacheListCommand, NothingThereIsNoError) {
+  for (const char* command : {"list", "stats", "verify"}) {
+    const CommandRun run = hone({command});
+    EXPECT_EQ(run.code, 0) << command;
+    EXPECT_EQ(run.out, "") << command;
+    EXPECT_THAT(run.err, HasSubstr("there is no cache file " + file_.native() + " yet; fill it with: hone tune\n"));
+  }
+  EXPECT_TRUE(json({"list"})["groups"].empty());
+  EXPECT_EQ(json({"stats"})["exists"], false);
+}
+
+TEST_F(CacheListCommand, WhatIsNoCacheIsCode5) {
+  cache::write_text(file_, std::string(3000, 'x'));
+  for (const char* command : {"list", "stats", "verify", "export", "repair"}) {
+    const CommandRun run = hone({command});
+    EXPECT_EQ(run.code, 5) << command;
+    EXPECT_THAT(run.err, HasSubstr(file_.native() + " is a file of another kind")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,81 @@
+// hone cache verify and repair.
+#include "tests/tuner/cache/cache_command_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::AllOf;
+using testing::CommandRun;
+using ::testing::HasSubstr;
+
+class CacheRepairCommand : public CacheCommand {
+ protected:
+  CacheRepairCommand() { fill(6); }
+
+  void damage_some() const {
+    cache::sql(file_,
+               "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
+               "UPDATE binary SET code = x'00'"
+               " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
+               "DELETE FROM trial WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
+  }
+};
+
+TEST_F(CacheRepairCommand, IntactFileIsCode0) {
+  const CommandRun run = hone({"verify"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.out, file_.native() + " is intact: 6 winners, 6 binaries, 6 trials of 3 tunings, 1 device\n");
+  EXPECT_EQ(json({"verify"})["intact"], true);
+  const CommandRun repair = hone({"repair"});
+  EXPECT_EQ(repair.code, 0);
+  EXPECT_THAT(repair.out, HasSubstr("intact"));
+  EXPECT_EQ(json({"repair"})["was_intact"], true);
+}
+
+TEST_F(CacheRepairCommand, DamageIsListedAndCode1) {
+  damage_some();
+  const CommandRun run = hone({"verify"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("winner 1: its digest does not hold\n"), HasSubstr("binary "),
+                             HasSubstr("trials of winner 4: its digest does not hold\n")));
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("is damaged: 3 findings"), HasSubstr("hone cache repair --cache " + file_.native())));
+  const nlohmann::json report = json({"verify"});
+  EXPECT_EQ(report["damaged"], 3);
+  EXPECT_EQ(report["findings"].size(), 3u);
+}
+
+TEST_F(CacheRepairCommand, SavesTheRestAndSaysWhatWasLost) {
+  damage_some();
+  const CommandRun run = hone({"repair"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("5         winners saved, with 4 binaries"),
+                             HasSubstr("1         winners lost: found, but damaged"),
+                             HasSubstr("1         winners without code"), HasSubstr("1         winners without trials"),
+                             HasSubstr("The damaged file is " + file_.native() + ".damaged\n")));
+  EXPECT_EQ(hone({"verify"}).code, 0);
+}
+
+TEST_F(CacheRepairCommand, JsonCounts) {
+  damage_some();
+  const nlohmann::json report = json({"repair"});
+  EXPECT_EQ(report["was_intact"], false);
+  EXPECT_EQ(report["backup"], file_.native() + ".damaged");
+  EXPECT_EQ(report["winners"], 5);
+  EXPECT_EQ(report["damaged_winners"], 1);
+}
+
+TEST_F(CacheRepairCommand, MoreThanAHundredFindingsAreCounted) {
+  cache::sql(file_,
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
+             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
+  EXPECT_THAT(hone({"verify"}).out, HasSubstr("… and 50 more\n"));
+}
+
+TEST_F(CacheRepairCommand, WithoutAFileThereIsNothingToRepair) {
+  std::filesystem::remove(file_);
+  expect_refusal(hone({"repair"}), 5, "there is no such file");
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,46 @@
+#include "tests/tuner/cache/cache_command_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CommandRun;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class CacheSnapshotCommand : public CacheCommand {
+ protected:
+  CacheSnapshotCommand() { fill(4); }
+
+  fs::path target_ = folder_ / "shipped.sqlite";
+};
+
+TEST_F(CacheSnapshotCommand, WritesAFileToShip) {
+  const CommandRun run = hone({"snapshot", target_.native()});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, StartsWith("4 winners with 4 binaries are in " + target_.native() + ", "));
+  EXPECT_EQ(found(target_, 4), 4);
+  const nlohmann::json counts = json({"snapshot", target_.native(), "--no-binaries", "--no-trials"});
+  EXPECT_EQ(counts["winners"], 4);
+  EXPECT_EQ(counts["binaries"], 0);
+  EXPECT_EQ(counts["bytes"], fs::file_size(target_));
+}
+
+TEST_F(CacheSnapshotCommand, SaysWhatItLeavesOut) {
+  cache::sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'; DELETE FROM trial");
+  const CommandRun run = hone({"snapshot", target_.native()});
+  EXPECT_THAT(run.err, HasSubstr("1 winner left out: damaged"));
+  EXPECT_THAT(run.err, HasSubstr("2 winners taken without trials"));
+}
+
+TEST_F(CacheSnapshotCommand, WrongTargetsAreRefused) {
+  expect_refusal(hone({"snapshot", file_.native()}), 2, "is the cache itself");
+  expect_refusal(hone({"snapshot", (folder_ / "no" / "x").native()}), 5, "there is no folder");
+  cache::write_text(other_, std::string(3000, 'x'));
+  expect_refusal(hone({"snapshot", other_.native()}), 5, "another kind");
+  fs::remove(file_);
+  expect_refusal(hone({"snapshot", target_.native()}), 5, "there is no such file");
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,89 @@
+#include "tests/tuner/cache/cache_command_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Wrong {
+  std::vector<std::string> words;
+  std::string message;
+};
+
+using CacheUsage = CacheCommand;
+
+TEST_F(CacheUsage, WrongArgumentsAreCode2WithAHint) {
+  const std::vector<Wrong> all{
+      {{}, "no command was given; commands are path, list"},
+      {{"lsit"}, "unknown command 'lsit' (did you mean 'list'?)"},
+      {{"list", "extra"}, "unexpected argument 'extra'"},
+      {{"list", "--jsno"}, "unknown option '--jsno' (did you mean '--json'?)"},
+      {{"list", "--json=3"}, "--json takes no value"},
+      {{"list", "--device"}, "--device needs a value"},
+      {{"path", "--dry-run"}, "unknown option '--dry-run'"},
+      {{"import"}, "no file was given"},
+      {{"import", "a", "b"}, "unexpected argument 'b'"},
+      {{"merge"}, "no file was given"},
+      {{"snapshot"}, "no file was given"},
+      {{"prune"}, "nothing says what to remove"},
+      {{"prune", "--older-than", "soon"}, "'soon' is not an age"},
+      {{"prune", "--older-than", "-3d"}, "'-3d' is not an age"},
+      {{"prune", "--older-than", "3"}, "'3' is not an age"},
+      {{"prune", "--older-than", "99999999999999y"}, "is not an age"},
+      {{"prune", "--max-size", "big"}, "'big' is not a number of bytes"},
+      {{"prune", "--limit", "-1"}, "is not a number of bytes"},
+      {{"verify", "--cache"}, "--cache needs a value"},
+  };
+  for (const Wrong& wrong : all) {
+    const testing::CommandRun run = hone(wrong.words);
+    expect_refusal(run, 2, wrong.message);
+    EXPECT_THAT(run.err, HasSubstr("\nTry: hone cache"));
+  }
+}
+
+TEST_F(CacheUsage, WithTheCacheOffThereIsNothingToWorkWith) {
+  const std::vector<std::vector<std::string>> all{
+      {"path"},   {"list"},        {"stats"},      {"verify"},           {"repair"},
+      {"export"}, {"import", "-"}, {"merge", "x"}, {"prune", "--stale"}, {"snapshot", "x"}};
+  for (std::vector<std::string> words : all) {
+    words.insert(words.end(), {"--cache", "off"});
+    expect_refusal(hone(words), 2, "the cache is off");
+  }
+}
+
+TEST_F(CacheUsage, FileThatIsOnlyReadIsNotChanged) {
+  fill(1);
+  Environment environment = testing::isolated_environment();
+  environment.session_options = [this] {
+    SessionOptions options;
+    options.cache_path = file_;
+    options.cache_read_only = true;
+    return options;
+  };
+  std::istringstream nothing;
+  environment.in = &nothing;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"cache", "import", "-"}, {"cache", "merge", other_.native()},
+        {"cache", "prune", "--max-size", "0"}, {"cache", "repair"}}) {
+    expect_refusal(testing::run_hone(words, environment), 2, "is only read; give --cache PATH");
+  }
+  EXPECT_EQ(testing::run_hone({"cache", "prune", "--max-size", "0", "--dry-run"}, environment).code, 0);
+  EXPECT_EQ(testing::run_hone({"cache", "verify"}, environment).code, 0);
+  EXPECT_EQ(testing::run_hone({"cache", "repair", "--cache", file_.native()}, environment).code, 0);
+  EXPECT_EQ(found(file_, 1), 1);
+}
+
+TEST_F(CacheUsage, EveryCommandHasHelpWithExamples) {
+  EXPECT_THAT(hone({"--help"}).out, HasSubstr("Usage: hone cache COMMAND"));
+  for (const std::string command :
+       {"path", "list", "stats", "verify", "repair", "export", "import", "merge", "prune", "snapshot"}) {
+    const testing::CommandRun run = hone({command, "--help"});
+    EXPECT_EQ(run.code, 0);
+    EXPECT_THAT(run.out, HasSubstr("Usage: hone cache " + command));
+    EXPECT_THAT(run.out, HasSubstr("Examples:\n"));
+    EXPECT_THAT(hone({"--help"}).out, HasSubstr("\n  " + command + " "));
+  }
+}
+
+}  // namespace
+}  // namespace hone::tuner
