@@ -212,22 +212,22 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   if (options.id.empty() == options.size.empty())
     throw CommandError(ExitCode::usage, "name the problem: either by the ID of its winner, from hone inspect, or by --size "
                                         "with --op and --dtype");
-  const std::optional<std::int64_t> id = options.id.empty() ? std::nullopt : std::optional(parse_winner_id(options.id));
-  const std::optional<Problem> problem = id ? std::nullopt : std::optional(named_problem(options));
+  const std::int64_t id = options.id.empty() ? 0 : parse_winner_id(options.id);
+  const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
   const std::vector<StoredWinner> all = store.winners();
   std::vector<StoredWinner> winners;
-  if (id) {
-    std::copy_if(all.begin(), all.end(), std::back_inserter(winners), [&](const auto& stored) { return stored.id == *id; });
+  if (id > 0) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(winners), [&](const auto& stored) { return stored.id == id; });
   } else {
     winners = winners_of(all, *problem, options.device);
   }
   if (winners.empty()) {
-    const std::string what = id ? fmt::format("winner {}", *id) : problem_label(*problem);
-    throw CommandError(id ? ExitCode::usage : ExitCode::not_tuned,
+    const std::string what = id > 0 ? fmt::format("winner {}", id) : problem_label(*problem);
+    throw CommandError(id > 0 ? ExitCode::usage : ExitCode::not_tuned,
                        fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
-                                   id ? "see: hone inspect" : "tune it with: hone tune"));
+                                   id > 0 ? "see: hone inspect" : "tune it with: hone tune"));
   }
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {

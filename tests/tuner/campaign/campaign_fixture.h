@@ -58,7 +58,7 @@ class CampaignTest : public ::testing::Test {
 
   CampaignOptions options() const {
     CampaignOptions options;
-    options.budget = std::chrono::milliseconds(300);
+    options.budget = std::chrono::milliseconds(1000);
     options.session.cache_path = cache_;
     options.worker = {HONE_COMMAND, std::string(kWorkerCommand)};
     return options;
