@@ -181,11 +181,6 @@ TEST_F(CommandTest, CacheInAFolderThatCannotBeWrittenIsCode5BeforeTuning) {
   expect_refusal(with_cache({"tune", "--device", "host"}, "/proc/hone/cache.sqlite"), 5, "/proc");
 }
 
-TEST_F(CommandTest, ProblemsLargerThanMemoryAreCode2) {
-  expect_refusal(with_cache({"tune", "--device", "host", "--size", "2^50"}, folder_ / "c.sqlite"), 2,
-                 "sum f32 2^50 takes");
-}
-
 TEST_F(CommandTest, WrongEnvironmentVariablesAreCode2) {
   Environment environment;
   environment.session_options = []() -> SessionOptions {

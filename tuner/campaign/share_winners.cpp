@@ -6,6 +6,7 @@
 #include <hone/portfolio.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "cache/store.h"
@@ -57,7 +58,37 @@ class Sharing {
     return true;
   }
 
+  /// How many times as long as the fastest each candidate takes, at the tuned size or at the largest one of its octave,
+  /// whichever is worse; 0: it may not serve.
   std::vector<double> compare(std::size_t size) {
+    const Problem& tuned = request_.problems[size];
+    comparisons_.back() = compare_at(tuned);
+    std::vector<double> worst = ratios(comparisons_.back());
+    Problem edge = tuned;
+    edge.extents[0] = size_range(size_class(tuned.extents[0])).last;
+    if (edge.extents[0] == tuned.extents[0] || request_.stop.stop_requested()) return worst;
+    try {
+      const std::vector<double> there = ratios(compare_at(edge));
+      for (std::size_t i = 0; i < worst.size(); ++i) worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;  // the tuned size did fit
+    }
+    return worst;
+  }
+
+  std::vector<double> ratios(const Tuning& comparison) const {
+    std::vector<double> us(candidates_.size());
+    double best = std::numeric_limits<double>::infinity();
+    for (const Trial& trial : comparison.trials) {
+      if (trial.verdict != Verdict::ok) continue;
+      us[index_of(trial.candidate)] = trial.median_us;
+      best = std::min(best, trial.median_us);
+    }
+    for (double& each : us) each /= best;
+    return us;
+  }
+
+  Tuning compare_at(const Problem& problem) {
     TuningOptions options;
     options.budget = request_.budget;
     options.only = candidates_;
@@ -65,13 +96,9 @@ class Sharing {
     options.excluded = request_.excluded;
     options.stop = request_.stop;
     options.on_run = request_.on_run;
-    Tuning& comparison = comparisons_.back();
-    comparison = session_.compare(request_.problems[size], options);
+    Tuning comparison = session_.compare(problem, options);
     result_.line.measure_ms += comparison.compile_ms + comparison.measure_ms;
-    std::vector<double> us(candidates_.size());
-    for (const Trial& trial : comparison.trials)
-      if (trial.verdict == Verdict::ok) us[index_of(trial.candidate)] = trial.median_us;
-    return us;
+    return comparison;
   }
 
   std::size_t index_of(const Candidate& candidate) const {
@@ -81,14 +108,18 @@ class Sharing {
   void assign() {
     const Portfolio portfolio = choose_portfolio(matrix_, request_.most_regret);
     std::vector<std::size_t> used;
+    double behind = 0;
     for (const PortfolioPart& part : portfolio.parts) {
       if (std::find(used.begin(), used.end(), part.candidate) == used.end()) used.push_back(part.candidate);
-      for (std::size_t size = part.first; size <= part.last; ++size)
+      for (std::size_t size = part.first; size <= part.last; ++size) {
+        const double ratio = matrix_.at(size, part.candidate);
+        result_.line.worst_regret = std::max(result_.line.worst_regret, ratio - 1);
+        behind += ratio - 1;
         if (candidates_[part.candidate] != winners_[size]) change(size, part);
+      }
     }
     result_.line.winners = used.size();
-    result_.line.worst_regret = portfolio.worst_regret;
-    result_.line.mean_regret = portfolio.mean_regret;
+    result_.line.mean_regret = behind / static_cast<double>(request_.problems.size());
   }
 
   /// The winner of the part serves this size from now on; the trials say so.
@@ -105,9 +136,11 @@ class Sharing {
       trial = measured;
       trial.is_default = is_default;
       if (measured.candidate == former)
-        trial.reason = fmt::format("the fastest here, by {:.2f} %, but gave way to the one that serves n = {}..{} alike",
-                                   100 * (matrix_.at(size, part.candidate) / matrix_.at(size, index_of(former)) - 1),
-                                   request_.problems[part.first].extents[0], request_.problems[part.last].extents[0]);
+        trial.reason = fmt::format("{:.2f} times the chosen one's time, and up to {:.2f} times the best one's within the "
+                                   "octave: gave way to the one that serves n = {}..{} alike",
+                                   measured.median_us / time_of(comparisons_[size], chosen),
+                                   matrix_.at(size, index_of(former)), request_.problems[part.first].extents[0],
+                                   request_.problems[part.last].extents[0]);
     }
     const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == chosen; });
@@ -119,6 +152,12 @@ class Sharing {
                                .candidate = chosen,
                                .median_us = at->median_us,
                                .measured_problem = problem});
+  }
+
+  static double time_of(const Tuning& comparison, const Candidate& candidate) {
+    for (const Trial& trial : comparison.trials)
+      if (trial.candidate == candidate) return trial.median_us;
+    return 0;
   }
 
   /// The record of the same candidate, or a new one.

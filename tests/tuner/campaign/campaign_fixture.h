@@ -58,7 +58,7 @@ class CampaignTest : public ::testing::Test {
 
   CampaignOptions options() const {
     CampaignOptions options;
-    options.budget = std::chrono::milliseconds(1000);
+    options.budget = std::chrono::milliseconds(3000);  // enough to compare something on a machine that is busy
     options.session.cache_path = cache_;
     options.worker = {HONE_COMMAND, std::string(kWorkerCommand)};
     return options;

@@ -57,8 +57,8 @@ TEST_F(CampaignTest, AStopKeepsWhatIsFinished) {
 
 TEST_F(CampaignTest, TheTotalBudgetEndsIt) {
   CampaignOptions limited = options();
-  limited.total_budget = 1000ms;
-  limited.now = [&] { return std::chrono::steady_clock::time_point{} + (recorder_.ended < 1 ? 0ms : 2000ms); };
+  limited.total_budget = 10s;
+  limited.now = [&] { return std::chrono::steady_clock::time_point{} + (recorder_.ended < 1 ? 0s : 20s); };
   const CampaignResult result = run(three_sizes(), limited);
   EXPECT_TRUE(result.out_of_budget);
   EXPECT_FALSE(result.interrupted);

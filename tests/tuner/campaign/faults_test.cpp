@@ -15,7 +15,6 @@ class FaultsTest : public CampaignTest {
     std::filesystem::create_directories(folder_ / "faults");
     setenv("HONE_TEST_FAULT", (kind + " 128 " + std::to_string(times) + " " + (folder_ / "faults").string()).c_str(), 1);
     CampaignOptions faulty = options();
-    faulty.budget = 1s;
     faulty.worker = {HONE_FAULTY_WORKER};
     return faulty;
   }

@@ -15,7 +15,7 @@ Problem unusual() {
                                               .dtype = DType::f16,
                                               .nan = NanPolicy::ignore,
                                               .accumulator = DType::f64,
-                                              .result = DType::f16},
+                                              .result = DType::f64},
                                    1000, 4);
   problem.launch_context = LaunchContext::graph;
   return problem;
@@ -24,7 +24,7 @@ Problem unusual() {
 cache::ProblemRecord record() {
   return {.family = "reduce",
           .operation = "sum",
-          .dtype = "f16 in f64 to f16",
+          .dtype = "f16 in f64 to f64",
           .numerics = "reproducible, NaN ignored",
           .launch_context = "graph",
           .alignment = 4,
