@@ -37,6 +37,33 @@ void write_notes(Connection& connection, const Notes& notes, std::int64_t second
   }
 }
 
+std::vector<StoredMiss> read_misses(Connection& connection) {
+  Names device, toolchain, problem;
+  append_names<DeviceRecord>(device);
+  const ToolchainRecord names;
+  each_key_field(names, [&](std::string_view name, const auto&) { toolchain.push_back(name); });
+  append_names<ProblemRecord>(problem);
+  Statement statement = connection.prepare(fmt::format(
+      "SELECT d.{}, t.{}, m.{}, m.driver, m.reason, m.extent0, m.extent1, m.extent2, m.bytes_moved, m.weight, m.missed_at"
+      " FROM missed m JOIN device d ON d.id = m.device JOIN toolchain t ON t.id = m.toolchain"
+      " ORDER BY m.weight DESC, m.bytes_moved DESC, m.missed_at DESC",
+      fmt::join(device, ", d."), fmt::join(toolchain, ", t."), fmt::join(problem, ", m.")));
+  std::vector<StoredMiss> misses;
+  while (statement.step()) {
+    StoredMiss& stored = misses.emplace_back();
+    each_field(stored.miss.key.device, Reader{statement});
+    each_key_field(stored.miss.key.toolchain, Reader{statement});
+    each_field(stored.miss.key.problem, Reader{statement});
+    statement.read(stored.miss.key.toolchain.driver);
+    statement.read(stored.miss.reason);
+    for (std::int64_t& extent : stored.miss.extents) statement.read(extent);
+    statement.read(stored.miss.bytes_moved);
+    statement.read(stored.weight);
+    statement.read(stored.missed_at);
+  }
+  return misses;
+}
+
 void end_waiting(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain) {
   const ProblemRecord& problem = key.problem;
   constexpr std::string_view kSameKind =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "cache/connection.h"
 #include "cache/records.h"
@@ -10,6 +11,9 @@ namespace hone::cache {
 
 /// Both inside a writing transaction. They throw StoreError.
 void write_notes(Connection& connection, const Notes& notes, std::int64_t seconds_since_1970);
+
+/// The missed classes, the heaviest first. Inside a transaction; nothing before version 2.
+std::vector<StoredMiss> read_misses(Connection& connection);
 
 /// Ends what waits for a tuning of `key`: its claim, and the missed classes that it covers.
 void end_waiting(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain);

@@ -180,6 +180,13 @@ struct MissRecord {
   std::int64_t bytes_moved = 0;                  ///< at these extents
 };
 
+/// A MissRecord as it stands in a file.
+struct StoredMiss {
+  MissRecord miss;
+  std::int64_t weight = 0;     ///< how often sessions met the class
+  std::int64_t missed_at = 0;  ///< seconds since 1970, UTC: the last time
+};
+
 /// What a session tells about the cache it uses.
 struct Notes {
   std::vector<MissRecord> misses;

@@ -171,6 +171,12 @@ void Store::note(const Notes& notes, Milliseconds patience) const {
   write_file(path_, patience, [&](Connection& connection) { write_notes(connection, notes, seconds_since_1970()); });
 }
 
+std::vector<StoredMiss> Store::misses() const {
+  return read_file(path_, Trust::any, [](Connection& connection, std::int64_t version) {
+    return version < 2 ? std::vector<StoredMiss>{} : read_misses(connection);
+  });
+}
+
 std::vector<StoredWinner> Store::winners() const {
   return read_file(path_, Trust::any, [](Connection& connection, std::int64_t) {
     Statement statement = select_winners(connection,

@@ -16,6 +16,7 @@
 #include "tuner/check_command.h"
 #include "tuner/command_error.h"
 #include "tuner/devices_command.h"
+#include "tuner/explain_command.h"
 #include "tuner/help.h"
 #include "tuner/inspect_command.h"
 #include "tuner/reduce_command.h"
@@ -54,6 +55,7 @@ ExitCode exit_code(ErrorCode code) {
     case ErrorCode::not_found:
       return ExitCode::usage;
     case ErrorCode::device_failed:
+    case ErrorCode::device_lost:
     case ErrorCode::out_of_memory:
       return ExitCode::device;
     case ErrorCode::io_failed:
@@ -151,6 +153,7 @@ class Command {
     set_up_devices(app_, devices_);
     set_up_tune(app_, tune_);
     set_up_inspect(app_, inspect_);
+    set_up_explain(app_, explain_);
     set_up_reduce(app_, reduce_);
     set_up_check(app_, check_);
     set_up_cache(app_, cache_);
@@ -198,6 +201,7 @@ class Command {
     if (name == "devices") return run_devices(devices_, context);
     if (name == "tune") return run_tune(tune_, context);
     if (name == "inspect") return run_inspect(inspect_, context);
+    if (name == "explain") return run_explain(explain_, context);
     if (name == "check") return run_check(check_, context);
     if (name == "reduce") return run_reduce(reduce_, context);
     return run_cache(name, cache_, context);
@@ -207,6 +211,7 @@ class Command {
   DevicesOptions devices_;
   TuneOptions tune_;
   InspectOptions inspect_;
+  ExplainOptions explain_;
   ReduceOptions reduce_;
   CheckOptions check_;
   CacheOptions cache_;

@@ -39,6 +39,9 @@ struct Environment {
   /// What the devices of this machine would store winners under today.
   std::function<std::vector<CurrentToolchain>()> toolchains = &current_toolchains;
 
+  /// The hone command itself, to be run as the worker processes of a campaign (see tuner/campaign/worker.h).
+  std::string worker_program = {};
+
   /// Starts to watch for Ctrl-C and returns the token that it stops. Called before the device is opened, only by
   /// subcommands that end early in good order.
   std::function<std::stop_token()> watch_interrupts = [] { return std::stop_token{}; };

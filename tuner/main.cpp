@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/campaign/worker.h"
 #include "tuner/command.h"
 #include "tuner/command_error.h"
 #include "tuner/interrupt.h"
@@ -27,10 +28,14 @@ int terminal_columns(int descriptor) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (!args.empty() && args.front() == hone::tuner::kWorkerCommand)
+    return hone::tuner::run_worker([](const std::string& name) { return hone::Device::open(name); });
+
   std::optional<hone::tuner::InterruptWatcher> watcher;
   hone::tuner::Environment environment;
   environment.out_columns = [] { return terminal_columns(STDOUT_FILENO); };
   environment.err_columns = [] { return terminal_columns(STDERR_FILENO); };
+  environment.worker_program = "/proc/self/exe";
   environment.watch_interrupts = [&] { return watcher.emplace().token(); };
 
   const int code = hone::tuner::run_command(args, std::cout, std::cerr, environment);

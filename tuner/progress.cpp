@@ -26,46 +26,75 @@ CampaignProgress::CampaignProgress(std::size_t problems, Duration budget, std::o
   if (total_budget) deadline_ = start + *total_budget;
 }
 
-void CampaignProgress::begin(std::string problem, TimePoint now) {
-  problem_ = std::move(problem);
-  tuning_ = {};
-  began_ = now;
+void CampaignProgress::begin(std::string problem, TimePoint now, std::size_t lane) {
+  running_[lane] = {.problem = std::move(problem), .place = ++begun_, .began = now};
+  lanes_ = std::max(lanes_, running_.size());
+  last_lane_ = lane;
 }
 
-void CampaignProgress::update(const TuningProgress& progress) { tuning_ = progress; }
+void CampaignProgress::begin_other(std::string what, std::size_t lane) {
+  running_[lane] = {.problem = std::move(what), .place = 0, .began = {}};
+  last_lane_ = lane;
+}
 
-void CampaignProgress::end(TimePoint now) {
-  if (began_) time_in_ended_ += now - *began_;
-  began_.reset();
+void CampaignProgress::end_other(std::size_t lane) { running_.erase(lane); }
+
+void CampaignProgress::update(const TuningProgress& progress, std::size_t lane) {
+  if (const auto found = running_.find(lane); found != running_.end()) found->second.tuning = progress;
+  last_lane_ = lane;
+}
+
+void CampaignProgress::end(TimePoint now, std::size_t lane) {
+  const auto found = running_.find(lane);
+  if (found != running_.end()) {
+    time_in_ended_ += now - found->second.began;
+    last_place_ = found->second.place;
+    running_.erase(found);
+  }
   ++ended_;
 }
 
-std::string CampaignProgress::position() const {
+std::string CampaignProgress::position(std::size_t lane) const {
   const std::string total = fmt::format("{}", problems_);
-  return fmt::format("[{:>{}}/{}]", ended_ + (began_ ? 1 : 0), total.size(), total);
+  const auto found = running_.find(lane);
+  const std::size_t place = found != running_.end() && found->second.place > 0 ? found->second.place : last_place_;
+  return fmt::format("[{:>{}}/{}]", place, total.size(), total);
 }
 
 milliseconds CampaignProgress::remaining(TimePoint now) const {
   const Duration expected = ended_ == 0 ? budget_ : time_in_ended_ / static_cast<Duration::rep>(ended_);
   Duration left{};
   std::size_t waiting = problems_ - std::min(ended_, problems_);
-  if (began_ && waiting > 0) {
-    left += std::max(expected - (now - *began_), Duration::zero());
+  for (const auto& [lane, running] : running_) {
+    if (running.place == 0 || waiting == 0) continue;
+    left += std::max(expected - (now - running.began), Duration::zero());
     --waiting;
   }
   left += expected * static_cast<Duration::rep>(waiting);
+  left /= static_cast<Duration::rep>(lanes_);
   if (deadline_) left = std::min(left, std::max(*deadline_ - now, Duration::zero()));
   return duration_cast<milliseconds>(left);
 }
 
+const CampaignProgress::Running* CampaignProgress::shown() const {
+  const auto last = running_.find(last_lane_);
+  if (last != running_.end()) return &last->second;
+  return running_.empty() ? nullptr : &running_.begin()->second;
+}
+
 std::string CampaignProgress::line(TimePoint now, std::size_t columns) const {
-  const std::string head = fmt::format("{} {}", position(), problem_);
+  static const Running kNothing{};
+  const Running& running = shown() ? *shown() : kNothing;
+  const TuningProgress& tuning = running.tuning;
+  const std::size_t others = running_.size() > 1 ? running_.size() - 1 : 0;
+  const std::string head = fmt::format("{} {}{}", position(last_lane_), running.problem,
+                                       others > 0 ? fmt::format(" (+{} more)", others) : "");
   const std::string phase =
-      tuning_.total > 0
-          ? fmt::format("  {} {}/{}", kPhaseNames[static_cast<std::size_t>(tuning_.phase)], tuning_.done, tuning_.total)
+      tuning.total > 0
+          ? fmt::format("  {} {}/{}", kPhaseNames[static_cast<std::size_t>(tuning.phase)], tuning.done, tuning.total)
           : std::string{};
   const std::string best =
-      tuning_.best_us > 0 ? fmt::format("  best {} µs", format_us(tuning_.best_us)) : std::string{};
+      tuning.best_us > 0 ? fmt::format("  best {} µs", format_us(tuning.best_us)) : std::string{};
   const std::string left = fmt::format("  about {} left", format_duration(remaining(now)));
   const std::string whole = head + phase + best + left;
   if (display_width(whole) <= columns) return whole;

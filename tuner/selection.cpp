@@ -108,6 +108,22 @@ std::vector<LaunchContext> parse_contexts(std::string_view text) {
   return {static_cast<LaunchContext>(index)};
 }
 
+NanPolicy parse_nan_policy(std::string_view text) {
+  constexpr std::array<std::string_view, 2> kWords{"propagate", "ignore"};
+  return static_cast<NanPolicy>(pick("NaN policy", text, kWords));
+}
+
+std::vector<std::string> parse_devices(const std::string& text) {
+  std::vector<std::string> names = device_names();
+  if (text == "auto") return {names.front()};
+  if (text == "all") {
+    if (names.size() > 1) std::erase(names, "host");
+    return names;
+  }
+  if (std::find(names.begin(), names.end(), text) == names.end()) open_device(text);  // says what is wrong
+  return {text};
+}
+
 std::string known_devices() { return fmt::format("{}", fmt::join(device_names(), ", ")); }
 
 std::shared_ptr<Device> open_device(const std::string& name) {

@@ -7,10 +7,13 @@
 #include <hone/tuned_reduce.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <string_view>
 #include <system_error>
@@ -18,7 +21,13 @@
 
 #include "cache/store.h"
 #include "tuner/cache_path.h"
-#include "tuner/campaign.h"
+#include "tuner/campaign/campaign.h"
+#include "tuner/campaign/campaign_file.h"
+#include "tuner/campaign/device_lock.h"
+#include "tuner/campaign/missed.h"
+#include "tuner/campaign/problem_selection.h"
+#include "tuner/campaign/problem_text.h"
+#include "tuner/campaign/worker.h"
 #include "tuner/quantities.h"
 #include "tuner/selection.h"
 #include "tuner/suggest.h"
@@ -53,58 +62,83 @@ void check_cache(const fs::path& path) {
   }
 }
 
-std::vector<Problem> list_problems(const TuneOptions& options) {
-  const std::vector<ReduceOp> ops = parse_ops(options.ops);
-  const std::vector<DType> dtypes = parse_dtypes(options.dtypes);
-  const std::vector<std::int64_t> sizes = parse_size_list(options.sizes);
-  const std::vector<std::uint32_t> alignments = parse_alignments(options.alignments);
-  const std::vector<LaunchContext> contexts = parse_contexts(options.context);
-  const bool is_single = ops.size() == 1 && dtypes.size() == 1;  // what is not defined is then refused, not left out
-  std::vector<Problem> problems;
-  const auto add = [&](Problem problem) {
-    for (const LaunchContext context : contexts) {
-      problem.launch_context = context;
-      problems.push_back(problem);
-    }
+/// What is to be tuned, and what a file or preset says of how.
+CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) {
+  const int sources = int{!options.preset.empty()} + int{!options.file.empty()} + int{options.missed};
+  std::vector<std::string> words;
+  const auto name = [&](const std::optional<std::string>& value, std::string_view option) {
+    if (value) words.emplace_back(option);
   };
-  for (const ReduceOp op : ops) {
-    for (const DType dtype : dtypes) {
-      for (const std::uint32_t alignment : alignments) {
-        // An array is aligned to its element at least: those problems do not exist.
-        if (alignment < info(dtype).size_bytes) continue;
-        for (const std::int64_t size : sizes)
-          if (reduce_supports(op, dtype) || is_single) add(reduce_problem(op, dtype, size, alignment));
-      }
-    }
+  name(options.ops, "--op");
+  name(options.dtypes, "--dtype");
+  name(options.sizes, "--size");
+  name(options.alignments, "--align");
+  name(options.context, "--context");
+  if (sources > 1 || (sources == 1 && !words.empty()))
+    throw CommandError(ExitCode::usage,
+                       fmt::format("--preset, --file and --missed each say what to tune{}; give one of them alone",
+                                   words.empty() ? "" : ", and so does " + words.front()));
+  if (!options.preset.empty()) return read_preset(options.preset);
+  if (!options.file.empty()) return read_campaign_file(options.file);
+  CampaignFile campaign;
+  if (options.missed) {
+    campaign.problems = list_missed(cache::Store(cache));
+    return campaign;
   }
-  if (problems.empty()) {
-    throw CommandError(ExitCode::usage, fmt::format("no problem is left: arrays of {} are aligned to their element at "
-                                                    "least, --align {} is less",
-                                                    options.dtypes, options.alignments));
-  }
-  return one_per_size_class(problems);
-}
-
-void check_memory(const std::vector<Problem>& problems, const Device& device) {
-  const std::int64_t available = device.facts().memory_bytes;
-  for (const Problem& problem : problems) {
-    const std::int64_t needed = problem.family->bytes_moved(problem);
-    if (available > 0 && needed > available) {
-      throw CommandError(ExitCode::usage,
-                         fmt::format("{} takes {}, but {} has {} of memory; give smaller sizes", problem_label(problem),
-                                     format_bytes(needed), device.name(), format_bytes(available)));
-    }
-  }
-}
-
-CampaignOptions campaign_options(const TuneOptions& options) {
-  CampaignOptions campaign;
-  campaign.budget = parse_duration(options.budget);
-  if (!options.total_budget.empty()) campaign.total_budget = parse_duration(options.total_budget);
-  campaign.again = options.again;
-  campaign.exhaustive = options.exhaustive;
-  if (options.warm) campaign.inputs = InputState::warm;
+  Selection selection;
+  const auto set = [](std::string& to, const std::optional<std::string>& from) {
+    if (from) to = *from;
+  };
+  set(selection.ops, options.ops);
+  set(selection.dtypes, options.dtypes);
+  set(selection.sizes, options.sizes);
+  set(selection.alignments, options.alignments);
+  set(selection.context, options.context);
+  for (const Problem& problem : list_problems(selection)) campaign.problems.push_back({.problem = problem});
   return campaign;
+}
+
+double parse_regret(const std::string& text) {
+  std::string_view number = text;
+  if (number.ends_with('%')) number.remove_suffix(1);
+  double percent = -1;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
+  if (error != std::errc{} || end != number.data() + number.size() || !(percent >= 0 && percent <= 100))
+    throw CommandError(ExitCode::usage, fmt::format("'{}' is no regret: it is a percentage from 0 (each size keeps its own "
+                                                    "winner) to 100",
+                                                    printable(text)));
+  return percent / 100;
+}
+
+/// The command line goes before the file.
+CampaignOptions campaign_options(const TuneOptions& options, const CampaignFile& file) {
+  CampaignOptions campaign;
+  if (file.budget) campaign.budget = *file.budget;
+  campaign.total_budget = file.total_budget;
+  if (file.inputs) campaign.inputs = *file.inputs;
+  if (options.budget) campaign.budget = parse_duration(*options.budget);
+  if (options.total_budget) campaign.total_budget = parse_duration(*options.total_budget);
+  campaign.again = options.again;
+  campaign.exhaustive = options.exhaustive || file.exhaustive.value_or(false);
+  if (options.warm) campaign.inputs = InputState::warm;
+  campaign.most_regret = parse_regret(options.regret);
+  campaign.patience = parse_duration(options.patience);
+  return campaign;
+}
+
+/// Waits for campaigns on the same devices and cache, in the order of the names: two that want the same ones cannot wait
+/// for each other.
+std::vector<DeviceLock> lock_devices(const CampaignOptions& campaign, const Context& context) {
+  std::vector<std::string> devices = campaign.devices;
+  std::sort(devices.begin(), devices.end());
+  std::vector<DeviceLock> locks;
+  for (const std::string& device : devices)
+    locks.emplace_back(campaign.session.cache_path, device, campaign.stop, [&](long process) {
+      context.err << fmt::format("hone: waiting for another campaign on {} with this cache{}\n", device,
+                                 process > 0 ? fmt::format(" (process {})", process) : "")
+                  << std::flush;
+    });
+  return locks;
 }
 
 /// How the campaign ended, as message and exit code.
@@ -113,7 +147,8 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     throw CommandError(ExitCode::cache, fmt::format("winners could not be stored: {}", result.cache_failure));
   }
   if (!result.device_failure.empty()) {
-    throw CommandError(ExitCode::device, fmt::format("the device failed: {}", result.device_failure));
+    context.err << "hone: what was finished is stored; the same command goes on with the rest\n";
+    throw CommandError(ExitCode::device, fmt::format("a device was lost: {}", result.device_failure));
   }
   context.out << "Winners are in " << printable(cache_path.string()) << "; see them with: hone inspect\n";
   if (result.interrupted) {
@@ -122,6 +157,13 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
   }
   if (result.out_of_budget) {
     context.err << "hone: the total budget is spent; the same command goes on with the rest\n";
+  }
+  const auto untuned = std::count_if(result.items.begin(), result.items.end(),
+                                     [](const CampaignItem& item) { return item.outcome == Outcome::untuned; });
+  if (untuned > 0) {
+    context.err << fmt::format("hone: the budget was too small to compare anything for {} problem{}: the heuristic's choice "
+                               "is stored, as untuned; give a longer --budget\n",
+                               untuned, untuned == 1 ? "" : "s");
   }
   for (const CampaignItem& item : result.items) {
     if (item.outcome == Outcome::failed) {
@@ -142,9 +184,14 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--size", options.sizes)->take_last();
   sub->add_option("--align", options.alignments)->take_last();
   sub->add_option("--context", options.context)->take_last();
+  sub->add_option("--preset", options.preset)->take_last();
+  sub->add_option("--file", options.file)->take_last();
+  sub->add_flag("--missed", options.missed)->disable_flag_override();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--budget", options.budget)->take_last();
   sub->add_option("--total-budget", options.total_budget)->take_last();
+  sub->add_option("--regret", options.regret)->take_last();
+  sub->add_option("--patience", options.patience)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--again", options.again)->disable_flag_override();
   sub->add_flag("--exhaustive", options.exhaustive)->disable_flag_override();
@@ -155,8 +202,10 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
 ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const auto start = context.environment.now();
   check_family(options.family);
-  const std::vector<Problem> problems = list_problems(options);
-  CampaignOptions campaign = campaign_options(options);
+  // What was typed is looked at before what it is to be done with.
+  CampaignFile file;
+  if (!options.missed) file = choose_problems(options, {});
+  CampaignOptions campaign = campaign_options(options, file);
   SessionOptions session_options = context.environment.session_options();
   required_cache_path(options.cache, session_options);
   choose_cache(session_options, options.cache);
@@ -165,24 +214,31 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
                                                     " give --cache PATH, or take ro: away",
                                                     printable(session_options.cache_path.string())));
   }
-  session_options.on_miss = MissPolicy::error;
-  check_cache(session_options.cache_path);
-
-  // Before the device is opened: threads that its driver starts must inherit who takes Ctrl-C.
-  campaign.stop = context.environment.watch_interrupts();
+  const fs::path cache_path = session_options.cache_path;
+  check_cache(cache_path);
+  campaign.devices = parse_devices(options.device);
+  campaign.session = session_options;
+  campaign.worker = {context.environment.worker_program, std::string(kWorkerCommand)};
   campaign.now = context.environment.now;
-  const std::shared_ptr<Device> device = open_device(options.device);
-  check_memory(problems, *device);
 
-  Session session(device, session_options);
+  // Before any other thread is there: they must inherit who takes Ctrl-C.
+  campaign.stop = context.environment.watch_interrupts();
+  const std::vector<DeviceLock> locks = lock_devices(campaign, context);
+  // Only now: the campaign that was waited for may have tuned what was missed.
+  if (options.missed) file = choose_problems(options, cache_path);
+  const std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
+  if (problems.empty()) {
+    context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));
+    return ExitCode::ok;
+  }
   CampaignResult result;
   {
-    TuneProgressPrinter printer(context, device->facts(), campaign, options.quiet);
-    result = run_campaign(session, problems, campaign, printer);
+    TuneProgressPrinter printer(context, campaign, options.quiet);
+    result = run_campaign(problems, campaign, printer);
   }
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.environment.now() - start);
-  print_summary(result, device->facts(), elapsed, context);
-  return conclude(result, session_options.cache_path, context);
+  print_summary(result, elapsed, context);
+  return conclude(result, cache_path, context);
 }
 
 }  // namespace hone::tuner

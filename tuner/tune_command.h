@@ -1,6 +1,7 @@
 // hone tune: fill the cache with winners ahead of time.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tuner/command.h"
@@ -15,14 +16,19 @@ namespace hone::tuner {
 /// The options as typed; run_tune() gives them their meaning.
 struct TuneOptions {
   std::string family = "reduce";
-  std::string ops = "sum";
-  std::string dtypes = "f32";
-  std::string sizes = "2^10..2^24";
-  std::string alignments = "16";
-  std::string context = "stream";
+  std::optional<std::string> ops;
+  std::optional<std::string> dtypes;
+  std::optional<std::string> sizes;
+  std::optional<std::string> alignments;
+  std::optional<std::string> context;
+  std::string preset;
+  std::string file;
+  bool missed = false;
   std::string device = "auto";
-  std::string budget = "2s";
-  std::string total_budget;
+  std::optional<std::string> budget;
+  std::optional<std::string> total_budget;
+  std::string regret = "1";
+  std::string patience = "20s";
   std::string cache;
   bool again = false;
   bool exhaustive = false;

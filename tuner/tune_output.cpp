@@ -2,13 +2,17 @@
 
 #include <fmt/core.h>
 
+#include <hone/kernel_family.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <ostream>
 #include <string_view>
 #include <vector>
 
+#include "tuner/campaign/problem_text.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/table.h"
@@ -21,6 +25,12 @@ constexpr std::chrono::milliseconds kRedrawInterval{100};
 /// Back to the first column and clear to the end of the line (ECMA-48 EL).
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
+/// Reasons that the summary names; hone explain has the rest.
+constexpr std::size_t kReasons = 6;
+
+constexpr std::array<std::string_view, kOutcomes> kOutcomeWords{"tuned",  "kept from the cache", "left untuned",
+                                                                "failed", "interrupted",         "not reached"};
+
 std::string candidate_text(const CampaignItem& item) {
   return short_variant(item.problem.family->space().to_string(item.candidate.variant));
 }
@@ -29,65 +39,69 @@ double measured_gbps(const CampaignItem& item) {
   return bandwidth_gbps(item.problem.family->bytes_moved(item.measured_problem), item.median_us);
 }
 
-std::string winner_text(const CampaignItem& item, const DeviceFacts& facts) {
+std::string winner_text(const CampaignItem& item, double peak) {
   const std::int64_t blocks = item.candidate.geometry.max_blocks;
   const double gbps = measured_gbps(item);
-  const double peak = peak_bandwidth_gbps(facts);
   return fmt::format("{}, {} block{}: {} µs, {} GB/s{}{}", candidate_text(item), blocks, blocks == 1 ? "" : "s",
                      us_text(item.median_us), gbps_text(gbps),
                      peak > 0 ? fmt::format(", {} of peak", share_text(gbps, peak)) : "",
-                     item.budget_spent ? " (budget spent)" : "");
+                     item.outcome == Outcome::untuned ? " (the only one that the budget allowed for: untuned)"
+                     : item.budget_spent              ? " (budget spent)"
+                                                      : "");
 }
 
-std::string finished_text(const CampaignItem& item, const DeviceFacts& facts) {
+std::string finished_text(const CampaignItem& item, double peak) {
   const std::string label = problem_label(item.problem);
-  switch (item.outcome) {
-    case Outcome::tuned:
-      return fmt::format("{}: {}", label, winner_text(item, facts));
-    case Outcome::failed:
-      return fmt::format("{}: FAILED: {}", label, item.reason);
-    case Outcome::interrupted:
-      return fmt::format("{}: interrupted", label);
-    case Outcome::kept:
-    case Outcome::not_reached:
-      break;
-  }
-  return label;
+  std::string text = label;
+  if (item.outcome == Outcome::tuned || item.outcome == Outcome::untuned) text += ": " + winner_text(item, peak);
+  if (item.outcome == Outcome::failed) text += ": FAILED: " + item.reason;
+  if (item.outcome == Outcome::interrupted) text += ": interrupted";
+  for (const std::string& died : item.died) text += fmt::format("; left out {}", died);
+  return text;
 }
 
-std::vector<std::string> summary_row(const CampaignItem& item, double peak_gbps) {
+bool has_winner(const CampaignItem& item) {
+  return item.outcome == Outcome::tuned || item.outcome == Outcome::kept || item.outcome == Outcome::untuned;
+}
+
+std::vector<std::string> summary_row(const CampaignItem& item, const CampaignResult& result) {
   const SizeRange range = size_range(size_class(item.problem.extents[0]));
   std::vector<std::string> cells{problem_label(item.problem), range_text(range.first, range.last)};
-  if (item.outcome != Outcome::tuned && item.outcome != Outcome::kept) {
-    const std::string_view what = item.outcome == Outcome::failed        ? "failed"
-                                  : item.outcome == Outcome::interrupted ? "interrupted"
-                                                                         : "not reached";
-    cells.emplace_back(what);
-    cells.resize(10, std::string(kUnknown));
-    return cells;
+  if (!has_winner(item)) {
+    cells.emplace_back(kOutcomeWords[static_cast<std::size_t>(item.outcome)]);
+    cells.resize(11, std::string(kUnknown));
+  } else {
+    const bool is_new = item.outcome != Outcome::kept;
+    const auto count = [&](int value) { return is_new ? fmt::format("{}", value) : std::string(kUnknown); };
+    cells.push_back(candidate_text(item));
+    cells.push_back(fmt::format("{}", item.candidate.geometry.max_blocks));
+    cells.push_back(us_text(item.median_us));
+    cells.push_back(gbps_text(measured_gbps(item)));
+    cells.push_back(share_text(measured_gbps(item), result.devices[item.device].peak_gbps));
+    cells.push_back(share_text(item.roofline_us, item.median_us));
+    cells.push_back(item.default_us > 0 && item.median_us > 0 ? fmt::format("{:.2f}×", item.default_us / item.median_us)
+                                                              : std::string(kUnknown));
+    cells.push_back(count(item.measured));
+    cells.push_back(count(item.rejected));
   }
-  const bool tuned = item.outcome == Outcome::tuned;
-  const auto count = [&](int value) { return tuned ? fmt::format("{}", value) : std::string(kUnknown); };
-  cells.push_back(candidate_text(item));
-  cells.push_back(fmt::format("{}", item.candidate.geometry.max_blocks));
-  cells.push_back(us_text(item.median_us));
-  cells.push_back(gbps_text(measured_gbps(item)));
-  cells.push_back(share_text(measured_gbps(item), peak_gbps));
-  cells.push_back(item.default_us > 0 && item.median_us > 0 ? fmt::format("{:.2f}×", item.default_us / item.median_us)
-                                                            : std::string(kUnknown));
-  cells.push_back(count(item.measured));
-  cells.push_back(count(item.rejected));
+  if (result.devices.size() > 1) cells.push_back(result.devices[item.device].name);
   return cells;
 }
 
-/// How good the model was, and what disturbed the measurements.
+/// How good the model was, what choosing was worth, and what disturbed the measurements.
 void print_measuring(const CampaignResult& result, std::ostream& out) {
   std::vector<double> correlations;
   int discarded = 0;
+  double log_gain = 0;
+  double weights = 0;
   for (const CampaignItem& item : result.items) {
     if (item.measured > 1) correlations.push_back(item.rank_correlation);
     discarded += item.discarded_samples;
+    if (item.outcome != Outcome::tuned || item.default_us <= 0 || item.median_us <= 0) continue;
+    log_gain += item.weight * std::log(item.default_us / item.median_us);
+    weights += item.weight;
   }
+  if (weights > 0) out << fmt::format("{:.2f}× as fast as the heuristic default (weighted geometric mean)\n", std::exp(log_gain / weights));
   if (!correlations.empty()) {
     const auto middle = correlations.begin() + static_cast<std::ptrdiff_t>(correlations.size() / 2);
     std::nth_element(correlations.begin(), middle, correlations.end());
@@ -99,53 +113,98 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
   }
 }
 
-}  // namespace
-
-std::string problem_label(const Problem& problem) {
-  std::string label = fmt::format("{} {} {}", problem.family->operations()[problem.operation], info(problem.dtype).name,
-                                  format_size(problem.extents[0]));
-  if (problem.alignment != kMaxAlignment) label += fmt::format(" align {}", problem.alignment);
-  if (problem.launch_context == LaunchContext::graph) label += " graph";
-  return label;
+std::string shared_text(const LineResult& line) {
+  const std::string label = line_label(line.first);
+  if (!line.failure.empty()) return fmt::format("{}: each size keeps its own winner: {}", label, line.failure);
+  return fmt::format("{}: {} winner{} for {} sizes (each size's own: {}), at most {:.2f} % behind, {:.2f} % in the mean{}",
+                     label, line.winners, line.winners == 1 ? "" : "s", line.sizes, line.winners_before,
+                     100 * line.worst_regret, 100 * line.mean_regret,
+                     line.filled > 0 ? fmt::format("; {} size classes between them served, too", line.filled) : "");
 }
 
-TuneProgressPrinter::TuneProgressPrinter(const Context& context, const DeviceFacts& facts,
-                                         const CampaignOptions& options, bool quiet)
-    : context_(context), facts_(facts), options_(options), quiet_(quiet), throttle_(kRedrawInterval) {}
+void print_reasons(const CampaignResult& result, std::ostream& out) {
+  std::map<std::string, int> counts;
+  for (const CampaignItem& item : result.items)
+    for (const auto& [reason, count] : item.reasons) counts[reason] += count;
+  std::vector<std::pair<std::string, int>> reasons(counts.begin(), counts.end());
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (!reasons.empty()) out << "\nNot measured, or not usable\n";
+  Table table({{"count", Align::right}, {"why"}});
+  int others = 0;
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (i >= kReasons) others += reasons[i].second;
+    if (i < kReasons) table.add_row({fmt::format("{}", reasons[i].second), reasons[i].first});
+  }
+  if (others > 0) table.add_row({fmt::format("{}", others), "other reasons; see: hone explain"});
+  if (!reasons.empty()) table.print(out, 0, 2);
+  for (const CampaignItem& item : result.items)
+    for (const std::string& died : item.died)
+      out << printable(fmt::format("  {}: {}", problem_label(item.problem), died)) << '\n';
+}
+
+}  // namespace
+
+TuneProgressPrinter::TuneProgressPrinter(const Context& context, const CampaignOptions& options, bool quiet)
+    : context_(context), options_(options), quiet_(quiet), throttle_(kRedrawInterval) {}
 
 TuneProgressPrinter::~TuneProgressPrinter() { erase(); }
 
-void TuneProgressPrinter::planned(std::size_t to_tune, std::size_t kept) {
+std::string TuneProgressPrinter::on_device(std::size_t lane) const {
+  return devices_.size() > 1 ? fmt::format(" {}:", devices_[lane].name) : "";
+}
+
+void TuneProgressPrinter::planned(const std::vector<CampaignDevice>& devices, std::size_t to_tune, std::size_t kept) {
+  devices_ = devices;
   progress_.emplace(to_tune, options_.budget, options_.total_budget, now());
   if (quiet_) return;
-  const std::string device = printable(facts_.name);
+  std::string names = printable(devices.front().label);
+  if (devices.size() > 1) names = fmt::format("{} devices, {} and so on", devices.size(), names);
   if (to_tune == 0) {
-    context_.err << fmt::format("Everything is tuned already on {} (--again repeats)", device);
+    context_.err << fmt::format("Everything is tuned already on {} (--again repeats)", names);
   } else {
-    context_.err << fmt::format("Tuning {} problem{} on {}", to_tune, to_tune == 1 ? "" : "s", device);
+    context_.err << fmt::format("Tuning {} problem{} on {}", to_tune, to_tune == 1 ? "" : "s", names);
     if (kept > 0) context_.err << fmt::format("; {} more tuned already (--again repeats)", kept);
     context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now())));
   }
   context_.err << std::endl;
 }
 
-void TuneProgressPrinter::started(const Problem& problem) {
-  progress_->begin(problem_label(problem), now());
+void TuneProgressPrinter::started(std::size_t lane, const Problem& problem) {
+  progress_->begin(problem_label(problem), now(), lane);
   draw();
 }
 
-void TuneProgressPrinter::progressed(const TuningProgress& progress) {
-  progress_->update(progress);
+void TuneProgressPrinter::sharing(std::size_t lane, const Problem& smallest) {
+  progress_->begin_other(line_label(smallest) + ": comparing winners", lane);
+  draw();
+}
+
+void TuneProgressPrinter::progressed(std::size_t lane, const TuningProgress& progress) {
+  if (!progress_) return;
+  progress_->update(progress, lane);
   if (throttle_.pass(now())) draw();
 }
 
-void TuneProgressPrinter::finished(const CampaignItem& item) {
+void TuneProgressPrinter::finished(const CampaignItem& item, std::size_t lane) {
   if (item.outcome == Outcome::kept) return;
-  const std::string position = progress_->position();
-  progress_->end(now());
+  const std::string position = progress_->position(lane);
+  progress_->end(now(), lane);
   if (quiet_) return;
   erase();
-  context_.err << position << ' ' << printable(finished_text(item, facts_)) << std::endl;
+  context_.err << position << on_device(lane) << ' ' << printable(finished_text(item, devices_[lane].peak_gbps))
+               << std::endl;
+}
+
+void TuneProgressPrinter::shared(const LineResult& line, std::size_t lane) {
+  progress_->end_other(lane);
+  if (quiet_) return;
+  erase();
+  context_.err << printable(shared_text(line)) << std::endl;
+}
+
+void TuneProgressPrinter::warned(const std::string& what) {
+  erase();
+  context_.err << "hone: warning: " << printable(what) << std::endl;
 }
 
 void TuneProgressPrinter::draw() {
@@ -161,35 +220,41 @@ void TuneProgressPrinter::erase() {
   drawn_ = false;
 }
 
-void print_summary(const CampaignResult& result, const DeviceFacts& facts, std::chrono::milliseconds elapsed,
-                   const Context& context) {
-  Table table({{"problem"},
-               {"serves n", Align::right, 6},
-               {"winner"},
-               {"blocks", Align::right, 4},
-               {"µs", Align::right},
-               {"GB/s", Align::right, 1},
-               {"of peak", Align::right, 2},
-               {"vs default", Align::right, 3},
-               {"tried", Align::right, 5},
-               {"rejected", Align::right, 7}});
-  std::array<int, 5> counts{};
+void print_summary(const CampaignResult& result, std::chrono::milliseconds elapsed, const Context& context) {
+  std::vector<Column> columns{{"problem"},
+                              {"serves n", Align::right, 6},
+                              {"winner"},
+                              {"blocks", Align::right, 4},
+                              {"µs", Align::right},
+                              {"GB/s", Align::right, 1},
+                              {"of peak", Align::right, 2},
+                              {"roofline", Align::right, 8},
+                              {"vs default", Align::right, 3},
+                              {"tried", Align::right, 5},
+                              {"rejected", Align::right, 7}};
+  if (result.devices.size() > 1) columns.push_back({"device"});
+  Table table(columns);
+  std::array<int, kOutcomes> counts{};
   double compile_ms = 0;
   double measure_ms = 0;
   for (const CampaignItem& item : result.items) {
     ++counts[static_cast<std::size_t>(item.outcome)];
     compile_ms += item.compile_ms;
     measure_ms += item.measure_ms;
-    table.add_row(summary_row(item, peak_bandwidth_gbps(facts)));
+    table.add_row(summary_row(item, result));
   }
   table.print(context.out, context.environment.out_columns());
+  print_reasons(result, context.out);
+  if (!result.lines.empty()) context.out << '\n';
+  for (const LineResult& line : result.lines) {
+    measure_ms += line.measure_ms;
+    context.out << printable(shared_text(line)) << '\n';
+  }
 
   const auto duration = [](double ms) { return format_duration(std::chrono::milliseconds{std::llround(ms)}); };
-  constexpr std::array<std::string_view, 5> kWords{"tuned", "kept from the cache", "failed", "interrupted",
-                                                   "not reached"};
   std::string totals;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0 || i == 0) totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", counts[i], kWords[i]);
+    if (counts[i] > 0 || i == 0) totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", counts[i], kOutcomeWords[i]);
   }
   context.out << fmt::format("\n{}; compiling {}, measuring {}, in all {}\n", totals, duration(compile_ms),
                              duration(measure_ms), format_duration(elapsed));

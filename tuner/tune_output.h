@@ -5,48 +5,47 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include <hone/device_facts.h>
-
-#include "tuner/campaign.h"
+#include "tuner/campaign/campaign.h"
 #include "tuner/command.h"
 #include "tuner/progress.h"
 
 namespace hone::tuner {
 
-/// "sum f32 2^20", with the alignment where it is not the widest.
-std::string problem_label(const Problem& problem);
-
 /// Writes progress to standard error: on a terminal a status line that is redrawn in place, and in any case one
 /// line for each problem that is finished.
 class TuneProgressPrinter final : public CampaignObserver {
  public:
-  TuneProgressPrinter(const Context& context, const DeviceFacts& facts, const CampaignOptions& options, bool quiet);
+  TuneProgressPrinter(const Context& context, const CampaignOptions& options, bool quiet);
   ~TuneProgressPrinter() override;
   TuneProgressPrinter(const TuneProgressPrinter&) = delete;
   TuneProgressPrinter& operator=(const TuneProgressPrinter&) = delete;
 
-  void planned(std::size_t to_tune, std::size_t kept) override;
-  void started(const Problem& problem) override;
-  void progressed(const TuningProgress& progress) override;
-  void finished(const CampaignItem& item) override;
+  void planned(const std::vector<CampaignDevice>& devices, std::size_t to_tune, std::size_t kept) override;
+  void started(std::size_t lane, const Problem& problem) override;
+  void sharing(std::size_t lane, const Problem& smallest) override;
+  void progressed(std::size_t lane, const TuningProgress& progress) override;
+  void finished(const CampaignItem& item, std::size_t lane) override;
+  void shared(const LineResult& line, std::size_t lane) override;
+  void warned(const std::string& what) override;
 
  private:
   void draw();
   void erase();
+  std::string on_device(std::size_t lane) const;
   std::chrono::steady_clock::time_point now() const { return context_.environment.now(); }
 
   const Context& context_;
-  const DeviceFacts& facts_;
   const CampaignOptions& options_;
   const bool quiet_;
+  std::vector<CampaignDevice> devices_;
   std::optional<CampaignProgress> progress_;
   Throttle throttle_;
   bool drawn_ = false;
 };
 
-/// The table of winners and a line of totals.
-void print_summary(const CampaignResult& result, const DeviceFacts& facts, std::chrono::milliseconds elapsed,
-                   const Context& context);
+/// The table of winners, what the portfolio made of them, why candidates were rejected, and totals.
+void print_summary(const CampaignResult& result, std::chrono::milliseconds elapsed, const Context& context);
 
 }  // namespace hone::tuner

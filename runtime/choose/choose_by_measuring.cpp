@@ -12,6 +12,7 @@
 #include "runtime/choose/exploration.h"
 #include "runtime/measure/race.h"
 #include "runtime/measure/workload.h"
+#include "runtime/search/model.h"
 
 namespace hone {
 namespace {
@@ -20,6 +21,9 @@ namespace {
 /// telling the best apart.
 constexpr double kCompileShare = 0.4;
 constexpr double kQualifyingShare = 0.75;
+
+/// What takes this many times as long as the fastest is nobody's choice.
+constexpr double kFarBehind = 1.1;
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -75,6 +79,7 @@ class TuningRun {
     finalists_ = race_.finish({.deadline = after(1), .stop = options_.stop});
     tuning_.stopped = options_.stop.stop_requested();
     const Contender* winner = tuning_.stopped ? nullptr : choose();
+    if (winner && !options_.only.empty()) verify_others(*winner);
     if (winner) tuning_.winner_binary = exploration_.code_of(winner->trial.candidate).binary;
     keep_records(winner);
     return std::move(tuning_);
@@ -99,6 +104,7 @@ class TuningRun {
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
     tuning_.rank_correlation = exploration_.model_error().rank_correlation();
+    tuning_.roofline_us = roofline_us(device_->facts(), problem_);
     tuning_.discarded_samples = race_.discarded_samples();
   }
 
@@ -113,6 +119,16 @@ class TuningRun {
       std::erase(finalists_, chosen);
     }
     return nullptr;
+  }
+
+  /// Whoever compares candidates may choose any of those that are not far behind.
+  void verify_others(const Contender& winner) {
+    for (Contender& contender : exploration_.contenders()) {
+      Trial& trial = contender.trial;
+      if (&contender == &winner || trial.verdict != Verdict::ok) continue;
+      if (trial.median_us > kFarBehind * winner.trial.median_us) continue;
+      verified(trial);
+    }
   }
 
   Contender* best_left() {
@@ -149,6 +165,7 @@ class TuningRun {
           std::string fault = workload_.verify(
               problem, trial.candidate, kind,
               [&](const Problem& called, std::span<void* const> buffers) {
+                if (bench_.on_run) bench_.on_run(trial.candidate);
                 loaded.enqueue(*device_, called, buffers, workspace_.data(), stream_.get());
               },
               reference);
@@ -161,6 +178,7 @@ class TuningRun {
     } catch (const Error& error) {
       trial.verdict = Verdict::failed;
       trial.reason = error.what();
+      bench_.require_alive(trial.candidate, error);
       return false;
     }
     return true;
@@ -186,7 +204,8 @@ class TuningRun {
   OwnStream stream_{*device_};
   Workload workload_{device_, problem_, stream_.get(), options_.inputs};
   DeviceBuffer workspace_{device_, options_.workspace_bytes};
-  Race race_{{*device_, problem_, workload_, workspace_.data(), stream_.get()}};
+  const Bench bench_{*device_, problem_, workload_, workspace_.data(), stream_.get(), options_.on_run};
+  Race race_{bench_};
   Exploration exploration_;
   std::vector<Contender*> finalists_;
 };
@@ -200,7 +219,7 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
   Tuning tuning = TuningRun(device, problem, options, memo).run();
   const bool was_misled = std::any_of(tuning.trials.begin(), tuning.trials.end(),
                                       [](const Trial& trial) { return trial.verdict == Verdict::wrong; });
-  if (!was_misled || options.exhaustive || tuning.stopped) return tuning;
+  if (!was_misled || options.exhaustive || !options.only.empty() || tuning.stopped) return tuning;
 
   // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in
   // what is left of the budget.

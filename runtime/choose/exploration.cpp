@@ -42,6 +42,14 @@ double ms_since(Clock::time_point start) {
 
 }  // namespace
 
+std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem) {
+  const VariantRanking ranking = rank_variants(facts, problem);
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < std::min(wave_size(), ranking.variants.size()); ++i)
+    units.push_back(unit_of(problem, ranking.variants[i].variant));
+  return units;
+}
+
 Exploration::Exploration(Device& device, const Problem& problem, const TuningOptions& options, BinaryMemo& memo,
                          Race& race, Clock::time_point compile_deadline, Clock::time_point deadline)
     : device_(device),
@@ -56,6 +64,7 @@ void Exploration::run() {
   VariantRanking ranking = rank_variants(device_.facts(), problem_);
   ranking_ = std::move(ranking.variants);
   rejected_ = std::move(ranking.rejected);
+  if (!options_.only.empty()) keep_only();
   for (const RankedVariant& ranked : ranking_) units_.push_back(unit_of(problem_, ranked.variant));
   to_search_ = order_variants();
 
@@ -82,6 +91,44 @@ void Exploration::run() {
     wave = next;
   }
   reject_rest();
+}
+
+/// Leaves of the ranking what is to be compared; the other variants have no part in this tuning, and no record.
+void Exploration::keep_only() {
+  const auto is_other = [&](const Variant& variant) {
+    return std::none_of(options_.only.begin(), options_.only.end(),
+                        [&](const Candidate& candidate) { return candidate.variant == variant; });
+  };
+  std::erase_if(ranking_, [&](const RankedVariant& ranked) { return is_other(ranked.variant); });
+  std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.variant); });
+}
+
+/// The candidates of a variant that are to be compared, whether or not they would be listed for this problem: a grid
+/// that is larger than the work is cut down to it.
+CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
+  const WorkShape shape = problem_.family->shape(problem_, compiled.variant);
+  CandidateList list;
+  for (const Candidate& candidate : options_.only) {
+    if (candidate.variant != compiled.variant) continue;
+    Trial trial{.candidate = candidate, .resources = compiled.resources, .resident_blocks = compiled.resident_blocks};
+    const std::size_t workspace = problem_.family->workspace_bytes(problem_, candidate);
+    if (compiled.resident_blocks == 0) {
+      trial.reason = "no block is resident";
+    } else if (shape.one_block && candidate.geometry.max_blocks != shape.cluster_blocks) {
+      trial.reason = fmt::format("works with {} blocks alone", shape.cluster_blocks);
+    } else if (workspace > options_.workspace_bytes) {
+      trial.reason = fmt::format("needs {} bytes of workspace, there are {}", workspace, options_.workspace_bytes);
+    } else {
+      const Prediction prediction =
+          predict(device_.facts(), shape, problem_.family->bytes_moved(problem_), compiled.resident_blocks,
+                  candidate.geometry, problem_.launch_context);
+      trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
+      trial.predicted_us = prediction.us;
+      trial.verdict = Verdict::ok;
+    }
+    (trial.reason.empty() ? list.candidates : list.rejected).push_back(std::move(trial));
+  }
+  return list;
 }
 
 /// The ranking with the model's choice first, then neighbours' winners, and the probes among the first wave.
@@ -163,21 +210,35 @@ void Exploration::load(std::size_t place, CompileOutcome outcome) {
 
 /// Adds the candidates of the variant that was loaded last.
 void Exploration::list(std::size_t place) {
-  CandidateList list =
-      list_candidates(device_.facts(), problem_, std::span(&code_.back().compiled, 1), options_.workspace_bytes);
+  const CompiledVariant& compiled = code_.back().compiled;
+  CandidateList list = options_.only.empty() ? list_candidates(device_.facts(), problem_, std::span(&compiled, 1),
+                                                               options_.workspace_bytes)
+                                             : list_only(compiled);
   for (Trial& trial : list.candidates) {
+    const auto excluded = std::find_if(options_.excluded.begin(), options_.excluded.end(),
+                                       [&](const ExcludedCandidate& out) {
+                                         return out.candidate == trial.candidate ||
+                                                (out.candidate.geometry.max_blocks == 0 &&
+                                                 out.candidate.variant == trial.candidate.variant);
+                                       });
+    if (excluded != options_.excluded.end()) {
+      trial.verdict = Verdict::failed;
+      trial.reason = excluded->reason;
+      rejected_.push_back(std::move(trial));
+      continue;
+    }
     const bool is_best = &trial == &list.candidates.front();
     const bool must_be_measured =
         insistence_[place] == Insistence::all || (insistence_[place] == Insistence::best && is_best);
     found_.push_back({.place = place, .trial = std::move(trial), .must_be_measured = must_be_measured});
   }
-  has_candidates_ = has_candidates_ || !list.candidates.empty();
+  has_candidates_ = has_candidates_ || !found_.empty();
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
 }
 
 /// The model's choice is the best candidate of the highest-ranked variant that has any.
 void Exploration::mark_default() {
-  if (has_default_ || found_.empty()) return;
+  if (has_default_ || found_.empty() || !options_.only.empty()) return;
   Found& first = *std::min_element(found_.begin(), found_.end(),
                                    [](const Found& a, const Found& b) { return a.place < b.place; });
   first.trial.is_default = true;
@@ -223,7 +284,7 @@ void Exploration::measure_group(std::span<Found> group) {
 }
 
 bool Exploration::cannot_win(double predicted_us) const {
-  return !options_.exhaustive && error_.optimistic_us(predicted_us) > race_.best_us();
+  return !measures_all() && error_.optimistic_us(predicted_us) > race_.best_us();
 }
 
 std::string Exploration::why_it_cannot_win(double predicted_us) const {
@@ -237,7 +298,7 @@ bool Exploration::is_done() {
     end_ = SearchEnd::stopped;
   } else if (Clock::now() >= deadline_) {
     budget_spent_ = true;
-  } else if (options_.exhaustive || !has_candidates_) {
+  } else if (measures_all() || !has_candidates_) {
     return false;
   } else if (race_.best_us() <= kRooflineSlack * roofline_us(device_.facts(), problem_)) {
     end_ = SearchEnd::near_roofline;

@@ -17,12 +17,15 @@
 
 namespace hone {
 
+/// The units that a tuning of `problem` would compile in its first wave, as far as the ranking alone decides.
+std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem);
+
 /// The first half of a tuning. Variants are taken in waves: first the model's choice, those that won at neighbouring
 /// sizes (TuningOptions::start_from), the top of the ranking, and a few from all over it, which show how wrong the
 /// model is; then the ranking from top to bottom. A wave is compiled on all cores, on a GPU while the one before it is
 /// measured. A candidate is measured unless its prediction, made as optimistic as the model's error so far allows,
 /// lies above the leader; the search ends when that holds for the best of the rest, when the leader is as fast as
-/// memory allows, or with the budget. TuningOptions::exhaustive measures all.
+/// memory allows, or with the budget. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.
@@ -57,8 +60,11 @@ class Exploration {
   std::vector<std::size_t> order_variants();
   Wave next_wave() const;
   std::vector<CompileOutcome> compile(const Wave& wave, bool in_background) const;
+  void keep_only();
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
+  CandidateList list_only(const CompiledVariant& compiled) const;
+  bool measures_all() const { return options_.exhaustive || !options_.only.empty(); }
   void mark_default();
   void measure();
   void measure_group(std::span<Found> group);

@@ -1,4 +1,4 @@
-#include "runtime/choose/portfolio.h"
+#include <hone/portfolio.h>
 
 #include <algorithm>
 #include <limits>

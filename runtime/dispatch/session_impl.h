@@ -59,6 +59,9 @@ class Session::Impl {
   Resolved resolve(const Problem& problem, bool capturing);
 
   Tuning tune(const Problem& problem, TuningOptions options);
+  Tuning compare(const Problem& problem, TuningOptions options);
+  void adopt(const Tuning& tuning, std::span<const Problem> served);
+  void compile_ahead(const Problem& problem, std::stop_token stop);
 
   /// Throws invalid_argument for buffers that are null, misaligned or not device memory, as far as the options say.
   void check_buffers(const Problem& problem, std::span<void* const> buffers) const;
@@ -77,7 +80,7 @@ class Session::Impl {
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   std::vector<Candidate> neighbours_of(const Problem& problem) const;
   Resolved lend_stream_winner(const Problem& graph_problem);
-  const LoadedPlan& adopt(const Tuning& tuning);
+  const LoadedPlan& adopt(const Tuning& tuning, bool is_tuned);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
   const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                             bool capturing);

@@ -80,8 +80,9 @@ Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
 /// Whether a row of the cache says something that this device and a workspace of ours allow.
 bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidate) const {
   const std::int64_t blocks = candidate.geometry.max_blocks;
+  const WorkShape shape = problem.family->shape(problem, candidate.variant);
   return problem.family->reject(problem, candidate.variant, device_->facts()).empty() &&
-         (blocks == 1 || !problem.family->shape(problem, candidate.variant).one_block) &&
+         (!shape.one_block || blocks == shape.cluster_blocks) &&
          blocks <= std::numeric_limits<std::int32_t>::max() &&
          problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
 }

@@ -8,6 +8,8 @@
 #include <hone/error.h>
 
 #include "runtime/choose/choose.h"
+#include "runtime/choose/compiled.h"
+#include "runtime/choose/exploration.h"
 #include "runtime/dispatch/session_impl.h"
 
 namespace hone {
@@ -17,6 +19,9 @@ using std::chrono::milliseconds;
 
 /// How long to wait for other writers before tuning without a claim: dozens of processes may start at once.
 constexpr milliseconds kClaimPatience(5000);
+
+/// That compiling ahead leaves to the thread that enqueues what is timed, and to the driver's.
+constexpr std::size_t kSpareCores = 2;
 
 /// How often to renew a claim, well within its lease.
 constexpr milliseconds kRenewal(1000);
@@ -46,8 +51,10 @@ std::vector<Candidate> Session::Impl::neighbours_of(const Problem& problem) cons
       candidates.push_back(plan->winner.candidate);
   };
   for (int distance : {-1, 1, -2, 2}) {
+    const int neighbour_class = size_class(problem.extents[0]) + distance;
+    if (neighbour_class < kSmallestSizeClass || neighbour_class > kLargestSizeClass) continue;
     Problem neighbour = problem;
-    neighbour.extents[0] = size_range(size_class(problem.extents[0]) + distance).first;
+    neighbour.extents[0] = size_range(neighbour_class).first;
     add(neighbour);
   }
   const bool is_stream = problem.launch_context == LaunchContext::stream;
@@ -85,7 +92,6 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
 
 /// nullptr when there is too little memory to measure in.
 const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
-  using Clock = std::chrono::steady_clock;
   TuningOptions options{.budget = options_.tune_budget,
                         .workspace_bytes = WorkspacePool::kWorkspaceBytes,
                         .start_from = neighbours_of(problem)};
@@ -100,7 +106,7 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
     if (!tuning.winner)
       throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
                                                         device_->name(), first_failure(tuning)));
-    return &adopt(tuning);
+    return &adopt(tuning, true);
   } catch (const Error& error) {
     if (is_claimed) cache_.release(problem);
     if (error.code() == ErrorCode::out_of_memory) return nullptr;
@@ -116,15 +122,50 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : neighbours_of(problem)) options.start_from.push_back(candidate);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
-  if (tuning.winner) adopt(tuning);
+  if (tuning.winner) adopt(tuning, tuning.has_compared());
   return tuning;
 }
 
+Tuning Session::Impl::compare(const Problem& problem, TuningOptions options) {
+  if (options.only.empty()) throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
+  options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
+  const std::scoped_lock lock(miss_mutex_);
+  return choose_by_measuring(device_, problem, options, memo_);
+}
+
+void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served) {
+  if (!tuning.winner) throw Error(ErrorCode::invalid_argument, "a tuning without a winner cannot be adopted");
+  const std::scoped_lock lock(miss_mutex_);
+  for (const Problem& problem : served) {
+    const bool is_its_own = problem.extents == tuning.problem.extents;
+    const Trial& trial = tuning.trials.at(*tuning.winner);
+    const Unit unit = unit_of(problem, trial.candidate.variant);
+    const CompileOutcome outcome = memo_.compile(*device_, std::span(&unit, 1)).front();
+    if (!may_launch(problem, trial.candidate) || !outcome.binary)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the winner of {} cannot serve {}: {}", to_string(tuning.problem), to_string(problem),
+                              outcome.error.empty() ? "its geometry does not fit" : outcome.error));
+    const CompiledCode code = load_variant(*device_, problem, trial.candidate.variant, unit, outcome.binary);
+    Winner winner = make_winner(problem, trial, true);
+    winner.resources = code.compiled.resources;
+    winner.resident_blocks = code.compiled.resident_blocks;
+    winner.tuned_extents = tuning.problem.extents;
+    install(problem, winner, code.module, false);
+    cache_.publish(problem, winner, *outcome.binary, is_its_own ? &tuning : nullptr);
+  }
+}
+
+void Session::Impl::compile_ahead(const Problem& problem, std::stop_token stop) {
+  const std::vector<Unit> units = first_units(device_->facts(), problem);
+  memo_.compile(*device_, units, std::move(stop), {}, std::nullopt, kSpareCores);
+}
+
 /// Dispatches to a tuning's winner from now on, and stores it.
-const LoadedPlan& Session::Impl::adopt(const Tuning& tuning) {
-  const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], true);
+const LoadedPlan& Session::Impl::adopt(const Tuning& tuning, bool is_tuned) {
+  const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], is_tuned);
   const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
-  cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning);
+  cache_.publish(tuning.problem, winner, *tuning.winner_binary, is_tuned ? &tuning : nullptr);
+  if (!is_tuned) cache_.note_miss(tuning.problem, winner.sizes, false);
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.tunings;
   return plan;

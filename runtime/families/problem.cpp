@@ -11,8 +11,6 @@
 namespace hone {
 namespace {
 
-constexpr int kLargestSizeClass = 63;
-
 /// ⌊2^(exponent + ½)⌋, the last extent of class `exponent`. √2 is irrational, so no extent lies on the border.
 constexpr std::int64_t last_of_class(int exponent) {
   constexpr std::uint64_t kSqrt2Times2To63 = 0xB504F333F9DE6484u;

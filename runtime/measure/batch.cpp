@@ -1,6 +1,22 @@
 #include "runtime/measure/batch.h"
 
+#include <fmt/format.h>
+
+#include <hone/kernel_family.h>
+
 namespace hone {
+
+void Bench::require_alive(const Candidate& candidate, const Error& failure) const {
+  try {
+    if (workspace) device.fill_bytes(workspace, 0, kWorkspaceHeaderBytes, stream);
+    device.synchronize(stream);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::device_lost,
+                fmt::format("{} does not work any more after {} in at most {} blocks ({}): {}; only a new process can go on",
+                            device.name(), problem.family->space().to_string(candidate.variant),
+                            candidate.geometry.max_blocks, failure.what(), error.what()));
+  }
+}
 
 Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
     : bench_(bench), loaded_(loaded), calls_(calls) {}

@@ -1,9 +1,11 @@
 // Batch: calls of one candidate that are timed together, in the launch context of their problem.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <hone/device.h>
+#include <hone/error.h>
 #include <hone/problem.h>
 
 #include "runtime/measure/loaded_candidate.h"
@@ -19,6 +21,11 @@ struct Bench {
   Workload& workload;
   void* workspace;
   Stream stream;
+  std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
+
+  /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
+  /// follows would be blamed on the wrong candidate.
+  void require_alive(const Candidate& candidate, const Error& failure) const;
 };
 
 /// A number of back-to-back calls on inputs in the state that the workload says, between two device events. A stream

@@ -117,10 +117,13 @@ bool Race::sample(Contender& contender) {
 
 std::optional<double> Race::time_call(Contender& contender) {
   try {
+    if (bench_.on_run) bench_.on_run(contender.trial.candidate);
     return contender.batch->time_us();
   } catch (const Error& error) {
     contender.trial.verdict = Verdict::failed;
     contender.trial.reason = error.what();
+    contender.batch.reset();
+    bench_.require_alive(contender.trial.candidate, error);
     return std::nullopt;
   }
 }

@@ -28,6 +28,28 @@ TEST_F(CacheNotes, MissesOfOneClassAddUp) {
               ElementsAre("sum|1|1000|580.1|untuned|7|1|1|2000|3|1"));
 }
 
+TEST_F(CacheNotes, MissesAreReadTheHeaviestFirst) {
+  EXPECT_THAT(store_.misses(), IsEmpty());
+  MissRecord large = miss(kUntuned, "580.1");
+  large.key.problem.operation = "max";
+  large.bytes_moved = 9000;
+  MissRecord often = miss(kOtherDriver, "590.2");
+  often.key.problem.operation = "min";
+  note({.misses = {miss(kUntuned, "580.1"), large, often, often}, .loads = {}});
+  const std::vector<StoredMiss> misses = store_.misses();
+  ASSERT_EQ(misses.size(), 3u);
+  EXPECT_EQ(misses[0].miss.key.problem.operation, "min");
+  EXPECT_EQ(misses[0].weight, 2);
+  EXPECT_EQ(misses[0].miss.reason, kOtherDriver);
+  EXPECT_EQ(misses[0].miss.key.toolchain.driver, "590.2");
+  EXPECT_EQ(misses[1].miss.key.problem.operation, "max");
+  EXPECT_EQ(misses[2].miss.key.problem, sample_.key.problem);
+  EXPECT_EQ(misses[2].miss.key.device, sample_.key.device);
+  EXPECT_EQ(misses[2].miss.extents, (std::array<std::int64_t, 3>{500, 1, 3}));
+  EXPECT_EQ(misses[2].miss.bytes_moved, 2000);
+  EXPECT_GT(misses[2].missed_at, 1'700'000'000);
+}
+
 TEST_F(CacheNotes, TunedPublicationEndsTheMissesThatItCovers) {
   note({.misses = {miss(kUntuned, "580.1")}, .loads = {}});
   store_.publish(untuned_publication());

@@ -46,6 +46,7 @@ const IncludeRules& house_rules() {
               {.headers = {"cub/", "cublas_v2.h", "thrust/", "benchmark/"}, .folders = {"benchmarks/"}},
               {.headers = {"boost/context/", "sanitizer/"}, .folders = {"runtime/device/host/"}},
               {.headers = {"CLI/", "nlohmann/"}, .folders = {"tuner/", "benchmarks/"}},
+              {.headers = {"toml++/"}, .folders = {"tuner/"}},
               {.headers = {"fmt/"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/families/", "runtime/search/",
                            "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},

@@ -75,8 +75,23 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"tune", "redcue"}, "unknown kernel family 'redcue' (did you mean 'reduce'?)"},
                       WrongArguments{{"tune", "reduce", "extra"}, "unexpected argument 'extra'"},
                       WrongArguments{{"tune", "--sizes", "8"}, "unknown option '--sizes' (did you mean '--size'?)"},
+                      WrongArguments{{"tune", "--preset", "qick"}, "unknown preset 'qick' (did you mean 'quick'?)"},
+                      WrongArguments{{"tune", "--preset", "quick", "--op", "sum"}, "and so does --op"},
+                      WrongArguments{{"tune", "--missed", "--preset", "quick"}, "give one of them alone"},
+                      WrongArguments{{"tune", "--regret", "lots"}, "'lots' is no regret"},
+                      WrongArguments{{"tune", "--regret=-1"}, "'-1' is no regret"},
+                      WrongArguments{{"tune", "--op", "logsumexp", "--dtype", "i32"}, "no problem is left: "},
                       WrongArguments{{"tune", "--cache", "off"}, "the cache is off"},
                       WrongArguments{{"tune"}, "the cache is off"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Explain, WrongUsage,
+    ::testing::Values(WrongArguments{{"explain"}, "name the problem"},
+                      WrongArguments{{"explain", "3", "--size", "8"}, "name the problem"},
+                      WrongArguments{{"explain", "first"}, "'first' is no winner's id"},
+                      WrongArguments{{"explain", "--size", "1024,2048"}, "name 2 problems"},
+                      WrongArguments{{"explain", "--size", "1024", "--op", "all,any", "--dtype", "all"}, "problems; one"},
+                      WrongArguments{{"explain", "--size", "1024"}, "the cache is off"}));
 
 INSTANTIATE_TEST_SUITE_P(Inspect, WrongUsage,
                          ::testing::Values(WrongArguments{{"inspect", "first"}, "'first' is no winner's id"},
@@ -118,6 +133,22 @@ TEST_F(CommandTest, MissingDevicesAreCode3) {
   expect_refusal(run_hone({"reduce", data, "--device", "cuda:99"}), 3, "cuda:99");
 }
 
+TEST_F(CommandTest, BadCampaignFilesAreCode4WithTheirPlace) {
+  const std::string bad = file("bad.json", "{\n \"problems\": [{\"opp\": \"sum\"}]}");
+  expect_refusal(run_hone({"tune", "--file", bad}), 4, "bad.json:2:16: a problem has no field 'opp'");
+  expect_refusal(run_hone({"tune", "--file", (folder_ / "none.json").string()}), 4, "it cannot be read");
+}
+
+TEST_F(CommandTest, WhatNothingIsKnownOfIsCode6) {
+  expect_refusal(with_cache({"explain", "--size", "1024"}, folder_ / "cache.sqlite"), 6, "nothing is known of sum f32 2^10");
+}
+
+TEST_F(CommandTest, WithoutMissesThereIsNothingToTune) {
+  const CommandRun run = with_cache({"tune", "--missed", "--device", "host"}, folder_ / "cache.sqlite");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("Nothing was missed"));
+}
+
 TEST_F(CommandTest, UnknownDeviceNamesAreCode2) {
   const auto cache = folder_ / "cache.sqlite";
   expect_refusal(with_cache({"tune", "--device", "gpu"}, cache), 2, "'gpu' is no device name");
@@ -148,11 +179,6 @@ TEST_F(CommandTest, UnusableCacheFilesAreCode5) {
 
 TEST_F(CommandTest, CacheInAFolderThatCannotBeWrittenIsCode5BeforeTuning) {
   expect_refusal(with_cache({"tune", "--device", "host"}, "/proc/hone/cache.sqlite"), 5, "/proc");
-}
-
-TEST_F(CommandTest, ProblemsLargerThanMemoryAreCode2) {
-  expect_refusal(with_cache({"tune", "--device", "host", "--size", "2^50"}, folder_ / "c.sqlite"), 2,
-                 "sum f32 2^50 takes");
 }
 
 TEST_F(CommandTest, WrongEnvironmentVariablesAreCode2) {

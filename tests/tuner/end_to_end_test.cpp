@@ -44,7 +44,7 @@ class EndToEnd : public ::testing::Test {
 
 TEST_F(EndToEnd, TuneInspectReduce) {
   const std::vector<std::string> tune{"tune",   "--device", "host",     "--op", "sum,max",
-                                      "--size", "1000",     "--budget", "400ms"};
+                                      "--size", "1000",     "--budget", "3s"};
   const CommandRun first = hone(tune);
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.err, HasSubstr("Tuning 2 problems on "));
@@ -92,8 +92,69 @@ TEST_F(EndToEnd, StreamAndGraphAreTunedAndInspectedApart) {
   EXPECT_THAT(hone({"inspect", "--json", "--context", "graph"}).out, HasSubstr("\"launch_context\": \"graph\""));
 }
 
+TEST_F(EndToEnd, ExplainsWhatWasTunedWithoutMeasuring) {
+  ASSERT_EQ(hone({"tune", "--device", "host", "--size", "2^12,2^16", "--budget", "3s"}).code, 0);
+  const CommandRun run = hone({"explain", "--size", "5000"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("What it gains\n  as the occupancy model's first choice"));
+  EXPECT_THAT(run.out, HasSubstr("rank correlation with measurement is"));
+  EXPECT_THAT(run.out, HasSubstr(" won"));
+  EXPECT_THAT(run.out, HasSubstr("rejected"));
+  EXPECT_THAT(hone({"explain", "--size", "2^14"}).out, HasSubstr("at n = 65536")) << "between: served by the larger one";
+
+  const nlohmann::json json = nlohmann::json::parse(hone({"explain", "--size", "2^12", "--json"}).out);
+  const nlohmann::json& winner = json["winners"].at(0);
+  EXPECT_EQ(winner["candidates"][0]["fate"], "won");
+  EXPECT_EQ(winner["candidates"][0]["variant"], winner["candidate"]["variant"]);
+  EXPECT_GT(winner["measured"], 1);
+  for (const auto& candidate : winner["candidates"]) {
+    EXPECT_TRUE(candidate["fate"] != "rejected" || candidate["why"] != "") << candidate;
+  }
+  EXPECT_EQ(hone({"explain", "1"}).code, hone({"inspect", "1"}).code);
+}
+
+TEST_F(EndToEnd, ProgramsMissesAreTunedTheHeaviestFirst) {
+  const std::string small = file("small.npy", npy_file<float>("<f4", std::vector<float>(1000, 1)));
+  const std::string large = file("large.npy", npy_file<float>("<f4", std::vector<float>(100000, 1)));
+  for (const std::string& path : {small, large}) reduce(path);
+  for (int i = 0; i < 2; ++i) reduce(small, {"--op", "max"});
+  const CommandRun run = hone({"tune", "--missed", "--device", "host", "--budget", "3s"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto max = run.err.find("max f32 1000: ");
+  const auto large_sum = run.err.find("sum f32 100000: ");
+  const auto small_sum = run.err.find("sum f32 1000: ");
+  EXPECT_LT(max, large_sum) << run.err;
+  EXPECT_LT(large_sum, small_sum) << run.err;
+  EXPECT_NE(small_sum, std::string::npos);
+  EXPECT_THAT(hone({"tune", "--missed", "--device", "host"}).err, HasSubstr("Nothing was missed"));
+}
+
+TEST_F(EndToEnd, AFileOfProblemsIsACampaign) {
+  const std::string campaign = file("c.json", R"({"budget": "3s", "problems": [
+    {"op": "max", "size": 1024}, {"op": "sum", "size": 1024, "weight": 2}]})");
+  const CommandRun run = hone({"tune", "--file", campaign, "--device", "host"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_LT(run.err.find("[1/2] sum"), run.err.find("[2/2] max"));
+  EXPECT_THAT(run.out, HasSubstr("as fast as the heuristic default (weighted geometric mean)"));
+}
+
+TEST_F(EndToEnd, ABudgetThatMeasuresNothingSaysSo) {
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "1024", "--budget", "1ms"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("the budget was too small to compare anything for 1 problem"));
+  EXPECT_THAT(run.out, HasSubstr("1 left untuned"));
+  EXPECT_THAT(hone({"inspect"}).out, HasSubstr("heuristic"));
+  EXPECT_THAT(hone({"explain", "--size", "1024"}).out, HasSubstr("nothing was measured"));
+}
+
+TEST_F(EndToEnd, ProblemsLargerThanMemoryAreCode2) {
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "2^50"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("sum f32 2^50 takes"));
+}
+
 TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
-  const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms", "-q"});
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "3s", "-q"});
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("1 tuned"));
@@ -102,7 +163,7 @@ TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
 TEST_F(EndToEnd, ATerminalGetsAStatusLine) {
   Environment environment = isolated_environment(cache_);
   environment.err_columns = [] { return 60; };
-  const CommandRun run = run_hone({"tune", "--device", "host", "--size", "256", "--budget", "300ms"}, environment);
+  const CommandRun run = run_hone({"tune", "--device", "host", "--size", "256", "--budget", "3s"}, environment);
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.err, HasSubstr("\r\x1b[K[1/1] sum f32 2^8"));
   EXPECT_THAT(run.err, HasSubstr("\r\x1b[K[1/1] sum f32 2^8: "));

@@ -77,7 +77,7 @@ TEST(Interrupt, KeepsWhatIsFinishedAndExits130) {
   const TemporaryFolder folder;
   const std::string cache = (folder / "cache.sqlite").string();
   const std::vector<std::string> args{"tune",     "--device", "host",    "--size", "2^8..2^20",
-                                      "--budget", "1s",       "--cache", cache};
+                                      "--budget", "3s",       "--cache", cache};
   Child first(args);
   ASSERT_TRUE(first.wait_for("[ 1/13] sum f32 2^8: ")) << first.output();
   first.interrupt();

@@ -16,6 +16,9 @@ Environment isolated_environment(const std::filesystem::path& cache_path) {
     options.cache_path = cache_path;
     return options;
   };
+#ifdef HONE_COMMAND
+  environment.worker_program = HONE_COMMAND;
+#endif
   return environment;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/nvml_monitor.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +76,17 @@ bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid) {
                      [&](const ProcessLoad& load) { return !is_ours(load) && load.sm_percent > 0; });
 }
 
+std::string describe(const DeviceCondition& condition, std::uint64_t reasons, std::span<const ProcessLoad> loads,
+                     unsigned own_pid) {
+  std::string seen;
+  if (condition.is_throttled) seen = fmt::format("the clock is held down (NVML's clock event reasons {:#x})", reasons);
+  if (!condition.is_shared) return seen;
+  for (const ProcessLoad& load : loads)
+    if (load.pid != own_pid && load.sm_percent > 0)
+      seen += fmt::format("{}process {} uses {} % of the SMs", seen.empty() ? "" : ", ", load.pid, load.sm_percent);
+  return seen;
+}
+
 NvmlMonitor::NvmlMonitor(const std::string& pci_bus_id) {
   auto library = std::make_unique<Library>();
   if (library->open(pci_bus_id)) library_ = std::move(library);
@@ -100,16 +112,19 @@ DeviceCondition NvmlMonitor::ask() const {
     condition.is_throttled = is_throttled(reasons);
 
   std::array<UtilizationSample, 64> samples{};
+  std::array<ProcessLoad, 64> loads;
+  std::span<const ProcessLoad> known_loads;
   auto count = static_cast<unsigned>(samples.size());
   if (library_->utilization &&
       library_->utilization(library_->device, samples.data(), &count, library_->seen_until_us) == kSuccess) {
-    std::array<ProcessLoad, 64> loads;
     for (unsigned i = 0; i < count; ++i) {
       loads[i] = {samples[i].pid, samples[i].sm_percent};
       library_->seen_until_us = std::max(library_->seen_until_us, samples[i].time_stamp_us);
     }
-    condition.is_shared = is_shared(std::span(loads).first(count), static_cast<unsigned>(getpid()));
+    known_loads = std::span(loads).first(count);
+    condition.is_shared = is_shared(known_loads, static_cast<unsigned>(getpid()));
   }
+  condition.seen = describe(condition, reasons, known_loads, static_cast<unsigned>(getpid()));
   return condition;
 }
 

@@ -26,6 +26,7 @@ struct StreamState {
 struct DeviceCondition {
   bool is_throttled = false;  ///< the clock is held down: heat, a power cap, a power brake
   bool is_shared = false;     ///< other processes run kernels
+  std::string seen = {};      ///< what was seen of it, for people: "process 4711 uses 60 % of the SMs"; "" if nothing
 };
 
 /// Where a pointer points to.

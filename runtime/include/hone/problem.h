@@ -70,6 +70,7 @@ struct SizeRange {
 /// Extents fall into octaves around the powers of two: class k holds those from above 2^(k−½) to below 2^(k+½). All
 /// up to 362 belong to class 8: such problems differ by less than the jitter of a launch.
 inline constexpr int kSmallestSizeClass = 8;
+inline constexpr int kLargestSizeClass = 63;
 
 int size_class(std::int64_t extent);
 SizeRange size_range(int size_class);

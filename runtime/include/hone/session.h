@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -146,8 +147,21 @@ class Session {
   /// A Plan for `problem`, found or made as launch() would. Allocates; not during capture.
   Plan make_plan(const Problem& problem);
 
-  /// Tunes `problem` now, whatever is known already, stores every trial and dispatches later calls to the winner.
+  /// Tunes `problem` now, whatever is known already, stores every trial and dispatches later calls to the winner. Where
+  /// the budget allowed for one candidate alone, nothing was compared: it is stored as untuned.
   Tuning tune(const Problem& problem, const TuningOptions& options);
+
+  /// Measures options.only on `problem`, side by side. Nothing is stored, and no call is dispatched otherwise.
+  Tuning compare(const Problem& problem, const TuningOptions& options);
+
+  /// Dispatches each problem of `served` to the winner of `tuning` from now on and stores that, with the trials where the
+  /// problem is the tuned one. The others have to differ from it in their extents alone. Throws invalid_argument when there
+  /// is no winner, or it cannot serve one of them.
+  void adopt(const Tuning& tuning, std::span<const Problem> served);
+
+  /// Compiles what a tuning of `problem` would compile first, so that it need not wait; leaves two cores to others. May
+  /// run while another thread tunes. What fails is left for the tuning to find.
+  void compile_ahead(const Problem& problem, std::stop_token stop);
 
   const std::shared_ptr<Device>& device() const;
   const SessionOptions& options() const;

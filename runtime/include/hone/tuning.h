@@ -1,6 +1,7 @@
 // tune(): from a problem to a winner, with every trial kept as evidence.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +50,12 @@ inline constexpr std::array<std::string_view, 5> kSearchEndNames{
     "the budget was spent", "it was stopped"};
 constexpr std::string_view name(SearchEnd end) { return kSearchEndNames[static_cast<std::size_t>(end)]; }
 
+/// A candidate that must not be run again, and why. With a geometry of 0 blocks: the variant with any geometry.
+struct ExcludedCandidate {
+  Candidate candidate;
+  std::string reason;
+};
+
 struct TuningOptions {
   /// Wall-clock time to spend. What is not measured by then is recorded as rejected. At least the model's first
   /// choice is always compiled, measured and verified.
@@ -66,6 +74,16 @@ struct TuningOptions {
   /// Candidates that won neighbouring problems: their variants are measured first, and they win ties.
   std::vector<Candidate> start_from = {};
 
+  /// Not empty: these are measured side by side, and no others. Those that are near the fastest are verified, too.
+  std::vector<Candidate> only = {};
+
+  /// Never run: recorded as failed, each with its reason. For what hung or killed a process that tuned before.
+  std::vector<ExcludedCandidate> excluded = {};
+
+  /// Called right before a candidate runs, from the thread that called tune(): when the process dies or hangs, it was
+  /// this one's doing. Must be quick; it is called before every sample.
+  std::function<void(const Candidate&)> on_run = {};
+
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
   std::function<void(const TuningProgress&)> on_progress = {};
 };
@@ -82,12 +100,20 @@ struct Tuning {
   bool stopped = false;
   SearchEnd search_end = SearchEnd::everything_searched;
   double rank_correlation = 0;  ///< Spearman's, of predicted with measured times; 0 with fewer than two
+  double roofline_us = 0;       ///< what memory and launching take at least; 0: the device does not tell its bandwidth
   int discarded_samples = 0;    ///< taken while the device was throttled or shared, and thrown away
+
+  /// Whether it is more than a heuristic choice: false when the budget allowed for one candidate alone.
+  bool has_compared() const {
+    const auto is_ok = [](const Trial& trial) { return trial.verdict == Verdict::ok; };
+    return !budget_spent || std::count_if(trials.begin(), trials.end(), is_ok) > 1;
+  }
 };
 
 /// Measures candidates for `problem` on `device` and picks the fastest that verifies. Uses streams and memory of
 /// its own and never touches the caller's. Throws invalid_argument when the family refuses the problem and
-/// out_of_memory when the inputs do not fit; a candidate's failure is a Trial.
+/// out_of_memory when the inputs do not fit; a candidate's failure is a Trial, but device_lost is thrown when the device
+/// does not work any more after it.
 Tuning tune(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options);
 
 }  // namespace hone

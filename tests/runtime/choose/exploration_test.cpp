@@ -10,6 +10,8 @@
 #include <map>
 #include <thread>
 
+#include <hone/error.h>
+
 #include "runtime/choose/choose.h"
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
@@ -142,6 +144,81 @@ TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {
     const Candidate known{{64, work, 0}, {.max_blocks = 8}};
     const Tuning tuning = tune({.budget = 1min, .exhaustive = true, .start_from = {known}});
     EXPECT_EQ(tuning.trials[tuning.winner.value()].candidate, known);
+  }
+}
+
+TEST_F(ExplorationTest, OnlyMeasuresWhatItLists) {
+  script([](std::string_view variant, double) { return variant == "threads=256 work=4 finish=alone" ? 4.0 : 5.0; });
+  const Candidate slow{*family_.space().parse("threads=64 work=1 finish=alone"), {.max_blocks = 16}};
+  const Candidate fast{*family_.space().parse("threads=256 work=4 finish=alone"), {.max_blocks = 1024}};
+  BinaryMemo memo;
+  const TuningOptions options{.budget = 1min, .only = {slow, fast}};
+  const Tuning tuning = choose_by_measuring(device_, problem_, options, memo);
+  ASSERT_EQ(tuning.trials.size(), 2u) << "other variants have no part in it";
+  EXPECT_EQ(device_->compiles(), 2);
+  EXPECT_EQ(tuning.trials[tuning.winner.value()].candidate, fast) << "though its grid is larger than the work";
+  for (const Trial& trial : tuning.trials) {
+    EXPECT_EQ(trial.verdict, Verdict::ok) << trial.reason;
+    EXPECT_GT(trial.samples, 0);
+    EXPECT_FALSE(trial.is_default);
+  }
+}
+
+TEST_F(ExplorationTest, WhatIsComparedIsVerifiedAsFarAsItMightBeChosen) {
+  device_->script = [](std::string_view variant) {
+    if (variant == "threads=64 work=1 finish=alone") return FakeKernel{.us = 5.1, .is_wrong = true};
+    return FakeKernel{.us = 5};
+  };
+  const Candidate wrong{*family_.space().parse("threads=64 work=1 finish=alone"), {.max_blocks = 16}};
+  const Candidate right{*family_.space().parse("threads=128 work=1 finish=alone"), {.max_blocks = 16}};
+  BinaryMemo memo;
+  const Tuning tuning = choose_by_measuring(device_, problem_, {.budget = 1min, .only = {wrong, right}}, memo);
+  for (const Trial& trial : tuning.trials)
+    EXPECT_EQ(trial.verdict, trial.candidate == wrong ? Verdict::wrong : Verdict::ok);
+}
+
+TEST_F(ExplorationTest, ExcludedCandidatesAreNeverRun) {
+  const std::string variant = "threads=256 work=4 finish=alone";
+  script([&](std::string_view each, double predicted) { return each == variant ? 4.0 : 3 * predicted; });
+  const Candidate any_geometry{*family_.space().parse(variant), {.max_blocks = 0}};
+  const Tuning tuning =
+      tune({.budget = 1min, .exhaustive = true, .excluded = {{any_geometry, "its process was killed"}}});
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_FALSE(device_->launches().contains(variant));
+  for (const Trial& trial : tuning.trials) {
+    if (text(trial) != variant || trial.verdict == Verdict::rejected) continue;
+    EXPECT_EQ(trial.verdict, Verdict::failed);
+    EXPECT_EQ(trial.reason, "its process was killed");
+  }
+}
+
+TEST_F(ExplorationTest, WhatIsAboutToRunIsToldBeforeItRuns) {
+  script([](std::string_view, double predicted) { return 3 * predicted; });
+  std::string running;
+  std::map<std::string, int> launched;
+  TuningOptions options{.budget = 1min};
+  options.on_run = [&](const Candidate& candidate) {
+    // Whatever was launched since the last call was what that call named.
+    for (const auto& [variant, count] : device_->launches()) {
+      EXPECT_TRUE(launched[variant] == count || variant == running) << variant << " ran, told was " << running;
+      launched[variant] = count;
+    }
+    running = family_.space().to_string(candidate.variant);
+  };
+  ASSERT_TRUE(tune(options).winner);
+  EXPECT_NE(running, "");
+}
+
+TEST_F(ExplorationTest, ADeviceThatDoesNotWorkAnyMoreIsNoCandidatesFailure) {
+  const std::string killer = "threads=256 work=4 finish=alone";
+  device_->script = [&](std::string_view variant) { return FakeKernel{.us = 50, .loses_device = variant == killer}; };
+  BinaryMemo memo;
+  try {
+    choose_by_measuring(device_, problem_, {.budget = 1min, .exhaustive = true}, memo);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device_lost);
+    EXPECT_THAT(error.what(), HasSubstr(killer));
   }
 }
 

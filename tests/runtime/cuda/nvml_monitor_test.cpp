@@ -28,6 +28,13 @@ TEST(NvmlMonitor, PidsOfAnotherNamespaceSayNothing) {
   EXPECT_FALSE(is_shared(renamed, 100));
 }
 
+TEST(NvmlMonitor, SaysWhatItSaw) {
+  const std::array<ProcessLoad, 3> busy{{{100, 60}, {200, 5}, {300, 0}}};
+  EXPECT_EQ(describe({.is_throttled = true, .is_shared = true}, 0x40, busy, 100),
+            "the clock is held down (NVML's clock event reasons 0x40), process 200 uses 5 % of the SMs");
+  EXPECT_EQ(describe({}, 0x1, busy, 100), "");
+}
+
 TEST(NvmlMonitor, AnUnknownDeviceIsFair) {
   const NvmlMonitor monitor("ffff:ff:1f.0");
   EXPECT_FALSE(monitor.condition().is_throttled);

@@ -156,6 +156,7 @@ void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, S
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 void FakeDevice::fill_bytes(void* to, int byte_value, std::size_t bytes, Stream) {
+  require_found();
   if (bytes > 0) std::memset(to, byte_value, bytes);
 }
 
@@ -180,6 +181,7 @@ void FakeDevice::destroy_stream(Stream stream) noexcept {
 }
 
 void FakeDevice::synchronize(Stream stream) {
+  require_found();
   const std::scoped_lock lock(mutex_);
   if (captures_.contains(stream)) throw Error(ErrorCode::device_failed, "waiting for a stream under capture");
 }
@@ -243,11 +245,17 @@ void FakeDevice::run(const Kernel& kernel, const Launch& launch, bool in_graph) 
     const FakeKernel& kernel_time = loaded.behaviour;
     now_us_ += drift(in_graph && kernel_time.graph_us >= 0 ? kernel_time.graph_us : kernel_time.us, now_us_);
   }
+  if (loaded.behaviour.loses_device) is_lost_ = true;
+  require_found();
   if (count == loaded.behaviour.fails_at_launch) throw Error(ErrorCode::device_failed, "the launch failed");
   std::int64_t result = result_of(launch);
   if (loaded.behaviour.is_wrong) ++result;
   if (loaded.behaviour.is_unsteady) result += count;
   std::memcpy(argument<void*>(launch, 2), &result, sizeof(result));
+}
+
+void FakeDevice::require_found() const {
+  if (is_lost_) throw Error(ErrorCode::device_failed, "an illegal memory access was encountered");
 }
 
 double FakeDevice::time_us(Stream stream, const std::function<void()>& work) {

@@ -23,6 +23,7 @@ struct FakeKernel {
   std::string compile_error = {};
   std::string load_error = {};
   int fails_at_launch = 0;       ///< the launch that throws, from 1; 0: none
+  bool loses_device = false;     ///< its launch throws, and so does everything after it
   int resident_blocks = 4;
   Resources resources = {.registers = 32};
 };
@@ -88,6 +89,7 @@ class FakeDevice final : public Device {
   struct Recorded;
   void run(const Kernel& kernel, const Launch& launch, bool in_graph);
   void require_no_capture(const char* what) const;
+  void require_found() const;
 
   DeviceFacts facts_;
   mutable std::atomic<int> compiles_ = 0;
@@ -102,6 +104,7 @@ class FakeDevice final : public Device {
   std::set<Stream> streams_;
   std::uintptr_t next_stream_ = 0x100;
   double now_us_ = 0;
+  std::atomic<bool> is_lost_ = false;
 };
 
 }  // namespace hone

@@ -1,0 +1,340 @@
+// What the tuner's choices are worth, measured: each part runs `hone tune` as anybody would, from an empty cache, and
+// measures what it chose side by side with what more effort finds.
+//
+//   regret     against an exhaustive search of the same problems: choice, the exhaustive winner and its next four
+//   stability  against a second campaign from an empty cache
+//   untuned    at sizes that were not tuned (a prime near 1.2 · 2^k, and 1.5 · 2^k) against a tuning at that very size
+//   time       the wall time of campaigns alone
+//
+// Findings are written after each line of problems, so that what is there when the time is over can be used.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <hone/hone.h>
+#include <hone/kernel_family.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/common/report.h"
+#include "benchmarks/tuner_regret/findings.h"
+
+namespace hone::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+struct Options {
+  std::string hone;
+  std::string device = "auto";
+  std::vector<std::string> parts{"regret", "stability", "untuned", "time"};
+  std::vector<std::string> ops{"sum", "argmax"};
+  std::vector<std::string> dtypes{"f32", "f16", "i8"};
+  int first_exponent = 10;
+  int last_exponent = 28;
+  int budget_ms = 2000;
+  int exhaustive_ms = 30000;
+  int compare_ms = 1000;
+  int time_limit_s = 540;
+  bool standard = false;
+  std::string out;
+};
+
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+struct Output {
+  int exit_code = -1;
+  std::string text;
+};
+
+Output run(const std::vector<std::string>& command) {
+  std::string line;
+  for (const std::string& word : command) line += quoted(word) + ' ';
+  Output output;
+  std::FILE* pipe = popen((line + "2>&1").c_str(), "r");
+  if (!pipe) throw Error(ErrorCode::io_failed, "cannot run " + line);
+  char buffer[4096];
+  while (std::fgets(buffer, sizeof buffer, pipe)) output.text += buffer;
+  const int status = pclose(pipe);
+  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return output;
+}
+
+/// A folder that goes with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "hone_regret_XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Error(ErrorCode::io_failed, "no temporary folder could be made: " + name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+bool is_prime(std::int64_t n) {
+  for (std::int64_t d = 2; d * d <= n; ++d)
+    if (n % d == 0) return false;
+  return n > 1;
+}
+
+std::int64_t prime_from(std::int64_t n) {
+  while (!is_prime(n)) ++n;
+  return n;
+}
+
+/// One campaign after the other, and what they found.
+class Study {
+ public:
+  explicit Study(const Options& options) : options_(options), device_(Device::open(options.device)) {}
+
+  void run_all() {
+    if (wants("time")) time_campaigns();
+    for (const std::string& op : options_.ops)
+      for (const std::string& dtype : options_.dtypes) {
+        if (is_over()) fmt::print(stderr, "the time is over: {} {} is left out\n", op, dtype);
+        if (!is_over()) study_line(op, dtype);
+        write();
+      }
+  }
+
+  int exit_code() const { return exit_code_; }
+
+ private:
+  bool wants(std::string_view part) const {
+    return std::find(options_.parts.begin(), options_.parts.end(), part) != options_.parts.end();
+  }
+  bool is_over() const { return Clock::now() - start_ > std::chrono::seconds(options_.time_limit_s); }
+
+  Problem problem(const std::string& op, const std::string& dtype, std::int64_t n) const {
+    const auto row = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& info) { return info.name == dtype; });
+    if (row == kDTypes.end()) throw Error(ErrorCode::invalid_argument, "no dtype is called " + dtype);
+    return reduce_problem(parse_reduce_op(op), row->dtype, n);
+  }
+
+  std::string text(const Problem& problem, const Candidate& candidate) const {
+    return fmt::format("{} blocks={}", problem.family->space().to_string(candidate.variant), candidate.geometry.max_blocks);
+  }
+
+  /// `hone tune` of one line into a cache.
+  void campaign(const std::vector<std::string>& what, const fs::path& cache) {
+    std::vector<std::string> command{options_.hone, "tune",     "--device", std::string(device_->name()),
+                                     "--cache",     cache.string(), "-q"};
+    command.insert(command.end(), what.begin(), what.end());
+    const auto begin = Clock::now();
+    const Output output = run(command);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    std::string words = "hone tune";
+    for (const std::string& word : what) words += ' ' + word;
+    const std::size_t totals = output.text.rfind("\n\n");
+    campaigns_.push_back({.command = words,
+                          .seconds = seconds,
+                          .exit_code = output.exit_code,
+                          .last_lines = totals == std::string::npos ? output.text : output.text.substr(totals + 2)});
+    fmt::print("{:.1f} s: {}\n", seconds, words);
+    if (output.exit_code != 0) {
+      exit_code_ = 1;
+      fmt::print(stderr, "{}\n", output.text);
+    }
+  }
+
+  std::vector<std::string> line_options(const std::string& op, const std::string& dtype) const {
+    return {"--op",     op,
+            "--dtype",  dtype,
+            "--size",   fmt::format("2^{}..2^{}", options_.first_exponent, options_.last_exponent),
+            "--budget", fmt::format("{}ms", options_.budget_ms)};
+  }
+
+  void time_campaigns() {
+    const TemporaryFolder folder;
+    campaign(line_options("sum", "f32"), folder.path() / "sum.sqlite");
+    if (options_.standard) campaign({"--preset", "standard"}, folder.path() / "standard.sqlite");
+    write();
+  }
+
+  void study_line(const std::string& op, const std::string& dtype) {
+    if (!wants("regret") && !wants("stability") && !wants("untuned")) return;
+    const TemporaryFolder folder;
+    const fs::path first = folder.path() / "first.sqlite";
+    const fs::path second = folder.path() / "second.sqlite";
+    campaign(line_options(op, dtype), first);
+    if (wants("stability")) campaign(line_options(op, dtype), second);
+    Session chosen(device_, lookup(first));
+    Session again(device_, lookup(second));
+    Session searching(device_, {.on_miss = MissPolicy::error, .cache_path = {}});
+    for (int exponent = options_.first_exponent; exponent <= options_.last_exponent && !is_over(); ++exponent) {
+      const Problem at = problem(op, dtype, std::int64_t{1} << exponent);
+      const std::optional<Candidate> choice = winner(chosen, at);
+      if (!choice) continue;
+      if (wants("regret")) find_regret(searching, at, *choice, first);
+      if (wants("stability"))
+        if (const std::optional<Candidate> other = winner(again, at)) add("stability", searching, at, *choice, {*other});
+      if (wants("untuned") && exponent < options_.last_exponent)
+        for (const std::int64_t n : {prime_from(at.extents[0] * 6 / 5), at.extents[0] * 3 / 2})
+          find_untuned(searching, chosen, problem(op, dtype, n));
+      write();
+    }
+  }
+
+  static SessionOptions lookup(const fs::path& cache) { return {.on_miss = MissPolicy::error, .cache_path = cache}; }
+
+  static std::optional<Candidate> winner(Session& session, const Problem& problem) {
+    try {
+      return session.prepare(problem).winner->candidate;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_tuned) throw;
+      return std::nullopt;
+    }
+  }
+
+  /// Against the five fastest of an exhaustive search: its winner may have been lucky.
+  void find_regret(Session& session, const Problem& at, const Candidate& choice, const fs::path& cache) {
+    TuningOptions options;
+    options.budget = milliseconds(options_.exhaustive_ms);
+    options.exhaustive = true;
+    const Tuning tuning = session.tune(at, options);
+    if (!tuning.winner) return;
+    std::vector<Candidate> best{tuning.trials[*tuning.winner].candidate};
+    int candidates = 0;
+    for (const Trial& trial : tuning.trials) {
+      if (trial.verdict != Verdict::ok) continue;
+      ++candidates;
+      if (best.size() < 5 && trial.candidate != best.front()) best.push_back(trial.candidate);
+    }
+    add("regret", session, at, choice, best);
+    findings_.back().candidates = candidates;
+    findings_.back().measured = count_measured(at, cache);
+    if (tuning.budget_spent) fmt::print(stderr, "the exhaustive search of {} was cut short\n", to_string(at));
+  }
+
+  /// Of the campaign, as the cache tells.
+  int count_measured(const Problem& at, const fs::path& cache) const {
+    const Output output =
+        run({options_.hone, "explain", "--json", "--cache", cache.string(), "--op",
+             std::string(at.family->operations()[at.operation]), "--dtype", std::string(info(at.dtype).name), "--size",
+             fmt::format("{}", at.extents[0])});
+    const auto json = nlohmann::json::parse(output.text, nullptr, false);
+    if (!json.is_object() || json.value("winners", nlohmann::json::array()).empty()) return 0;
+    return json["winners"][0].value("measured", 0);
+  }
+
+  void find_untuned(Session& session, Session& chosen, const Problem& at) {
+    const std::optional<Candidate> choice = winner(chosen, at);
+    if (!choice) return;
+    TuningOptions options;
+    options.budget = milliseconds(options_.budget_ms);
+    const Tuning tuning = session.tune(at, options);
+    if (tuning.winner) add("untuned", session, at, *choice, {tuning.trials[*tuning.winner].candidate});
+  }
+
+  /// Measures the choice and its rivals side by side.
+  void add(const std::string& part, Session& session, const Problem& at, const Candidate& choice,
+           const std::vector<Candidate>& rivals) {
+    TuningOptions options;
+    options.budget = milliseconds(options_.compare_ms);
+    options.only = rivals;
+    if (std::find(rivals.begin(), rivals.end(), choice) == rivals.end()) options.only.push_back(choice);
+    Finding finding{.part = part,
+                    .problem = fmt::format("{} {}", at.family->operations()[at.operation], info(at.dtype).name),
+                    .n = at.extents[0],
+                    .chosen = text(at, choice),
+                    .reference = text(at, rivals.front())};
+    if (options.only.size() > 1) {  // otherwise they are the same, and nothing is behind anything
+      for (const Trial& trial : session.compare(at, options).trials) {
+        if (trial.verdict != Verdict::ok) continue;
+        if (trial.candidate == choice) finding.chosen_us = trial.median_us;
+        const bool is_reference = part == "regret" ? finding.reference_us == 0 || trial.median_us < finding.reference_us
+                                                   : trial.candidate == rivals.front();
+        if (!is_reference) continue;
+        finding.reference_us = trial.median_us;
+        finding.reference = text(at, trial.candidate);
+      }
+      if (finding.chosen_us <= 0 || finding.reference_us <= 0) {
+        fmt::print(stderr, "{}: {} or {} could not be measured or is wrong\n", to_string(at), finding.chosen,
+                   finding.reference);
+        exit_code_ = 1;
+      }
+    }
+    findings_.push_back(finding);
+    fmt::print("{:<10} {:<12} {:>11}  {:.2f} % behind\n", part, finding.problem, finding.n, 100 * finding.regret());
+    std::fflush(stdout);
+  }
+
+  void write() const {
+    if (options_.out.empty()) return;
+    auto json = to_json(findings_, campaigns_);
+    json["device"] = device_->facts().name;
+    json["driver"] = device_->facts().driver;
+    json["date"] = today();
+    std::ofstream(options_.out + ".json") << json.dump(2) << '\n';
+    std::ofstream table(options_.out + ".txt");
+    table << fmt::format("{}, driver {}, {}\n\n", device_->facts().name, device_->facts().driver, today())
+          << to_table(findings_, campaigns_);
+    if (!table.flush()) throw Error(ErrorCode::io_failed, "cannot write " + options_.out + ".txt");
+  }
+
+ public:
+  std::string table() const { return to_table(findings_, campaigns_); }
+
+ private:
+  const Options& options_;
+  std::shared_ptr<Device> device_;
+  std::vector<Finding> findings_;
+  std::vector<TimedCampaign> campaigns_;
+  Clock::time_point start_ = Clock::now();
+  int exit_code_ = 0;
+};
+
+}  // namespace
+}  // namespace hone::benchmarks
+
+int main(int argc, char** argv) try {
+  hone::benchmarks::Options options;
+  CLI::App app("What the tuner's choices are worth: against an exhaustive search, a second campaign, and at sizes between");
+  app.add_option("--hone", options.hone, "the hone command")->required();
+  app.add_option("--device", options.device, "auto, cuda:N or host");
+  app.add_option("--part", options.parts, "regret, stability, untuned, time; all of them")->delimiter(',');
+  app.add_option("--op", options.ops, "operations")->delimiter(',');
+  app.add_option("--dtype", options.dtypes, "dtypes")->delimiter(',');
+  app.add_option("--from", options.first_exponent, "the smallest size is 2^FROM")->check(CLI::Range(8, 34));
+  app.add_option("--to", options.last_exponent, "the largest size is 2^TO")->check(CLI::Range(8, 34));
+  app.add_option("--budget-ms", options.budget_ms, "of hone tune, for one problem");
+  app.add_option("--exhaustive-ms", options.exhaustive_ms, "of the exhaustive search, for one problem");
+  app.add_option("--compare-ms", options.compare_ms, "for measuring choices side by side");
+  app.add_option("--time-limit-s", options.time_limit_s, "what is not begun by then is left out");
+  app.add_flag("--standard", options.standard, "time hone tune --preset standard, too");
+  app.add_option("--out", options.out, "write OUT.json and OUT.txt");
+  CLI11_PARSE(app, argc, argv);
+  hone::benchmarks::Study study(options);
+  study.run_all();
+  fmt::print("\n{}", study.table());
+  return study.exit_code();
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}

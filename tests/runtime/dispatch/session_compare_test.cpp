@@ -1,0 +1,85 @@
+// What a campaign asks of a session: to compare candidates, and to let a winner serve other sizes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+
+#include "cache/store.h"
+#include "tests/runtime/support/session_fixture.h"
+
+namespace hone {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SessionCompareTest : public FakeSessionTest {
+ protected:
+  Candidate candidate(std::string_view variant) const { return {*family_.space().parse(variant), {.max_blocks = 8}}; }
+  cache::Store store() const { return cache::Store(folder_ / "cache.sqlite"); }
+};
+
+TEST_F(SessionCompareTest, ComparingStoresAndDispatchesNothing) {
+  Session session(device_, options(MissPolicy::error));
+  const Tuning comparison = session.compare(
+      family_.problem(kSize), {.only = {candidate("threads=128 work=1 finish=alone"),
+                                        candidate("threads=256 work=1 finish=alone")}});
+  EXPECT_EQ(comparison.trials.size(), 2u);
+  EXPECT_TRUE(store().winners().empty());
+  EXPECT_THROW(session.prepare(family_.problem(kSize)), Error);
+  EXPECT_THROW(session.compare(family_.problem(kSize), {}), Error) << "nothing to compare";
+}
+
+TEST_F(SessionCompareTest, AnAdoptedWinnerServesTheOtherSizesInEveryProcess) {
+  Session session(device_, options(MissPolicy::error));
+  const Tuning tuning = session.tune(family_.problem(kSize), {.budget = 1min});
+  const std::vector<Problem> served{family_.problem(kSize), family_.problem(4 * kSize)};
+  session.adopt(tuning, served);
+  EXPECT_EQ(launch(session, 4 * kSize).source, ChoiceSource::memory);
+
+  Session later(device_, options(MissPolicy::error));
+  const Choice choice = launch(later, 4 * kSize);
+  EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_TRUE(choice.winner->tuned);
+  EXPECT_EQ(choice.winner->candidate, tuning.trials[*tuning.winner].candidate);
+  EXPECT_EQ(choice.winner->tuned_extents[0], kSize) << "where it was measured";
+  for (const cache::StoredWinner& stored : store().winners()) {
+    const bool is_its_own = stored.key.problem.sizes[0].first <= kSize && stored.key.problem.sizes[0].last >= kSize;
+    EXPECT_EQ(store().tuning(stored.id).has_value(), is_its_own) << "trials are of the size that they were taken at";
+  }
+  EXPECT_THROW(launch(later, 2 * kSize), Error) << "the size between was not named";
+}
+
+TEST_F(SessionCompareTest, WithoutAWinnerThereIsNothingToAdopt) {
+  Session session(device_, options(MissPolicy::error));
+  Tuning none;
+  none.problem = family_.problem(kSize);
+  EXPECT_THROW(session.adopt(none, std::span(&none.problem, 1)), Error);
+}
+
+TEST_F(SessionCompareTest, ATuningThatComparedNothingIsStoredAsUntunedAndMissed) {
+  Session session(device_, options(MissPolicy::error));
+  const Tuning tuning = session.tune(family_.problem(kSize), {.budget = 0ms});
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_FALSE(tuning.has_compared());
+  Session later(device_, options(MissPolicy::error));
+  EXPECT_FALSE(launch(later).winner->tuned);
+  EXPECT_EQ(store().misses().size(), 1u);
+}
+
+TEST_F(SessionCompareTest, CompilingAheadSavesTheTuningItsFirstCompiles) {
+  Session session(device_, options(MissPolicy::error));
+  session.compile_ahead(family_.problem(kSize), {});
+  const int before = device_->compiles();
+  EXPECT_EQ(before, 12);
+  session.tune(family_.problem(kSize), {.budget = 1min});
+  EXPECT_EQ(device_->compiles(), before);
+}
+
+TEST_F(SessionCompareTest, TheSmallestClassIsTunedAgainAsAnyOther) {
+  Session session(device_, options(MissPolicy::error));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(session.tune(family_.problem(100), {.budget = 1min}).winner);
+  EXPECT_EQ(store().winners().size(), 1u);
+}
+
+}  // namespace
+}  // namespace hone

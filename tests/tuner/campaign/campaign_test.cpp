@@ -1,0 +1,162 @@
+#include "tuner/campaign/campaign.h"
+
+#include <hone/session.h>
+
+#include <set>
+
+#include "tests/tuner/campaign/campaign_fixture.h"
+#include "tuner/command_error.h"
+
+namespace hone::tuner {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+TEST_F(CampaignTest, TunesWhatHasNoWinnerAndKeepsWhatHas) {
+  const CampaignResult first = run({three_sizes()[1]}, options());
+  ASSERT_EQ(first.items.size(), 1U);
+  EXPECT_EQ(first.items[0].outcome, Outcome::tuned) << first.items[0].reason;
+  EXPECT_GT(first.items[0].median_us, 0);
+  EXPECT_GT(first.items[0].default_us, 0);
+  EXPECT_GT(first.items[0].measured, 1);
+  EXPECT_EQ(first.cache_failure, "");
+
+  const auto before = tunings();
+  const CampaignResult second = run(three_sizes(), options());
+  EXPECT_EQ(recorder_.to_tune, 2U);
+  EXPECT_EQ(recorder_.already, 1U);
+  EXPECT_EQ(second.items[0].outcome, Outcome::tuned);
+  EXPECT_EQ(second.items[1].outcome, Outcome::kept);
+  EXPECT_EQ(second.items[1].candidate, first.items[0].candidate);
+  EXPECT_EQ(second.items[1].median_us, first.items[0].median_us);
+  EXPECT_THAT(tunings(), ::testing::Contains(before.at(0)));
+}
+
+TEST_F(CampaignTest, AgainTunesWhatHasAWinner) {
+  run({three_sizes()[0]}, options());
+  CampaignOptions again = options();
+  again.again = true;
+  EXPECT_EQ(run({three_sizes()[0]}, again).items[0].outcome, Outcome::tuned);
+}
+
+TEST_F(CampaignTest, AStopKeepsWhatIsFinished) {
+  CampaignOptions stopping = options();
+  stopping.stop = recorder_.stop.get_token();
+  recorder_.stop_after = 1;
+  const CampaignResult result = run(three_sizes(), stopping);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.items[0].outcome, Outcome::tuned);
+  EXPECT_EQ(result.items[1].outcome, Outcome::interrupted);
+  EXPECT_EQ(result.items[2].outcome, Outcome::not_reached);
+
+  recorder_.stop_after = 1000;
+  EXPECT_EQ(run(three_sizes(), options()).items[0].outcome, Outcome::kept);
+}
+
+TEST_F(CampaignTest, TheTotalBudgetEndsIt) {
+  CampaignOptions limited = options();
+  limited.total_budget = 10s;
+  limited.now = [&] { return std::chrono::steady_clock::time_point{} + (recorder_.ended < 1 ? 0s : 20s); };
+  const CampaignResult result = run(three_sizes(), limited);
+  EXPECT_TRUE(result.out_of_budget);
+  EXPECT_FALSE(result.interrupted);
+  EXPECT_EQ(result.items[0].outcome, Outcome::tuned);
+  EXPECT_EQ(result.items[1].outcome, Outcome::not_reached);
+}
+
+TEST_F(CampaignTest, WinnersThatCannotBeStoredEndIt) {
+  CampaignOptions unwritable = options();
+  unwritable.session.cache_path = folder_.path();  // a directory
+  const CampaignResult result = run(three_sizes(), unwritable);
+  EXPECT_NE(result.cache_failure, "");
+  EXPECT_EQ(recorder_.begun, 1);
+  EXPECT_EQ(result.items[1].outcome, Outcome::not_reached);
+}
+
+TEST_F(CampaignTest, ABudgetForOneCandidateIsStoredAsUntuned) {
+  CampaignOptions tiny = options();
+  tiny.budget = 1ms;
+  const CampaignResult result = run({sum_of(1024)}, tiny);
+  ASSERT_EQ(result.items[0].outcome, Outcome::untuned) << result.items[0].reason;
+  EXPECT_EQ(result.items[0].measured, 1);
+  const auto winners = cache::Store(cache_).winners();
+  ASSERT_EQ(winners.size(), 1U);
+  EXPECT_FALSE(winners[0].winner.tuned);
+  EXPECT_EQ(cache::Store(cache_).misses().size(), 1U);
+  EXPECT_EQ(run({sum_of(1024)}, options()).items[0].outcome, Outcome::tuned);
+}
+
+TEST_F(CampaignTest, SizesOfOneLineShareWinnersAndSizesBetweenAreServed) {
+  CampaignOptions generous = options();
+  generous.most_regret = 1000;  // whatever serves all sizes will do
+  const CampaignResult result = run({sum_of(1 << 10), sum_of(1 << 12), sum_of(1 << 16)}, generous);
+  ASSERT_EQ(result.lines.size(), 1U);
+  const LineResult& line = result.lines[0];
+  EXPECT_EQ(line.failure, "");
+  EXPECT_EQ(line.sizes, 3U);
+  EXPECT_EQ(line.winners, 1U);
+  EXPECT_EQ(line.filled, 4U) << "the octaves of 2^11 and of 2^13 to 2^15";
+  for (const CampaignItem& item : result.items) EXPECT_EQ(item.candidate, result.items[0].candidate);
+
+  SessionOptions lookup;
+  lookup.cache_path = cache_;
+  lookup.on_miss = MissPolicy::error;
+  Session session(Device::open("host"), lookup);
+  for (int exponent = 10; exponent <= 16; ++exponent) {
+    const Choice choice = session.prepare(sum_of((std::int64_t{1} << exponent) + 1));
+    EXPECT_EQ(choice.source, ChoiceSource::cache);
+    EXPECT_TRUE(choice.winner->tuned);
+    EXPECT_EQ(choice.winner->candidate, result.items[0].candidate);
+  }
+  // A gap that was filled is not tuned: it is when it is asked for.
+  EXPECT_EQ(run({sum_of(1 << 11)}, options()).items[0].outcome, Outcome::tuned);
+}
+
+TEST_F(CampaignTest, WithoutARegretEachSizeKeepsItsOwn) {
+  CampaignOptions own = options();
+  own.most_regret = 0;
+  EXPECT_TRUE(run(three_sizes(), own).lines.empty());
+}
+
+TEST_F(CampaignTest, ADeviceThatIsNotThereIsAnError) {
+  CampaignOptions absent = options();
+  absent.devices = {"cuda:99"};
+  EXPECT_THROW(run(three_sizes(), absent), CommandError);
+}
+
+TEST_F(CampaignTest, TwoDevicesOfOneKindShareTheWork) {
+  CampaignOptions twice = options();
+  twice.devices = {"host", "host"};
+  const CampaignResult result = run(three_sizes(), twice);
+  ASSERT_EQ(result.items.size(), 3U);
+  std::set<std::size_t> devices;
+  for (const CampaignItem& item : result.items) {
+    EXPECT_EQ(item.outcome, Outcome::tuned) << item.reason;
+    devices.insert(item.device);
+  }
+  EXPECT_EQ(devices.size(), 2U);
+}
+
+TEST_F(CampaignTest, ProblemsForAnotherDeviceAreLeftOut) {
+  const std::vector<WeightedProblem> problems{{.problem = sum_of(1024), .identity = "cuda sm_count=132;"},
+                                              {.problem = sum_of(4096)}};
+  const CampaignResult result = run_campaign(problems, options(), recorder_);
+  ASSERT_EQ(result.items.size(), 1U);
+  EXPECT_EQ(result.items[0].problem.extents[0], 4096);
+}
+
+TEST(OnePerSizeClass, SizesThatShareAWinnerAreTunedOnce) {
+  const std::vector<WeightedProblem> problems{
+      {reduce_problem(ReduceOp::sum, DType::f32, 1000)},    {reduce_problem(ReduceOp::sum, DType::f32, 1024)},
+      {reduce_problem(ReduceOp::max, DType::f32, 1024)},    {reduce_problem(ReduceOp::sum, DType::f64, 1024)},
+      {reduce_problem(ReduceOp::sum, DType::f32, 1024, 4)}, {reduce_problem(ReduceOp::sum, DType::f32, 2048)}};
+  const std::vector<WeightedProblem> kept = one_per_size_class(problems);
+  ASSERT_EQ(kept.size(), 5U);
+  EXPECT_EQ(kept[0].problem.extents[0], 1000);
+  EXPECT_EQ(kept[4].problem.extents[0], 2048);
+}
+
+}  // namespace
+}  // namespace hone::tuner

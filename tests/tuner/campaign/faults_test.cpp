@@ -1,0 +1,85 @@
+// Campaigns whose candidates crash, hang, corrupt the context or take the device with them.
+#include <hone/session.h>
+
+#include "tests/tuner/campaign/campaign_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class FaultsTest : public CampaignTest {
+ protected:
+  CampaignOptions with_fault(const std::string& kind, int times) const {
+    std::filesystem::create_directories(folder_ / "faults");
+    setenv("HONE_TEST_FAULT", (kind + " 128 " + std::to_string(times) + " " + (folder_ / "faults").string()).c_str(), 1);
+    CampaignOptions faulty = options();
+    faulty.worker = {HONE_FAULTY_WORKER};
+    return faulty;
+  }
+  ~FaultsTest() override { unsetenv("HONE_TEST_FAULT"); }
+
+  /// The reasons of the trials that failed.
+  std::vector<std::string> failures() const {
+    std::vector<std::string> reasons;
+    const cache::Store store(cache_);
+    for (const cache::StoredWinner& winner : store.winners()) {
+      const auto tuning = store.tuning(winner.id);
+      if (!tuning) continue;
+      for (const cache::TrialRecord& trial : tuning->trials)
+        if (trial.verdict == "failed") reasons.push_back(trial.candidate.variant + ": " + trial.reason);
+    }
+    return reasons;
+  }
+};
+
+TEST_F(FaultsTest, ACandidateThatKillsItsProcessIsRecordedAndTheCampaignGoesOn) {
+  const CampaignResult result = run({sum_of(4096), sum_of(16384)}, with_fault("crash", 1));
+  ASSERT_EQ(result.items.size(), 2U);
+  EXPECT_EQ(result.items[0].outcome, Outcome::tuned) << result.items[0].reason;
+  EXPECT_EQ(result.items[1].outcome, Outcome::tuned) << result.items[1].reason;
+  ASSERT_EQ(result.items[0].died.size() + result.items[1].died.size(), 1U);
+  EXPECT_THAT(failures(), ::testing::Contains(HasSubstr("its process was killed by signal 11")));
+  EXPECT_THAT(failures(), ::testing::Contains(HasSubstr("block_threads=128")));
+  EXPECT_EQ(recorder_.begun, 2) << "the same problem is not started again";
+}
+
+TEST_F(FaultsTest, ACandidateThatHangsIsKilledAfterThePatience) {
+  CampaignOptions faulty = with_fault("hang", 1);
+  faulty.patience = 2s;
+  const CampaignResult result = run({sum_of(4096)}, faulty);
+  EXPECT_EQ(result.items[0].outcome, Outcome::tuned) << result.items[0].reason;
+  ASSERT_EQ(result.items[0].died.size(), 1U);
+  EXPECT_THAT(result.items[0].died[0], HasSubstr("hung: no sign of life for 2.0 s"));
+  EXPECT_THAT(failures(), ::testing::Contains(HasSubstr("hung: no sign of life")));
+}
+
+TEST_F(FaultsTest, ACorruptContextIsBlamedOnTheCandidateThatRanLast) {
+  const CampaignResult result = run({sum_of(4096)}, with_fault("lose", 1));
+  EXPECT_EQ(result.items[0].outcome, Outcome::tuned) << result.items[0].reason;
+  ASSERT_EQ(result.items[0].died.size(), 1U);
+  EXPECT_THAT(result.items[0].died[0], HasSubstr("does not work any more after"));
+  EXPECT_THAT(result.items[0].died[0], HasSubstr("block_threads=128"));
+}
+
+TEST_F(FaultsTest, AProblemThatKillsEveryProcessIsGivenUp) {
+  const CampaignResult result = run({sum_of(4096), sum_of(16384)}, with_fault("crash", 8));
+  EXPECT_EQ(result.items[0].outcome, Outcome::failed);
+  EXPECT_THAT(result.items[0].reason, HasSubstr("8 candidates hung or killed their process"));
+  EXPECT_EQ(result.items[0].died.size(), 8U);
+  EXPECT_EQ(result.items[1].outcome, Outcome::tuned) << result.items[1].reason;
+}
+
+TEST_F(FaultsTest, ADeviceThatDisappearsEndsTheCampaignWithEverythingFinishedKept) {
+  run({sum_of(1024)}, options());
+  const CampaignResult result = run({sum_of(1024), sum_of(4096), sum_of(16384)}, with_fault("vanish", 1));
+  EXPECT_THAT(result.device_failure, HasSubstr("there is no device 'host' any more"));
+  EXPECT_EQ(result.items[0].outcome, Outcome::kept);
+  EXPECT_EQ(result.items[1].outcome, Outcome::not_reached);
+  EXPECT_EQ(result.items[2].outcome, Outcome::not_reached);
+  EXPECT_EQ(tunings().size(), 1U);
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,88 @@
+#include "tuner/campaign/problem_text.h"
+
+#include <gtest/gtest.h>
+#include <hone/tuned_reduce.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tuner/campaign/tune_problem.h"
+
+namespace hone::tuner {
+namespace {
+
+Problem unusual() {
+  Problem problem = reduce_problem(ReduceSpec{.op = ReduceOp::sum,
+                                              .dtype = DType::f16,
+                                              .nan = NanPolicy::ignore,
+                                              .accumulator = DType::f64,
+                                              .result = DType::f64},
+                                   1000, 4);
+  problem.launch_context = LaunchContext::graph;
+  return problem;
+}
+
+cache::ProblemRecord record() {
+  return {.family = "reduce",
+          .operation = "sum",
+          .dtype = "f16 in f64 to f64",
+          .numerics = "reproducible, NaN ignored",
+          .launch_context = "graph",
+          .alignment = 4,
+          .sizes = {{{725, 1448}, {1, 1}, {1, 1}}}};
+}
+
+TEST(ProblemText, ProblemsSurviveJson) {
+  for (const Problem& problem : {unusual(), reduce_problem(ReduceOp::argmax, DType::i8, 1 << 20)}) {
+    const Problem back = problem_from_json(to_json(problem));
+    EXPECT_TRUE(same_line(back, problem));
+    EXPECT_EQ(back.extents, problem.extents);
+  }
+}
+
+TEST(ProblemText, RowsOfTheCacheAreProblems) {
+  const std::optional<Problem> problem = problem_of(record(), {1000, 1, 1});
+  ASSERT_TRUE(problem);
+  EXPECT_TRUE(same_line(*problem, unusual()));
+  EXPECT_TRUE(is_described(unusual(), record()));
+  Problem larger = unusual();
+  larger.extents[0] = 1449;
+  EXPECT_FALSE(is_described(larger, record()));
+  EXPECT_FALSE(is_described(reduce_problem(ReduceOp::sum, DType::f16, 1000), record()));
+}
+
+TEST(ProblemText, RowsOfOthersAreNone) {
+  const auto changed = [](auto change) {
+    cache::ProblemRecord row = record();
+    change(row);
+    return problem_of(row, {1000, 1, 1});
+  };
+  EXPECT_FALSE(changed([](auto& row) { row.family = "scan"; }));
+  EXPECT_FALSE(changed([](auto& row) { row.operation = "median"; }));
+  EXPECT_FALSE(changed([](auto& row) { row.dtype = "f12"; }));
+  EXPECT_FALSE(changed([](auto& row) { row.dtype = "f16 in f12"; }));
+  EXPECT_FALSE(changed([](auto& row) { row.numerics = "fast"; }));
+  EXPECT_FALSE(changed([](auto& row) { row.launch_context = "loop"; }));
+}
+
+TEST(ProblemText, ItemsSurviveJson) {
+  CampaignItem item{.problem = unusual(), .weight = 3, .outcome = Outcome::tuned, .measured_problem = unusual()};
+  item.candidate = {unusual().family->space().all().front(), {.max_blocks = 264}};
+  item.reasons = {{"rejected: … blocks", 7}};
+  item.roofline_us = 2.5;
+  item.search_end = SearchEnd::near_roofline;
+  const CampaignItem back = item_from_json(nlohmann::json::parse(to_json(item).dump()));
+  EXPECT_EQ(back.candidate, item.candidate);
+  EXPECT_EQ(back.weight, 3);
+  EXPECT_EQ(back.outcome, Outcome::tuned);
+  EXPECT_EQ(back.reasons, item.reasons);
+  EXPECT_EQ(back.roofline_us, 2.5);
+  EXPECT_EQ(back.search_end, SearchEnd::near_roofline);
+}
+
+TEST(WithoutNumbers, ReasonsThatDifferInNumbersAloneAreOne) {
+  EXPECT_EQ(without_numbers("predicted 12.50 µs, at least 3"), "predicted … µs, at least …");
+  EXPECT_EQ(without_numbers("f32."), "f….");
+}
+
+}  // namespace
+}  // namespace hone::tuner

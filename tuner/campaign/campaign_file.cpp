@@ -1,0 +1,207 @@
+#include "tuner/campaign/campaign_file.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <span>
+
+#include "tuner/campaign/presets.h"
+#include "tuner/campaign/problem_selection.h"
+#include "tuner/campaign/problem_text.h"
+#include "tuner/quantities.h"
+#include "tuner/suggest.h"
+#include "tuner/table.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::array<std::string_view, 5> kCampaignFields{"budget", "total_budget", "exhaustive", "warm", "problems"};
+constexpr std::array<std::string_view, 9> kProblemFields{"op",  "dtype",       "size",   "align", "context",
+                                                         "nan", "accumulator", "result", "weight"};
+
+/// Larger files are none that a person wrote.
+constexpr std::uintmax_t kMostBytes = 16 << 20;
+
+class Reader {
+ public:
+  explicit Reader(std::string_view name) : name_(name) {}
+
+  CampaignFile read(const FileTable& table) {
+    require_known(table, kCampaignFields, "a campaign");
+    CampaignFile file;
+    const FileField* total = nullptr;
+    for (const FileField& field : table) {
+      if (field.name == "budget") file.budget = read_duration(field);
+      if (field.name == "total_budget") file.total_budget = read_duration(*(total = &field));
+      if (field.name == "exhaustive") file.exhaustive = read_flag(field);
+      if (field.name == "warm") file.inputs = read_flag(field) ? InputState::warm : InputState::cold;
+      if (field.name == "problems") read_problems(field, file);
+    }
+    if (file.budget && file.total_budget && *file.total_budget < *file.budget)
+      throw error_at(name_, total->at, "total_budget is for all problems together, and this is less than budget, which is "
+                                       "for one of them");
+    if (file.problems.empty())
+      throw error_at(name_, {}, "there is nothing to tune: give 'problems', a list with at least one entry");
+    std::stable_sort(file.problems.begin(), file.problems.end(),
+                     [](const WeightedProblem& a, const WeightedProblem& b) { return a.weight > b.weight; });
+    return file;
+  }
+
+ private:
+  /// What `work` returns; its complaints get the position.
+  template <class Work>
+  auto located(FilePosition at, Work work) const {
+    try {
+      return work();
+    } catch (const CommandError& error) {
+      throw error_at(name_, at, error.what());
+    }
+  }
+
+  void require_known(const FileTable& table, std::span<const std::string_view> known, std::string_view what) const {
+    for (const FileField& field : table)
+      if (std::find(known.begin(), known.end(), field.name) == known.end())
+        throw error_at(name_, field.at,
+                       fmt::format("{} has no field '{}'{}; known are {}", what, printable(field.name),
+                                   did_you_mean(field.name, known), fmt::join(known, ", ")));
+  }
+
+  CommandError wrong_kind(const FileField& field, const FileValue& value, std::string_view wanted) const {
+    return error_at(name_, value.at, fmt::format("'{}' is {}, and must be {}", field.name, kind_of(value), wanted));
+  }
+
+  bool read_flag(const FileField& field) const {
+    if (const bool* flag = std::get_if<bool>(&field.value.content)) return *flag;
+    throw wrong_kind(field, field.value, "true or false");
+  }
+
+  std::string read_text(const FileField& field) const {
+    if (const auto* text = std::get_if<std::string>(&field.value.content)) return *text;
+    throw wrong_kind(field, field.value, "a text");
+  }
+
+  std::chrono::milliseconds read_duration(const FileField& field) const {
+    const std::string text = read_text(field);
+    return located(field.value.at, [&] { return parse_duration(text); });
+  }
+
+  /// A text, a number, or a list of them, as the options have it: separated by commas.
+  std::string read_words(const FileField& field, const FileValue& value, bool may_be_list = true) const {
+    if (const auto* text = std::get_if<std::string>(&value.content)) return *text;
+    if (const auto* number = std::get_if<double>(&value.content)) {
+      if (*number != std::floor(*number) || std::abs(*number) > static_cast<double>(kMaxSize))
+        throw error_at(name_, value.at, fmt::format("'{}' is {}, which is no whole number up to 2^53", field.name, *number));
+      return fmt::format("{}", static_cast<std::int64_t>(*number));
+    }
+    const auto* list = std::get_if<FileList>(&value.content);
+    if (!list || !may_be_list) throw wrong_kind(field, value, "a text, a number or a list of them");
+    if (list->empty()) throw error_at(name_, value.at, fmt::format("'{}' is an empty list", field.name));
+    std::string words;
+    for (const FileValue& element : *list) words += (words.empty() ? "" : ",") + read_words(field, element, false);
+    return words;
+  }
+
+  double read_weight(const FileField& field) const {
+    const double* weight = std::get_if<double>(&field.value.content);
+    if (!weight) throw wrong_kind(field, field.value, "a number");
+    if (!(*weight > 0) || !std::isfinite(*weight))
+      throw error_at(name_, field.value.at, "a weight is above 0; leave a problem out that has none");
+    return *weight;
+  }
+
+  void read_problems(const FileField& field, CampaignFile& file) {
+    const auto* list = std::get_if<FileList>(&field.value.content);
+    if (!list) throw wrong_kind(field, field.value, "a list of tables");
+    for (const FileValue& entry : *list) {
+      const auto* table = std::get_if<FileTable>(&entry.content);
+      if (!table) throw wrong_kind(field, entry, "a table in the list");
+      read_problem(entry.at, *table, file);
+    }
+  }
+
+  void read_problem(FilePosition at, const FileTable& table, CampaignFile& file) {
+    require_known(table, kProblemFields, "a problem");
+    Selection selection;
+    double weight = 1;
+    for (const FileField& field : table) {
+      if (field.name == "op") check_words(field, selection.ops = read_words(field, field.value));
+      if (field.name == "dtype") check_words(field, selection.dtypes = read_words(field, field.value));
+      if (field.name == "size") check_words(field, selection.sizes = read_words(field, field.value));
+      if (field.name == "align") check_words(field, selection.alignments = read_words(field, field.value));
+      if (field.name == "context") check_words(field, selection.context = read_text(field));
+      if (field.name == "nan") check_words(field, selection.nan = read_text(field));
+      if (field.name == "accumulator") check_words(field, selection.accumulator = read_text(field));
+      if (field.name == "result") check_words(field, selection.result = read_text(field));
+      if (field.name == "weight") weight = read_weight(field);
+    }
+    for (const Problem& problem : located(at, [&] { return list_problems(selection); })) add(problem, weight, file);
+  }
+
+  /// Words that mean nothing are complained of where they stand, and not where the problem begins.
+  void check_words(const FileField& field, const std::string& words) const {
+    located(field.value.at, [&] {
+      Selection alone;
+      alone.sizes = "1024";
+      if (field.name == "op") alone.ops = words + ",sum";
+      if (field.name == "dtype") alone.dtypes = words + ",f32";
+      if (field.name == "size") alone.sizes = words;
+      if (field.name == "align") alone.alignments = words + ",16";
+      if (field.name == "context") alone.context = words;
+      if (field.name == "nan") alone.nan = words;
+      if (field.name == "accumulator" || field.name == "result") alone.dtypes = words + ",f32";
+      return list_problems(alone);
+    });
+  }
+
+  static void add(const Problem& problem, double weight, CampaignFile& file) {
+    for (WeightedProblem& known : file.problems) {
+      if (!same_line(known.problem, problem) || known.problem.extents != problem.extents) continue;
+      known.weight = std::max(known.weight, weight);
+      return;
+    }
+    file.problems.push_back({.problem = problem, .weight = weight});
+  }
+
+  std::string_view name_;
+};
+
+}  // namespace
+
+CampaignFile parse_campaign(std::string_view text, FileFormat format, std::string_view name) {
+  return Reader(name).read(read_document(text, format, name));
+}
+
+CampaignFile read_campaign_file(const std::filesystem::path& path) {
+  const std::string name = printable(path.string());
+  const std::string extension = path.extension().string();
+  if (extension != ".json" && extension != ".toml")
+    throw CommandError(ExitCode::input, fmt::format("{}: a campaign file is called *.json or *.toml", name));
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw CommandError(ExitCode::input, fmt::format("{}: it cannot be read: {}", name, error.message()));
+  if (bytes > kMostBytes)
+    throw CommandError(ExitCode::input, fmt::format("{}: it has {}, more than any campaign", name,
+                                                    format_bytes(static_cast<std::int64_t>(bytes))));
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.good() && !in.eof()) throw CommandError(ExitCode::input, fmt::format("{}: it cannot be read", name));
+  return parse_campaign(text, extension == ".json" ? FileFormat::json : FileFormat::toml, name);
+}
+
+CampaignFile read_preset(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const SourceFile& preset : embedded::campaign_presets()) {
+    const std::string_view known = std::string_view(preset.name).substr(0, preset.name.find('.'));
+    if (known == name) return parse_campaign(preset.text, FileFormat::json, preset.name);
+    names.push_back(known);
+  }
+  throw CommandError(ExitCode::usage, fmt::format("unknown preset '{}'{}; known are {}", printable(name),
+                                                  did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,64 @@
+// CampaignItem and LineResult: what became of one problem of a campaign, and of all sizes of one problem.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/tuning.h>
+
+namespace hone::tuner {
+
+enum class Outcome : std::uint8_t {
+  tuned,        ///< has a new winner
+  kept,         ///< the cache had a tuned winner already
+  untuned,      ///< the budget allowed for one candidate alone: stored as untuned
+  failed,       ///< no candidate could be measured; CampaignItem::reason says why
+  interrupted,  ///< stopped while it was being tuned
+  not_reached,  ///< the campaign ended before its turn
+};
+inline constexpr std::size_t kOutcomes = 6;
+
+struct CampaignItem {
+  Problem problem;
+  double weight = 1;
+  std::size_t device = 0;  ///< index into CampaignResult::devices
+  Outcome outcome = Outcome::not_reached;
+  std::string reason = {};
+  Candidate candidate = {};       ///< the winner's; for tuned, kept and untuned
+  double median_us = 0;           ///< at measured_problem
+  Problem measured_problem = {};  ///< a kept winner may have been measured at another size of its range
+  double default_us = 0;          ///< of the model's default candidate; 0 where it was not measured now
+  int measured = 0;               ///< candidates measured
+  int rejected = 0;               ///< candidates rejected, failed or wrong
+  std::map<std::string, int> reasons = {};  ///< why those were, without numbers, and how many for each reason
+  std::vector<std::string> died = {};       ///< candidates that hung or killed the worker, with what happened
+  bool is_stale = false;  ///< a kept winner was measured under another driver
+  double compile_ms = 0;
+  double measure_ms = 0;
+  double roofline_us = 0;  ///< what memory takes at least; 0: not known
+  bool budget_spent = false;
+  SearchEnd search_end = SearchEnd::everything_searched;
+  double rank_correlation = 0;  ///< of the model's predictions with what was measured; 0: not known
+  int discarded_samples = 0;    ///< taken while the device was throttled or shared
+  std::string disturbance = {};  ///< what was seen then
+};
+
+/// What the portfolio made of the sizes of one line: problems that differ in size alone.
+struct LineResult {
+  Problem first;                  ///< the line's smallest problem
+  std::size_t device = 0;
+  std::size_t sizes = 0;          ///< of them measured
+  std::size_t winners_before = 0;
+  std::size_t winners = 0;        ///< different candidates that serve all sizes now
+  double worst_regret = 0;        ///< against the best of all winners, at each size and at the end of its octave
+  double mean_regret = 0;
+  std::size_t filled = 0;         ///< size classes between the measured ones that are served, too
+  double measure_ms = 0;
+  std::string failure = {};       ///< why it was left as it was; "": it was not
+};
+
+}  // namespace hone::tuner

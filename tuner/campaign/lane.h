@@ -1,0 +1,91 @@
+// Lane: one device of a campaign: its worker, what that works on, and what happens when it dies.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tuner/campaign/campaign.h"
+#include "tuner/campaign/worker_process.h"
+
+namespace hone::tuner {
+
+/// An order, and what has gone wrong with it so far.
+struct Job {
+  enum class Kind { look_up, tune, share };
+  Kind kind = Kind::tune;
+  nlohmann::json order;             ///< without its "excluded"
+  std::size_t target = 0;           ///< the item, or the line
+  Problem problem;                  ///< by whose space the candidates are read
+  std::vector<ExcludedCandidate> excluded = {};
+  std::vector<std::string> died = {};  ///< candidates, with what happened
+  int unexplained_deaths = 0;          ///< before any candidate ran
+};
+
+/// What a lane tells the campaign. Either an answer to its job, or why there is none.
+struct LaneEvent {
+  enum class Kind { ready, progress, done, job_failed, lost, cache_failed };
+  Kind kind = Kind::progress;
+  nlohmann::json body = {};
+  std::string message = {};
+};
+
+/// Owns a worker process, starts it again when it dies or hangs, and then gives it the same job without the candidate
+/// that it died of. Used by one thread.
+class Lane {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `open` is the order that opens the device.
+  Lane(std::string device, nlohmann::json open, const CampaignOptions& options);
+
+  const std::string& device() const { return device_; }
+  int descriptor() const { return worker_ ? worker_->descriptor() : -1; }
+  bool is_idle() const { return is_ready_ && !job_; }
+  bool is_gone() const { return !worker_; }
+  const std::optional<Job>& job() const { return job_; }
+
+  /// Only when idle.
+  void give(Job job);
+
+  /// Asks the worker to end its job early.
+  void stop();
+
+  /// What has happened since; looks for deaths and hangs, too. To be called every tenth of a second, or when there is
+  /// something to read.
+  std::vector<LaneEvent> look();
+
+  /// Takes the job that is done or failed out of the lane.
+  Job take_job();
+
+ private:
+  void start();
+  void send_job();
+  void take(const nlohmann::json& answer, std::vector<LaneEvent>& events);
+  void handle_death(const std::string& how, std::vector<LaneEvent>& events);
+  void blame(const std::string& candidate, const std::string& how);
+  bool hangs();
+
+  std::string device_;
+  nlohmann::json open_;
+  const CampaignOptions& options_;
+  std::optional<WorkerProcess> worker_;
+  std::optional<Job> job_;
+  bool is_ready_ = false;
+  bool was_ready_ = false;  ///< ever: a device that cannot be opened at first is the caller's mistake
+  bool is_stopping_ = false;
+  bool is_done_ = false;    ///< the worker has answered the job
+  std::string last_words_;  ///< of a worker that gave up
+  std::uint64_t runs_at_start_ = 0;
+  std::uint64_t runs_seen_ = 0;
+  Clock::time_point last_sign_;
+};
+
+}  // namespace hone::tuner

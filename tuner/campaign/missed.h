@@ -1,0 +1,15 @@
+// list_missed(): what sessions asked for and did not find tuned.
+#pragma once
+
+#include <vector>
+
+#include "cache/store.h"
+#include "tuner/campaign/campaign.h"
+
+namespace hone::tuner {
+
+/// The missed problems of families that are built in, the heaviest first, each for the device that missed it and weighed
+/// by how often that was. Throws StoreError.
+std::vector<WeightedProblem> list_missed(const cache::Store& store);
+
+}  // namespace hone::tuner

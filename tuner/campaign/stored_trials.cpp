@@ -1,0 +1,70 @@
+#include "tuner/campaign/stored_trials.h"
+
+#include <hone/kernel_family.h>
+
+#include <algorithm>
+
+#include "tuner/campaign/problem_text.h"
+
+namespace hone::tuner {
+namespace {
+
+/// Of several that could be meant, ids grow with time.
+std::optional<cache::StoredWinner> newest_winner(const cache::Store& store, const DeviceFacts& facts,
+                                                 const Problem& problem) {
+  std::optional<cache::StoredWinner> newest;
+  const std::string identity = tuning_identity(facts);
+  for (const cache::StoredWinner& stored : store.winners()) {
+    const cache::DeviceRecord& device = stored.key.device;
+    const bool is_meant = stored.winner.tuned && stored.winner.tuned_extents == problem.extents &&
+                          device.kind == facts.kind && device.identity == identity &&
+                          is_described(problem, stored.key.problem);
+    if (is_meant && (!newest || stored.id > newest->id)) newest = stored;
+  }
+  return newest;
+}
+
+}  // namespace
+
+std::optional<Trial> trial_of(const cache::TrialRecord& record, const Problem& problem) {
+  const std::optional<Variant> variant = problem.family->space().parse(record.candidate.variant);
+  const auto verdict = std::find(kVerdictNames.begin(), kVerdictNames.end(), record.verdict);
+  if (!variant || verdict == kVerdictNames.end()) return std::nullopt;
+  return Trial{.candidate = {*variant, {.max_blocks = record.candidate.max_blocks}},
+               .resources = {.registers = record.candidate.registers,
+                             .static_smem_bytes = record.candidate.static_smem_bytes,
+                             .local_bytes = record.candidate.local_bytes,
+                             .max_threads_per_block = record.candidate.max_threads_per_block},
+               .resident_blocks = record.candidate.resident_blocks,
+               .bytes_in_flight_per_sm = record.bytes_in_flight_per_sm,
+               .predicted_us = record.predicted_us,
+               .median_us = record.median_us,
+               .spread_us = record.spread_us,
+               .samples = record.samples,
+               .is_default = record.is_default,
+               .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),
+               .reason = record.reason};
+}
+
+std::optional<Tuning> stored_tuning(const cache::Store& store, const DeviceFacts& facts, const Problem& problem) {
+  const std::optional<cache::StoredWinner> stored = newest_winner(store, facts, problem);
+  if (!stored) return std::nullopt;
+  const std::optional<cache::TuningRecord> record = store.tuning(stored->id);
+  if (!record) return std::nullopt;
+  Tuning tuning;
+  tuning.problem = problem;
+  tuning.compile_ms = record->compile_ms;
+  tuning.measure_ms = record->measure_ms;
+  tuning.budget_spent = record->budget_spent;
+  for (const cache::TrialRecord& row : record->trials) {
+    const std::optional<Trial> trial = trial_of(row, problem);
+    if (!trial) continue;
+    const bool is_winner = row.candidate.variant == stored->winner.candidate.variant &&
+                           row.candidate.max_blocks == stored->winner.candidate.max_blocks;
+    if (is_winner) tuning.winner = tuning.trials.size();
+    tuning.trials.push_back(*trial);
+  }
+  return tuning;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,115 @@
+#include "tuner/campaign/tune_problem.h"
+
+#include <fmt/core.h>
+
+#include <hone/error.h>
+
+#include <algorithm>
+#include <map>
+
+namespace hone::tuner {
+namespace {
+
+/// The most telling reason among the trials of a problem that has no winner: of a wrong result before that of a
+/// failure, and only then why most of the others were not measured.
+std::string why_nothing_won(const Tuning& tuning) {
+  for (const Verdict verdict : {Verdict::wrong, Verdict::failed, Verdict::rejected}) {
+    std::map<std::string, int> counts;
+    for (const Trial& trial : tuning.trials) {
+      if (trial.verdict == verdict) ++counts[trial.reason];
+    }
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == counts.end()) continue;
+    return fmt::format("{} of {} candidates {}: {}", most->second, tuning.trials.size(), name(verdict), most->first);
+  }
+  return "it has no candidates on this device";
+}
+
+void record(const Tuning& tuning, CampaignItem& item) {
+  item.compile_ms = tuning.compile_ms;
+  item.measure_ms = tuning.measure_ms;
+  item.budget_spent = tuning.budget_spent;
+  item.search_end = tuning.search_end;
+  item.rank_correlation = tuning.rank_correlation;
+  item.discarded_samples = tuning.discarded_samples;
+  item.roofline_us = tuning.roofline_us;
+  for (const Trial& trial : tuning.trials) {
+    (trial.verdict == Verdict::ok ? item.measured : item.rejected) += 1;
+    if (trial.verdict != Verdict::ok)
+      ++item.reasons[fmt::format("{}: {}", name(trial.verdict),
+                                 without_numbers(trial.reason.substr(0, trial.reason.find('\n'))))];
+    if (trial.is_default && trial.verdict == Verdict::ok) item.default_us = trial.median_us;
+  }
+  if (tuning.winner) {
+    const Trial& winner = tuning.trials[*tuning.winner];
+    item.outcome = tuning.has_compared() ? Outcome::tuned : Outcome::untuned;
+    item.candidate = winner.candidate;
+    item.median_us = winner.median_us;
+  } else if (tuning.stopped) {
+    item.outcome = Outcome::interrupted;
+  } else {
+    item.outcome = Outcome::failed;
+    item.reason = why_nothing_won(tuning);
+  }
+}
+
+}  // namespace
+
+std::string without_numbers(std::string_view reason) {
+  std::string result;
+  bool in_number = false;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    const char c = reason[i];
+    const auto is_digit = [](char digit) { return digit >= '0' && digit <= '9'; };
+    const bool is_point = in_number && c == '.' && i + 1 < reason.size() && is_digit(reason[i + 1]);
+    if (is_digit(c) && !in_number) result += "…";
+    if (!is_digit(c) && !is_point) result.push_back(c);
+    in_number = is_digit(c) || is_point;
+  }
+  return result;
+}
+
+CampaignItem look_up(Session& session, const Problem& problem) {
+  CampaignItem item{.problem = problem, .measured_problem = problem};
+  const std::uint64_t stale_before = session.counters().stale_hits;
+  try {
+    const Winner& winner = *session.prepare(problem).winner;
+    item.measured_problem.extents = winner.tuned_extents;
+    const bool is_its_own = size_class(winner.tuned_extents[0]) == size_class(problem.extents[0]);
+    if (!winner.tuned || !is_its_own || winner.launch_context != problem.launch_context) return item;
+    item.outcome = Outcome::kept;
+    item.is_stale = session.counters().stale_hits > stale_before;
+    item.candidate = winner.candidate;
+    item.median_us = winner.median_us;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_tuned) throw;
+  }
+  return item;
+}
+
+CampaignItem tune_problem(Session& session, const TuneRequest& request) {
+  CampaignItem item{.problem = request.problem, .weight = request.weight, .measured_problem = request.problem};
+  TuningOptions options;
+  options.budget = request.budget;
+  options.exhaustive = request.exhaustive;
+  options.inputs = request.inputs;
+  options.excluded = request.excluded;
+  options.stop = request.stop;
+  options.on_progress = request.on_progress;
+  options.on_run = request.on_run;
+  const std::uint64_t failures_before = session.counters().cache_failures;
+  try {
+    record(session.tune(item.problem, options), item);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
+    // A problem too large for the device, or one that its compiler chokes on, must not cost the others their turn.
+    item.outcome = Outcome::failed;
+    item.reason = error.what();
+  }
+  const SessionCounters counters = session.counters();
+  if (counters.cache_failures > failures_before) throw Error(ErrorCode::cache_failed, counters.last_cache_failure);
+  return item;
+}
+
+}  // namespace hone::tuner

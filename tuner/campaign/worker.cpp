@@ -1,0 +1,242 @@
+#include "tuner/campaign/worker.h"
+
+#include <unistd.h>
+
+#include <hone/error.h>
+#include <hone/session.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+#include "tuner/campaign/problem_text.h"
+#include "tuner/campaign/share_winners.h"
+#include "tuner/campaign/tune_problem.h"
+
+namespace hone::tuner {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+
+/// Orders as they come in; a thread of its own reads them, so that a stop, and the end of the one who gives them, is
+/// noticed while something is measured.
+class Orders {
+ public:
+  Orders() : reader_([this] { read(); }) { reader_.detach(); }
+
+  Json next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !waiting_.empty(); });
+    Json order = std::move(waiting_.front());
+    waiting_.pop_front();
+    return order;
+  }
+
+  std::stop_token stop() {
+    const std::scoped_lock lock(mutex_);
+    return stop_.get_token();
+  }
+
+ private:
+  void read() {
+    for (std::string line; std::getline(std::cin, line);) {
+      Json order = Json::parse(line, nullptr, false);
+      const std::scoped_lock lock(mutex_);
+      if (order.contains("stop")) {
+        stop_.request_stop();
+      } else {
+        waiting_.push_back(std::move(order));
+        changed_.notify_one();
+      }
+    }
+    _exit(0);  // whoever gave the orders is gone; what runs may never end
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Json> waiting_;
+  std::stop_source stop_;
+  std::thread reader_;
+};
+
+void answer(std::string_view kind, Json body) {
+  Json message;
+  message[std::string(kind)] = std::move(body);
+  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);
+    if (count <= 0) _exit(0);
+    written += static_cast<std::size_t>(count);
+  }
+}
+
+/// Leaves behind which candidate is about to run.
+class RunningRecord {
+ public:
+  void write(const Problem& problem, const Candidate& candidate) {
+    if (!last_ || last_ != candidate) {
+      last_ = candidate;
+      text_ = to_json(candidate, problem).dump();
+    }
+    std::array<char, kRunningBytes> record{};
+    std::snprintf(record.data(), record.size(), "%llu %s", ++count_, text_.c_str());
+    // Whether it could be written or not, the candidate runs: at worst, nobody can be blamed.
+    [[maybe_unused]] const ssize_t ignored = pwrite(kRunningDescriptor, record.data(), record.size(), 0);
+  }
+
+ private:
+  unsigned long long count_ = 0;
+  std::optional<Candidate> last_;
+  std::string text_;
+};
+
+std::vector<ExcludedCandidate> excluded_from_json(const Json& list, const Problem& problem) {
+  std::vector<ExcludedCandidate> excluded;
+  for (const Json& entry : list)
+    excluded.push_back({candidate_from_json(entry.at("candidate"), problem), entry.at("reason")});
+  return excluded;
+}
+
+class Worker {
+ public:
+  explicit Worker(const std::function<std::shared_ptr<Device>(const std::string&)>& open_device)
+      : open_device_(open_device) {}
+
+  void run() {
+    while (true) {
+      const Json order = orders_.next();
+      const std::string& kind = order.begin().key();
+      const Json& body = order.begin().value();
+      if (kind == "open") open(body);
+      if (kind == "look_up") look_up_all(body);
+      if (kind == "tune") tune(body);
+      if (kind == "share") share(body);
+    }
+  }
+
+ private:
+  void open(const Json& order) {
+    device_ = open_device_(order.at("device"));
+    SessionOptions options;
+    options.on_miss = MissPolicy::error;
+    options.cache_path = order.at("cache").get<std::string>();
+    options.cache_max_bytes = order.at("max_bytes");
+    options.load_binaries = order.at("load_binaries");
+    for (const Json& path : order.at("system_caches")) options.system_caches.emplace_back(path.get<std::string>());
+    session_.emplace(device_, options);
+    const DeviceFacts& facts = device_->facts();
+    const DeviceCondition condition = device_->condition();
+    answer("ready", {{"name", facts.name},
+                     {"kind", facts.kind},
+                     {"identity", tuning_identity(facts)},
+                     {"memory_bytes", facts.memory_bytes},
+                     {"peak_gbps", peak_bandwidth_gbps(facts)},
+                     {"is_throttled", condition.is_throttled},
+                     {"is_shared", condition.is_shared},
+                     {"seen", condition.seen}});
+  }
+
+  void look_up_all(const Json& order) {
+    Json items = Json::array();
+    for (const Json& problem : order) items.push_back(to_json(look_up(*session_, problem_from_json(problem))));
+    answer("looked_up", std::move(items));
+  }
+
+  void tune(const Json& order) {
+    TuneRequest request{.problem = problem_from_json(order.at("problem")),
+                        .weight = order.at("weight"),
+                        .budget = milliseconds(order.at("budget_ms").get<std::int64_t>()),
+                        .exhaustive = order.at("exhaustive"),
+                        .inputs = inputs_of(order)};
+    request.excluded = excluded_from_json(order.at("excluded"), request.problem);
+    connect(request);
+    std::jthread ahead;
+    // On the host device, compiling and measuring would take each other's cores.
+    if (order.contains("next") && device_->facts().kind != "host")
+      ahead = std::jthread([this, next = problem_from_json(order["next"])](std::stop_token stop) {
+        try {
+          session_->compile_ahead(next, stop);
+        } catch (const std::exception&) {
+          // The tuning will meet it, too.
+        }
+      });
+    disturbance_.clear();
+    CampaignItem item = tune_problem(*session_, request);
+    if (item.discarded_samples > 0) item.disturbance = disturbance_;
+    ahead = {};  // before the answer: no thread of this order outlives it
+    answer("tuned", to_json(item));
+  }
+
+  void share(const Json& order) {
+    ShareRequest request;
+    for (const Json& problem : order.at("problems")) request.problems.push_back(problem_from_json(problem));
+    request.may_change = order.at("may_change").get<std::vector<bool>>();
+    request.most_regret = order.at("most_regret");
+    request.budget = milliseconds(order.at("budget_ms").get<std::int64_t>());
+    request.inputs = inputs_of(order);
+    request.excluded = excluded_from_json(order.at("excluded"), request.problems.front());
+    connect(request);
+    const ShareResult result = share_winners(*session_, request);
+    Json changed = Json::array();
+    for (const CampaignItem& item : result.changed) changed.push_back(to_json(item));
+    answer("shared", {{"line", to_json(result.line)}, {"changed", std::move(changed)}});
+  }
+
+  static InputState inputs_of(const Json& order) {
+    return order.at("warm").get<bool>() ? InputState::warm : InputState::cold;
+  }
+
+  void connect(auto& request) {
+    request.stop = orders_.stop();
+    request.on_progress = [this](const TuningProgress& progress) {
+      if (const std::string seen = device_->condition().seen; !seen.empty()) disturbance_ = seen;
+      answer("progress", to_json(progress));
+    };
+    request.on_run = [this, problem = first_of(request)](const Candidate& candidate) {
+      running_.write(problem, candidate);
+    };
+  }
+
+  static const Problem& first_of(const TuneRequest& request) { return request.problem; }
+  static const Problem& first_of(const ShareRequest& request) { return request.problems.front(); }
+
+  const std::function<std::shared_ptr<Device>(const std::string&)>& open_device_;
+  Orders orders_;
+  RunningRecord running_;
+  std::string disturbance_;  ///< what was seen last during the tuning that runs
+  std::shared_ptr<Device> device_;
+  std::optional<Session> session_;
+};
+
+}  // namespace
+
+int run_worker(const std::function<std::shared_ptr<Device>(const std::string&)>& open_device) {
+  std::string code = "other";
+  std::string message;
+  try {
+    Worker(open_device).run();
+  } catch (const Error& error) {
+    message = error.what();
+    if (error.code() == ErrorCode::device_lost) code = "lost";
+    if (error.code() == ErrorCode::cache_failed) code = "cache";
+    if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::unsupported) code = "absent";
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  answer("failed", {{"code", code}, {"message", message}});
+  std::fflush(nullptr);
+  _exit(0);  // without the destructors of a device that may not answer any more
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,34 @@
+// The process that tunes on one device for a campaign. What hangs or kills it is replaced; the campaign goes on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <hone/device.h>
+
+namespace hone::tuner {
+
+/// The subcommand, unknown to people, that makes the hone command a worker.
+inline constexpr std::string_view kWorkerCommand = "worker-of-hone-tune";
+
+/// Where a worker writes which candidate it is about to run: an anonymous file that outlives it.
+inline constexpr int kRunningDescriptor = 3;
+
+/// Bytes of that record: a count that rises with every run, and the candidate as JSON.
+inline constexpr std::size_t kRunningBytes = 1024;
+
+/// Obeys the orders on standard input, one JSON object on each line, and answers on standard output likewise:
+///
+///     open     {device, cache, max_bytes, system_caches, load_binaries}  → ready {facts and condition}
+///     look_up  [problem …]                                               → looked_up [item …]
+///     tune     {item to be, budget, …, next}                             → progress …, then tuned item
+///     share    {problems, …}                                             → progress …, then shared {line, changed}
+///     stop                                                               → nothing; what runs ends early
+///
+/// and failed {code, message} when it has to give up: then it ends. It ends at once when standard input ends, for then
+/// nobody is there to read what it finds. `open_device` is Device::open, or a test's. Returns the exit code.
+int run_worker(const std::function<std::shared_ptr<Device>(const std::string&)>& open_device);
+
+}  // namespace hone::tuner
