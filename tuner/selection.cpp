@@ -86,11 +86,6 @@ std::vector<DType> parse_dtypes(std::string_view text) {
 
 DType parse_one_dtype(std::string_view text) { return kDTypes[pick("dtype", text, kDTypeNames)].dtype; }
 
-NanPolicy parse_nan_policy(std::string_view text) {
-  static constexpr std::array<std::string_view, 2> kNames{"propagate", "ignore"};
-  return static_cast<NanPolicy>(pick("NaN policy", text, kNames));
-}
-
 MissPolicy parse_miss_policy(std::string_view text) {
   return static_cast<MissPolicy>(pick("miss policy", text, kMissPolicyNames));
 }

@@ -22,7 +22,6 @@ std::vector<ReduceOp> parse_ops(std::string_view text);
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);
 MissPolicy parse_miss_policy(std::string_view text);
-NanPolicy parse_nan_policy(std::string_view text);
 
 /// Alignments in bytes: 4, 8 and 16, or "all".
 std::vector<std::uint32_t> parse_alignments(std::string_view text);
