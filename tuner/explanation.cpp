@@ -80,7 +80,8 @@ CandidateFate fate_of(const TrialRecord& trial, const TrialRecord* winner) {
   } else {
     fate.fate = Fate::beaten;
     fate.why = to_the_end ? "slower than the winner, side by side to the end"
-                          : fmt::format("dropped out after {} samples, slower by more than they scatter", trial.samples);
+                          : fmt::format("dropped out after {} sample{}, slower by more than they scatter", trial.samples,
+                                        trial.samples == 1 ? "" : "s");
   }
   return fate;
 }

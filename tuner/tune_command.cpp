@@ -62,8 +62,7 @@ void check_cache(const fs::path& path) {
   }
 }
 
-/// What is to be tuned, and what a file or preset says of how.
-CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) {
+void require_one_source(const TuneOptions& options) {
   const int sources = int{!options.preset.empty()} + int{!options.file.empty()} + int{options.missed};
   std::vector<std::string> words;
   const auto name = [&](const std::optional<std::string>& value, std::string_view option) {
@@ -78,6 +77,10 @@ CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) 
     throw CommandError(ExitCode::usage,
                        fmt::format("--preset, --file and --missed each say what to tune{}; give one of them alone",
                                    words.empty() ? "" : ", and so does " + words.front()));
+}
+
+/// What is to be tuned, and what a file or preset says of how.
+CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) {
   if (!options.preset.empty()) return read_preset(options.preset);
   if (!options.file.empty()) return read_campaign_file(options.file);
   CampaignFile campaign;
@@ -203,6 +206,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const auto start = context.environment.now();
   check_family(options.family);
   // What was typed is looked at before what it is to be done with.
+  require_one_source(options);
   CampaignFile file;
   if (!options.missed) file = choose_problems(options, {});
   CampaignOptions campaign = campaign_options(options, file);

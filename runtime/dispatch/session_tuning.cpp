@@ -164,8 +164,9 @@ void Session::Impl::compile_ahead(const Problem& problem, std::stop_token stop) 
 const LoadedPlan& Session::Impl::adopt(const Tuning& tuning, bool is_tuned) {
   const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], is_tuned);
   const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
-  cache_.publish(tuning.problem, winner, *tuning.winner_binary, is_tuned ? &tuning : nullptr);
+  // In this order: a publication takes notes that wait to the file with it.
   if (!is_tuned) cache_.note_miss(tuning.problem, winner.sizes, false);
+  cache_.publish(tuning.problem, winner, *tuning.winner_binary, is_tuned ? &tuning : nullptr);
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.tunings;
   return plan;

@@ -63,6 +63,19 @@ TEST(CampaignProgress, LineSaysWhatRunsHowFarAndHowLong) {
   EXPECT_EQ(progress.line(kStart + 3s, 100), "[ 2/15] sum f32 2^11  measuring 12/48  best 5.31 µs  about 27 s left");
 }
 
+TEST(CampaignProgress, DevicesAtWorkShareWhatIsLeft) {
+  CampaignProgress progress(4, 2s, std::nullopt, kStart);
+  progress.begin("a", kStart, 0);
+  progress.begin("b", kStart, 1);
+  EXPECT_EQ(progress.remaining(kStart), 4000ms);
+  progress.update(measuring(1, 2, 3), 0);
+  EXPECT_EQ(progress.line(kStart, 100), "[1/4] a (+1 more)  measuring 1/2  best 3.00 µs  about 4.0 s left");
+  progress.end(kStart + 1s, 0);
+  progress.begin_other("comparing winners", 0);
+  EXPECT_EQ(progress.remaining(kStart + 1s), 1000ms) << "no problem, so it takes no part in the times";
+  EXPECT_EQ(progress.position(1), "[2/4]");
+}
+
 TEST(CampaignProgress, LineFitsNarrowTerminals) {
   CampaignProgress progress(15, 2s, std::nullopt, kStart);
   progress.begin("sum f32 2^11", kStart);

@@ -68,7 +68,8 @@ class Campaign {
     const auto is_busy = [](const Lane& lane) { return !lane.is_gone() && !lane.is_idle(); };
     if (std::any_of(lanes_.begin(), lanes_.end(), is_busy)) return is_ending_ && options_.now() > give_up_at_;
     return is_ending_ || std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
-             return is_left(group) || (group.is_looked_up && group.pending.empty() && next_line(group) == group.lines.end());
+             return is_left(group) ||
+                    (group.is_looked_up && group.pending.empty() && next_line(group) == group.lines.end());
            });
   }
 
@@ -299,7 +300,8 @@ class Campaign {
         return std::count_if(line.begin(), line.end(),
                              [&](std::size_t item) { return result_.items[item].outcome == outcome; });
       };
-      return count(Outcome::tuned) > 0 && count(Outcome::not_reached) == 0 && count(Outcome::tuned) + count(Outcome::kept) > 1;
+      return count(Outcome::tuned) > 0 && count(Outcome::not_reached) == 0 &&
+             count(Outcome::tuned) + count(Outcome::kept) > 1;
     });
   }
 

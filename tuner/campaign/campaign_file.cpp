@@ -95,7 +95,8 @@ class Reader {
     if (const auto* text = std::get_if<std::string>(&value.content)) return *text;
     if (const auto* number = std::get_if<double>(&value.content)) {
       if (*number != std::floor(*number) || std::abs(*number) > static_cast<double>(kMaxSize))
-        throw error_at(name_, value.at, fmt::format("'{}' is {}, which is no whole number up to 2^53", field.name, *number));
+        throw error_at(name_, value.at,
+                       fmt::format("'{}' is {}, which is no whole number up to 2^53", field.name, *number));
       return fmt::format("{}", static_cast<std::int64_t>(*number));
     }
     const auto* list = std::get_if<FileList>(&value.content);

@@ -69,7 +69,8 @@ class Sharing {
     if (edge.extents[0] == tuned.extents[0] || request_.stop.stop_requested()) return worst;
     try {
       const std::vector<double> there = ratios(compare_at(edge));
-      for (std::size_t i = 0; i < worst.size(); ++i) worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
+      for (std::size_t i = 0; i < worst.size(); ++i)
+        worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;  // the tuned size did fit
     }

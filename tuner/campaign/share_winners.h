@@ -29,10 +29,11 @@ struct ShareResult {
   std::vector<CampaignItem> changed;  ///< problem, candidate and median_us of those that have another winner now
 };
 
-/// Measures the winners of all sizes at each size, and at the largest size of its octave, side by side. Gives each size one
-/// of the few that choose_portfolio() picks by the worse of the two, and stores that with both trials' new figures. Size classes between two measured sizes that have no tuned winner
-/// of their own are served by the winner of the next larger one. When `stop` is requested, all is left as it was. Throws
-/// Error(device_lost); other failures are LineResult::failure.
+/// Measures the winners of all sizes at each size, and at the largest size of its octave, side by side. Gives each size
+/// one of the few that choose_portfolio() picks by the worse of the two, and stores that with both trials' new figures.
+/// Size classes between two measured sizes that have no tuned winner of their own are served by the winner of the next
+/// larger one. When `stop` is requested, all is left as it was. Throws Error(device_lost); other failures are
+/// LineResult::failure.
 ShareResult share_winners(Session& session, const ShareRequest& request);
 
 }  // namespace hone::tuner

@@ -225,7 +225,8 @@ int run_worker(const std::function<std::shared_ptr<Device>(const std::string&)>&
   std::string code = "other";
   std::string message;
   try {
-    Worker(open_device).run();
+    // Never destroyed: a device that is lost may not answer its destructor, and the reader goes on to the end.
+    (new Worker(open_device))->run();
   } catch (const Error& error) {
     message = error.what();
     if (error.code() == ErrorCode::device_lost) code = "lost";
@@ -235,8 +236,7 @@ int run_worker(const std::function<std::shared_ptr<Device>(const std::string&)>&
     message = error.what();
   }
   answer("failed", {{"code", code}, {"message", message}});
-  std::fflush(nullptr);
-  _exit(0);  // without the destructors of a device that may not answer any more
+  _exit(0);
 }
 
 }  // namespace hone::tuner

@@ -16,7 +16,7 @@ Problem unusual() {
                                               .nan = NanPolicy::ignore,
                                               .accumulator = DType::f64,
                                               .result = DType::f64},
-                                   1000, 4);
+                                   1000, 2);
   problem.launch_context = LaunchContext::graph;
   return problem;
 }
@@ -27,7 +27,7 @@ cache::ProblemRecord record() {
           .dtype = "f16 in f64 to f64",
           .numerics = "reproducible, NaN ignored",
           .launch_context = "graph",
-          .alignment = 4,
+          .alignment = 2,
           .sizes = {{{725, 1448}, {1, 1}, {1, 1}}}};
 }
 
