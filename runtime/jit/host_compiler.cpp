@@ -157,11 +157,15 @@ std::vector<std::string> compile_options() {
       // A lane's stack is 64 KiB, and no frame may step over the guard page below it.
       "-fstack-clash-protection",
       "-Werror=frame-larger-than=40960", "-Wframe-larger-than=40960"};
-  if (std::string_view(HONE_SANITIZERS).empty()) {
-    options.emplace_back("-O3");  // unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast
-  } else {
-    options.insert(options.end(), {"-O2", "-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
-                                   "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined"});
+  constexpr std::string_view kSanitizers = HONE_SANITIZERS;
+  // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast, and still more where each access
+  // is checked. ThreadSanitizer gains nothing from it.
+  options.emplace_back(kSanitizers == "thread" ? "-O2" : "-O3");
+  if (!kSanitizers.empty()) {
+    options.insert(options.end(), {"-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
+                                   "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined",
+                                   // Poisoning each loop's locals keeps packs in memory: the sum is 3 times slower.
+                                   "-fno-sanitize-address-use-after-scope"});
   }
   return options;
 }
