@@ -49,6 +49,7 @@ const IncludeRules& house_rules() {
               {.headers = {"fmt/"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/families/", "runtime/search/",
                            "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
+              {.headers = {"gmock/", "gtest/"}, .folders = {"examples/kernel_test/"}},
               // The operating system's and the compiler's.
               {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h", "sched.h",
                            "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},
