@@ -36,6 +36,7 @@ const IncludeRules& house_rules() {
                                "runtime/choose/", "cache/"}},
               {.folder = "tuner/", .may_include = {kPublic, "cache/"}},
               {.folder = "examples/", .may_include = {kPublic}},
+              {.folder = "examples/kernel_test/", .may_include = {kPublic}},
               {.folder = "benchmarks/", .may_include = {kPublic}},
           },
       .libraries =
