@@ -175,8 +175,8 @@ std::vector<std::string> link_options() {
   return {"-shared", "-nostdlib", "-Wl,-z,defs"};
 }
 
-/// The environment with messages in English, so that logs are the same everywhere, and without folders of headers: those
-/// of a CUDA toolkit are for nvcc.
+/// The environment with messages in English, so that logs are the same everywhere, and without folders of headers:
+/// those of a CUDA toolkit are for nvcc.
 std::vector<std::string> compiler_environment() {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -263,8 +263,9 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
                                               : fmt::format("exited with {}", WEXITSTATUS(status));
   std::string why = unsupported_feature(text);
   if (!why.empty()) why.insert(0, ": ");
-  throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device{}\n{}\n{}\n{}",
-                                                     unit.name, why, fmt::join(command, " "), how, text));
+  throw Error(ErrorCode::compile_failed,
+              fmt::format("the kernel \"{}\" did not compile for the host device{}\n{}\n{}\n{}", unit.name, why,
+                          fmt::join(command, " "), how, text));
 }
 
 }  // namespace
