@@ -46,7 +46,7 @@ void print_figure(const std::string& name, double value, std::string_view unit) 
 double meeting_ns(hone::Device& device, const std::string& meeting, unsigned threads) {
   constexpr int kMeetings = 200;
   const hone::Unit unit{"meetings",
-                        "extern \"C\" __global__ void meet(int* out, int count) {\n  int v = threadIdx.x;\n"
+                        "extern \"C\" __global__ void meet(int* out, int count) {\n  unsigned v = threadIdx.x;\n"
                         "  for (int i = 0; i < count; ++i) " + meeting + ";\n  out[threadIdx.x] = v;\n}\n",
                         {}, {"meet"}};
   const auto module = device.load(device.compile(unit), unit.entries);

@@ -69,10 +69,11 @@ void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch&
     resources = gpu_resources(unit, options.architecture);
   } catch (const Error& error) {
     // A template has no kernel before it is instantiated, which NVRTC is not asked for.
-    const bool is_template = error.code() == ErrorCode::not_found && unit.entries.front().find('<') != std::string::npos;
+    const std::string& entry = unit.entries.front();
+    const bool is_template = error.code() == ErrorCode::not_found && entry.find('<') != std::string::npos;
     if (error.code() == ErrorCode::not_found && !is_template) {
-      throw CommandError(ExitCode::usage, fmt::format("{}; if it is a template, name its arguments, like --entry '{}<float>'",
-                                                      error.what(), unit.entries.front()));
+      throw CommandError(ExitCode::usage, fmt::format("{}; if it is a template, name its arguments, like "
+                                                      "--entry '{}<float>'", error.what(), entry));
     }
     if (error.code() != ErrorCode::unsupported && !is_template) throw;
     out << "  not looked at: " << (is_template ? "a template has no figures of its own" : error.what()) << "\n\n";

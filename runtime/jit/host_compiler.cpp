@@ -157,11 +157,15 @@ std::vector<std::string> compile_options() {
       // A lane's stack is 64 KiB, and no frame may step over the guard page below it.
       "-fstack-clash-protection",
       "-Werror=frame-larger-than=40960", "-Wframe-larger-than=40960"};
-  if (std::string_view(HONE_SANITIZERS).empty()) {
-    options.emplace_back("-O3");  // unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast
-  } else {
-    options.insert(options.end(), {"-O2", "-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
-                                   "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined"});
+  constexpr std::string_view kSanitizers = HONE_SANITIZERS;
+  // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast, and still more where each access
+  // is checked. ThreadSanitizer gains nothing from it.
+  options.emplace_back(kSanitizers == "thread" ? "-O2" : "-O3");
+  if (!kSanitizers.empty()) {
+    options.insert(options.end(), {"-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
+                                   "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined",
+                                   // Poisoning each loop's locals keeps packs in memory: the sum is 3 times slower.
+                                   "-fno-sanitize-address-use-after-scope"});
   }
   return options;
 }
@@ -171,8 +175,8 @@ std::vector<std::string> link_options() {
   return {"-shared", "-nostdlib", "-Wl,-z,defs"};
 }
 
-/// The environment with messages in English, so that logs are the same everywhere, and without folders of headers: those
-/// of a CUDA toolkit are for nvcc.
+/// The environment with messages in English, so that logs are the same everywhere, and without folders of headers:
+/// those of a CUDA toolkit are for nvcc.
 std::vector<std::string> compiler_environment() {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -259,8 +263,9 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
                                               : fmt::format("exited with {}", WEXITSTATUS(status));
   std::string why = unsupported_feature(text);
   if (!why.empty()) why.insert(0, ": ");
-  throw Error(ErrorCode::compile_failed, fmt::format("the kernel \"{}\" did not compile for the host device{}\n{}\n{}\n{}",
-                                                     unit.name, why, fmt::join(command, " "), how, text));
+  throw Error(ErrorCode::compile_failed,
+              fmt::format("the kernel \"{}\" did not compile for the host device{}\n{}\n{}\n{}", unit.name, why,
+                          fmt::join(command, " "), how, text));
 }
 
 }  // namespace

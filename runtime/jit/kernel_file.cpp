@@ -77,8 +77,8 @@ Unit read_kernel_file(const fs::path& path, std::vector<std::string> entries) {
   const std::string text = read_text(path);
   if (entries.empty()) entries = global_functions(text);
   if (entries.empty()) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("'{}' has no function marked __global__; name the kernel that its macros make", path.string()));
+    throw Error(ErrorCode::not_found, fmt::format("'{}' has no function marked __global__; name the kernel that its "
+                                                  "macros make", path.string()));
   }
   Unit unit{
       .name = path.filename().string(), .source = with_place(path, text), .headers = {}, .entries = std::move(entries)};

@@ -10,8 +10,8 @@ namespace hone {
 /// error of a log of g++ or clang++ that comes from such a feature; "" when none does.
 std::string unsupported_feature(std::string_view log);
 
-/// Kernel source whose lines `#include <…>` of CUDA's headers have become errors that unsupported_feature() knows: a toolkit
-/// may have put such headers where the C++ compiler finds them, and they mean nothing to it.
+/// Kernel source whose lines `#include <…>` of CUDA's headers have become errors that unsupported_feature() knows: a
+/// toolkit may have put such headers where the C++ compiler finds them, and they mean nothing to it.
 std::string without_cuda_headers(std::string_view source);
 
 }  // namespace hone

@@ -36,6 +36,7 @@ const IncludeRules& house_rules() {
                                "runtime/choose/", "cache/"}},
               {.folder = "tuner/", .may_include = {kPublic, "cache/"}},
               {.folder = "examples/", .may_include = {kPublic}},
+              {.folder = "examples/kernel_test/", .may_include = {kPublic}},
               {.folder = "benchmarks/", .may_include = {kPublic}},
           },
       .libraries =
@@ -50,6 +51,7 @@ const IncludeRules& house_rules() {
               {.headers = {"fmt/"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/families/", "runtime/search/",
                            "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
+              {.headers = {"gmock/", "gtest/"}, .folders = {"examples/kernel_test/"}},
               // The operating system's and the compiler's.
               {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h", "sched.h",
                            "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},

@@ -134,7 +134,7 @@ void look_whether_overdue(BlockState& state, ucontext_t& context) {
 
 void pass_on(int number, siginfo_t* info, void* context) {
   const Handled* const found =
-      std::find_if(std::begin(handled), std::end(handled), [number](const Handled& one) { return one.signal == number; });
+      std::find_if(std::begin(handled), std::end(handled), [=](const Handled& one) { return one.signal == number; });
   const struct sigaction& previous_action = found->previous;
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
     previous_action.sa_sigaction(number, info, context);

@@ -8,14 +8,15 @@ namespace hone {
 
 struct BlockState;
 
-/// While it lives, on the thread that made it: a lane of `state` that touches the guard page below its stack, that the
-/// processor stops with a fault (left to the sanitizers where there are any), or that `watchdog` finds to take too long,
-/// fails its block; the thread goes on after the block. Lanes are only taken out of the kernel's own code, never out of
-/// a library that it calls, except on a stack overflow.
+/// While it lives, on the thread that made it: a lane of `state` fails its block when it touches the guard page below
+/// its stack, when the processor stops it with a fault (left to the sanitizers where there are any), or when `watchdog`
+/// finds that it takes too long; the thread goes on after the block. Lanes are only taken out of the kernel's own code,
+/// never out of a library that it calls, except on a stack overflow.
 ///
 /// The first one installs a handler for SIGSEGV, SIGBUS and SIGFPE in the process, for good; what is not about a lane
 /// goes to the handler that was there before. A program that installs its own later does without: faults then end it,
-/// endless loops do not end. The watchdog sends SIGSEGV as well: ThreadSanitizer holds back signals that do not look like a fault.
+/// endless loops do not end. The watchdog sends SIGSEGV as well: ThreadSanitizer holds back signals that do not look
+/// like a fault.
 class FaultGuard {
  public:
   FaultGuard(BlockState& state, Watchdog& watchdog);

@@ -87,8 +87,9 @@ struct HostCheck {
 };
 
 struct HostCheckReport {
-  /// "" when every run ended within the bounds of its buffers, and all left the same bytes. Otherwise the first thing that is wrong, with the kernel,
-  /// the source lines and the order in which it showed, to put into HostCheck::orders and see it again.
+  /// "" when every run ended within the bounds of its buffers, and all left the same bytes. Otherwise the first thing
+  /// that is wrong, with the kernel, the source lines and the order in which it showed, to put into HostCheck::orders
+  /// and see it again.
   std::string failure;
   HostOrder failed_order;
   std::vector<std::vector<std::byte>> buffers;  ///< contents after the first order, in the order of HostCheck::buffers
