@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "cache/claims.h"
 #include "tests/cache/store_fixture.h"
@@ -114,6 +116,38 @@ TEST_F(CacheLayers, UnusableOneIsReportedOnceAndLeftOut) {
   EXPECT_FALSE(all.is_claimed(sample_.key));
   all.note({.key = sample_.key, .reason = kUntuned});
   EXPECT_THAT(reports_, SizeIs(1)) << "it is not even tried";
+}
+
+TEST_F(CacheLayers, NoKindOfUnusableFileIsAskedTwice) {
+  const std::vector<std::function<void()>> damages{
+      [&] { sql(user_, "CREATE TABLE extra (x)"); },
+      [&] { sql(user_, "PRAGMA user_version = 3; DELETE FROM property"); },
+      [&] {
+        std::vector<std::byte> bytes = read_bytes(user_);
+        std::fill(bytes.begin() + 4096, bytes.end(), std::byte{0xee});
+        write_bytes(user_, bytes);
+      },
+      [&] { std::filesystem::permissions(user_, std::filesystem::perms(0666)); },
+  };
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    std::filesystem::remove(user_);
+    Store(user_).publish(sample_);
+    damages[i]();
+    reports_.clear();
+    Layers all = layers();
+    EXPECT_FALSE(all.find(query_)) << i;
+    EXPECT_FALSE(all.find(query_)) << i;
+    EXPECT_THAT(reports_, SizeIs(1)) << i;
+  }
+}
+
+TEST_F(CacheLayers, StaleTunedWinnerComesBeforeAnUntunedOneOfALaterLayer) {
+  Publication stale = with_threads(sample_, 32);
+  stale.key.toolchain.driver = "570.0";
+  Store(user_).publish(stale);
+  Store(first_).publish(with_threads(untuned_publication(), 64));
+  Layers all = layers();
+  EXPECT_EQ(found_threads(all), 32);
 }
 
 TEST_F(CacheLayers, EveryPublicationThatIsLostIsReported) {

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <limits>
 #include <random>
 
 #include "cache/maintenance/prune.h"
@@ -63,6 +64,16 @@ TEST_F(CacheRepair, EveryRowIsSavedWhenHeaderAndSchemaAreGone) {
   EXPECT_EQ(content(file_), before);
   EXPECT_EQ(report.backup, backup_);
   EXPECT_TRUE(read_bytes(backup_) == damaged) << "what was there stays";
+}
+
+TEST_F(CacheRepair, TimesThatAreNoneAreSaved) {
+  Publication publication = numbered(1);
+  publication.tuning->trials[1].predicted_us = std::numeric_limits<double>::quiet_NaN();
+  put(file_, publication, kTime + 99);
+  const std::vector<std::string> before = content(file_);
+  overwrite(0, 100, std::byte{0});
+  EXPECT_EQ(repair(file_).without_trials, 0);
+  EXPECT_EQ(content(file_), before);
 }
 
 TEST_F(CacheRepair, EveryRowIsSavedWhenOneTreeIsGone) {
