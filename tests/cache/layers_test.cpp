@@ -260,6 +260,28 @@ TEST_F(CacheLayers, ForkedChildWritesNothingAtItsEnd) {
   EXPECT_THAT(sql(user_, "SELECT loads FROM usage"), ElementsAre("1"));
 }
 
+TEST_F(CacheStore, OfTwoWithoutTheirCodeTheBetterServesWhoCanCompile) {
+  query_.code = CodeUse::optional;
+  store_.publish(with_threads(wider(sample_), 32));
+  store_.publish(with_threads(sample_, 64));
+  sql(file_, "DELETE FROM binary");
+  EXPECT_EQ(found_threads(query_), 64) << "the newest";
+  Publication stale = with_threads(wider(sample_), 96);
+  stale.key.toolchain.driver = "570.0";
+  store_.publish(stale);
+  EXPECT_EQ(found_threads(query_), 64) << "the same driver without its code before another with it";
+}
+
+TEST_F(CacheStore, MoreStatementsThanArePooledAreGivenBack) {
+  store_.publish(sample_);
+  Connection connection(file_, Access::read);
+  std::vector<Statement> statements;
+  for (int number = 0; number < 50; ++number)
+    statements.push_back(connection.prepare("SELECT " + std::to_string(number)));
+  statements.clear();
+  EXPECT_TRUE(connection.prepare("SELECT 49").step());
+}
+
 TEST_F(CacheStore, WinnerWithoutItsCodeServesWhoCanCompile) {
   store_.publish(sample_);
   sql(file_, "DELETE FROM binary");

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "cache/maintenance/prune.h"
+#include "cache/maintenance/raw_file.h"
 #include "cache/maintenance/verify.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
 
@@ -196,6 +197,26 @@ TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
   EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+}
+
+TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
+  sql(file_, "PRAGMA user_version = 3");
+  overwrite(100, 300, std::byte{0xff});
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+}
+
+TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {
+  sql(file_, "PRAGMA user_version = 1000000");
+  overwrite(100, 8, std::byte{0xff});
+  overwrite(60, 4, std::byte{0x55});
+  expect_repaired(repair(file_), kWinners);
+}
+
+TEST_F(CacheRepair, RawFileThatStaysLockedIsBusy) {
+  RawFile file(file_);
+  const Locker locker(file_);
+  EXPECT_EQ(fault_of([&] { file.lock_exclusively(); }, file_, "cannot be repaired while it is in use"),
+            StoreFault::busy);
 }
 
 TEST_F(CacheRepair, FileInUseIsBusyInTheEnd) {
