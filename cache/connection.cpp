@@ -17,6 +17,10 @@ using std::chrono::milliseconds;
 /// A cache that cannot be read now is a slower start, no failed call: with opening, a lookup stays below 50 ms.
 constexpr milliseconds kBusyTimeout(40);
 
+/// Who writes already has kept new readers out, and waits for those alone that are reading now: giving up would help
+/// nobody, and on a busy machine, where readers are interrupted in the middle, nobody would ever come to an end.
+constexpr milliseconds kBusyTimeoutOfCommits(2000);
+
 /// SQLite's own handler waits longer and longer between its tries: of several writers at once, the one that has waited
 /// longest would be the least likely to find the gap. With equal pauses everyone has the same chance.
 constexpr milliseconds kPauseBetweenTries(2);
@@ -30,7 +34,8 @@ constexpr int kInstructionsPerDeadlineCheck = 10000;
 
 struct Connection::Limits {
   Clock::time_point deadline;
-  Clock::time_point busy_since;
+  Clock::time_point busy_since = {};
+  sqlite3* connection = nullptr;
 
   static int is_past_deadline(void* limits) { return Clock::now() > static_cast<const Limits*>(limits)->deadline; }
 
@@ -38,7 +43,8 @@ struct Connection::Limits {
   static int wait_for_lock(void* limits, int earlier_tries) {
     Limits& self = *static_cast<Limits*>(limits);
     if (earlier_tries == 0) self.busy_since = Clock::now();
-    if (Clock::now() - self.busy_since >= kBusyTimeout) return 0;
+    const bool is_writing = sqlite3_txn_state(self.connection, "main") == SQLITE_TXN_WRITE;
+    if (Clock::now() - self.busy_since >= (is_writing ? kBusyTimeoutOfCommits : kBusyTimeout)) return 0;
     std::this_thread::sleep_for(kPauseBetweenTries);
     return 1;
   }
@@ -47,7 +53,7 @@ struct Connection::Limits {
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
 Connection::Connection(const std::filesystem::path& path, Access access, Trust trust)
-    : path_(path), limits_(std::make_unique<Limits>(Limits{Clock::now() + kDeadline, {}})) {
+    : path_(path), limits_(std::make_unique<Limits>(Limits{.deadline = Clock::now() + kDeadline})) {
   Place place = find_place(path);
   if (!place.exists && access == Access::write && place.distrust.empty()) {
     prepare_folder(place.path);
@@ -80,6 +86,7 @@ Connection::~Connection() = default;
 void Connection::configure(Access access) {
   sqlite3* const connection = handle_.get();
   sqlite3_extended_result_codes(connection, 1);
+  limits_->connection = connection;
   sqlite3_busy_handler(connection, Limits::wait_for_lock, limits_.get());
   sqlite3_progress_handler(connection, kInstructionsPerDeadlineCheck, Limits::is_past_deadline, limits_.get());
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);

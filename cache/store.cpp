@@ -1,6 +1,7 @@
 #include "cache/store.h"
 
 #include <chrono>
+#include <tuple>
 
 #include "cache/claims.h"
 #include "cache/errors.h"
@@ -40,12 +41,13 @@ bool serves(const KeyRecord& key, const Query& query) {
     const RangeRecord& range = problem.sizes[axis];
     if (query.extents[axis] < range.first || query.extents[axis] > range.last) return false;
   }
-  return device.kind == query.device.kind && device.architecture == query.device.architecture &&
-         device.identity == query.device.identity && key.toolchain.family_digest == query.toolchain.family_digest &&
-         (query.toolchain.compiler.empty() || key.toolchain.compiler == query.toolchain.compiler) &&
-         problem.family == query.family && problem.operation == query.operation && problem.dtype == query.dtype &&
-         problem.numerics == query.numerics && problem.launch_context == query.launch_context &&
-         problem.alignment == query.alignment;
+  const std::string& compiler = query.toolchain.compiler.empty() ? key.toolchain.compiler : query.toolchain.compiler;
+  return std::tie(device.kind, device.architecture, device.identity, key.toolchain.family_digest,
+                  key.toolchain.compiler, problem.family, problem.operation, problem.dtype, problem.numerics,
+                  problem.launch_context, problem.alignment) ==
+         std::tie(query.device.kind, query.device.architecture, query.device.identity, query.toolchain.family_digest,
+                  compiler, query.family, query.operation, query.dtype, query.numerics, query.launch_context,
+                  query.alignment);
 }
 
 /// When a winner was last loaded; 0 if that is not known. Version 1 did not tell.

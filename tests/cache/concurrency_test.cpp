@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,22 @@ TEST(CacheConcurrency, ProcessesPublishAndFindAtOnce) {
   }
   EXPECT_EQ(store.winners().size(), 1u);
   EXPECT_THAT(sql(store.path(), "SELECT count(*) FROM binary"), testing::ElementsAre("1"));
+}
+
+TEST(CacheConcurrency, WriterWaitsForAReaderThatIsInterrupted) {
+  const TempFolder folder;
+  const Store store(folder / "winners.sqlite");
+  store.publish(sample_publication());
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open(store.path().c_str(), &reader), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM winner", nullptr, nullptr, nullptr), SQLITE_OK);
+  const std::jthread goes_on([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    sqlite3_close(reader);
+  });
+  // Without patience for other writers: on a busy machine readers are interrupted all the time, and a writer that gives
+  // up because of them would never come to an end.
+  store.note({.misses = {}, .loads = {{99, 1}}}, std::chrono::milliseconds(0));
 }
 
 TEST(CacheConcurrency, StoreWorksInAForkedChild) {

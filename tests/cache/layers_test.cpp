@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "cache/claims.h"
 #include "tests/cache/store_fixture.h"
@@ -116,6 +118,38 @@ TEST_F(CacheLayers, UnusableOneIsReportedOnceAndLeftOut) {
   EXPECT_THAT(reports_, SizeIs(1)) << "it is not even tried";
 }
 
+TEST_F(CacheLayers, NoKindOfUnusableFileIsAskedTwice) {
+  const std::vector<std::function<void()>> damages{
+      [&] { sql(user_, "CREATE TABLE extra (x)"); },
+      [&] { sql(user_, "PRAGMA user_version = 3; DELETE FROM property"); },
+      [&] {
+        std::vector<std::byte> bytes = read_bytes(user_);
+        std::fill(bytes.begin() + 4096, bytes.end(), std::byte{0xee});
+        write_bytes(user_, bytes);
+      },
+      [&] { std::filesystem::permissions(user_, std::filesystem::perms(0666)); },
+  };
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    std::filesystem::remove(user_);
+    Store(user_).publish(sample_);
+    damages[i]();
+    reports_.clear();
+    Layers all = layers();
+    EXPECT_FALSE(all.find(query_)) << i;
+    EXPECT_FALSE(all.find(query_)) << i;
+    EXPECT_THAT(reports_, SizeIs(1)) << i;
+  }
+}
+
+TEST_F(CacheLayers, StaleTunedWinnerComesBeforeAnUntunedOneOfALaterLayer) {
+  Publication stale = with_threads(sample_, 32);
+  stale.key.toolchain.driver = "570.0";
+  Store(user_).publish(stale);
+  Store(first_).publish(with_threads(untuned_publication(), 64));
+  Layers all = layers();
+  EXPECT_EQ(found_threads(all), 32);
+}
+
 TEST_F(CacheLayers, EveryPublicationThatIsLostIsReported) {
   std::filesystem::create_directory(user_);
   Layers all = layers();
@@ -224,6 +258,28 @@ TEST_F(CacheLayers, ForkedChildWritesNothingAtItsEnd) {
   EXPECT_THAT(sql(user_, "SELECT * FROM usage"), IsEmpty());
   all.reset();
   EXPECT_THAT(sql(user_, "SELECT loads FROM usage"), ElementsAre("1"));
+}
+
+TEST_F(CacheStore, OfTwoWithoutTheirCodeTheBetterServesWhoCanCompile) {
+  query_.code = CodeUse::optional;
+  store_.publish(with_threads(wider(sample_), 32));
+  store_.publish(with_threads(sample_, 64));
+  sql(file_, "DELETE FROM binary");
+  EXPECT_EQ(found_threads(query_), 64) << "the newest";
+  Publication stale = with_threads(wider(sample_), 96);
+  stale.key.toolchain.driver = "570.0";
+  store_.publish(stale);
+  EXPECT_EQ(found_threads(query_), 64) << "the same driver without its code before another with it";
+}
+
+TEST_F(CacheStore, MoreStatementsThanArePooledAreGivenBack) {
+  store_.publish(sample_);
+  Connection connection(file_, Access::read);
+  std::vector<Statement> statements;
+  for (int number = 0; number < 50; ++number)
+    statements.push_back(connection.prepare("SELECT " + std::to_string(number)));
+  statements.clear();
+  EXPECT_TRUE(connection.prepare("SELECT 49").step());
 }
 
 TEST_F(CacheStore, WinnerWithoutItsCodeServesWhoCanCompile) {

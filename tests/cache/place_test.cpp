@@ -177,6 +177,14 @@ TEST(CachePlace, LinksAndDotsAreResolved) {
             fs::canonical(folder.path()) / "a" / "b" / "none" / "x");
 }
 
+TEST(CachePlace, FileInNoFolderIsRefused) {
+  const TempFolder folder;
+  const fs::path nowhere = folder / "none" / "x";
+  EXPECT_EQ(fault_of([&] { replace_file(nowhere, {}); }, nowhere, "No such file"), StoreFault::unopenable);
+  EXPECT_EQ(fault_of([&] { find_place(folder.path() / ""); }, folder.path(), "it is a directory"),
+            StoreFault::unopenable);
+}
+
 TEST(CachePlace, EndlessLinksAreRefused) {
   const TempFolder folder;
   fs::create_symlink("two", folder / "one");

@@ -49,7 +49,6 @@ TEST_F(CacheStore, TwoThousandWinnersAreQuick) {
             << " ms (median of 100; least " << lookup[0] << "); read and verify all of them " << all[5]
             << " ms; publish " << publication[5] << " ms\n";
   EXPECT_LE(lookup[0], 5 * kSlowness) << "the least of 100: others may keep the machine busy";
-  EXPECT_LE(all[0], 50 * kSlowness);
 }
 
 TEST_F(CacheStore, LockedFileCostsALookupLessThan50Ms) {

@@ -128,6 +128,49 @@ TEST_F(CachePageRecords, TruncatedFileGivesWhatIsLeft) {
   EXPECT_EQ(rows_of(records_of(whole), 2).size(), 100u);
 }
 
+/// Two pages of 512 bytes, with one cell on the second at this offset.
+Bytes file_with_cell(std::size_t offset, const std::vector<int>& cell) {
+  Bytes bytes(1024);
+  bytes[16] = std::byte{2};
+  bytes[512] = std::byte{0x0d};
+  bytes[516] = std::byte{1};
+  bytes[520] = static_cast<std::byte>(offset >> 8);
+  bytes[521] = static_cast<std::byte>(offset & 0xff);
+  for (std::size_t i = 0; i < cell.size(); ++i) bytes.at(512 + offset + i) = static_cast<std::byte>(cell[i]);
+  return bytes;
+}
+
+TEST_F(CachePageRecords, CellsThatCannotBeAreSkipped) {
+  std::vector<int> many_columns(207, 0);
+  for (const auto& [at, value] : {std::pair{0, 0x81}, {1, 0x4b}, {2, 1}, {3, 0x81}, {4, 0x4b}})
+    many_columns[static_cast<std::size_t>(at)] = value;
+  EXPECT_EQ(records_of(file_with_cell(100, {3, 1, 2, 1, 7})).size(), 1u) << "this one can be";
+  EXPECT_TRUE(records_of(file_with_cell(511, {0xff})).empty()) << "a length that goes on behind the page";
+  EXPECT_TRUE(records_of(file_with_cell(510, {5, 0xff})).empty()) << "a row id that does";
+  EXPECT_TRUE(records_of(file_with_cell(100, {0xff, 0xff, 0xff, 0x7f, 1})).empty()) << "longer than the file";
+  EXPECT_TRUE(records_of(file_with_cell(100, {2, 1, 2, 10})).empty()) << "a type that is in no file";
+  EXPECT_TRUE(records_of(file_with_cell(100, {2, 1, 9, 1})).empty()) << "a header longer than the record";
+  EXPECT_TRUE(records_of(file_with_cell(100, many_columns)).empty()) << "201 columns";
+  EXPECT_TRUE(records_of(file_with_cell(100, {0x84, 0x00, 1, 2, 1, 7})).empty()) << "the rest is on no page";
+}
+
+TEST_F(CachePageRecords, HeadersThatCannotBeAreNotBelieved) {
+  sql(file_, "CREATE TABLE t (rowid_ INTEGER PRIMARY KEY, name, data); INSERT INTO t VALUES (-5, 'row', 1)");
+  const Bytes intact = read_bytes(file_);
+  const auto rows = [&](const std::vector<std::pair<std::size_t, int>>& changes, std::size_t size) {
+    Bytes bytes = intact;
+    for (const auto& [at, value] : changes) bytes[at] = static_cast<std::byte>(value);
+    bytes.resize(size);
+    const std::vector<RawRecord> all = records_of(bytes);
+    return std::count_if(all.begin(), all.end(), [](const RawRecord& record) { return record.row_id == -5; });
+  };
+  EXPECT_EQ(rows({}, intact.size()), 1);
+  EXPECT_EQ(rows({{16, 1}, {17, 0}}, intact.size()), 1) << "pages of 256 bytes";
+  EXPECT_EQ(rows({{20, 32}}, intact.size()), 1) << "reserved bytes";
+  EXPECT_EQ(rows({{35, 3}, {8195, 3}}, 3 * 4096), 1) << "a list of free pages that goes round";
+  EXPECT_EQ(rows({{35, 3}}, 2 * 4096 + 100), 1) << "one that begins on a page that is cut off";
+}
+
 TEST_F(CachePageRecords, NothingThatIsWrittenThereIsBelieved) {
   sql(file_,
       "PRAGMA page_size = 512; CREATE TABLE t (name, data); CREATE INDEX i ON t (data);"

@@ -4,9 +4,11 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <limits>
 #include <random>
 
 #include "cache/maintenance/prune.h"
+#include "cache/maintenance/raw_file.h"
 #include "cache/maintenance/verify.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
 
@@ -63,6 +65,16 @@ TEST_F(CacheRepair, EveryRowIsSavedWhenHeaderAndSchemaAreGone) {
   EXPECT_EQ(content(file_), before);
   EXPECT_EQ(report.backup, backup_);
   EXPECT_TRUE(read_bytes(backup_) == damaged) << "what was there stays";
+}
+
+TEST_F(CacheRepair, TimesThatAreNoneAreSaved) {
+  Publication publication = numbered(1);
+  publication.tuning->trials[1].predicted_us = std::numeric_limits<double>::quiet_NaN();
+  put(file_, publication, kTime + 99);
+  const std::vector<std::string> before = content(file_);
+  overwrite(0, 100, std::byte{0});
+  EXPECT_EQ(repair(file_).without_trials, 0);
+  EXPECT_EQ(content(file_), before);
 }
 
 TEST_F(CacheRepair, EveryRowIsSavedWhenOneTreeIsGone) {
@@ -185,6 +197,26 @@ TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
   EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+}
+
+TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
+  sql(file_, "PRAGMA user_version = 3");
+  overwrite(100, 300, std::byte{0xff});
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+}
+
+TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {
+  sql(file_, "PRAGMA user_version = 1000000");
+  overwrite(100, 8, std::byte{0xff});
+  overwrite(60, 4, std::byte{0x55});
+  expect_repaired(repair(file_), kWinners);
+}
+
+TEST_F(CacheRepair, RawFileThatStaysLockedIsBusy) {
+  RawFile file(file_);
+  const Locker locker(file_);
+  EXPECT_EQ(fault_of([&] { file.lock_exclusively(); }, file_, "cannot be repaired while it is in use"),
+            StoreFault::busy);
 }
 
 TEST_F(CacheRepair, FileInUseIsBusyInTheEnd) {
