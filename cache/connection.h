@@ -28,8 +28,8 @@ enum class Trust {
 /// Reading works where nothing may be written. A reader still opens for writing if it may, since the first one to
 /// come after an interrupted write has to undo that; it changes nothing else.
 ///
-/// Another process's lock is waited for during 40 ms, and then it is StoreFault::busy. Who wants to wait longer closes
-/// the connection in between: while it is open, this process cannot fork.
+/// Another process's lock is waited for during 40 ms, at the end of a write 2 s, and then it is StoreFault::busy. Who
+/// wants to wait longer closes the connection in between: while it is open, this process cannot fork.
 class Connection {
  public:
   /// Opens the file at an absolute path. Writing creates it, with mode 0600, and the folders above it, with 0700.

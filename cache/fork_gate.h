@@ -5,8 +5,8 @@ namespace hone::cache {
 
 /// While one lives, fork() in another thread waits. SQLite must not be carried across a fork while a connection is
 /// open: the child would hold locked mutexes of threads that it does not have, and believe in file locks that the
-/// kernel gave to its parent alone. No gate is held while waiting for another process's lock, so a fork waits for
-/// milliseconds.
+/// kernel gave to its parent alone. A file is open for milliseconds, and for as long as a lock is waited for (see
+/// Connection).
 ///
 /// One per thread at a time is all that is needed; a thread must not fork while it holds one.
 class ForkGate {
