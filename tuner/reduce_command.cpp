@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <hone/own_stream.h>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
 #include <CLI/CLI.hpp>
@@ -46,21 +47,6 @@ struct Reduction {
   bool tuned = false;
   double warm_us = 0;
   double gbps = 0;
-};
-
-/// A stream of the device for as long as the command runs.
-class OwnStream {
- public:
-  explicit OwnStream(Device& device) : device_(device), stream_(device.create_stream()) {}
-  ~OwnStream() { device_.destroy_stream(stream_); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-
-  Stream get() const { return stream_; }
-
- private:
-  Device& device_;
-  Stream stream_;
 };
 
 /// JSON has no infinities and no NaN: those are strings there.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <hone/error.h>
+#include <hone/own_stream.h>
 #include <hone/tuned_reduce.h>
 
 #include "benchmarks/common/embedded.h"
@@ -121,20 +122,6 @@ void fill(Device& device, const Experiment& experiment, void* memory, Stream str
   device.launch(module->kernel(0), launch, stream);
   device.synchronize(stream);
 }
-
-/// A stream for as long as the experiments take.
-class OwnStream {
- public:
-  explicit OwnStream(Device& device) : device_(device), stream_(device.create_stream()) {}
-  ~OwnStream() { device_.destroy_stream(stream_); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  Stream get() const { return stream_; }
-
- private:
-  Device& device_;
-  Stream stream_;
-};
 
 }  // namespace
 

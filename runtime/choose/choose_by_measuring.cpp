@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/own_stream.h>
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
@@ -28,20 +29,6 @@ constexpr double kFarBehind = 1.1;
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
-
-/// A stream for as long as the tuning takes.
-class OwnStream {
- public:
-  explicit OwnStream(Device& device) : device_(device), stream_(device.create_stream()) {}
-  ~OwnStream() { device_.destroy_stream(stream_); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  Stream get() const { return stream_; }
-
- private:
-  Device& device_;
-  Stream stream_;
-};
 
 /// What a candidate occupies: of two that are equally fast, the smaller one leaves more room to others.
 std::int64_t footprint(const Trial& trial, const Problem& problem) {
