@@ -5,5 +5,6 @@
 #include <hone/device.h>
 #include <hone/error.h>
 #include <hone/fused_reduce.h>
+#include <hone/own_stream.h>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
