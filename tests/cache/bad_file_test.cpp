@@ -1,13 +1,11 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstring>
 
 #include "cache/store.h"
@@ -177,33 +175,22 @@ TEST_F(CacheBadFile, LockedFileIsBusyLaterForWriters) {
 
 TEST_F(CacheBadFile, FullDiskLosesNothing) {
   store_.publish(sample_);
-  const int fault = in_child([&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const ::rlimit limit{200'000, 200'000};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    Publication big = sample_;
-    big.binary.code.assign(1'000'000, std::byte{1});
-    try {
-      store_.publish(big);
-    } catch (const StoreError& error) {
-      return static_cast<int>(error.fault());
-    }
-    return 99;
-  });
-  EXPECT_EQ(fault, static_cast<int>(StoreFault::full));
+  Publication big = sample_;
+  big.binary.code.assign(1'000'000, std::byte{1});
+  {
+    const FileSizeLimit limit(200'000);
+    EXPECT_EQ(fault_of([&] { store_.publish(big); }, file_, "too large"), StoreFault::full);
+  }
   const std::optional<Hit> hit = store_.find(query_);
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->binary, sample_.binary);
 }
 
 TEST_F(CacheBadFile, FullDiskAtTheFirstPublicationLeavesAnEmptyCache) {
-  in_child([&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const ::rlimit limit{8192, 8192};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    EXPECT_THROW(store_.publish(sample_), StoreError);
-    return 0;
-  });
+  {
+    const FileSizeLimit limit(8192);
+    EXPECT_EQ(fault_of([&] { store_.publish(sample_); }, file_, "too large"), StoreFault::full);
+  }
   EXPECT_FALSE(store_.find(query_));
   store_.publish(sample_);
   EXPECT_TRUE(store_.find(query_));

@@ -1,10 +1,8 @@
 #include "cache/migration.h"
 
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 
 #include "cache/schema.h"
 #include "tests/cache/support.h"
@@ -98,18 +96,10 @@ TEST_F(CacheMigration, WithoutABackupNothingIsMigrated) {
 
 TEST_F(CacheMigration, BackupThatFindsNoSpaceIsCalledFull) {
   const std::vector<std::byte> before = read_bytes(file_);
-  const ::rlimit old_limit = [] {
-    ::rlimit limit{};
-    ::getrlimit(RLIMIT_FSIZE, &limit);
-    return limit;
-  }();
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  ::rlimit limit = old_limit;
-  limit.rlim_cur = 10'000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  EXPECT_EQ(fault_of([&] { store_.publish(another()); }, backup_, "no space left"), StoreFault::full);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  std::signal(SIGXFSZ, old_handler);
+  {
+    const FileSizeLimit limit(10'000);
+    EXPECT_EQ(fault_of([&] { store_.publish(another()); }, backup_, "no space left"), StoreFault::full);
+  }
   EXPECT_EQ(read_bytes(file_), before);
 }
 

@@ -1,6 +1,9 @@
 // What the cache tests share: a folder of their own, invented records, and SQL behind the store's back.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -11,6 +14,27 @@
 struct sqlite3;
 
 namespace hone::cache {
+
+/// Files of this process may grow to so many bytes, and no further, as long as this lives: then writing fails with EFBIG.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(::rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    ::rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  ::rlimit before_{};
+  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
 
 /// A fresh folder, removed with everything in it on destruction.
 class TempFolder {
