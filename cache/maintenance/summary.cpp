@@ -23,7 +23,8 @@ Summary summarize(const std::filesystem::path& given_path) {
   const auto number = [&](std::string_view sql) {
     Statement statement = connection.prepare(sql);
     std::int64_t value = 0;
-    if (statement.step()) statement.read(value);
+    statement.step();  // an aggregate has a row in any case
+    statement.read(value);
     return value;
   };
   summary.used_bytes = used_bytes(connection);

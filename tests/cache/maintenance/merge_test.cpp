@@ -48,6 +48,14 @@ TEST_F(CacheMerge, OrderOfSourcesDoesNotMatterNotInOneByte) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
+TEST_F(CacheMerge, NothingMakesNoFile) {
+  const std::vector<fs::path> empty{folder_ / "empty.sqlite", folder_ / "also_empty.sqlite"};
+  for (const fs::path& file : empty) write_bytes(file, {});
+  const fs::path merged = folder_ / "merged.sqlite";
+  EXPECT_TRUE(merge_into(merged, empty).changes_nothing());
+  EXPECT_FALSE(fs::exists(merged));
+}
+
 TEST_F(CacheMerge, WhoIsMergedIntoWhomDoesNotMatter) {
   const std::vector<fs::path> files = contradicting_files();
   const fs::path a = folder_ / "into_a.sqlite", b = folder_ / "into_b.sqlite";
