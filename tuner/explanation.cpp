@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+
+#include <hone/rank_correlation.h>
 
 #include "tuner/quantities.h"
 
@@ -16,36 +17,6 @@ using cache::TrialRecord;
 
 bool is_same(const cache::CandidateRecord& a, const cache::CandidateRecord& b) {
   return a.variant == b.variant && a.max_blocks == b.max_blocks;
-}
-
-/// Ranks from 1; equal values share the mean of theirs.
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t begin = 0; begin < order.size();) {
-    std::size_t end = begin;
-    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = (static_cast<double>(begin + end) + 1) / 2;
-    begin = end;
-  }
-  return ranks;
-}
-
-/// Spearman's: Pearson's of the ranks.
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() < 2) return 0;
-  const std::vector<double> ranks_a = ranks_of(a);
-  const std::vector<double> ranks_b = ranks_of(b);
-  const double mean = (static_cast<double>(a.size()) + 1) / 2;
-  double both = 0, of_a = 0, of_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    both += (ranks_a[i] - mean) * (ranks_b[i] - mean);
-    of_a += (ranks_a[i] - mean) * (ranks_a[i] - mean);
-    of_b += (ranks_b[i] - mean) * (ranks_b[i] - mean);
-  }
-  return of_a > 0 && of_b > 0 ? both / std::sqrt(of_a * of_b) : 0;
 }
 
 double footprint(const cache::CandidateRecord& candidate) {
@@ -110,7 +81,7 @@ Explanation explain(const cache::WinnerRecord& winner, const cache::TuningRecord
   }
   std::stable_partition(result.candidates.begin(), result.candidates.end(),
                         [](const CandidateFate& fate) { return fate.fate == Fate::won; });
-  result.rank_correlation = rank_correlation(predicted, measured);
+  result.rank_correlation = spearman(predicted, measured);
   if (result.winner)
     result.place_of_winner = static_cast<std::size_t>(
         std::count_if(tuning.trials.begin(), tuning.trials.end(), [&](const TrialRecord& trial) {

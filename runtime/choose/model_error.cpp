@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <hone/rank_correlation.h>
+
 #include "runtime/measure/statistics.h"
 
 namespace hone {

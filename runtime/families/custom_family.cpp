@@ -13,7 +13,6 @@
 #include <hone/error.h>
 
 #include "runtime/families/reduce_reference.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
@@ -128,7 +127,7 @@ const CustomFamily& CustomFamily::of(const ReduceExpressions& expressions) {
 
 CustomFamily::CustomFamily(const ReduceExpressions& expressions) : expressions_(expressions) {
   operation_ = expressions_.name;
-  const auto templates = embedded::kernel_templates();
+  const auto templates = ReductionFamily::sources();
   sources_.assign(templates.begin(), templates.end());
   sources_.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
 }

@@ -11,7 +11,6 @@
 
 #include "runtime/families/reduce_family.h"
 #include "runtime/families/reduce_reference.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
@@ -74,8 +73,6 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)) {
     }
   }
 }
-
-std::span<const SourceFile> FusedFamily::sources() const { return embedded::kernel_templates(); }
 
 std::string FusedFamily::refuse(const Problem& problem) const {
   if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);

@@ -23,7 +23,6 @@ class FusedFamily final : public ReductionFamily {
   std::string_view name() const override { return "reduce_fused"; }
   int version() const override { return 1; }
   std::span<const std::string_view> operations() const override { return {&operation_, 1}; }
-  std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;

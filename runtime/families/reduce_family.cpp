@@ -7,7 +7,6 @@
 #include <hone/error.h>
 
 #include "runtime/families/reduce_reference.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
@@ -90,8 +89,6 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
 }
 
 std::span<const std::string_view> ReduceFamily::operations() const { return kOperations; }
-
-std::span<const SourceFile> ReduceFamily::sources() const { return embedded::kernel_templates(); }
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);

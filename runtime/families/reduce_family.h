@@ -13,7 +13,6 @@ class ReduceFamily final : public ReductionFamily {
   std::string_view name() const override { return "reduce"; }
   int version() const override { return 2; }
   std::span<const std::string_view> operations() const override;
-  std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;

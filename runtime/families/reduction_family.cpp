@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/jit/embedded_sources.h"
+
 namespace hone {
 namespace {
 
@@ -60,6 +62,8 @@ ReductionFamily::ReductionFamily()
     : space_({{"block_threads", {128, 256, 512, 1024}},
               {"unroll", {1, 2, 4, 8}},
               {"finish", {0, 1, 2, 3, 4}, {"one_block", "cluster_8", "cluster_16", "last_block", "second_kernel"}}}) {}
+
+std::span<const SourceFile> ReductionFamily::sources() const { return embedded::kernel_templates(); }
 
 /// 16, but for two arrays that are out of step, which no peeling brings to the same alignment.
 std::int64_t ReductionFamily::vector_bytes(const Problem& problem) const {

@@ -48,6 +48,9 @@ class ReductionFamily : public KernelFamily {
  public:
   const ParameterSpace& space() const final { return space_; }
 
+  /// The templates; override it to add to them.
+  std::span<const SourceFile> sources() const override;
+
   std::string refuse(const Problem& problem) const override;
   std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const final;
   Unit unit(const Problem& problem, const Variant& variant) const final;

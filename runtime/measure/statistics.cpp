@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include <hone/rank_correlation.h>
+
 namespace hone {
 namespace {
 

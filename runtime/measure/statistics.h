@@ -54,8 +54,4 @@ enum class Comparison { faster, slower, tied };
 inline constexpr std::size_t kFewestPairs = 6;
 Comparison compare_pairs(std::span<const double> a, std::span<const double> b, double resolution_us = 0);
 
-/// Spearman's rank correlation, equal values sharing their mean rank: 1 when both orders agree, −1 when they are
-/// opposite. 0 for fewer than two values or when one side is constant. The spans must be equally long.
-double spearman(std::span<const double> a, std::span<const double> b);
-
 }  // namespace hone

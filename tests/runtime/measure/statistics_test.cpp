@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include <hone/rank_correlation.h>
+
 namespace hone {
 namespace {
 
