@@ -12,7 +12,7 @@ foreach(element IN LISTS elements)
   string(REGEX MATCH "^([^=]+)=(.+)$" matched "${element}")
   set(dtype ${CMAKE_MATCH_1})
   add_library(hone_cub_${dtype} OBJECT peers/cub_reductions.cu)
-  set_target_properties(hone_cub_${dtype} PROPERTIES CUDA_STANDARD 20)
+  target_compile_options(hone_cub_${dtype} PRIVATE -std=c++20)  # as CUDA_STANDARD unknown to CMake 3.25.1 for this nvcc
   target_include_directories(hone_cub_${dtype} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(hone_cub_${dtype} PRIVATE
     "HONE_ELEMENT=${CMAKE_MATCH_2}" HONE_TABLE=cub_reductions_${dtype} $<$<STREQUAL:${dtype},f32>:HONE_DEFINE_CUB_VERSION>)
