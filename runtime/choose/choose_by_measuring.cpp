@@ -139,14 +139,12 @@ class TuningRun {
     return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &*best;
   }
 
-  /// Runs the candidate on every kind of input, at the problem's size and one below, and records what was wrong.
+  /// Runs the candidate on every kind of input and records what was wrong.
   bool verified(Trial& trial) {
     const LoadedCandidate loaded{trial.candidate, exploration_.code_of(trial.candidate).module};
-    Problem smaller = problem_;
-    smaller.extents[0] = std::max<std::int64_t>(0, problem_.extents[0] - 1);
     try {
       const Workload::Run reference = reference_run();
-      for (const Problem& problem : {problem_, smaller}) {
+      for (const Problem& problem : problem_.family->verified_problems(problem_)) {
         if (!problem_.family->refuse(problem).empty()) continue;
         for (std::string_view kind : problem_.family->input_kinds(problem)) {
           std::string fault = workload_.verify(

@@ -128,20 +128,20 @@ std::optional<cache::ClaimState> CacheBridge::claim(const Problem& problem, bool
                                                     std::chrono::milliseconds patience) {
   if (!has_files_) return std::nullopt;
   const cache::Query query = query_of(problem);
-  return layers_.claim(key_of(problem, served_sizes(problem)), even_if_served ? nullptr : &query, owner_, kLease,
+  return layers_.claim(key_of(problem, size_ranges(problem.extents)), even_if_served ? nullptr : &query, owner_, kLease,
                        patience);
 }
 
 bool CacheBridge::is_claimed(const Problem& problem) {
-  return has_files_ && layers_.is_claimed(key_of(problem, served_sizes(problem)));
+  return has_files_ && layers_.is_claimed(key_of(problem, size_ranges(problem.extents)));
 }
 
 void CacheBridge::renew(const Problem& problem) {
-  layers_.renew(key_of(problem, served_sizes(problem)), owner_, kLease);
+  layers_.renew(key_of(problem, size_ranges(problem.extents)), owner_, kLease);
 }
 
 void CacheBridge::release(const Problem& problem) {
-  layers_.release(key_of(problem, served_sizes(problem)), owner_);
+  layers_.release(key_of(problem, size_ranges(problem.extents)), owner_);
 }
 
 cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const {
@@ -160,15 +160,6 @@ cache::Query CacheBridge::query_of(const Problem& problem) const {
   if (!load_binaries_) query.code = cache::CodeUse::never;
   describe(query, problem);
   return query;
-}
-
-std::array<SizeRange, 3> served_sizes(const Problem& problem) {
-  std::array<SizeRange, 3> sizes;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const bool is_unused = i > 0 && problem.extents[i] == 1;
-    sizes[i] = is_unused ? SizeRange{1, 1} : size_range(size_class(problem.extents[i]));
-  }
-  return sizes;
 }
 
 const std::string& CacheBridge::digest_of(const KernelFamily& family) const {

@@ -76,7 +76,4 @@ class CacheBridge {
   mutable std::unordered_map<const KernelFamily*, std::string> digests_;
 };
 
-/// The sizes that a winner for `problem` serves.
-std::array<SizeRange, 3> served_sizes(const Problem& problem);
-
 }  // namespace hone

@@ -83,7 +83,9 @@ void Session::Impl::check_buffers(const Problem& problem, std::span<void* const>
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const BufferSpec& spec = specs[i];
     if (spec.elements == 0) continue;
-    const std::size_t alignment = spec.is_input ? problem.alignment : info(spec.dtype).size_bytes;
+    const std::size_t alignment = spec.alignment > 0 ? spec.alignment
+                                  : spec.is_input    ? problem.alignment
+                                                     : info(spec.dtype).size_bytes;
     if (alignment_of(buffers[i]) < alignment)
       throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is not aligned to {} bytes",
                                                            to_string(problem), spec.name, buffers[i], alignment));

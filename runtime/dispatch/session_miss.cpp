@@ -21,7 +21,7 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
                 .spread_us = tuned ? trial.spread_us : 0,
                 .launch_context = problem.launch_context,
                 .tuned_extents = problem.extents,
-                .sizes = served_sizes(problem)};
+                .sizes = size_ranges(problem.extents)};
   return winner;
 }
 

@@ -1,5 +1,7 @@
 #include <hone/kernel_family.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <hone/error.h>
@@ -15,6 +17,16 @@ namespace {
 }
 
 }  // namespace
+
+std::vector<Problem> KernelFamily::verified_problems(const Problem& problem) const {
+  Problem smaller = problem;
+  smaller.extents[0] = std::max<std::int64_t>(0, problem.extents[0] - 1);
+  return {problem, smaller};
+}
+
+std::vector<ElementRange> KernelFamily::verified_parts(const Problem& problem, int buffer) const {
+  return {{.first = 0, .count = buffers(problem)[static_cast<std::size_t>(buffer)].elements}};
+}
 
 std::string KernelFamily::verify(const Problem&, const Candidate&, std::span<const std::vector<std::byte>>,
                                  std::span<const std::vector<std::byte>>) const {

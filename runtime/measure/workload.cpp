@@ -21,12 +21,15 @@ std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + 
 
 Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs)
     : device_(std::move(device)), problem_(problem), stream_(stream), inputs_(inputs) {
-  const std::size_t offset = problem.alignment < kMaxAlignment ? problem.alignment : 0;
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   std::size_t input_bytes = 0;
   for (const BufferSpec& spec : specs) {
+    const std::size_t alignment = spec.alignment > 0 ? spec.alignment
+                                  : spec.is_input    ? problem.alignment
+                                                     : kMaxAlignment;
+    const std::size_t offset = alignment < kMaxAlignment ? alignment : 0;
     const std::size_t stride = round_up(spec.size_bytes() + offset, kCopyAlignment);
-    arrays_.push_back({spec, {}, stride, spec.is_input ? offset : 0});
+    arrays_.push_back({spec, {}, stride, offset});
     if (spec.is_input) input_bytes += stride;
   }
   rotation_bytes_ = std::min(kCacheMultiple * static_cast<std::size_t>(device_->facts().l2_bytes), kMostRotationBytes);
@@ -95,6 +98,7 @@ Workload::Check Workload::prepare(const Problem& problem, std::string_view kind)
       fill(first_copy, specs[i].size_bytes(), check.patterns.back());
     } else {
       check.outputs.push_back(specs[i]);
+      check.parts.push_back(problem.family->verified_parts(problem, static_cast<int>(i)));
     }
   }
   return check;
@@ -104,8 +108,18 @@ std::vector<std::vector<std::byte>> Workload::read_outputs(const Check& check) {
   const std::size_t inputs = check.pointers.size() - check.outputs.size();
   std::vector<std::vector<std::byte>> outputs;
   for (std::size_t i = 0; i < check.outputs.size(); ++i) {
-    outputs.emplace_back(check.outputs[i].size_bytes());
-    device_->copy_to_host(outputs.back().data(), check.pointers[inputs + i], outputs.back().size(), stream_);
+    const auto element_bytes = std::size_t{info(check.outputs[i].dtype).size_bytes};
+    const auto* const output = static_cast<const std::byte*>(check.pointers[inputs + i]);
+    std::size_t size = 0;
+    for (const ElementRange& part : check.parts[i]) size += static_cast<std::size_t>(part.count) * element_bytes;
+    std::vector<std::byte>& bytes = outputs.emplace_back(size);
+    std::size_t copied = 0;
+    for (const ElementRange& part : check.parts[i]) {
+      const std::size_t part_bytes = static_cast<std::size_t>(part.count) * element_bytes;
+      const std::byte* const from = output + static_cast<std::size_t>(part.first) * element_bytes;
+      device_->copy_to_host(bytes.data() + copied, from, part_bytes, stream_);
+      copied += part_bytes;
+    }
   }
   device_->synchronize(stream_);
   return outputs;

@@ -56,6 +56,7 @@ class Workload {
     std::vector<void*> pointers;
     std::vector<std::vector<std::byte>> patterns;  ///< of the inputs
     std::vector<BufferSpec> outputs;
+    std::vector<std::vector<ElementRange>> parts;  ///< of the outputs
   };
 
   Check prepare(const Problem& problem, std::string_view kind);

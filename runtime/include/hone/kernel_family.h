@@ -22,8 +22,18 @@ struct BufferSpec {
   bool is_input = true;
   DType dtype = DType::f32;
   std::int64_t elements = 0;
+  std::uint32_t alignment = 0;  ///< bytes that its address is a multiple of; 0: an input's Problem::alignment, an output's
+                                ///< the element
 
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
+};
+
+/// A run of neighbouring elements of an array.
+struct ElementRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+
+  bool operator==(const ElementRange&) const = default;
 };
 
 /// What the occupancy model must know of a variant on a problem.
@@ -94,8 +104,17 @@ class KernelFamily {
   /// no more than a pattern; a length that is no multiple of any tile makes displaced reads visible.
   virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const = 0;
 
+  /// What a winner of `problem` is verified on: itself and one element less, unless the family says otherwise. No problem
+  /// may be larger than the first; those that the family refuses are left out.
+  virtual std::vector<Problem> verified_problems(const Problem& problem) const;
+
+  /// The parts of an output that are verified, in ascending order: all of it, unless the family says otherwise, as it should
+  /// where copying and checking gigabytes would take longer than tuning.
+  virtual std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const;
+
   /// Compares outputs with a reference in higher precision, computed from the patterns. "" when right, else what
-  /// was expected, found and allowed. Families with a reference kernel have compare() instead.
+  /// was expected, found and allowed. `outputs` hold the verified_parts() one after the other. Families with a reference
+  /// kernel have compare() instead.
   virtual std::string verify(const Problem& problem, const Candidate& candidate,
                              std::span<const std::vector<std::byte>> patterns,
                              std::span<const std::vector<std::byte>> outputs) const;

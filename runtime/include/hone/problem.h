@@ -39,6 +39,9 @@ constexpr std::string_view name(LaunchContext context) {
 /// Up to three extents; each family says what they mean. Unused ones are 1.
 using Extents = std::array<std::int64_t, 3>;
 
+/// Elements from the beginning of one row to that of the next, in the input and in the output.
+using Pitches = std::array<std::int64_t, 2>;
+
 /// The widest alignment that any built-in family distinguishes, in bytes.
 inline constexpr std::uint32_t kMaxAlignment = 16;
 
@@ -53,6 +56,7 @@ struct Problem {
   NanPolicy nan = NanPolicy::propagate;
   std::uint32_t alignment = kMaxAlignment;  ///< bytes; what the caller's pointers are all aligned to
   Extents extents{1, 1, 1};
+  Pitches pitches{0, 0};  ///< 0: rows lie side by side. A winner serves any pitch, as far as its alignment goes
   LaunchContext launch_context = LaunchContext::stream;
 };
 
@@ -67,13 +71,21 @@ struct SizeRange {
   bool operator==(const SizeRange&) const = default;
 };
 
-/// Extents fall into octaves around the powers of two: class k holds those from above 2^(k−½) to below 2^(k+½). All
-/// up to 362 belong to class 8: such problems differ by less than the jitter of a launch.
+/// Extents fall into octaves around the powers of two: class k holds those from above 2^(k−½) to below 2^(k+½). Where
+/// there is only one extent, all up to 362 belong to class 8: such problems differ by less than the jitter of a launch.
 inline constexpr int kSmallestSizeClass = 8;
 inline constexpr int kLargestSizeClass = 63;
 
+/// Of a lone extent; 0 to 2^63 − 1.
 int size_class(std::int64_t extent);
 SizeRange size_range(int size_class);
+
+/// Of each extent. Those of shapes, in which more than the first is used, have classes from 0 on; class 0 holds 0 and 1.
+std::array<int, 3> size_classes(const Extents& extents);
+
+/// The extents that share their classes with these; 0 and 1, for which a kernel may have to do different things, are
+/// ranges of their own.
+std::array<SizeRange, 3> size_ranges(const Extents& extents);
 
 /// "reduce sum f32 n=1048576 in a graph": for messages.
 std::string to_string(const Problem& problem);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -57,6 +58,26 @@ TEST(SizeClass, BordersAreHalfwayBetweenPowersOnALogarithmicScale) {
 }
 
 TEST(SizeClass, TheLargestExtentHasAClass) { EXPECT_EQ(size_class(kLargest), 63); }
+
+TEST(SizeClass, ShapesAreToldApartInEveryExtentFromOneOn) {
+  EXPECT_EQ(size_classes({1024, 1, 1}), (std::array{10, 0, 0}));
+  EXPECT_EQ(size_classes({5, 1, 1}), (std::array{8, 0, 0}));
+  EXPECT_EQ(size_classes({1, 1024, 1}), (std::array{0, 10, 0}));
+  EXPECT_EQ(size_classes({5, 8, 1}), (std::array{2, 3, 0}));
+  EXPECT_EQ(size_classes({0, 1, 6}), (std::array{0, 0, 3}));
+}
+
+TEST(SizeClass, RangesOfShapesHoldWhatSharesTheirClasses) {
+  EXPECT_EQ(size_ranges({1024, 1, 1}), (std::array{size_range(10), SizeRange{1, 1}, SizeRange{1, 1}}));
+  EXPECT_EQ(size_ranges({1024, 7, 1}), (std::array{size_range(10), SizeRange{6, 11}, SizeRange{1, 1}}));
+  EXPECT_EQ(size_ranges({0, 2, 3}), (std::array{SizeRange{0, 0}, SizeRange{2, 2}, SizeRange{3, 5}}));
+  for (std::int64_t extent = 2; extent < 100; ++extent) {
+    const SizeRange range = size_ranges({1, extent, 1})[1];
+    for (std::int64_t other = 2; other < 200; ++other)
+      EXPECT_EQ(range.first <= other && other <= range.last,
+                size_classes({1, other, 1}) == size_classes({1, extent, 1})) << extent << " " << other;
+  }
+}
 
 const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
 
@@ -116,6 +137,10 @@ TEST(ProblemText, NamesWhatDiffersFromTheUsual) {
   EXPECT_EQ(to_string(table), "reduce min f64 n=5×7");
   table.launch_context = LaunchContext::graph;
   EXPECT_EQ(to_string(table), "reduce min f64 n=5×7 in a graph");
+  table.pitches = {8, 0};
+  EXPECT_EQ(to_string(table), "reduce min f64 n=5×7 input pitch 8 in a graph");
+  table.extents = {5, 1, 3};
+  EXPECT_EQ(to_string(table), "reduce min f64 n=5×1×3 input pitch 8 in a graph");
 }
 
 }  // namespace
