@@ -11,7 +11,12 @@
 namespace hone {
 namespace {
 
-constexpr std::chrono::milliseconds kAskEvery{5};
+using Clock = std::chrono::steady_clock;
+
+/// Asking takes at most one part in so many of the time, however slow the driver answers, and never comes sooner than
+/// conditions change.
+constexpr int kTimesTheAnswer = 50;
+constexpr std::chrono::milliseconds kShortestPause{5};
 
 // nvml.h of CUDA 13.0: nvmlClocksEventReasonSwPowerCap, HwSlowdown, SwThermalSlowdown, HwThermalSlowdown and
 // HwPowerBrakeSlowdown.
@@ -97,10 +102,11 @@ NvmlMonitor::~NvmlMonitor() = default;
 DeviceCondition NvmlMonitor::condition() const {
   if (!library_) return {};
   const std::scoped_lock lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
-  if (now - asked_at_ >= kAskEvery) {
-    asked_at_ = now;
+  const Clock::time_point start = Clock::now();
+  if (start >= ask_again_at_) {
     known_ = ask();
+    const Clock::time_point end = Clock::now();
+    ask_again_at_ = end + std::max<Clock::duration>(kShortestPause, kTimesTheAnswer * (end - start));
   }
   return known_;
 }

@@ -30,8 +30,8 @@ std::string describe(const DeviceCondition& condition, std::uint64_t reasons, st
 /// device, pids are of another namespace (a container's) and say nothing: false.
 bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
 
-/// Opens NVML with dlopen; without it, or where it refuses, nothing is ever known. Asks at most every few milliseconds,
-/// since a question takes longer than a short kernel. Thread-safe.
+/// Opens NVML with dlopen; without it, or where it refuses, nothing is ever known. A question may take longer than many
+/// kernels, so that all of them together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
 class NvmlMonitor {
  public:
   /// `pci_bus_id` as cudaDeviceGetPCIBusId() writes it.
@@ -48,7 +48,7 @@ class NvmlMonitor {
 
   std::unique_ptr<const Library> library_;  ///< nullptr without NVML
   mutable std::mutex mutex_;
-  mutable std::chrono::steady_clock::time_point asked_at_{};
+  mutable std::chrono::steady_clock::time_point ask_again_at_{};
   mutable DeviceCondition known_;
 };
 
