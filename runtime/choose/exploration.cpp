@@ -169,7 +169,8 @@ Exploration::Wave Exploration::next_wave() const {
 
 /// On the host device, compiling and measuring would take each other's cores.
 bool Exploration::compiles_ahead() const {
-  return device_.facts().kind != "host" && std::thread::hardware_concurrency() > 1;
+  return device_.facts().kind != "host" && std::thread::hardware_concurrency() > 1 &&
+         !is_paced_by_host(device_.facts(), problem_);
 }
 
 std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_background) const {

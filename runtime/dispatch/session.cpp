@@ -132,9 +132,6 @@ Tuning Session::compare(const Problem& problem, const TuningOptions& options) {
   return impl_->compare(problem, options);
 }
 void Session::adopt(const Tuning& tuning, std::span<const Problem> served) { impl_->adopt(tuning, served); }
-void Session::compile_ahead(const Problem& problem, std::stop_token stop) {
-  impl_->compile_ahead(problem, std::move(stop));
-}
 
 const std::shared_ptr<Device>& Session::device() const { return impl_->device(); }
 const SessionOptions& Session::options() const { return impl_->options(); }

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <hone/error.h>
@@ -61,7 +63,6 @@ class Session::Impl {
   Tuning tune(const Problem& problem, TuningOptions options);
   Tuning compare(const Problem& problem, TuningOptions options);
   void adopt(const Tuning& tuning, std::span<const Problem> served);
-  void compile_ahead(const Problem& problem, std::stop_token stop);
 
   /// Throws invalid_argument for buffers that are null, misaligned or not device memory, as far as the options say.
   void check_buffers(const Problem& problem, std::span<void* const> buffers) const;
@@ -79,6 +80,7 @@ class Session::Impl {
   Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   std::vector<Candidate> neighbours_of(const Problem& problem) const;
+  std::jthread compile_ahead(const Problem& problem, const std::optional<Problem>& next);
   Resolved lend_stream_winner(const Problem& graph_problem);
   const LoadedPlan& adopt(const Tuning& tuning, bool is_tuned);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);

@@ -11,6 +11,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/choose/exploration.h"
 #include "runtime/dispatch/session_impl.h"
+#include "runtime/search/model.h"
 
 namespace hone {
 namespace {
@@ -117,10 +118,24 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
   }
 }
 
+/// Compiles what a tuning of `next` would compile first, until the thread is destroyed. On the host device, compiling and
+/// measuring would take each other's cores.
+std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::optional<Problem>& next) {
+  if (!next || device_->facts().kind == "host" || is_paced_by_host(device_->facts(), problem)) return {};
+  return std::jthread([this, next = *next](std::stop_token stop) {
+    try {
+      memo_.compile(*device_, first_units(device_->facts(), next), std::move(stop), {}, std::nullopt, kSpareCores);
+    } catch (const std::exception&) {
+      // The tuning will meet it, too.
+    }
+  });
+}
+
 Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : neighbours_of(problem)) options.start_from.push_back(candidate);
+  const std::jthread ahead = compile_ahead(problem, options.next);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
   if (tuning.winner) adopt(tuning, tuning.has_compared());
   return tuning;
@@ -153,11 +168,6 @@ void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served)
     install(problem, winner, code.module, false);
     cache_.publish(problem, winner, *outcome.binary, is_its_own ? &tuning : nullptr);
   }
-}
-
-void Session::Impl::compile_ahead(const Problem& problem, std::stop_token stop) {
-  const std::vector<Unit> units = first_units(device_->facts(), problem);
-  memo_.compile(*device_, units, std::move(stop), {}, std::nullopt, kSpareCores);
 }
 
 /// Dispatches to a tuning's winner from now on, and stores it.

@@ -33,6 +33,9 @@ constexpr ModelConstants kCudaGraph{.launch_us = 0.79,
                                     .block_share_bytes = 0};
 constexpr double kReachableShare = 0.93;
 
+/// Calls that take this many times as long as enqueueing one never wait for the host, even when it is busy.
+constexpr double kClearOfEnqueueing = 4;
+
 // Two cores of an x86-64 server (1 MiB of L2 each), g++ 12 -O3, 2026-11: threads are fibers, and a core waits for no
 // load before it issues the next. The sum of 2^24 floats by 128 threads × 1, in M elements/s of both cores: 1090 in 2
 // blocks, 1270 in 9, 3180 in 33, 3040 in 65; with -O2, where more were tried, 1020 in 8, 1940 in 17, 2055 in 33, 1930 in
@@ -104,6 +107,13 @@ double roofline_us(const DeviceFacts& facts, const Problem& problem) {
   const ModelConstants constants = model_constants(facts, problem.launch_context);
   return std::min(constants.launch_us, constants.dependent_launch_us) +
          static_cast<double>(problem.family->bytes_moved(problem)) / (constants.bandwidth_gbps * 1e3);
+}
+
+bool is_paced_by_host(const DeviceFacts& facts, const Problem& problem) {
+  if (problem.launch_context != LaunchContext::stream) return false;
+  const double enqueueing_us = model_constants(facts, problem.launch_context).launch_us;
+  const double least_us = roofline_us(facts, problem);
+  return least_us > 0 && least_us < kClearOfEnqueueing * enqueueing_us;
 }
 
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts) {

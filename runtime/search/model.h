@@ -43,6 +43,10 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
 /// where the device's bandwidth is a guess.
 double roofline_us(const DeviceFacts& facts, const Problem& problem);
 
+/// Whether calls of the problem may be so short that the host's enqueueing sets their pace: whatever else runs on the host
+/// then shows in what is measured.
+bool is_paced_by_host(const DeviceFacts& facts, const Problem& problem);
+
 /// Bytes per SM that must be outstanding to saturate memory: bandwidth × latency ÷ SMs. 0 where loads do not wait.
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts);
 

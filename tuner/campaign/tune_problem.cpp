@@ -95,6 +95,7 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request) {
   options.exhaustive = request.exhaustive;
   options.inputs = request.inputs;
   options.excluded = request.excluded;
+  options.next = request.next;
   options.stop = request.stop;
   options.on_progress = request.on_progress;
   options.on_run = request.on_run;

@@ -161,20 +161,10 @@ class Worker {
                         .inputs = inputs_of(order)};
     request.excluded = excluded_from_json(order.at("excluded"), request.problem);
     connect(request);
-    std::jthread ahead;
-    // On the host device, compiling and measuring would take each other's cores.
-    if (order.contains("next") && device_->facts().kind != "host")
-      ahead = std::jthread([this, next = problem_from_json(order["next"])](std::stop_token stop) {
-        try {
-          session_->compile_ahead(next, stop);
-        } catch (const std::exception&) {
-          // The tuning will meet it, too.
-        }
-      });
+    if (order.contains("next")) request.next = problem_from_json(order["next"]);
     disturbance_.clear();
     CampaignItem item = tune_problem(*session_, request);
     if (item.discarded_samples > 0) item.disturbance = disturbance_;
-    ahead = {};  // before the answer: no thread of this order outlives it
     answer("tuned", to_json(item));
   }
 

@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -158,10 +157,6 @@ class Session {
   /// problem is the tuned one. The others have to differ from it in their extents alone. Throws invalid_argument when there
   /// is no winner, or it cannot serve one of them.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
-
-  /// Compiles what a tuning of `problem` would compile first, so that it need not wait; leaves two cores to others. May
-  /// run while another thread tunes. What fails is left for the tuning to find.
-  void compile_ahead(const Problem& problem, std::stop_token stop);
 
   const std::shared_ptr<Device>& device() const;
   const SessionOptions& options() const;

@@ -84,6 +84,10 @@ struct TuningOptions {
   /// this one's doing. Must be quick; it is called before every sample.
   std::function<void(const Candidate&)> on_run = {};
 
+  /// What will be tuned next: what that would compile first is compiled while this one is measured, on a GPU, where it does
+  /// not disturb the measuring.
+  std::optional<Problem> next = {};
+
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
   std::function<void(const TuningProgress&)> on_progress = {};
 };

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include <hone/error.h>
 
 #include "cache/store.h"
@@ -66,13 +69,37 @@ TEST_F(SessionCompareTest, ATuningThatComparedNothingIsStoredAsUntunedAndMissed)
   EXPECT_EQ(store().misses().size(), 1u);
 }
 
-TEST_F(SessionCompareTest, CompilingAheadSavesTheTuningItsFirstCompiles) {
+TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
+  TotalFamilyOptions other;
+  other.name = "other";
+  other.sources = {{"other.cuh", "// another text"}};
+  const TotalFamily other_family(other);
   Session session(device_, options(MissPolicy::error));
-  session.compile_ahead(family_.problem(kSize), {});
-  const int before = device_->compiles();
-  EXPECT_EQ(before, 12);
-  session.tune(family_.problem(kSize), {.budget = 1min});
-  EXPECT_EQ(device_->compiles(), before);
+  Problem graph = family_.problem(kSize);
+  graph.launch_context = LaunchContext::graph;
+  TuningOptions tuning{.budget = 1min};
+  tuning.next = other_family.problem(kSize);
+  tuning.on_progress = [&](const TuningProgress& progress) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (progress.phase == TuningPhase::measuring && device_->compiles() < 24 &&
+           std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(1ms);
+  };
+  session.tune(graph, tuning);
+  EXPECT_EQ(device_->compiles(), 24);
+  session.tune(other_family.problem(kSize), {.budget = 1min});
+  EXPECT_EQ(device_->compiles(), 24);
+}
+
+TEST_F(SessionCompareTest, NothingIsCompiledWhileTheHostSetsThePace) {
+  TotalFamilyOptions other;
+  other.sources = {{"other.cuh", "// another text"}};
+  const TotalFamily other_family(other);
+  Session session(device_, options(MissPolicy::error));
+  TuningOptions tuning{.budget = 1min};
+  tuning.next = other_family.problem(kSize);
+  session.tune(family_.problem(kSize), tuning);
+  EXPECT_EQ(device_->compiles(), 12);
 }
 
 TEST_F(SessionCompareTest, TheSmallestClassIsTunedAgainAsAnyOther) {
