@@ -189,7 +189,13 @@ class TuningRun {
   OwnStream stream_{*device_};
   Workload workload_{device_, problem_, stream_.get(), options_.inputs};
   DeviceBuffer workspace_{device_, options_.workspace_bytes};
-  const Bench bench_{*device_, problem_, workload_, workspace_.data(), stream_.get(), options_.on_run};
+  const Bench bench_{*device_,
+                     problem_,
+                     workload_,
+                     workspace_.data(),
+                     stream_.get(),
+                     options_.on_run,
+                     is_paced_by_host(device_->facts(), problem_)};
   Race race_{bench_};
   Exploration exploration_;
   std::vector<Contender*> finalists_;

@@ -20,17 +20,24 @@ namespace {
 constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
 
-/// Variants of the first wave that are taken from all over the ranking.
-constexpr std::size_t kProbes = 4;
-
 /// Candidates are weighed against the leader in groups of this many, since it changes.
-constexpr std::size_t kGroup = 16;
+constexpr int kFirstGroup = 8;
+constexpr int kGroup = 4;
+
+/// Of the candidates, this share is measured, at least so many; and half as many again whenever one of them has been faster
+/// than the leader by more than the last percent. Why an eighth: see the evidence in search/model.cpp.
+constexpr double kShareToMeasure = 0.12;
+constexpr int kFewestToMeasure = 8;
+constexpr double kImprovement = 0.01;
 
 /// Compiling ahead leaves these to the thread that enqueues what is timed, and to the driver's.
 constexpr std::size_t kSpareCores = 2;
 
 /// A leader this close to what memory and launching take at least cannot be beaten by anything worth finding.
 constexpr double kRooflineSlack = 1.005;
+
+constexpr const char* kNearRoofline = "the leader is as fast as memory and launching allow";
+constexpr const char* kSettled = "what was predicted to be faster no longer improved on the leader";
 
 std::size_t wave_size() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
@@ -65,7 +72,10 @@ void Exploration::run() {
   ranking_ = std::move(ranking.variants);
   rejected_ = std::move(ranking.rejected);
   if (!options_.only.empty()) keep_only();
-  for (const RankedVariant& ranked : ranking_) units_.push_back(unit_of(problem_, ranked.variant));
+  for (const RankedVariant& ranked : ranking_) {
+    units_.push_back(unit_of(problem_, ranked.variant));
+    candidates_ += ranked.geometries;
+  }
   to_search_ = order_variants();
 
   Wave wave = next_wave();
@@ -131,7 +141,7 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
   return list;
 }
 
-/// The ranking with the model's choice first, then neighbours' winners, and the probes among the first wave.
+/// The ranking with the model's choice first, then neighbours' winners.
 std::vector<std::size_t> Exploration::order_variants() {
   std::vector<std::size_t> order;
   std::vector<bool> taken(ranking_.size());
@@ -140,22 +150,11 @@ std::vector<std::size_t> Exploration::order_variants() {
     taken[variant] = true;
     order.push_back(variant);
   };
-  insistence_.assign(ranking_.size(), Insistence::none);
   take(0);
   for (const Candidate& known : options_.start_from) {
     const auto at = std::find_if(ranking_.begin(), ranking_.end(),
                                  [&](const RankedVariant& ranked) { return ranked.variant == known.variant; });
-    if (at == ranking_.end()) continue;
-    const auto place = static_cast<std::size_t>(at - ranking_.begin());
-    insistence_[place] = Insistence::all;
-    take(place);
-  }
-  const std::size_t top = wave_size() - std::min(wave_size(), order.size() + kProbes);
-  for (std::size_t i = 0; i < top; ++i) take(i + 1);
-  for (std::size_t i = 1; i <= kProbes && order.size() < ranking_.size(); ++i) {
-    const std::size_t place = i * ranking_.size() / (kProbes + 1);
-    if (!taken[place]) insistence_[place] = Insistence::best;
-    take(place);
+    take(static_cast<std::size_t>(at - ranking_.begin()));
   }
   for (std::size_t i = 0; i < ranking_.size(); ++i) take(i);
   return order;
@@ -215,6 +214,7 @@ void Exploration::list(std::size_t place) {
   CandidateList list = options_.only.empty() ? list_candidates(device_.facts(), problem_, std::span(&compiled, 1),
                                                                options_.workspace_bytes)
                                              : list_only(compiled);
+  const std::size_t first_found = found_.size();
   for (Trial& trial : list.candidates) {
     const auto excluded = std::find_if(options_.excluded.begin(), options_.excluded.end(),
                                        [&](const ExcludedCandidate& out) {
@@ -228,13 +228,22 @@ void Exploration::list(std::size_t place) {
       rejected_.push_back(std::move(trial));
       continue;
     }
-    const bool is_best = &trial == &list.candidates.front();
-    const bool must_be_measured =
-        insistence_[place] == Insistence::all || (insistence_[place] == Insistence::best && is_best);
-    found_.push_back({.place = place, .trial = std::move(trial), .must_be_measured = must_be_measured});
+    found_.push_back({.place = place, .trial = std::move(trial)});
   }
+  mark_known(compiled.variant, first_found);
   has_candidates_ = has_candidates_ || !found_.empty();
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
+}
+
+/// A neighbour's winner must be measured; where its geometry makes no sense for this problem, the best one of its variant.
+void Exploration::mark_known(const Variant& variant, std::size_t first_found) {
+  if (first_found == found_.size()) return;
+  for (const Candidate& known : options_.start_from) {
+    if (known.variant != variant) continue;
+    const auto same = std::find_if(found_.begin() + static_cast<std::ptrdiff_t>(first_found), found_.end(),
+                                   [&](const Found& found) { return found.trial.candidate == known; });
+    (same != found_.end() ? *same : found_[first_found]).must_be_measured = true;
+  }
 }
 
 /// The model's choice is the best candidate of the highest-ranked variant that has any.
@@ -255,17 +264,21 @@ void Exploration::measure() {
     return a.trial.predicted_us < b.trial.predicted_us;
   });
   listed_ += static_cast<int>(found_.size());
-  for (std::size_t begin = 0; begin < found_.size(); begin += kGroup)
-    measure_group(std::span(found_).subspan(begin, std::min(kGroup, found_.size() - begin)));
+  std::size_t end = 0;
+  for (std::size_t begin = 0; begin < found_.size(); begin = end) {
+    end = std::min(found_.size(), begin + static_cast<std::size_t>(measured_ == 0 ? kFirstGroup : kGroup));
+    measure_group(std::span(found_).subspan(begin, end - begin));
+  }
   found_.clear();
 }
 
 void Exploration::measure_group(std::span<Found> group) {
   std::vector<Contender*> contenders;
   for (Found& found : group) {
-    if (!found.must_be_measured && cannot_win(found.trial.predicted_us)) {
+    const std::string reason = found.must_be_measured ? "" : why_not(found.trial.predicted_us);
+    if (!reason.empty()) {
       found.trial.verdict = Verdict::rejected;
-      found.trial.reason = why_it_cannot_win(found.trial.predicted_us);
+      found.trial.reason = "not measured: " + reason;
       rejected_.push_back(std::move(found.trial));
       ++done_;
       continue;
@@ -280,8 +293,20 @@ void Exploration::measure_group(std::span<Found> group) {
     done_ = done_before + done;
     report(TuningPhase::measuring, done_, listed_);
   });
-  for (const Contender* contender : contenders)
-    if (contender->trial.samples > 0) error_.add(contender->trial.predicted_us, contender->trial.median_us);
+  for (const Contender* contender : contenders) {
+    if (contender->trial.samples == 0) continue;
+    error_.add(contender->trial.predicted_us, contender->trial.median_us);
+    ++measured_;
+  }
+  if (measured_ > 0 && (leader_us_ == 0 || race_.best_us() < (1 - kImprovement) * leader_us_)) {
+    leader_us_ = race_.best_us();
+    leader_since_ = measured_;
+  }
+}
+
+bool Exploration::has_settled() const {
+  const int enough = std::max(kFewestToMeasure, static_cast<int>(kShareToMeasure * candidates_));
+  return measured_ >= enough && 2 * (measured_ - leader_since_) >= enough;
 }
 
 bool Exploration::cannot_win(double predicted_us) const {
@@ -289,9 +314,21 @@ bool Exploration::cannot_win(double predicted_us) const {
 }
 
 std::string Exploration::why_it_cannot_win(double predicted_us) const {
-  return fmt::format("not measured: predicted {:.2f} µs, by the model's error so far at least {:.2f}; the leader takes "
-                     "{:.2f}",
+  return fmt::format("predicted {:.2f} µs, by the model's error so far at least {:.2f}; the leader takes {:.2f}",
                      predicted_us, error_.optimistic_us(predicted_us), race_.best_us());
+}
+
+/// Why a candidate of this prediction is not measured; "" if it is.
+std::string Exploration::why_not(double predicted_us) const {
+  if (measures_all() || measured_ == 0) return "";
+  if (is_near_roofline()) return kNearRoofline;
+  if (has_settled()) return kSettled;
+  return cannot_win(predicted_us) ? why_it_cannot_win(predicted_us) : "";
+}
+
+bool Exploration::is_near_roofline() const {
+  const double least_us = std::max(race_.enqueue_us(), roofline_us(device_.facts(), problem_));
+  return race_.best_us() <= kRooflineSlack * least_us;
 }
 
 bool Exploration::is_done() {
@@ -301,8 +338,10 @@ bool Exploration::is_done() {
     budget_spent_ = true;
   } else if (measures_all() || !has_candidates_) {
     return false;
-  } else if (race_.best_us() <= kRooflineSlack * roofline_us(device_.facts(), problem_)) {
+  } else if (is_near_roofline()) {
     end_ = SearchEnd::near_roofline;
+  } else if (searched_ < to_search_.size() && has_settled()) {
+    end_ = SearchEnd::settled;
   } else if (searched_ < to_search_.size() && cannot_win(best_of_the_rest_us())) {
     end_ = SearchEnd::rest_predicted_slower;
   } else {
@@ -325,10 +364,13 @@ void Exploration::reject_rest() {
     Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.predicted_us};
     switch (end_) {
       case SearchEnd::near_roofline:
-        trial.reason = "not compiled: the leader is as fast as memory and launching allow";
+        trial.reason = fmt::format("not compiled: {}", kNearRoofline);
+        break;
+      case SearchEnd::settled:
+        trial.reason = fmt::format("not compiled: {}", kSettled);
         break;
       case SearchEnd::rest_predicted_slower:
-        trial.reason = why_it_cannot_win(ranked.predicted_us);
+        trial.reason = "not compiled: " + why_it_cannot_win(ranked.predicted_us);
         break;
       case SearchEnd::stopped:
         trial.reason = "not compiled: the tuning was stopped";

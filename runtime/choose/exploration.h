@@ -21,11 +21,13 @@ namespace hone {
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem);
 
 /// The first half of a tuning. Variants are taken in waves: first the model's choice, those that won at neighbouring
-/// sizes (TuningOptions::start_from), the top of the ranking, and a few from all over it, which show how wrong the
-/// model is; then the ranking from top to bottom. A wave is compiled on all cores, on a GPU while the one before it is
-/// measured. A candidate is measured unless its prediction, made as optimistic as the model's error so far allows,
-/// lies above the leader; the search ends when that holds for the best of the rest, when the leader is as fast as
-/// memory allows, or with the budget. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
+/// sizes (TuningOptions::start_from), then the ranking from top to bottom. A wave is compiled on all cores, on a GPU while
+/// the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the neighbours'
+/// winners are measured, then the others in the order of their predictions. A candidate is left out when its prediction,
+/// made as optimistic as the model's error so far allows, lies above the leader. The search ends when that holds for the
+/// best of the rest, when the leader is as fast as memory and enqueueing allow, when an eighth of all candidates has been
+/// measured and what came last did not improve on the leader, or with the budget. TuningOptions::exhaustive measures all,
+/// TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.
@@ -48,13 +50,10 @@ class Exploration {
  private:
   using Wave = std::vector<std::size_t>;  ///< of variants, by their place in the ranking
 
-  /// Which candidates of a variant are measured whatever the model says.
-  enum class Insistence { none, best, all };
-
   struct Found {
     std::size_t place = 0;
     Trial trial;
-    bool must_be_measured = false;  ///< whatever the model says: the default, and what shows how wrong the model is
+    bool must_be_measured = false;  ///< whatever the model says: the default, and neighbours' winners
   };
 
   std::vector<std::size_t> order_variants();
@@ -68,8 +67,12 @@ class Exploration {
   void mark_default();
   void measure();
   void measure_group(std::span<Found> group);
+  void mark_known(const Variant& variant, std::size_t first_found);
   bool cannot_win(double predicted_us) const;
+  bool has_settled() const;
+  bool is_near_roofline() const;
   std::string why_it_cannot_win(double predicted_us) const;
+  std::string why_not(double predicted_us) const;
   double best_of_the_rest_us() const;
   bool is_done();
   void reject_rest();
@@ -86,9 +89,12 @@ class Exploration {
 
   std::vector<RankedVariant> ranking_;
   std::vector<Unit> units_;             ///< of `ranking_`
-  std::vector<Insistence> insistence_;  ///< of `ranking_`
   std::vector<std::size_t> to_search_;  ///< places in the ranking, in the order of the search
   std::size_t searched_ = 0;            ///< of `to_search_`
+  int candidates_ = 0;                  ///< of all variants, as far as occupancy is known before compiling
+  int measured_ = 0;
+  int leader_since_ = 0;                ///< `measured_` when the leader was last improved on
+  double leader_us_ = 0;                ///< then; 0 before the first
   std::deque<CompiledCode> code_;
   std::vector<Found> found_;  ///< candidates of the wave
   std::deque<Contender> contenders_;

@@ -279,15 +279,15 @@ class PatternMaker {
     for (Element& x : values_) x = of(sign());
   }
 
-  /// Signs, and pairs of a number near one and its rounded reciprocal. A pair's product is off by up to one unit
-  /// roundoff of T; there are as many as change the product of all elements by less than a factor of 2^50, and as leave
-  /// the product of any half of them, whose logarithm is a random walk of steps of 0.036, within e^±19 in most cases.
+  /// Signs, and pairs of a number near one and its rounded reciprocal. There are so few of them, and so near to one, that
+  /// the logarithms of their absolute values add up to less than 70: no subset of them, in whatever order, leaves the range
+  /// of a float, though grids have strides that bring together what is far apart.
   void near_one() {
     signs();
-    const int digits = std::min(kDigits<T>, 30);
-    const std::size_t count = per_period(std::int64_t{1} << std::min(digits + 5, 17));
+    const std::size_t count = std::min(values_.size() / 2, std::max<std::size_t>(1, per_period(std::int64_t{1} << 10)));
+    const double farthest = std::min(0x1p-4, 64.0 / (static_cast<double>(repetitions_) * static_cast<double>(count)));
     for (std::size_t i = 0; i < count; ++i) {
-      const double x = to_double(of(1 + std::ldexp(real(-1, 1), -4)));
+      const double x = to_double(of(1 + farthest * real(-1, 1)));
       values_[2 * i] = of(sign() * x);
       values_[2 * i + 1] = of(sign() / x);
     }

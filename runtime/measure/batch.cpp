@@ -1,10 +1,19 @@
 #include "runtime/measure/batch.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include <hone/kernel_family.h>
 
 namespace hone {
+namespace {
+
+/// Of the host's pace. The fewest microseconds are what it can do when nothing comes in between.
+constexpr int kEnqueueSamples = 12;
+
+}  // namespace
 
 void Bench::require_alive(const Candidate& candidate, const Error& failure) const {
   try {
@@ -19,16 +28,33 @@ void Bench::require_alive(const Candidate& candidate, const Error& failure) cons
 }
 
 Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
-    : bench_(bench), loaded_(loaded), calls_(calls) {}
+    : bench_(bench),
+      loaded_(loaded),
+      calls_(calls),
+      launches_(bench.problem.family->shape(bench.problem, loaded.candidate.variant).launches) {}
 
 double Batch::time_us() {
-  if (bench_.problem.launch_context == LaunchContext::stream)
+  const bool is_stream = bench_.problem.launch_context == LaunchContext::stream;
+  if (is_stream && !bench_.is_paced_by_host)
     return bench_.device.time_us(bench_.stream, [&] { enqueue(); }) / calls_;
 
   if (!graph_) graph_ = bench_.device.capture(bench_.stream, [this] { enqueue(); });
   // Every replay reads the same copies of the inputs, and would find the last replay's in the cache.
   if (bench_.workload.must_displace_cache(calls_)) bench_.workload.displace_cache();
-  return bench_.device.time_us(bench_.stream, [&] { bench_.device.replay(*graph_, bench_.stream); }) / calls_;
+  const double us = bench_.device.time_us(bench_.stream, [&] { bench_.device.replay(*graph_, bench_.stream); }) / calls_;
+  return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
+}
+
+double Batch::enqueue_us() const {
+  using Clock = std::chrono::steady_clock;
+  auto best = Clock::duration::max();
+  for (int i = 0; i < kEnqueueSamples; ++i) {
+    const Clock::time_point start = Clock::now();
+    enqueue();
+    best = std::min(best, Clock::now() - start);
+    bench_.device.synchronize(bench_.stream);
+  }
+  return std::chrono::duration<double, std::micro>(best).count() / (calls_ * launches_);
 }
 
 void Batch::enqueue() const {

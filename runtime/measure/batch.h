@@ -23,6 +23,10 @@ struct Bench {
   Stream stream;
   std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
 
+  /// Calls in a stream that may be so short that the host's enqueueing sets their pace (is_paced_by_host()).
+  bool is_paced_by_host = false;
+  double enqueue_us = 0;  ///< of one launch; 0: not measured yet
+
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
   /// follows would be blamed on the wrong candidate.
   void require_alive(const Candidate& candidate, const Error& failure) const;
@@ -30,6 +34,9 @@ struct Bench {
 
 /// A number of back-to-back calls on inputs in the state that the workload says, between two device events. A stream
 /// problem enqueues them each time; a graph problem captures them once, when first timed, and replays them.
+///
+/// Calls that are paced by the host are replayed, too: a stream takes as long as the slower of host and device, the host's
+/// part is the same for all candidates of as many launches, and whatever else the host does would drown the device's.
 class Batch {
  public:
   /// Both references must outlive the batch.
@@ -42,12 +49,16 @@ class Batch {
   /// Microseconds per call, this time. Waits. Throws what launching throws.
   double time_us();
 
+  /// Microseconds that the host takes to enqueue one launch, at best. Waits. Throws what launching throws.
+  double enqueue_us() const;
+
  private:
   void enqueue() const;
 
   const Bench& bench_;
   const LoadedCandidate& loaded_;
   int calls_;
+  int launches_;  ///< of a call
   std::unique_ptr<CapturedWork> graph_;
 };
 

@@ -61,6 +61,9 @@ class Race {
   /// The lowest median so far; infinity before the first.
   double best_us() const { return best_us_; }
 
+  /// What the host takes to enqueue a launch, where that may set the pace; else 0, as before the first measurement.
+  double enqueue_us() const { return bench_.enqueue_us; }
+
   int discarded_samples() const { return discarded_; }
 
  private:
@@ -76,7 +79,7 @@ class Race {
   void set_calls(Contender& contender, int calls) const;
   void record(Contender& contender);
 
-  const Bench bench_;
+  Bench bench_;
   std::mt19937 random_;
   std::uint32_t seed_;
   std::vector<Contender*> field_;

@@ -79,10 +79,15 @@ VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
       ranking.rejected.push_back({.candidate = {variant, {}}, .reason = std::move(reason)});
       continue;
     }
-    double best = std::numeric_limits<double>::infinity();
-    for (const Geometry& geometry : geometries(facts, shape, resident))
-      best = std::min(best, predict(facts, shape, bytes, resident, geometry, problem.launch_context).us);
-    ranking.variants.push_back({variant, best});
+    RankedVariant ranked{.variant = variant, .predicted_us = std::numeric_limits<double>::infinity()};
+    bool is_covered = false;
+    for (const Geometry& geometry : geometries(facts, shape, resident)) {
+      const double us = predict(facts, shape, bytes, resident, geometry, problem.launch_context).us;
+      ranked.predicted_us = std::min(ranked.predicted_us, us);
+      if (!is_covered) ++ranked.geometries;
+      is_covered = shape.tiles <= geometry.max_blocks;
+    }
+    ranking.variants.push_back(ranked);
   }
   std::stable_sort(ranking.variants.begin(), ranking.variants.end(),
                    [](const RankedVariant& a, const RankedVariant& b) { return a.predicted_us < b.predicted_us; });

@@ -21,6 +21,7 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
 struct RankedVariant {
   Variant variant;
   double predicted_us = 0;
+  int geometries = 0;  ///< different ones that it may be launched with
 };
 
 /// The variants that the family allows for the problem, most promising first. Registers are not known before

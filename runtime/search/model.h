@@ -11,17 +11,22 @@ namespace hone {
 
 /// Costs that DeviceFacts do not tell. They order candidates; measurement decides.
 struct ModelConstants {
-  double launch_us;              ///< an empty kernel, back to back
-  double extra_launch_us;        ///< each further kernel of one call
-  double dependent_launch_us;    ///< an empty kernel that may overlap the end of the one ahead
-  double extra_dependent_us;     ///< each further kernel that may
-  double join_us;                ///< ticket, fence and reload of a last block
-  double memory_latency_us;      ///< of one load under load; 0: loads do not wait
-  double thread_us;              ///< per thread and block: starting it and taking it through the block's barriers
-  double bandwidth_gbps;         ///< what the best kernels reach
-  double sm_bandwidth_gbps;      ///< most that one SM can draw when the others are idle
-  double block_share_bytes;      ///< 0: threads run together. Else they run one after the other, and each sweeps all of
-                                 ///< the block's share: beyond this size the lines that they have in common are lost
+  double enqueue_us;              ///< the host's part of a launch, which hides what the device does meanwhile
+  double launch_us;               ///< the device's part of an empty kernel
+  double extra_launch_us;         ///< each further kernel of one call
+  double dependent_launch_us;     ///< an empty kernel that may overlap the end of the one ahead
+  double extra_dependent_us;      ///< each further kernel that may
+  double join_us;                 ///< ticket, fence and reload of a last block
+  double cluster_us;              ///< the barriers of a cluster
+  double partials_us;             ///< each round in which a block reads the partial results of as many as it has threads
+  double block_thread_us;         ///< per thread of a block: starting it, and its part in combining them
+  double memory_latency_us;       ///< of one load under load; 0: loads do not wait
+  double thread_us;               ///< per thread and block: starting it and taking it through the block's barriers
+  double bandwidth_gbps;          ///< what the best kernels reach
+  double sm_bandwidth_gbps;       ///< most that one SM can draw when the others are idle
+  double cluster_bandwidth_gbps;  ///< likewise one cluster, whose SMs are neighbours; 0: there are none
+  double block_share_bytes;       ///< 0: threads run together. Else they run one after the other, and each sweeps all of
+                                  ///< the block's share: beyond this size the lines that they have in common are lost
 };
 
 /// Constants for the device's kind and the launch context; bandwidth from the memory clock and bus width where those
@@ -34,8 +39,9 @@ struct Prediction {
   double us = 0;
 };
 
-/// Time of one call by Little's law and whole waves: an SM draws bytes in flight ÷ latency, all SMs together at most
-/// the device's bandwidth, and the work ends when the block with the most tiles does.
+/// Time of one call by Little's law and whole waves: blocks draw their bytes in flight ÷ latency, all together at most the
+/// device's bandwidth; what is left after the last whole wave, or the last whole round of tiles, is drawn by fewer blocks. In a
+/// stream, at least what the host takes to enqueue it.
 Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
                    const Geometry& geometry, LaunchContext context = LaunchContext::stream);
 

@@ -40,13 +40,15 @@ enum class InputState : std::uint8_t {
 enum class SearchEnd : std::uint8_t {
   everything_searched,    ///< there are no more
   rest_predicted_slower,  ///< the rest could not win even if the model were as wrong as it has been
+  settled,                ///< an eighth was measured, best prediction first, and the last of them improved nothing
   near_roofline,          ///< the leader is as fast as memory and launching allow
   budget_spent,
   stopped,
 };
 
-inline constexpr std::array<std::string_view, 5> kSearchEndNames{
-    "everything was searched", "the rest is predicted to be slower", "the leader is as fast as memory allows",
+inline constexpr std::array<std::string_view, 6> kSearchEndNames{
+    "everything was searched", "the rest is predicted to be slower",
+    "what is predicted to be next improves nothing", "the leader is as fast as memory allows",
     "the budget was spent", "it was stopped"};
 constexpr std::string_view name(SearchEnd end) { return kSearchEndNames[static_cast<std::size_t>(end)]; }
 

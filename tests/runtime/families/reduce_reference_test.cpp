@@ -288,6 +288,25 @@ TEST(ReduceReference, ProductsStayInRangeHoweverManyThereAre) {
     }
 }
 
+TEST(ReduceReference, NoOrderOfMultiplyingLeavesTheRangeOfAFloat) {
+  for (std::int64_t n : {std::int64_t{1} << 12, std::int64_t{1} << 26, std::int64_t{1} << 33})
+    for (std::string_view kind : {"uniform", "powers_of_two"}) {
+      const ReduceSpec spec{.op = ReduceOp::product};
+      const Patterns patterns = patterns_of(spec, n, kind);
+      std::vector<float> values(patterns[0].size() / sizeof(float));
+      std::memcpy(values.data(), patterns[0].data(), patterns[0].size());
+      double up = 0;
+      double down = 0;
+      for (float x : values) (std::fabs(x) > 1 ? up : down) += std::log(std::fabs(x));
+      const double repetitions = static_cast<double>(n) / static_cast<double>(values.size());
+      EXPECT_LT(up * repetitions, std::log(std::numeric_limits<float>::max())) << n << " " << kind;
+      EXPECT_GT(down * repetitions, std::log(std::numeric_limits<float>::min())) << n << " " << kind;
+      if (kind == "uniform") {
+        EXPECT_GT(up, 0) << "something differs from one";
+      }
+    }
+}
+
 TEST(ReduceReference, AVarianceFromTheSumOfSquaresIsRefused) {
   for (DType dtype : {DType::f32, DType::f64}) {
     const ReduceSpec spec{.op = ReduceOp::mean_variance, .dtype = dtype};
