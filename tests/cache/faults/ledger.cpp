@@ -60,11 +60,12 @@ Outcome Ledger::compare(std::size_t place, const std::optional<Hit>& hit, Damage
   }
   std::size_t version = key.versions.size();
   while (version > 0 && !is_equal(*hit, key.versions[version - 1])) --version;
+  const bool is_right = version > 0 && version >= key.committed && hit->binary;
+  if (is_right) return Outcome::right;  // most often, and with nothing to say: the text would take longer than the rest
   what = fmt::format("version {} of {} ({} committed) of {}, {} code, stale {}", version, key.versions.size(),
                      key.committed, key_text(key.versions.back().key), hit->binary ? "with" : "without",
                      hit->stale_driver);
   if (version == 0) return Outcome::wrong;
-  if (version >= key.committed && hit->binary) return Outcome::right;
   return damage == Damage::any ? Outcome::missed : Outcome::lost;
 }
 

@@ -19,15 +19,18 @@
 
 namespace hone {
 
+/// "host" or "cuda:0", from CMake.
+extern const char* const kTestDevice;
+
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      device_ = Device::open(HONE_TEST_DEVICE);  // "host" or "cuda:0", from CMake
+      device_ = Device::open(kTestDevice);
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }
-    if (device_->compiler_identity().empty()) GTEST_SKIP() << "there is no compiler for " << HONE_TEST_DEVICE;
+    if (device_->compiler_identity().empty()) GTEST_SKIP() << "there is no compiler for " << kTestDevice;
   }
 
   bool is_cuda() const { return device_->facts().kind == "cuda"; }
