@@ -44,6 +44,7 @@ Parameter row_threads_parameter() {
 
 /// A thread's packs, over all of its rows, are in registers at once.
 constexpr int kMostPacksOfThread = 8;
+constexpr int kMostPacksOfBytes = 4;  ///< of 8-bit elements, which take more registers than their packs
 constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile, so that several blocks of an SM have one
 constexpr int kLeastTileBytes = 8 * 1024;
 
@@ -89,7 +90,7 @@ std::string reject_lanes(const Problem& problem, const RowsVariant& variant, con
   const std::int64_t packs = packs_of_row(problem);
   const std::int64_t at_once = variant.lanes * variant.unroll;
   if (variant.block_threads > 512) return "a block's warps have nothing to tell each other: 512 threads are enough";
-  if (variant.unroll * variant.rows > kMostPacksOfThread)
+  if (variant.unroll * variant.rows > (element_bytes(problem) == 1 ? kMostPacksOfBytes : kMostPacksOfThread))
     return fmt::format("{} packs of {} rows a thread: more than the registers hold", variant.unroll, variant.rows);
   if (!is_aligned(problem) && packs < 8 && columns_of(problem) > 1)
     return "rows are not aligned, and so short that most elements lie outside of their packs";
@@ -190,9 +191,10 @@ Unit ReduceRowsFamily::unit(const Problem& problem, const Variant& variant) cons
       fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_rows", rows.block_threads);
   constexpr std::string_view kMatrix = "const In* in, unsigned long long rows, Index columns, unsigned long long pitch";
   const auto lanes_entry = [&](std::string_view suffix, int unroll, int at_once) {
-    return fmt::format("{}{}({}, Out* out) {{\n  hone::RowLanes<Op, {}, {}, {}, {}, {}>::reduce(in, rows, columns, pitch, "
-                       "out);\n}}\n",
-                       entry, suffix, kMatrix, rows.block_threads, rows.lanes, unroll, at_once, values);
+    return fmt::format("{}{}({}, Out* out) {{\n  hone::RowLanes<Op, {}, {}, {}, {}, {}, {}>::reduce(in, rows, columns, "
+                       "pitch, out);\n}}\n",
+                       entry, suffix, kMatrix, rows.block_threads, rows.lanes, unroll, at_once, is_aligned(problem),
+                       values);
   };
   unit.entries.emplace_back("hone_reduce_rows");
   if (rows.way == Way::lanes) {
