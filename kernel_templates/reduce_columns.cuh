@@ -71,9 +71,9 @@ struct ColumnReduce {
     Offset first;  ///< of the first column in row 0
     Offset end;    ///< elements from here on do not exist, or belong to the next slice
     Offset pitch;
-    Offset row, last_row;            ///< the part is [row, last_row)
+    Offset row, last_row;                ///< the part is [row, last_row)
     Offset row_of_packs, last_of_packs;  ///< the rows of the part that are taken in packs
-    unsigned width;                  ///< in columns
+    unsigned width;                      ///< in columns
     unsigned folds, inner;
 
     __device__ Tile(const ColumnsShape& shape, unsigned long long slice, unsigned long long column, unsigned part)
@@ -87,7 +87,7 @@ struct ColumnReduce {
       end = static_cast<Offset>(slices * shape.reduced * shape.pitch - (shape.pitch - shape.inner));
       pitch = static_cast<Offset>(shape.pitch * folds);
       width = kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
-      row = larger_of(0, part * share);
+      row = part * share;
       last_row = smaller_of(row + share, rows);
 
       const Offset before = kShifts ? kPackElements - 1 : 0;  // the packs of a row reach beyond the tile by up to so much
@@ -115,12 +115,31 @@ struct ColumnReduce {
       }
     }
 
-    /// kRows rows, kSharing apart.
-    template <unsigned kRows>
+    /// kUnroll rows, kSharing apart.
     __device__ void take(const In* from, Offset stride, Offset row) {
-      ElementPack packs[kRows];
+      ElementPack packs[kUnroll];
 #pragma unroll
-      for (unsigned u = 0; u < kRows; ++u) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+      for (unsigned u = 0; u < kUnroll; ++u) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+      take_packs(packs, row);
+    }
+
+    /// The last `left` rows, fewer than kUnroll: all of their loads before the first is combined.
+    __device__ void take_last(const In* from, Offset stride, Offset row, unsigned left) {
+      ElementPack packs[kUnroll];
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll - 1; ++u)
+        if (u < left) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll - 1; ++u)
+        if (u < left) {
+          const ElementPack one[1] = {packs[u]};
+          take_packs(one, row + u * kSharing);
+        }
+    }
+
+   private:
+    template <unsigned kRows>
+    __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
 #pragma unroll
       for (unsigned e = 0; e < kPackElements; ++e) {
         Pack<In, 1> of_column[kRows];
@@ -128,17 +147,6 @@ struct ColumnReduce {
         for (unsigned u = 0; u < kRows; ++u) of_column[u].elements[0] = packs[u][e];
         Op::take(states[e], of_column, static_cast<Index>(row) * folds + fold[e], static_cast<Index>(kSharing * folds));
       }
-    }
-
-    /// The last `left` rows, fewer than 2 · kRows, in powers of two.
-    template <unsigned kRows>
-    __device__ void take_last(const In* from, Offset stride, Offset row, unsigned left) {
-      if (left & kRows) {
-        take<kRows>(from, stride, row);
-        from += kRows * stride;
-        row += kRows * kSharing;
-      }
-      if constexpr (kRows > 1) take_last<kRows / 2>(from, stride, row, left);
     }
   };
 
@@ -158,11 +166,10 @@ struct ColumnReduce {
       from += column;
       const Offset stride = kSharing * tile.pitch;
       for (; row + (kUnroll - 1) * kSharing < tile.last_of_packs; row += kUnroll * kSharing, from += kUnroll * stride)
-        columns.template take<kUnroll>(from, stride, row);
-      if constexpr (kUnroll > 1)
-        if (row < tile.last_of_packs)
-          columns.template take_last<kUnroll / 2>(
-              from, stride, row, static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing));
+        columns.take(from, stride, row);
+      if (row < tile.last_of_packs)
+        columns.take_last(from, stride, row,
+                          static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing));
     }
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPackElements); ++e)

@@ -153,6 +153,7 @@ std::vector<ElementRange> AxisFamily::verified_parts(const Problem& problem, int
   const std::int64_t values = values_of(problem);
   const std::int64_t each = std::clamp<std::int64_t>(asked.reduced, 1, reduce_reference::kInputPeriod);
   const std::int64_t most = std::clamp<std::int64_t>(kVerifiedElements / each, kFewestOutputs, kMostOutputs);
+  if (outputs == 0) return {};
   if (outputs <= most) return {{.first = 0, .count = outputs * values}};
 
   const std::int64_t length = std::max<std::int64_t>(1, most / kRuns);

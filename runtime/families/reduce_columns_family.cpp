@@ -292,9 +292,9 @@ std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Ca
   const Tiling tiling(problem, columns);
   const std::int64_t parts = parts_of(problem, candidate);
   const std::int64_t rounds = divide_up(tiling.rows, parts * columns.sharing * columns.unroll);
-  const std::int64_t unrolled = 5;                   // levels, and then the last rows in powers of two
+  const std::int64_t unrolled = 4 + columns.unroll;    // levels, and the last rows one after the other
   const std::int64_t ends = 2 * tiling.pack_elements;  // rows that are taken one by one
-  return 2 * unrolled + rounds + columns.sharing + ends + tiling.folds + parts + block_levels;
+  return unrolled + rounds + columns.sharing + ends + tiling.folds + parts + block_levels;
 }
 
 const KernelFamily& reduce_columns_family() {
