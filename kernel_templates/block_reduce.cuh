@@ -29,6 +29,14 @@ __device__ State shuffle_down(State value, unsigned offset) {
   return words.value();
 }
 
+/// Combines the values of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.
+template <class Op, unsigned kLanes>
+__device__ typename Op::State lanes_reduce(typename Op::State value) {
+#pragma unroll
+  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) value = Op::combine(value, shuffle_down(value, offset));
+  return value;
+}
+
 /// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it; those beyond kLanes
 /// with the identity.
 template <class Op, unsigned kLanes>
@@ -42,9 +50,7 @@ __device__ typename Op::State warp_reduce(typename Op::State value) {
   } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::bit_and) {
     return __reduce_and_sync(kFullMask, value);
   } else {
-#pragma unroll
-    for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) value = Op::combine(value, shuffle_down(value, offset));
-    return value;
+    return lanes_reduce<Op, kLanes>(value);
   }
 }
 

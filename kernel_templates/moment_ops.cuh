@@ -139,7 +139,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     const Acc max = larger<false>(state.max, combine_tree<Larger<false>, kCount>(all.values));
     const Acc from = shift(max);
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) all.values[i] = exponential(all.values[i] - from);
+    for (unsigned i = 0; i < kCount; ++i) all.values[i] = exponential_above(from, all.values[i]);
     state = {max, scaled(state, max) + combine_tree<Plus, kCount>(all.values)};
   }
 
@@ -158,9 +158,30 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
   static __device__ Acc exponential(Acc x) {
-    if constexpr (kSame<Acc, float>) return exp2f(x * 1.44269504f);
+    if constexpr (kSame<Acc, float>) return power_of_two(x * kLog2OfE);
     else return exp(x);
   }
+
+  /// exp(x − from) in one multiplication and addition: rounding from · log₂ e is as if `from` were off by its last bit,
+  /// and the same for every x.
+  static __device__ Acc exponential_above(Acc from, Acc x) {
+    if constexpr (kSame<Acc, float>) return power_of_two(fmaf(x, kLog2OfE, -from * kLog2OfE));
+    else return exp(x - from);
+  }
+
+  static constexpr float kLog2OfE = 1.44269504f;
+
+  /// exp2f() but for subnormal results, which are 0: next to a sum of at least 1 they are nothing.
+  static __device__ float power_of_two(float x) {
+#ifdef HONE_HOST_DEVICE
+    return exp2f(x);
+#else
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#endif
+  }
+
   static __device__ Acc logarithm(Acc x) {
     if constexpr (kSame<Acc, float>) return logf(x);
     else return log(x);

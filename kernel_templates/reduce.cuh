@@ -24,9 +24,6 @@
 
 namespace hone {
 
-/// A workspace starts with this many bytes that are zero between launches; partial results follow.
-inline constexpr unsigned kWorkspaceHeaderBytes = 128;
-
 /// One array, in packs: `head` elements before the first aligned pack, then whole packs.
 template <class In, unsigned kPackElements>
 struct OneArray {
@@ -77,15 +74,15 @@ struct Reduce {
   using Source = Arrays<In, kPackElements>;
   using ElementPack = typename Source::ElementPack;
 
-  /// What this thread contributes.
-  static __device__ State thread_partial(const Source& source, Index n) {
+  /// What this thread contributes, where its block is number `block` of the `blocks` that share the array.
+  static __device__ State thread_partial(const Source& source, Index n, unsigned block, unsigned blocks) {
     const Index unaligned = source.unaligned();
     const Index head = unaligned < n ? unaligned : n;
     const Index packs = (n - head) / kPackElements;
 
     State state = Op::identity();
-    const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
-    Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
+    const Index stride = static_cast<Index>(blocks) * kTilePacks;
+    Index first = static_cast<Index>(block) * kTilePacks + threadIdx.x;
     const Index to_last_lane = kWarpThreads - 1 - threadIdx.x % kWarpThreads;  // the lanes of a warp go round together
     for (; first + to_last_lane + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
       ElementPack tile[kUnroll];
@@ -102,7 +99,7 @@ struct Reduce {
       if (first + u * kBlockThreads < packs)
         Op::take(state, tile[u], head + (first + u * kBlockThreads) * kPackElements, Index(0));
 
-    if (blockIdx.x == 0) {  // the elements [0, head) and those after the last pack, one per thread
+    if (block == 0) {  // the elements [0, head) and those after the last pack, one per thread
       const Index i = threadIdx.x < head ? threadIdx.x : head + packs * kPackElements + (threadIdx.x - head);
       if (i < n) state = Op::combine(state, Op::of(source.element(i), i));
     }
@@ -110,7 +107,7 @@ struct Reduce {
   }
 
   static __device__ State block_partial(const Source& source, Index n) {
-    return block_reduce<Op, kBlockThreads>(thread_partial(source, n));
+    return block_reduce<Op, kBlockThreads>(thread_partial(source, n, blockIdx.x, gridDim.x));
   }
 
   static __device__ State* partials_of(void* workspace) {

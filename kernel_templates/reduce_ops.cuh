@@ -106,7 +106,7 @@ struct ProductOfPair {
 /// 1 for what is not zero, NaN included.
 struct NonZero {
   static constexpr unsigned kWidening = 1;
-  template <class Acc, class In> static __device__ Acc of(In x) { return convert<Bool>(x).byte; }
+  template <class Acc, class In> static __device__ Acc of(In x) { return convert<Bool>(x).byte != 0 ? Acc(1) : Acc(0); }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {
     return Itself::add_bytes<Bool>(word, sum);
   }
@@ -196,6 +196,12 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       if constexpr (kSame<Map, Magnitude> && kIsSigned<Acc>)
         extreme = combine(extreme, convert<Acc>(-extreme_of_bytes<false, In>(tile)));
       acc = combine(acc, extreme);
+    } else if constexpr (kNarrowSums && ElementPack::kElements == 1) {  // a column: what a pack is elsewhere is its tile
+      static_assert(kPacks <= 16);
+      int sums[kPacks];
+#pragma unroll
+      for (unsigned u = 0; u < kPacks; ++u) sums[u] = Map::template of<int>(tile[u][0]);
+      acc = combine(acc, convert<Acc>(combine_tree<Plus, kPacks>(sums)));
     } else {
       Base::take(acc, tile, first, stride);
     }

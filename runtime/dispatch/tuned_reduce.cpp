@@ -10,6 +10,8 @@
 #include <hone/error.h>
 #include <hone/fused_reduce.h>
 
+#include "runtime/dispatch/call_checks.h"
+
 namespace hone {
 namespace {
 
@@ -27,26 +29,10 @@ Call call_of(const ReduceSpec& spec, std::int64_t n) {
   return {info(spec.op).inputs == 2 ? "tuned_dot" : "tuned_reduce", name(spec.op), info(spec.dtype).name, n};
 }
 
-/// Values that were cast from elsewhere may name nothing.
-void require_known(DType dtype) {
-  if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("tuned_reduce: there is no dtype {}", static_cast<int>(dtype)));
-}
-
-void require_known(const ReduceSpec& spec) {
-  if (static_cast<std::size_t>(spec.op) >= kReduceOps.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("tuned_reduce: there is no operation {}", static_cast<int>(spec.op)));
-  for (DType dtype : {spec.dtype, spec.accumulator.value_or(spec.dtype), spec.result.value_or(spec.dtype)})
-    require_known(dtype);
-}
-
 /// What costs nothing to check on every call; dtypes that do not go together are refused on a miss, and never become a
 /// hit.
 void check_aligned(const Call& call, std::string_view name, const void* pointer, DType dtype) {
-  const std::size_t bytes = info(dtype).size_bytes;
-  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0)
-    call.refuse(fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes));
+  if (const std::string why = misalignment(name, pointer, dtype); !why.empty()) call.refuse(why);
 }
 
 void check_input(const Call& call, std::string_view name, const void* in, DType dtype) {
@@ -73,7 +59,7 @@ void check_output(const Call& call, const ReduceSpec& spec, const void* out) {
 
 Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out,
                     Stream stream) {
-  require_known(spec);
+  require_known("tuned_reduce", spec);
   const Call call = call_of(spec, n);
   if (info(spec.op).inputs != 1) call.refuse("takes two arrays; call tuned_dot()");
   check_output(call, spec, out);
@@ -85,7 +71,7 @@ Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, st
 
 Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const void* b, std::int64_t n, void* out,
                  Stream stream) {
-  require_known(spec);
+  require_known("tuned_reduce", spec);
   const Call call = call_of(spec, n);
   if (spec.op != ReduceOp::dot) call.refuse("takes one array; call tuned_reduce()");
   check_output(call, spec, out);
@@ -98,7 +84,7 @@ Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const 
 
 Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out_host,
                              Stream stream) {
-  require_known(spec);
+  require_known("tuned_reduce", spec);
   if (!out_host) call_of(spec, n).refuse("'out_host' is null; pass host memory");
   Device& device = *session.device();
   const std::size_t bytes = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
@@ -111,7 +97,7 @@ Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const voi
 
 Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     std::span<void* const> outs, Stream stream, NanPolicy nan) {
-  require_known(dtype);
+  require_known("tuned_reduce", dtype);
   const Problem problem = reduction.problem(dtype, n, alignment_of(in), nan);
   const std::span<const ReduceOp> ops = reduction.ops();
   const Call call{"tuned_reduce", problem.family->operations()[0], info(dtype).name, n};
@@ -130,7 +116,7 @@ Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dty
 
 Choice tuned_reduce(Session& session, const CustomReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     void* out, Stream stream) {
-  require_known(dtype);
+  require_known("tuned_reduce", dtype);
   const Problem problem = reduction.problem(dtype, n, alignment_of(in));
   const Call call{"tuned_reduce", problem.family->operations()[0], info(dtype).name, n};
   check_size(call, false);

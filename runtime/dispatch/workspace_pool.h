@@ -27,8 +27,8 @@ struct Workspace {
 /// different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
 class WorkspacePool {
  public:
-  /// Bytes of one workspace: room for the partial results of 16,000 blocks of 8 bytes each.
-  static constexpr std::size_t kWorkspaceBytes = 128 * 1024;
+  /// Bytes of one workspace: room for the partial results of 1,000 blocks of 128 columns and 8 bytes each.
+  static constexpr std::size_t kWorkspaceBytes = 1024 * 1024;
 
   /// Allocates `for_captures` workspaces that only captured graphs get.
   WorkspacePool(std::shared_ptr<Device> device, int for_captures);

@@ -46,17 +46,17 @@ constexpr auto kOperations = [] {
   return names;
 }();
 
-ReduceSpec spec_of(const Problem& problem) {
+const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+
+}  // namespace
+
+ReduceSpec reduce_spec_of(const Problem& problem) {
   return {.op = static_cast<ReduceOp>(problem.operation),
           .dtype = problem.dtype,
           .nan = problem.nan,
           .accumulator = problem.accumulator,
           .result = problem.result};
 }
-
-const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
-
-}  // namespace
 
 std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
   const OpTemplate& op = kOpTemplates[static_cast<std::size_t>(spec.op)];
@@ -92,7 +92,7 @@ std::span<const std::string_view> ReduceFamily::operations() const { return kOpe
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
-  const ReduceSpec spec = spec_of(problem);
+  const ReduceSpec spec = reduce_spec_of(problem);
   if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
   if (problem.extents[0] == 0 && op_of(problem).needs_elements)
     return fmt::format("reduce was asked for the {} of an empty array, which has none", op_of(problem).name);
@@ -102,11 +102,11 @@ std::string ReduceFamily::refuse(const Problem& problem) const {
 int ReduceFamily::inputs(const Problem& problem) const { return op_of(problem).inputs; }
 
 std::size_t ReduceFamily::partial_bytes(const Problem& problem) const {
-  return state_bytes(spec_of(problem), needs_wide_index(problem) ? 8 : 4);
+  return state_bytes(reduce_spec_of(problem), needs_wide_index(problem) ? 8 : 4);
 }
 
 OperationSource ReduceFamily::operation(const Problem& problem) const {
-  return operation_source(spec_of(problem), index_type(problem));
+  return operation_source(reduce_spec_of(problem), index_type(problem));
 }
 
 std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
@@ -118,22 +118,22 @@ std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
                        .dtype = problem.dtype,
                        .elements = problem.extents[0]});
   buffers.push_back(
-      {.name = "out", .is_input = false, .dtype = spec_of(problem).result_dtype(), .elements = op.outputs});
+      {.name = "out", .is_input = false, .dtype = reduce_spec_of(problem).result_dtype(), .elements = op.outputs});
   return buffers;
 }
 
 std::span<const std::string_view> ReduceFamily::input_kinds(const Problem& problem) const {
-  return reduce_reference::input_kinds(spec_of(problem));
+  return reduce_reference::input_kinds(reduce_spec_of(problem));
 }
 
 std::vector<std::byte> ReduceFamily::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
-  return reduce_reference::input_pattern(spec_of(problem), buffer, problem.extents[0], kind);
+  return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, problem.extents[0], kind);
 }
 
 std::string ReduceFamily::verify(const Problem& problem, const Candidate& candidate,
                                  std::span<const std::vector<std::byte>> patterns,
                                  std::span<const std::vector<std::byte>> outputs) const {
-  return reduce_reference::verify(spec_of(problem), problem.extents[0], longest_chain(problem, candidate), patterns,
+  return reduce_reference::verify(reduce_spec_of(problem), problem.extents[0], longest_chain(problem, candidate), patterns,
                                   outputs[0]);
 }
 

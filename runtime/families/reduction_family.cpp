@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::size_t kBlockThreads = 0, kUnroll = 1, kFinish = 2;
 
-/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-
 /// A thread's tile is 16 bytes a pack, and of small elements each may take a register of its own.
 constexpr int kMostPacksPerBlock = 4096;
 constexpr int kMostPacksOfSmallElements = 4;

@@ -59,7 +59,7 @@ struct SessionOptions {
   bool validate_pointers = false;
 
   /// Workspaces set aside for stream capture, where nothing may be allocated: one for each captured graph and
-  /// stream, 128 KiB each, taken for the session's life.
+  /// stream, 1 MiB each, taken for the session's life.
   int capture_workspaces = 16;
 
   /// Options from the environment:

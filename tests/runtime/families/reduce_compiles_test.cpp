@@ -11,6 +11,7 @@
 #include <hone/custom_reduce.h>
 #include <hone/error.h>
 #include <hone/fused_reduce.h>
+#include <hone/reduce_axis.h>
 
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
@@ -111,6 +112,32 @@ TEST_F(UnitsCompile, ForExpressionsAndTheirReference) {
   const Problem problem = cubes.problem(DType::bf16, std::int64_t{1} << 32);
   units.push_back(problem.family->reference_unit(problem));
   units.back().headers.assign(problem.family->sources().begin(), problem.family->sources().end());
+  compile_all(units);
+}
+
+/// Shapes for which threads share the work in every way; each has one of its variants, in turns.
+TEST_F(UnitsCompile, ForRowsAndColumnsInEveryWay) {
+  DeviceFacts facts;
+  facts.sm_count = 132;
+  facts.max_cluster_blocks = 8;
+  std::vector<Unit> units;
+  std::size_t turn = 0;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes) {
+      if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype) || ++turn % 3 != 0) continue;
+      const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype};
+      const Problem problems[] = {
+          reduce_rows_problem(spec, {1 << 20, 64}), reduce_columns_problem(spec, {.reduced = 1 << 23, .inner = 8}),
+          reduce_rows_problem(spec, {1000003, 7}), reduce_columns_problem(spec, {.reduced = 1 << 10, .inner = 1 << 16}),
+          reduce_rows_problem(spec, {31, 1048577}), reduce_columns_problem(spec, {.reduced = 31, .inner = 1048577}),
+          reduce_rows_problem(spec, {1 << 10, 1 << 16}), reduce_columns_problem(spec, {1 << 20, 8, 3}),
+          reduce_rows_problem(spec, {2, std::int64_t{1} << 32})};
+      const Problem& problem = problems[turn / 3 % std::size(problems)];
+      std::vector<Variant> variants = problem.family->space().all();
+      std::erase_if(variants, [&](const Variant& v) { return !problem.family->reject(problem, v, facts).empty(); });
+      ASSERT_FALSE(variants.empty()) << to_string(problem);
+      units.push_back(unit_of(problem, variants[turn * 7 % variants.size()]));
+    }
   compile_all(units);
 }
 

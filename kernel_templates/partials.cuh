@@ -1,0 +1,42 @@
+// Partial results of many outputs, each made by several blocks: where they lie, and the kernel that combines them.
+#pragma once
+
+#include "block_reduce.cuh"
+#include "grid.cuh"
+
+namespace hone {
+
+/// Partial `part` of output o is at [part · outputs + o], behind the workspace's header.
+template <class State>
+__device__ State* partials_in(void* workspace) {
+  return reinterpret_cast<State*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
+}
+
+/// Combines the partials of every output: a block has kOutputs of them side by side, and the other factor of its threads
+/// shares the parts. A value of Out is kValues elements of the results.
+template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
+__device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
+  using State = typename Op::State;
+  constexpr unsigned kSharing = kBlockThreads / kOutputs;
+  static_assert(kSharing >= 1 && kSharing * kOutputs == kBlockThreads && (kSharing & (kSharing - 1)) == 0);
+  __shared__ State of_thread[kBlockThreads];
+  wait_for_earlier_kernels();
+  const State* partials = partials_in<State>(const_cast<void*>(workspace));
+  const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
+  State state = Op::identity();
+  if (output < outputs) {
+#pragma unroll 4
+    for (unsigned part = threadIdx.x / kOutputs; part < parts; part += kSharing)
+      state = Op::combine(state, load_from_l2(partials + part * outputs + output));
+  }
+  of_thread[threadIdx.x] = state;
+  for (unsigned half = kSharing / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half * kOutputs)
+      of_thread[threadIdx.x] = Op::combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half * kOutputs]);
+  }
+  if (threadIdx.x < kOutputs && output < outputs)
+    Op::write(of_thread[threadIdx.x], n, out + static_cast<unsigned long long>(output) * kValues);
+}
+
+}  // namespace hone

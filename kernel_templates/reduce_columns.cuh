@@ -1,0 +1,212 @@
+// Reduces the middle extent of outer × reduced × inner; with outer = 1 the columns of a matrix.
+//
+// A block has a tile of neighbouring columns: kSharing threads share each group of kPackElements columns and take the rows
+// in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs, and the
+// states of the threads that share a column meet in shared memory. Where there are fewer tiles than blocks, several blocks
+// share a tile's rows, and a second kernel (partials.cuh) combines what they publish.
+//
+// Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its packs
+// begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few columns of
+// the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads (kIsAligned = false). In the
+// few rows where that would read beyond the array, elements are taken one by one.
+//
+// Few columns: where rows lie side by side, `folds` of them are one long row, and its columns are folded in the end
+// (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 where a pitch leaves gaps).
+//
+// Constraints: kBlockThreads, kSharing and kUnroll are powers of two; without kIsAligned kSharing is a multiple of
+// kPackElements; Op::Index holds `reduced` plus one tile of rows.
+#pragma once
+
+#include "pack.cuh"
+#include "partials.cuh"
+
+namespace hone {
+
+/// What is reduced. `pitch` is the number of elements from the beginning of one row of `inner` to that of the next.
+struct ColumnsShape {
+  unsigned long long outer, reduced, inner, pitch;
+  unsigned folds;
+  unsigned parts;  ///< blocks that share the rows of a tile
+};
+
+template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll, bool kIsAligned,
+          bool kFolds, unsigned kValues>
+struct ColumnReduce {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+  using ElementPack = Pack<In, kPackElements>;
+  using Offset = long long;  ///< in elements, from the array's beginning; rows are counted in it, too
+
+  static constexpr bool kShifts = !kIsAligned && kPackElements > 1;
+  static constexpr unsigned kLanes = kBlockThreads / kSharing;
+  static constexpr unsigned kTileColumns = (kShifts ? kLanes - 1 : kLanes) * kPackElements;
+  static_assert(kLanes * kSharing == kBlockThreads && kLanes >= 2);
+  static_assert(!kShifts || kSharing % kPackElements == 0, "a thread's packs begin at the same columns in all its rows");
+
+  template <class Out>
+  static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
+    __shared__ State of_column[kSharing][kTileColumns];
+    wait_for_earlier_kernels();
+    const unsigned long long tiles_of_slice = kFolds ? 1 : (shape.inner + kTileColumns - 1) / kTileColumns;
+    const unsigned long long tiles = shape.outer * tiles_of_slice;
+    for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
+      const unsigned part = static_cast<unsigned>(item / tiles);  // neighbouring blocks have neighbouring columns
+      const unsigned long long number = item - part * tiles;
+      const unsigned long long slice = number / tiles_of_slice;
+      const unsigned long long column = (number - slice * tiles_of_slice) * kTileColumns;
+      const Tile tile(shape, slice, column, part);
+      take_packs(in, tile, of_column);
+      __syncthreads();
+      combine_sharers(in, tile, of_column);
+      if constexpr (kFolds) __syncthreads();
+      finish(of_column, shape, tile, part, slice * shape.inner + column, workspace, out);
+      __syncthreads();
+    }
+  }
+
+ private:
+  /// The columns of a tile in one slice, and the rows of one part. Where rows are folded, these are the long ones.
+  struct Tile {
+    Offset first;  ///< of the first column in row 0
+    Offset end;    ///< elements from here on do not exist, or belong to the next slice
+    Offset pitch;
+    Offset row, last_row;                ///< the part is [row, last_row)
+    Offset row_of_packs, last_of_packs;  ///< the rows of the part that are taken in packs
+    unsigned width;                      ///< in columns
+    unsigned folds, inner;
+
+    __device__ Tile(const ColumnsShape& shape, unsigned long long slice, unsigned long long column, unsigned part)
+        : folds(kFolds ? shape.folds : 1), inner(static_cast<unsigned>(shape.inner)) {
+      const unsigned long long left = shape.inner - column;
+      const Offset rows = static_cast<Offset>((shape.reduced + folds - 1) / folds);
+      const Offset share = (rows + shape.parts - 1) / shape.parts;
+      // A long row at a slice's end may be cut short, and what follows does not count; else any row may be followed.
+      const unsigned long long slices = kFolds ? slice + 1 : shape.outer;
+      first = static_cast<Offset>(slice * shape.reduced * shape.pitch + column);
+      end = static_cast<Offset>(slices * shape.reduced * shape.pitch - (shape.pitch - shape.inner));
+      pitch = static_cast<Offset>(shape.pitch * folds);
+      width = kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
+      row = part * share;
+      last_row = smaller_of(row + share, rows);
+
+      const Offset before = kShifts ? kPackElements - 1 : 0;  // the packs of a row reach beyond the tile by up to so much
+      const Offset behind = kShifts ? kPackElements - 1 : (kPackElements - width % kPackElements) % kPackElements;
+      const Offset room = end - first - width - behind;
+      row_of_packs = larger_of(row, first < before ? (before - first + pitch - 1) / pitch : 0);
+      last_of_packs = smaller_of(last_row, room < 0 ? 0 : room / pitch + 1);
+    }
+
+    static __device__ Offset larger_of(Offset a, Offset b) { return a > b ? a : b; }
+    static __device__ Offset smaller_of(Offset a, Offset b) { return a < b ? a : b; }
+  };
+
+  /// A thread's columns.
+  struct Columns {
+    State states[kPackElements];
+    unsigned fold[kPackElements];  ///< of the rows that are one, the number of that which the column is of
+    unsigned folds;
+
+    __device__ Columns(int column, const Tile& tile) : folds(tile.folds) {
+#pragma unroll
+      for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
+        states[e] = Op::identity();
+        fold[e] = kFolds && column + e >= 0 ? static_cast<unsigned>(column + e) / tile.inner : 0;
+      }
+    }
+
+    /// kUnroll rows, kSharing apart.
+    __device__ void take(const In* from, Offset stride, Offset row) {
+      ElementPack packs[kUnroll];
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+      take_packs(packs, row);
+    }
+
+    /// The last `left` rows, fewer than kUnroll: all of their loads before the first is combined.
+    __device__ void take_last(const In* from, Offset stride, Offset row, unsigned left) {
+      ElementPack packs[kUnroll];
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll - 1; ++u)
+        if (u < left) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll - 1; ++u)
+        if (u < left) {
+          const ElementPack one[1] = {packs[u]};
+          take_packs(one, row + u * kSharing);
+        }
+    }
+
+   private:
+    template <unsigned kRows>
+    __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
+#pragma unroll
+      for (unsigned e = 0; e < kPackElements; ++e) {
+        Pack<In, 1> of_column[kRows];
+#pragma unroll
+        for (unsigned u = 0; u < kRows; ++u) of_column[u].elements[0] = packs[u][e];
+        Op::take(states[e], of_column, static_cast<Index>(row) * folds + fold[e], static_cast<Index>(kSharing * folds));
+      }
+    }
+  };
+
+  /// Leaves what each thread found in its columns in shared memory.
+  static __device__ void take_packs(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
+    const unsigned sharer = threadIdx.x / kLanes;
+    const int width = static_cast<int>(tile.width);
+    Offset row = tile.row_of_packs + sharer;
+    const In* from = in + (tile.first + row * tile.pitch);
+    int column = static_cast<int>(threadIdx.x % kLanes * kPackElements);  // of the tile; may lie before it
+    if constexpr (kShifts) {
+      const unsigned shift = elements_before_alignment<sizeof(ElementPack)>(from);
+      if (shift != 0) column += static_cast<int>(shift) - static_cast<int>(kPackElements);
+    }
+    Columns columns(column, tile);
+    if (column < width) {
+      from += column;
+      const Offset stride = kSharing * tile.pitch;
+      for (; row + (kUnroll - 1) * kSharing < tile.last_of_packs; row += kUnroll * kSharing, from += kUnroll * stride)
+        columns.take(from, stride, row);
+      if (row < tile.last_of_packs)
+        columns.take_last(from, stride, row,
+                          static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing));
+    }
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(kPackElements); ++e)
+      if (column + e >= 0 && column + e < width) of_column[sharer][column + e] = columns.states[e];
+  }
+
+  /// Combines the states of each column into the row of the first sharer, with the rows that were not taken in packs.
+  static __device__ void combine_sharers(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
+    for (unsigned c = threadIdx.x; c < tile.width; c += kBlockThreads) {
+      State state = of_column[0][c];
+#pragma unroll 8
+      for (unsigned sharer = 1; sharer < kSharing; ++sharer) state = Op::combine(state, of_column[sharer][c]);
+      for (Offset row = tile.row; row < tile.last_row; ++row) {
+        if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
+        const Offset offset = tile.first + row * tile.pitch + c;
+        if (row >= tile.last_row || offset >= tile.end) break;
+        const Index fold = kFolds ? c / tile.inner : 0;
+        state = Op::combine(state, Op::of(in[offset], static_cast<Index>(row) * tile.folds + fold));
+      }
+      of_column[0][c] = state;
+    }
+  }
+
+  /// Writes or publishes the tile's outputs, of which `output` is the first.
+  template <class Out>
+  static __device__ void finish(const State (&of_column)[kSharing][kTileColumns], const ColumnsShape& shape,
+                                const Tile& tile, unsigned part, unsigned long long output, void* workspace, Out* out) {
+    const unsigned width = kFolds ? tile.inner : tile.width;
+    for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) {
+      State state = of_column[0][c];
+      if constexpr (kFolds)
+        for (unsigned fold = 1; fold < tile.folds; ++fold)
+          state = Op::combine(state, of_column[0][fold * tile.inner + c]);
+      if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
+      else partials_in<State>(workspace)[part * shape.outer * shape.inner + output + c] = state;
+    }
+  }
+};
+
+}  // namespace hone

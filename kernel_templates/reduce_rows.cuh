@@ -1,0 +1,186 @@
+// Reduces each row of a matrix to one value, or two.
+//
+// How many threads serve a row is what decides:
+//
+//   RowLanes   kLanes neighbouring threads of a warp, from one thread to all of them. A thread loads kUnroll packs of
+//              each of kRows rows before it combines any, so that rows of a single pack keep several loads in flight, too.
+//   RowBlocks  one block, a cluster of blocks, or any number of blocks whose partials a second kernel combines: each is
+//              a Reduce of the row by as many blocks.
+//
+// Rows may begin at any address that is aligned to its element, unless kIsAligned says that all are aligned to a pack: the
+// elements before a row's first aligned pack and after its last whole one go to single lanes. Short rows that are not aligned are better off in staged_reduce.cuh.
+//
+// `pitch` is the number of elements from the beginning of one row to that of the next; row r has its kValues results at
+// out[r · kValues]. In all of them the order of combination follows from the columns, the grid and the row's alignment.
+//
+// Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a power
+// of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks of a row.
+#pragma once
+
+#include "partials.cuh"
+#include "reduce.cuh"
+
+namespace hone {
+
+template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, bool kIsAligned,
+          unsigned kValues>
+struct RowLanes {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+
+  static constexpr unsigned kPackElements = 16 / sizeof(In);
+  static constexpr unsigned kGroups = kBlockThreads / kLanes;
+  static constexpr unsigned kTileRows = kGroups * kRows;
+  static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
+
+  using Source = OneArray<In, kPackElements>;
+  using ElementPack = typename Source::ElementPack;
+
+  struct Row {
+    Source source;
+    Index head, packs;
+    bool is_there;
+  };
+
+  template <class Out>
+  static __device__ void reduce(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
+                                Out* out) {
+    wait_for_earlier_kernels();
+    const unsigned lane = threadIdx.x % kLanes;
+    const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * kTileRows;
+    for (unsigned long long tile = static_cast<unsigned long long>(blockIdx.x) * kTileRows; tile < rows;
+         tile += tile_stride) {
+      const unsigned long long first = tile + threadIdx.x / kLanes;
+      Row row[kRows];
+      State states[kRows];
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
+        row[r] = row_at(in + (first + r * kGroups) * pitch, columns, first + r * kGroups < rows);
+        states[r] = Op::identity();
+      }
+      take_packs(states, row, columns, lane);
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
+        take_ends(states[r], row[r], columns, lane);
+        const State state = lanes_reduce<Op, kLanes>(states[r]);
+        if (lane == 0 && row[r].is_there) Op::write(state, columns, out + (first + r * kGroups) * kValues);
+      }
+    }
+  }
+
+ private:
+  static __device__ Row row_at(const In* in, Index columns, bool is_there) {
+    const Source source{in};
+    const Index unaligned = kIsAligned ? 0 : source.unaligned();
+    const Index head = unaligned < columns ? unaligned : columns;
+    return {source, head, is_there ? (columns - head) / kPackElements : 0, is_there};
+  }
+
+  static __device__ void take_packs(State (&states)[kRows], const Row (&row)[kRows], Index columns, unsigned lane) {
+    constexpr Index kStride = kLanes * kPackElements;
+    Index least = row[0].packs;
+#pragma unroll
+    for (unsigned r = 1; r < kRows; ++r) least = row[r].packs < least ? row[r].packs : least;
+
+    const Index most = columns / kPackElements;
+    for (Index p = lane; p < most; p += kLanes * kUnroll) {
+      ElementPack tile[kRows][kUnroll];
+      if (p + (kUnroll - 1) * kLanes < least) {
+#pragma unroll
+        for (unsigned r = 0; r < kRows; ++r)
+#pragma unroll
+          for (unsigned u = 0; u < kUnroll; ++u) tile[r][u] = row[r].source.pack(row[r].head, p + u * kLanes);
+#pragma unroll
+        for (unsigned r = 0; r < kRows; ++r)
+          Op::take(states[r], tile[r], row[r].head + p * kPackElements, kStride);
+        continue;
+      }
+      // Rows that are not there, or the last tile of some that are.
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r)
+#pragma unroll
+        for (unsigned u = 0; u < kUnroll; ++u)
+          if (p + u * kLanes < row[r].packs) tile[r][u] = row[r].source.pack(row[r].head, p + u * kLanes);
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r)
+#pragma unroll
+        for (unsigned u = 0; u < kUnroll; ++u)
+          if (p + u * kLanes < row[r].packs) {
+            const ElementPack one[1] = {tile[r][u]};
+            Op::take(states[r], one, row[r].head + (p + u * kLanes) * kPackElements, Index(0));
+          }
+    }
+  }
+
+  /// The elements [0, head) and those after the last pack.
+  static __device__ void take_ends(State& state, const Row& row, Index columns, unsigned lane) {
+    if (!row.is_there) return;
+    const Index ends = columns - row.packs * kPackElements;
+    for (Index end = lane; end < ends; end += kLanes) {
+      const Index i = end < row.head ? end : row.packs * kPackElements + end;
+      state = Op::combine(state, Op::of(row.source.element(i), i));
+    }
+  }
+};
+
+template <class Op, unsigned kBlockThreads, unsigned kUnroll, unsigned kValues>
+struct RowBlocks {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+  using Row = Reduce<Op, OneArray, kBlockThreads, 16, kUnroll>;
+
+  /// One block a row.
+  template <class Out>
+  static __device__ void whole(const In* in, unsigned long long rows, Index columns, unsigned long long pitch, Out* out) {
+    wait_for_earlier_kernels();
+    for (unsigned long long row = blockIdx.x; row < rows; row += gridDim.x) {
+      const State state = block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, 0, 1));
+      if (threadIdx.x == 0) Op::write(state, columns, out + row * kValues);
+      __syncthreads();
+    }
+  }
+
+  /// `parts` blocks a row, which lie side by side in the grid.
+  static __device__ void publish_parts(const In* in, unsigned rows, Index columns, unsigned long long pitch,
+                                       unsigned parts, void* workspace) {
+    wait_for_earlier_kernels();
+    const unsigned row = blockIdx.x / parts;
+    const unsigned part = blockIdx.x % parts;
+    if (row >= rows) return;
+    const State state =
+        block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, part, parts));
+    if (threadIdx.x == 0) partials_in<State>(workspace)[part * rows + row] = state;
+  }
+
+#ifndef HONE_HOST_DEVICE
+  /// A cluster a row. The partials of one row are read while those of the next are written: two buffers take turns.
+  template <unsigned kClusterBlocks, class Out>
+  static __device__ void cluster(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
+                                 Out* out) {
+    __shared__ State of_block[2][kClusterBlocks];
+    arrive_at_cluster_barrier();
+    wait_for_earlier_kernels();
+    wait_at_cluster_barrier();  // every block has started, so its shared memory is there
+    const unsigned rank = rank_in_cluster();
+    unsigned turn = 0;
+    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < rows; row += gridDim.x / kClusterBlocks) {
+      const State state =
+          block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, rank, kClusterBlocks));
+      if (threadIdx.x == 0) store_in_first_block(&of_block[turn][rank], state);
+      arrive_at_cluster_barrier();
+      wait_at_cluster_barrier();
+      if (rank == 0 && threadIdx.x < kWarpThreads) {
+        const unsigned lane = threadIdx.x;
+        const State all =
+            warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[turn][lane] : Op::identity());
+        if (lane == 0) Op::write(all, columns, out + row * kValues);
+      }
+      turn ^= 1;
+    }
+  }
+#endif
+};
+
+}  // namespace hone

@@ -1,0 +1,125 @@
+// Reduces the middle extent of slices × reduced × inner where a slice is small: a few elements to a few thousand.
+//
+// Slices lie side by side, so a block copies as many as fit its tile with 16-byte loads, wherever each of them begins,
+// into shared memory, and its threads find the elements of each output there. Only the ends of the tile are copied one by
+// one. Nothing passes through registers on the way: kBlockThreads × kUnroll packs per block are in flight.
+//
+// kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows whose
+// size is no multiple of 16 bytes begin in banks that differ, so that threads with a row each hardly meet in one bank.
+//
+// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements; kBlockThreads is a
+// multiple of a warp and at least two packs' elements.
+#pragma once
+
+#include "block_reduce.cuh"
+#include "grid.cuh"
+#include "pack.cuh"
+
+namespace hone {
+
+/// Copies a pack to shared memory; it is there after wait_for_copies() and a barrier.
+template <class ElementPack>
+__device__ void start_copy(ElementPack* to_shared, const ElementPack* from) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  static_assert(sizeof(ElementPack) == 16);
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+#else
+  *to_shared = *from;
+#endif
+}
+
+/// Of the copies that this thread has started.
+__device__ inline void wait_for_copies() {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, bool kIsFlat, unsigned kValues>
+struct StagedReduce {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+
+  static constexpr unsigned kPackElements = 16 / sizeof(In);
+  static constexpr unsigned kTileElements = kBlockThreads * kUnroll * kPackElements;
+  static constexpr unsigned kGroups = kBlockThreads / kLanes;
+  static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
+  static_assert(kBlockThreads >= 2 * kPackElements, "the ends of a tile are copied by one thread per element");
+
+  using ElementPack = Pack<In, kPackElements>;
+
+  template <class Out>
+  static __device__ void reduce(const In* in, unsigned long long slices, unsigned reduced, unsigned inner,
+                                unsigned slices_per_tile, Out* out) {
+    __shared__ ElementPack tile[kBlockThreads * kUnroll + 1];
+    wait_for_earlier_kernels();
+    const unsigned slice_elements = reduced * inner;
+    const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * slices_per_tile;
+    for (unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * slices_per_tile; first < slices;
+         first += tile_stride) {
+      const unsigned long long left = slices - first;
+      const unsigned count = left < slices_per_tile ? static_cast<unsigned>(left) : slices_per_tile;
+      const In* elements = copy(tile, in + first * slice_elements, count * slice_elements);
+      wait_for_copies();
+      __syncthreads();
+      reduce_tile(elements, count, reduced, inner, out + first * inner * kValues);
+      __syncthreads();
+    }
+  }
+
+ private:
+  /// Starts copying and returns where the first element will be: as far from an aligned address as it is in `from`.
+  static __device__ const In* copy(ElementPack* tile, const In* from, unsigned count) {
+    const unsigned unaligned = elements_before_alignment<16>(from);
+    const unsigned head = unaligned < count ? unaligned : count;
+    const unsigned packs = (count - head) / kPackElements;
+    ElementPack* const first_pack = tile + (head == 0 ? 0 : 1);
+    In* const to = reinterpret_cast<In*>(first_pack) - head;
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u) {
+      const unsigned p = u * kBlockThreads + threadIdx.x;
+      if (p < packs)
+        start_copy(first_pack + p, reinterpret_cast<const ElementPack*>(from + head) + p);
+    }
+    const unsigned i = threadIdx.x < head ? threadIdx.x : packs * kPackElements + threadIdx.x;
+    if (i < count) to[i] = from[i];
+    return to;
+  }
+
+  template <class Out>
+  static __device__ void reduce_tile(const In* elements, unsigned slices, unsigned reduced, unsigned inner, Out* out) {
+    const unsigned lane = threadIdx.x % kLanes;
+    const unsigned outputs = kIsFlat ? slices : slices * inner;
+    const unsigned stride = kIsFlat ? 1 : inner;
+    for (unsigned begin = 0; begin < outputs; begin += kGroups) {  // all threads go round together
+      const unsigned output = begin + threadIdx.x / kLanes;
+      State state = Op::identity();
+      if (output < outputs) {
+        const unsigned slice = kIsFlat ? output : output / inner;
+        const unsigned column = kIsFlat ? 0 : output - slice * inner;
+        const In* first = elements + slice * reduced * stride + column;
+        unsigned i = lane;
+        for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, first, stride, i);
+        if (i + 3 * kLanes < reduced) { take<4>(state, first, stride, i); i += 4 * kLanes; }
+        if (i + kLanes < reduced) { take<2>(state, first, stride, i); i += 2 * kLanes; }
+        if (i < reduced) take<1>(state, first, stride, i);
+      }
+      state = lanes_reduce<Op, kLanes>(state);
+      if (lane == 0 && output < outputs)
+        Op::write(state, static_cast<Index>(reduced), out + static_cast<unsigned long long>(output) * kValues);
+    }
+  }
+
+  /// kCount elements, every kLanes-th from number i on.
+  template <unsigned kCount>
+  static __device__ void take(State& state, const In* first, unsigned stride, unsigned i) {
+    Pack<In, 1> some[kCount];
+#pragma unroll
+    for (unsigned u = 0; u < kCount; ++u) some[u].elements[0] = first[(i + u * kLanes) * stride];
+    Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,312 @@
+#include "runtime/families/reduce_columns_family.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace hone {
+namespace {
+
+using Way = ColumnsVariant::Way;
+
+constexpr int kBlockThreads = 0, kColumnThreads = 1, kUnroll = 2, kWay = 3;
+
+/// What the states of a thread's columns may take: 32 registers.
+constexpr std::int64_t kMostStateBytes = 128;
+
+/// What the states of a block may take, so that several blocks of an SM have theirs; the most that is static is 48 KiB.
+constexpr std::int64_t kMostSharedBytes = 32 * 1024;
+constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile
+constexpr int kLeastTileBytes = 8 * 1024;
+
+/// A tile's row: shorter ones are not worth a memory transaction.
+constexpr std::int64_t kLeastRowBytes = 128;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
+std::int64_t outer_of(const Problem& problem) { return problem.extents[0]; }
+std::int64_t reduced_of(const Problem& problem) { return problem.extents[1]; }
+std::int64_t inner_of(const Problem& problem) { return problem.extents[2]; }
+std::int64_t pitch_of(const Problem& problem) { return problem.pitches[0] != 0 ? problem.pitches[0] : inner_of(problem); }
+int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
+bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
+std::int64_t largest_inner(const Problem& problem) { return size_ranges(problem.extents)[2].last; }
+
+/// How a variant lies on a problem.
+struct Tiling {
+  std::int64_t pack_elements;
+  std::int64_t columns;  ///< of a tile
+  bool may_fold;         ///< whether several rows fit a tile, in the whole size class
+  std::int64_t folds;    ///< rows that are taken as one
+  std::int64_t rows;     ///< what is left of the reduced extent then
+  std::int64_t tiles;    ///< of all slices
+
+  Tiling(const Problem& problem, const ColumnsVariant& variant) : pack_elements(kMaxAlignment / element_bytes(problem)) {
+    const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+    while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
+                                 (!is_aligned(problem) && pack_elements > variant.sharing)))
+      pack_elements /= 2;
+    const bool shifts = !is_aligned(problem) && pack_elements > 1;
+    columns = std::int64_t{variant.lanes() - (shifts ? 1 : 0)} * pack_elements;
+    may_fold = 2 * largest_inner(problem) <= columns;
+    const std::int64_t inner = std::max<std::int64_t>(1, inner_of(problem));
+    folds = may_fold && pitch_of(problem) == inner_of(problem) ? columns / inner : 1;
+    rows = divide_up(reduced_of(problem), folds);
+    tiles = outer_of(problem) * (may_fold ? 1 : divide_up(inner_of(problem), columns));
+  }
+};
+
+std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
+  const ColumnsVariant variant(candidate.variant);
+  if (variant.way != Way::split) return 1;
+  const Tiling tiling(problem, variant);
+  return std::clamp<std::int64_t>(candidate.geometry.max_blocks / std::max<std::int64_t>(1, tiling.tiles), 1,
+                                  std::max<std::int64_t>(1, divide_up(tiling.rows, variant.sharing)));
+}
+
+std::int64_t slice_elements(const Problem& problem) { return reduced_of(problem) * inner_of(problem); }
+
+std::int64_t staged_elements(const Problem& problem, const ColumnsVariant& variant) {
+  return variant.block_threads * variant.unroll * (kMaxAlignment / element_bytes(problem));
+}
+
+/// Slices of a staged tile.
+std::int64_t staged_slices(const Problem& problem, const ColumnsVariant& variant) {
+  return std::max<std::int64_t>(
+      1, staged_elements(problem, variant) / std::max<std::int64_t>(1, slice_elements(problem)));
+}
+
+std::string reject_staged(const Problem& problem, const ColumnsVariant& variant) {
+  const int tile_bytes = variant.block_threads * variant.unroll * static_cast<int>(kMaxAlignment);
+  if (variant.sharing != 1 && variant.sharing != 4 && variant.sharing != 16)
+    return "1, 4 or 16 threads share an output in shared memory";
+  if (variant.unroll == 16 || tile_bytes > kMostTileBytes || tile_bytes < kLeastTileBytes)
+    return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes, kLeastTileBytes, kMostTileBytes);
+  const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
+  if (outer_of(problem) < 2) return "one slice is not worth a copy";
+  if (ranges[1].last > staged_elements(problem, variant) ||
+      2 * ranges[1].last * ranges[2].last > staged_elements(problem, variant))
+    return fmt::format("slices of {} × {} elements: less than two fit a tile", reduced_of(problem), inner_of(problem));
+  if (reduced_of(problem) > 64 * variant.sharing ||
+      (variant.sharing > 1 && reduced_of(problem) < 2 * variant.sharing))
+    return fmt::format("{} threads for the {} elements of an output", variant.sharing, reduced_of(problem));
+  return "";
+}
+
+std::string reject_direct(const Problem& problem, const ColumnsVariant& variant, const DeviceFacts& facts) {
+  if (variant.lanes() < 2) return "each thread has a share of the same column";
+  const Tiling tiling(problem, variant);
+  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+  if (variant.sharing * tiling.columns * state_bytes > kMostSharedBytes)
+    return fmt::format("the states of {} × {} columns do not fit the shared memory of a block", variant.sharing,
+                       tiling.columns);
+  if (tiling.columns * element_bytes(problem) + kMaxAlignment < kLeastRowBytes)
+    return fmt::format("rows of {} elements are not worth a memory transaction", tiling.columns);
+  if (element_bytes(problem) <= 2 && variant.unroll > 8 && tiling.pack_elements > 1)
+    return "so many small elements do not fit the registers";
+  if (variant.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
+    return "a thread's packs do not fit the registers";
+  if (!tiling.may_fold && 3 * inner_of(problem) < 2 * tiling.columns && variant.lanes() > 8)
+    return fmt::format("tiles of {} columns for rows of {}", tiling.columns, inner_of(problem));
+  if (variant.sharing > 1 && variant.sharing >= 2 * tiling.rows)
+    return fmt::format("{} threads share {} rows", variant.sharing, tiling.rows);
+  if (variant.unroll > 2 && variant.sharing * variant.unroll >= 2 * tiling.rows)
+    return fmt::format("{} threads load {} packs at once, there are {} rows", variant.sharing, variant.unroll, tiling.rows);
+  if (tiling.may_fold && tiling.rows < 2 && outer_of(problem) > 1)
+    return fmt::format("slices of {} × {} elements are too small for a block", reduced_of(problem), inner_of(problem));
+  const std::int64_t rounds = tiling.rows / (variant.sharing * variant.unroll);
+  if (variant.way == Way::split) {
+    if (rounds < 2) return "too few rows to be shared by blocks";
+    if (tiling.tiles > 8 * facts.sm_count) return fmt::format("{} tiles are enough for all blocks", tiling.tiles);
+  } else if (rounds > 8 && 2 * tiling.tiles < facts.sm_count) {
+    return fmt::format("{} tiles leave most of {} SMs idle", tiling.tiles, facts.sm_count);
+  }
+  return "";
+}
+
+}  // namespace
+
+ColumnsVariant::ColumnsVariant(const Variant& variant)
+    : block_threads(variant[kBlockThreads]),
+      sharing(variant[kColumnThreads]),
+      unroll(variant[kUnroll]),
+      way(static_cast<Way>(variant[kWay])) {}
+
+ReduceColumnsFamily::ReduceColumnsFamily()
+    : space_({{"block_threads", {128, 256, 512, 1024}},
+              {"column_threads", {1, 2, 4, 8, 16, 32, 64}},
+              {"unroll", {2, 4, 8, 16}},
+              {"way", {0, 1, 2}, {"whole", "split", "staged"}}}) {}
+
+AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
+  return {.outer = outer_of(problem),
+          .reduced = reduced_of(problem),
+          .inner = inner_of(problem),
+          .outer_stride = reduced_of(problem) * pitch_of(problem),
+          .reduced_stride = pitch_of(problem)};
+}
+
+std::string ReduceColumnsFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+  const ColumnsVariant columns(variant);
+  if (columns.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", columns.block_threads, facts.max_threads_per_block);
+  return columns.way == Way::staged ? reject_staged(problem, columns) : reject_direct(problem, columns, facts);
+}
+
+Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) const {
+  const ColumnsVariant columns(variant);
+  const Tiling tiling(problem, columns);
+  const int values = values_of(problem);
+  const std::string entry =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns", columns.block_threads);
+  const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
+    const bool aligned = is_aligned(problem);
+    return fmt::format(
+        "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, {aligned}, {folds}, {values}>;\n"
+        "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long inner,\n"
+        "    unsigned long long pitch, unsigned folds, unsigned parts, void* workspace, Out* out) {{\n"
+        "  Columns::reduce(in, {{outer, reduced, inner, pitch, folds, parts}}, workspace, out);\n}}\n",
+        fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
+        fmt::arg("unroll", unroll), fmt::arg("aligned", aligned), fmt::arg("folds", folds), fmt::arg("values", values),
+        fmt::arg("entry", entry), fmt::arg("suffix", suffix));
+  };
+
+  Unit unit;
+  unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_axis(problem) ? 64 : 32,
+                          space_.to_string(variant));
+  unit.entries.emplace_back("hone_reduce_columns");
+  if (columns.way == Way::staged) {
+    unit.source = axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh");
+    unit.source += fmt::format(
+        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, false, {}>;\n"
+        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n"
+        "{}(const In* in, unsigned long long outer, unsigned reduced, unsigned inner, unsigned tile_slices, Out* out) {{\n"
+        "  Kernel::reduce(in, outer, reduced, inner, tile_slices, out);\n}}\n",
+        columns.block_threads, columns.sharing, columns.unroll, values, staged_elements(problem, columns), entry);
+    unit.source += direct_entry("_with_gaps", columns.block_threads / 32, 1, 2, false);
+    unit.entries.emplace_back("hone_reduce_columns_with_gaps");
+    return unit;
+  }
+  unit.source = axis_prologue(problem, "reduce_columns.cuh");
+  unit.source += direct_entry("", columns.sharing, tiling.pack_elements, columns.unroll, tiling.may_fold);
+  unit.source += fmt::format("static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n",
+                             tiling.columns);
+  if (columns.way == Way::split) {
+    unit.source += fmt::format(
+        "{}_finish(const void* workspace, unsigned parts, unsigned outputs, Index reduced, Out* out) {{\n"
+        "  hone::combine_parts<Op, {}, {}, {}>(workspace, parts, outputs, reduced, out);\n}}\n",
+        entry, columns.block_threads, combined_outputs(largest_inner(problem)), values);
+    unit.entries.emplace_back("hone_reduce_columns_finish");
+  }
+  return unit;
+}
+
+WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Variant& variant) const {
+  const ColumnsVariant columns(variant);
+  const Tiling tiling(problem, columns);
+  WorkShape shape{.block_threads = columns.block_threads, .dependent_launch = true};
+  if (columns.way == Way::staged) {
+    shape.tiles = std::max<std::int64_t>(1, divide_up(outer_of(problem), staged_slices(problem, columns)));
+    shape.bytes_in_flight_per_block = std::int64_t{columns.block_threads} * columns.unroll * kMaxAlignment;
+    return shape;
+  }
+  const std::int64_t tile_rows = std::int64_t{columns.sharing} * columns.unroll;
+  shape.tiles = std::max<std::int64_t>(1, tiling.tiles);
+  if (columns.way == Way::split) {
+    shape.tiles *= std::max<std::int64_t>(1, divide_up(tiling.rows, tile_rows));
+    shape.launches = 2;
+  }
+  const std::int64_t used_columns = std::min(tiling.columns, tiling.folds * inner_of(problem));
+  shape.bytes_in_flight_per_block = std::max<std::int64_t>(
+      1, std::min(tile_rows, tiling.rows) * used_columns * element_bytes(problem));
+  return shape;
+}
+
+std::size_t ReduceColumnsFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
+  const ColumnsVariant columns(candidate.variant);
+  if (columns.way != Way::split) return 0;
+  // A block's outputs are those of its tile, whatever the shape: this holds for the whole size class.
+  const std::int64_t outputs = std::min(Tiling(problem, columns).columns, largest_inner(problem));
+  return kWorkspaceHeaderBytes +
+         static_cast<std::size_t>(candidate.geometry.max_blocks * outputs) * axis_state_bytes(problem);
+}
+
+void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                                 void* workspace, LaunchList& launches) const {
+  const ColumnsVariant columns(candidate.variant);
+  const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+  const bool has_gaps = pitch_of(problem) != inner_of(problem);
+  const auto grid = [&](std::int64_t tiles) { return static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks)); };
+
+  Launch& main = launches.add();
+  main.block.x = static_cast<unsigned>(columns.block_threads);
+  main.dependent_launch = true;
+  main.arguments.push(buffers[0]);
+  main.arguments.push(static_cast<std::uint64_t>(outer_of(problem)));
+  // What the kernel takes in 32 bits is the lower half (all that CUDA runs on is little-endian).
+  main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem)));
+  main.arguments.push(static_cast<std::uint64_t>(inner_of(problem)));
+  if (columns.way == Way::staged && !has_gaps) {
+    const std::int64_t slices = staged_slices(problem, columns);
+    main.grid.x = grid(divide_up(outer_of(problem), slices));
+    main.arguments.push(static_cast<unsigned>(slices));
+    main.arguments.push(buffers[1]);
+    return;
+  }
+  const Tiling tiling(problem, columns);
+  const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
+  main.arguments.push(static_cast<std::uint64_t>(pitch_of(problem)));
+  if (columns.way == Way::staged) {
+    main.entry = 1;
+    main.grid.x = grid(outer_of(problem) * divide_up(inner_of(problem), 32));
+    main.arguments.push(1u);
+  } else {
+    main.grid.x = grid(tiling.tiles * parts);
+    main.arguments.push(static_cast<unsigned>(tiling.folds));
+  }
+  main.arguments.push(parts);
+  main.arguments.push(workspace);
+  main.arguments.push(buffers[1]);
+  if (parts == 1) return;
+
+  const std::int64_t outputs = outer_of(problem) * inner_of(problem);
+  Launch& finish = launches.add();
+  finish.entry = 1;
+  finish.block.x = main.block.x;
+  finish.grid.x = static_cast<unsigned>(divide_up(outputs, combined_outputs(largest_inner(problem))));
+  finish.dependent_launch = true;
+  finish.arguments.push(workspace);
+  finish.arguments.push(parts);
+  finish.arguments.push(static_cast<unsigned>(outputs));
+  finish.arguments.push(static_cast<std::uint64_t>(reduced_of(problem)));
+  finish.arguments.push(buffers[1]);
+}
+
+std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
+  const ColumnsVariant columns(candidate.variant);
+  const std::int64_t block_levels = 10;
+  if (columns.way == Way::staged && pitch_of(problem) == inner_of(problem))
+    return 4 + reduced_of(problem) / (8 * columns.sharing) + 3 + block_levels;
+  if (columns.way == Way::staged) return reduced_of(problem);
+  const Tiling tiling(problem, columns);
+  const std::int64_t parts = parts_of(problem, candidate);
+  const std::int64_t rounds = divide_up(tiling.rows, parts * columns.sharing * columns.unroll);
+  const std::int64_t unrolled = 4 + columns.unroll;    // levels, and the last rows one after the other
+  const std::int64_t ends = 2 * tiling.pack_elements;  // rows that are taken one by one
+  return unrolled + rounds + columns.sharing + ends + tiling.folds + parts + block_levels;
+}
+
+const KernelFamily& reduce_columns_family() {
+  static const ReduceColumnsFamily family;
+  return family;
+}
+
+Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape, std::uint32_t alignment) {
+  if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1))
+    return reduce_rows_problem(spec, {.rows = shape.outer, .columns = shape.reduced}, alignment);
+  return axis_problem(reduce_columns_family(), spec, {shape.outer, shape.reduced, shape.inner}, shape.pitch, shape.inner,
+                      alignment);
+}
+
+}  // namespace hone

@@ -1,0 +1,52 @@
+// The reduce_columns family: the middle extent of three to one value, or two, for each pair of the others.
+#pragma once
+
+#include "runtime/families/axis_family.h"
+
+namespace hone {
+
+/// A Variant, decoded.
+struct ColumnsVariant {
+  enum class Way {
+    whole,   ///< a block reduces a tile of columns from the first row to the last
+    split,   ///< as many blocks as there are for it share the rows, and a second kernel combines what they found
+    staged,  ///< whole slices of reduced × inner are copied to shared memory
+  };
+
+  int block_threads;
+  int sharing;  ///< threads that share an output
+  int unroll;   ///< packs that a thread loads at once
+  Way way;
+
+  explicit ColumnsVariant(const Variant& variant);
+
+  /// Threads side by side.
+  int lanes() const { return block_threads / sharing; }
+};
+
+/// Extents {outer, reduced, inner}.
+class ReduceColumnsFamily final : public AxisFamily {
+ public:
+  ReduceColumnsFamily();
+
+  std::string_view name() const override { return "reduce_columns"; }
+  int version() const override { return 1; }
+  const ParameterSpace& space() const override { return space_; }
+  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Variant& variant) const override;
+  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+ protected:
+  AxisLayout layout(const Problem& problem) const override;
+  std::string_view row_length_name() const override { return "columns"; }
+  std::size_t row_extent() const override { return 2; }
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
+
+ private:
+  ParameterSpace space_;
+};
+
+}  // namespace hone

@@ -1,0 +1,245 @@
+// The families reduce_rows and reduce_columns, as far as nothing has to run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include <hone/reduce_axis.h>
+
+#include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/axis_family.h"
+#include "runtime/search/candidates.h"
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+Problem rows(std::int64_t rows, std::int64_t columns, std::int64_t pitch = 0, std::uint32_t alignment = kMaxAlignment) {
+  return reduce_rows_problem({}, {rows, columns, pitch}, alignment);
+}
+
+Problem columns(const ColumnsShape& shape, std::uint32_t alignment = kMaxAlignment) {
+  return reduce_columns_problem({}, shape, alignment);
+}
+
+/// From many short rows to few long ones, aligned and not; each both ways.
+std::vector<Problem> shapes_of(const ReduceSpec& spec) {
+  std::vector<Problem> problems;
+  for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {1 << 24, 1}, {1 << 24, 2}, {1 << 24, 64}, {1 << 23, 8}, {1 << 20, 64}, {1 << 16, 1 << 10}, {1 << 13, 1 << 13},
+           {1 << 10, 1 << 16}, {1 << 6, 1 << 20}, {4, 1 << 24}, {4, 1 << 28}, {1000003, 7}, {12289, 4097}, {31, 1048577},
+           {100, 100}, {1, 1}, {3, 5}, {1, 1 << 20}, {5, 0}}) {
+    problems.push_back(reduce_rows_problem(spec, {m, n}));
+    problems.push_back(reduce_columns_problem(spec, {.reduced = m, .inner = n}));
+  }
+  for (const ColumnsShape& shape : {ColumnsShape{1 << 20, 8, 3}, ColumnsShape{1000, 100, 100}, ColumnsShape{1 << 14, 64, 64},
+                                    ColumnsShape{7, 1 << 20, 3}, ColumnsShape{2, 3, 1 << 24}, ColumnsShape{100, 50, 3, 4}})
+    problems.push_back(reduce_columns_problem(spec, shape));
+  return problems;
+}
+
+TEST(ReduceRowsProblem, IsAlignedWhereAllRowsAre) {
+  EXPECT_EQ(rows(10, 8).alignment, 16u);
+  EXPECT_EQ(rows(10, 8, 0, 8).alignment, 4u);
+  EXPECT_EQ(rows(10, 7).alignment, 4u);
+  EXPECT_EQ(rows(10, 7, 8).alignment, 16u);
+  EXPECT_EQ(rows(10, 8, 9).alignment, 4u);
+  EXPECT_EQ(columns({.reduced = 9, .inner = 12}).alignment, 16u);
+  EXPECT_EQ(columns({.reduced = 9, .inner = 13}).alignment, 4u);
+}
+
+TEST(ReduceRowsProblem, APitchWithoutGapsIsNone) {
+  EXPECT_EQ(rows(10, 8, 8).pitches[0], 0);
+  EXPECT_EQ(rows(10, 8, 9).pitches[0], 9);
+  EXPECT_EQ(columns({.reduced = 10, .inner = 8, .pitch = 8}).pitches[0], 0);
+}
+
+TEST(ReduceColumnsProblem, AnInnerExtentOfOneMakesRows) {
+  EXPECT_EQ(columns({.outer = 5, .reduced = 7, .inner = 1}).family, &reduce_rows_family());
+  EXPECT_EQ(columns({.outer = 5, .reduced = 7, .inner = 1, .pitch = 2}).family, &reduce_columns_family());
+}
+
+TEST(ReduceAxisFamilies, RefuseShapesByName) {
+  EXPECT_THAT(reduce_rows_family().refuse(rows(-1, 5)), HasSubstr("no extent can be negative"));
+  EXPECT_THAT(reduce_rows_family().refuse(rows(5, 6, 5)), HasSubstr("pitch of 5 elements and 6 columns"));
+  EXPECT_THAT(reduce_rows_family().refuse(rows(5, 6, -7)), HasSubstr("pitch of -7"));
+  EXPECT_THAT(reduce_rows_family().refuse(rows(kLargest, kLargest)), HasSubstr("no memory holds"));
+  EXPECT_THAT(reduce_rows_family().refuse(rows(2, 1, kLargest)), HasSubstr("no memory holds"));
+  EXPECT_THAT(reduce_rows_family().refuse(rows(kLargest, 0)), HasSubstr("no memory holds"));
+  EXPECT_THAT(reduce_columns_family().refuse(columns({1, 5, 6, 5})), HasSubstr("rows would overlap"));
+  EXPECT_THAT(reduce_columns_family().refuse(columns({kLargest, 2, 2})), HasSubstr("no memory holds"));
+  Problem with_output_pitch = rows(5, 6);
+  with_output_pitch.pitches[1] = 2;
+  EXPECT_THAT(reduce_rows_family().refuse(with_output_pitch), HasSubstr("output pitch of 2"));
+  EXPECT_EQ(reduce_rows_family().refuse(rows(0, 6)), "");
+  EXPECT_EQ(reduce_columns_family().refuse(columns({1 << 20, 1 << 10, 1 << 10})), "");
+}
+
+TEST(ReduceAxisFamilies, RefuseOperationsByName) {
+  const auto refusal = [](ReduceOp op, DType dtype, const RowsShape& shape) {
+    return reduce_rows_family().refuse(reduce_rows_problem({.op = op, .dtype = dtype}, shape));
+  };
+  EXPECT_THAT(refusal(ReduceOp::dot, DType::f32, {5, 5}), HasSubstr("call tuned_dot()"));
+  EXPECT_THAT(refusal(ReduceOp::logsumexp, DType::u8, {5, 5}), HasSubstr("not defined"));
+  EXPECT_THAT(refusal(ReduceOp::argmax, DType::f32, {5, 0}), HasSubstr("argmax of no elements"));
+  EXPECT_EQ(refusal(ReduceOp::argmax, DType::f32, {0, 0}), "");
+  EXPECT_EQ(refusal(ReduceOp::sum, DType::f32, {5, 0}), "");
+}
+
+TEST(ReduceAxisFamilies, EveryShapeHasVariantsButNotTooMany) {
+  for (const ReduceSpec& spec : {ReduceSpec{}, ReduceSpec{.dtype = DType::f16}, ReduceSpec{.dtype = DType::f64},
+                                 ReduceSpec{.op = ReduceOp::mean_variance, .dtype = DType::u8},
+                                 ReduceSpec{.op = ReduceOp::logsumexp, .dtype = DType::bf16}})
+    for (const Problem& problem : shapes_of(spec))
+      for (const DeviceFacts& facts : {h100_facts(), two_core_host_facts()}) {
+        const std::size_t variants = rank_variants(facts, problem).variants.size();
+        EXPECT_GE(variants, 2u) << to_string(problem);
+        EXPECT_LE(variants, facts.kind == "cuda" ? 150u : 200u) << to_string(problem);
+      }
+}
+
+TEST(ReduceAxisFamilies, AllShapesOfASizeClassShareTheUnitAndTheBoundOfTheWorkspace) {
+  for (const Problem& problem : shapes_of({.op = ReduceOp::minmax})) {
+    Problem largest = problem;
+    Problem smallest = problem;
+    const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
+    const bool is_matrix = problem.family == &reduce_rows_family();
+    for (std::size_t i = 0; i < (is_matrix ? 2u : 3u); ++i) {
+      smallest.extents[i] = ranges[i].first;
+      largest.extents[i] = ranges[i].last;
+    }
+    for (const RankedVariant& ranked : rank_variants(h100_facts(), problem).variants) {
+      const Candidate candidate{ranked.variant, {264}};
+      EXPECT_EQ(problem.family->unit(smallest, ranked.variant).source, problem.family->unit(largest, ranked.variant).source);
+      EXPECT_EQ(problem.family->workspace_bytes(smallest, candidate), problem.family->workspace_bytes(largest, candidate));
+    }
+  }
+}
+
+/// The arguments of a launch as 64-bit numbers; smaller ones in their lower half.
+std::int64_t argument(const Launch& launch, int index) {
+  std::int64_t value = 0;
+  std::memcpy(&value, launch.arguments.slot(index), sizeof(value));
+  return value;
+}
+
+TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
+  std::array<char, 64> memory{};
+  const std::array<void*, 2> buffers{memory.data(), memory.data()};
+  int split = 0;
+  for (const ReduceSpec& spec : {ReduceSpec{}, ReduceSpec{.op = ReduceOp::mean_variance, .dtype = DType::f16}})
+    for (const Problem& problem : shapes_of(spec))
+      for (const RankedVariant& ranked : rank_variants(h100_facts(), problem).variants)
+        for (const std::int64_t max_blocks : {1, 132, 1056, 4224}) {
+          const Candidate candidate{ranked.variant, {max_blocks}};
+          LaunchList launches;
+          problem.family->encode(problem, candidate, buffers, memory.data(), launches);
+          EXPECT_GE(launches.begin()->grid.x, 1u);
+          EXPECT_EQ(launches.begin()->grid.x % launches.begin()->cluster_blocks, 0u);
+          if (launches.end() - launches.begin() < 2) continue;
+          ++split;
+          const Launch& finish = *(launches.begin() + 1);
+          const auto parts = static_cast<std::uint32_t>(argument(finish, 1));
+          const auto outputs = static_cast<std::uint32_t>(argument(finish, 2));
+          EXPECT_EQ(outputs, problem.extents[0] * problem.extents[2]);
+          EXPECT_LE(kWorkspaceHeaderBytes + std::size_t{parts} * outputs * axis_state_bytes(problem),
+                    problem.family->workspace_bytes(problem, candidate))
+              << to_string(problem) << " " << problem.family->space().to_string(ranked.variant) << " " << max_blocks;
+        }
+  EXPECT_GT(split, 1000);
+}
+
+TEST(ReduceAxisFamilies, MoveEachElementAndEachResultOnce) {
+  EXPECT_EQ(reduce_rows_family().bytes_moved(rows(10, 8, 100)), 10 * 8 * 4 + 10 * 4);
+  EXPECT_EQ(reduce_columns_family().bytes_moved(columns({3, 10, 8})), 3 * 10 * 8 * 4 + 3 * 8 * 4);
+  const std::vector<BufferSpec> buffers = reduce_rows_family().buffers(rows(10, 8, 100));
+  EXPECT_EQ(buffers[0].elements, 908);
+  EXPECT_EQ(buffers[1].elements, 10);
+  EXPECT_EQ(reduce_columns_family().buffers(columns({3, 10, 8, 9}))[0].elements, 269);
+  EXPECT_EQ(reduce_rows_family().buffers(rows(10, 0))[0].elements, 0);
+}
+
+TEST(ReduceAxisFamilies, VerifyFewElementsButAllPartsOfTheOutput) {
+  for (const Problem& problem : shapes_of({.op = ReduceOp::minmax})) {
+    const std::int64_t results = problem.family->buffers(problem)[1].elements;
+    std::int64_t end = 0;
+    std::int64_t count = 0;
+    const std::vector<ElementRange> parts = problem.family->verified_parts(problem, 1);
+    if (results == 0) {
+      EXPECT_TRUE(parts.empty());
+      continue;
+    }
+    for (const ElementRange& part : parts) {
+      EXPECT_GE(part.first, end) << to_string(problem);
+      EXPECT_EQ(part.first % 2, 0);
+      EXPECT_GT(part.count, 0);
+      end = part.first + part.count;
+      count += part.count / 2;
+    }
+    EXPECT_EQ(parts.front().first, 0);
+    EXPECT_EQ(end, results) << to_string(problem);
+    EXPECT_LE(count * std::min<std::int64_t>(problem.extents[1], 131063), 1 << 19) << to_string(problem);
+    EXPECT_LE(parts.size(), 8u);
+  }
+}
+
+TEST(ReduceAxisFamilies, VerifiedProblemsAreNotLargerAndHaveGapsOrOtherStarts) {
+  const std::vector<Problem> of_rows = reduce_rows_family().verified_problems(rows(10, 7));
+  ASSERT_EQ(of_rows.size(), 4u);
+  EXPECT_EQ(of_rows[1].extents, (Extents{9, 7, 1}));
+  EXPECT_EQ(of_rows[2].extents, (Extents{10, 6, 1}));
+  EXPECT_EQ(of_rows[2].pitches[0], 7);
+  EXPECT_EQ(of_rows[3].extents, (Extents{10, 6, 1}));
+  EXPECT_EQ(of_rows[3].pitches[0], 0);
+  for (const Problem& problem : shapes_of({}))
+    for (const Problem& smaller : problem.family->verified_problems(problem))
+      EXPECT_LE(problem.family->buffers(smaller)[0].elements, problem.family->buffers(problem)[0].elements);
+}
+
+/// Sums of what each output reads, as a kernel would leave them in the verified parts.
+std::vector<std::byte> sums_of(const Problem& problem, const std::vector<std::byte>& pattern, std::int64_t wrong) {
+  const auto period = static_cast<std::int64_t>(pattern.size() / sizeof(float));
+  const std::int64_t inner = problem.extents[2];
+  const std::int64_t pitch = problem.pitches[0] != 0 ? problem.pitches[0] : inner == 1 ? problem.extents[1] : inner;
+  const bool is_rows = problem.family == &reduce_rows_family();
+  std::vector<float> sums;
+  for (const ElementRange& part : problem.family->verified_parts(problem, 1))
+    for (std::int64_t output = part.first; output < part.first + part.count; ++output) {
+      double sum = output == wrong ? 1 : 0;
+      for (std::int64_t i = 0; i < problem.extents[1]; ++i) {
+        const std::int64_t at = is_rows ? output * pitch + i
+                                        : (output / inner * problem.extents[1] + i) * pitch + output % inner;
+        float value;
+        std::memcpy(&value, pattern.data() + static_cast<std::size_t>(at % period) * sizeof(float), sizeof(float));
+        sum += value;
+      }
+      sums.push_back(static_cast<float>(sum));
+    }
+  const auto bytes = std::as_bytes(std::span(sums));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
+  for (const Problem& problem : {rows(1000, 700), rows(5, 300000), rows(300, 7, 9), columns({1, 700, 1000}),
+                                 columns({1, 300000, 3}), columns({20, 30, 5, 8})}) {
+    const KernelFamily& family = *problem.family;
+    const std::vector<std::vector<std::byte>> patterns{family.input_pattern(problem, 0, "small_integers")};
+    const Candidate candidate{rank_variants(h100_facts(), problem).variants[0].variant, {132}};
+    const std::vector<std::vector<std::byte>> right{sums_of(problem, patterns[0], -1)};
+    EXPECT_EQ(family.verify(problem, candidate, patterns, right), "") << to_string(problem);
+    const ElementRange last = family.verified_parts(problem, 1).back();
+    const std::int64_t at = last.first + last.count - 1;
+    const std::vector<std::vector<std::byte>> wrong{sums_of(problem, patterns[0], at)};
+    EXPECT_THAT(family.verify(problem, candidate, patterns, wrong), HasSubstr("result " + std::to_string(at) + " of"));
+  }
+}
+
+}  // namespace
+}  // namespace hone

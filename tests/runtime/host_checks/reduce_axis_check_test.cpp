@@ -1,0 +1,130 @@
+// The templates of row and column reductions under the checks of the host device: every way in which threads share the
+// work, operations and dtypes in turns; in several orders, on shapes with rows that are aligned or not, with gaps, and with
+// less than one tile.
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+#include <hone/host_check.h>
+#include <hone/reduce_axis.h>
+
+#include <array>
+#include <vector>
+
+#include "runtime/choose/compiled.h"
+
+namespace hone::test {
+namespace {
+
+// Sanitizers see what is wrong in any order of threads, and are slow: one order there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr std::size_t kWorkspaceBytes = 1 << 16;
+constexpr std::int64_t kBlocks = 5;
+
+/// A variant, the shape that it is for, and what is reduced.
+struct AxisCase {
+  const KernelFamily& (*family)();
+  Extents extents;
+  std::int64_t pitch;
+  ReduceSpec spec;
+  const char* variant;
+};
+
+Problem problem_of(const AxisCase& one) {
+  if (one.family == reduce_rows_family)
+    return reduce_rows_problem(one.spec, {one.extents[0], one.extents[1], one.pitch});
+  return reduce_columns_problem(one.spec, {one.extents[0], one.extents[1], one.extents[2], one.pitch});
+}
+
+/// Makes a call with its own arrays and compares its results with the reference.
+void run_problem(const HostRun& run, const Candidate& candidate, const Problem& problem, std::size_t first_buffer) {
+  const KernelFamily& family = *problem.family;
+  const std::vector<std::vector<std::byte>> patterns{
+      family.input_pattern(problem, 0, family.input_kinds(problem).front())};
+  auto* const out = run.buffer<std::byte>(first_buffer + 1);
+  const std::array<void*, 2> buffers{run.buffer<void>(first_buffer), out};
+  LaunchList launches;
+  family.encode(problem, candidate, buffers, run.buffer<void>(0), launches);
+  for (const Launch& launch : launches) run.launch(launch);
+
+  const BufferSpec results = family.buffers(problem)[1];
+  std::vector<std::vector<std::byte>> outputs(1);
+  for (const ElementRange& part : family.verified_parts(problem, 1)) {
+    const auto bytes = static_cast<std::int64_t>(info(results.dtype).size_bytes);
+    outputs[0].insert(outputs[0].end(), out + part.first * bytes, out + (part.first + part.count) * bytes);
+  }
+  const std::string wrong = family.verify(problem, candidate, patterns, outputs);
+  if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem) + ": " + wrong);
+}
+
+class ReduceAxisCheck : public testing::TestWithParam<AxisCase> {};
+
+TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
+  const Problem problem = problem_of(GetParam());
+  const KernelFamily& family = *problem.family;
+  const std::optional<Variant> variant = family.space().parse(GetParam().variant);
+  ASSERT_TRUE(variant);
+  const Candidate candidate{*variant, {kBlocks}};
+  ASSERT_LE(family.workspace_bytes(problem, candidate), kWorkspaceBytes);
+  std::vector<Problem> problems = family.verified_problems(problem);
+
+  HostCheck check;
+  check.unit = unit_of(problem, *variant);
+  check.buffers.push_back({"workspace", std::vector<std::byte>(kWorkspaceBytes)});
+  for (const Problem& called : problems) {
+    const std::vector<BufferSpec> specs = family.buffers(called);
+    // Exactly as long as the call may read and write.
+    check.buffers.push_back({"in", family.input_pattern(called, 0, family.input_kinds(called).front())});
+    ASSERT_EQ(check.buffers.back().initial.size(), specs[0].size_bytes()) << "longer than one period";
+    check.buffers.push_back({"out", std::vector<std::byte>(specs[1].size_bytes())});
+  }
+  check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
+  if (kSanitized) check.orders.resize(1);
+  check.run = [=](const HostRun& run) {
+    for (std::size_t i = 0; i < problems.size(); ++i) run_problem(run, candidate, problems[i], 1 + 2 * i);
+  };
+  const HostCheckReport report = check_on_host(check);
+  EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
+}
+
+constexpr ReduceSpec of(ReduceOp op, DType dtype) { return {.op = op, .dtype = dtype}; }
+
+const AxisCase kCases[] = {
+    {reduce_rows_family, {300, 8, 1}, 0, of(ReduceOp::sum, DType::f32),
+     "block_threads=128 row_threads=2 unroll=1 rows=4"},
+    {reduce_rows_family, {40, 333, 1}, 0, of(ReduceOp::argmax, DType::i16),
+     "block_threads=128 row_threads=32 unroll=2 rows=1"},
+    {reduce_rows_family, {50, 100, 1}, 103, of(ReduceOp::logsumexp, DType::f16),
+     "block_threads=128 row_threads=8 unroll=2 rows=2"},
+    {reduce_rows_family, {7, 3001, 1}, 0, of(ReduceOp::mean_variance, DType::f32),
+     "block_threads=128 row_threads=block unroll=2 rows=1"},
+    {reduce_rows_family, {3, 20011, 1}, 0, of(ReduceOp::minmax, DType::u8),
+     "block_threads=128 row_threads=split unroll=1 rows=1"},
+    {reduce_rows_family, {2000, 7, 1}, 0, of(ReduceOp::sum, DType::i32),
+     "block_threads=128 row_threads=staged_1 unroll=4 rows=1"},
+    {reduce_rows_family, {200, 77, 1}, 0, of(ReduceOp::all, DType::boolean),
+     "block_threads=128 row_threads=staged_16 unroll=4 rows=1"},
+    {reduce_columns_family, {1, 500, 100}, 0, of(ReduceOp::sum, DType::f16),
+     "block_threads=128 column_threads=8 unroll=4 way=whole"},
+    {reduce_columns_family, {1, 3000, 7}, 0, of(ReduceOp::argmin, DType::f32),
+     "block_threads=128 column_threads=4 unroll=4 way=split"},
+    {reduce_columns_family, {2, 900, 8}, 0, of(ReduceOp::mean, DType::f64),
+     "block_threads=128 column_threads=2 unroll=8 way=split"},
+    {reduce_columns_family, {3, 31, 129}, 131, of(ReduceOp::max, DType::bf16),
+     "block_threads=256 column_threads=8 unroll=2 way=whole"},
+    {reduce_columns_family, {900, 6, 3}, 0, of(ReduceOp::count_nonzero, DType::f32),
+     "block_threads=128 column_threads=1 unroll=4 way=staged"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, ReduceAxisCheck, testing::ValuesIn(kCases), [](const auto& instance) {
+  std::string name(instance.param.variant);
+  std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+  return name;
+});
+
+}  // namespace
+}  // namespace hone::test
