@@ -24,9 +24,6 @@
 
 namespace hone {
 
-/// A workspace starts with this many bytes that are zero between launches; partial results follow.
-inline constexpr unsigned kWorkspaceHeaderBytes = 128;
-
 /// One array, in packs: `head` elements before the first aligned pack, then whole packs.
 template <class In, unsigned kPackElements>
 struct OneArray {

@@ -6,5 +6,6 @@
 #include <hone/error.h>
 #include <hone/fused_reduce.h>
 #include <hone/own_stream.h>
+#include <hone/segmented_reduce.h>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
