@@ -16,7 +16,7 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
   using State = typename Op::State;
   constexpr unsigned kWarps = kThreads / kWarpThreads;
   __shared__ State of_warp[kWarps];
-  __shared__ bool ends_in_warp[kWarps];
+  __shared__ unsigned ends_in_warp[kWarps];
   const unsigned lane = threadIdx.x % kWarpThreads;
   const unsigned warp = threadIdx.x / kWarpThreads;
 
@@ -30,7 +30,7 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
   }
   if (lane == kWarpThreads - 1) {
     of_warp[warp] = tail;
-    ends_in_warp[warp] = with_end != 0;
+    ends_in_warp[warp] = with_end;
   }
   State before = shuffle_up(tail, 1);
   if (lane == 0) before = Op::identity();
@@ -38,7 +38,7 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
 
   const auto behind_last_end = [&](unsigned warps) {
     State state = Op::identity();
-    for (unsigned w = 0; w < warps; ++w) state = ends_in_warp[w] ? of_warp[w] : Op::combine(state, of_warp[w]);
+    for (unsigned w = 0; w < warps; ++w) state = ends_in_warp[w] != 0 ? of_warp[w] : Op::combine(state, of_warp[w]);
     return state;
   };
   const bool is_first_of_warp = (with_end & ((1u << lane) - 1)) == 0;

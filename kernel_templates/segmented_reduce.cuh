@@ -128,16 +128,22 @@ struct Merged {
   /// in different banks.
   static constexpr unsigned kItems = kPacks * kPackBytes / sizeof(In) - 1;
   static constexpr unsigned kTileItems = kBlockThreads * kItems;
-  static_assert(kTileItems <= Tile::kMostElements && kTileItems < 0xffff, "ends are kept in 16 bits");
 
-  /// Elements from below, ends from above: the more there are of the ones, the fewer of the others.
-  static constexpr unsigned kEndBytes = 2;
-  static constexpr unsigned kSharedBytes =
-      sizeof(In) >= kEndBytes ? Tile::kBytes : (kTileItems * kEndBytes / kPackBytes + 3) * kPackBytes;
+  /// A tile with more ends is cut short: its states would take more room than its elements.
+  static constexpr unsigned kMostEnds = kTileItems / 4 < 4 * kBlockThreads ? kTileItems / 4 : 4 * kBlockThreads;
+
+  static constexpr unsigned kNoEnd = 0xffff;
+  static_assert(kTileItems <= Tile::kMostElements && kTileItems < kNoEnd, "ends are kept in 16 bits");
+
+  /// A place between two items: so many ends come before it.
+  struct Place {
+    Index item, segment;
+  };
 
   struct Walk {
     const Arrays& arrays;
     Index origin;  ///< the first element of all segments
+    Index stop;    ///< the item behind the block's share
 
     /// How many ends come before `item`, if at least `low` do and at most `high`. Every thread of the block must call it.
     __device__ Index ends_before(Index low, Index high, Index item) const {
@@ -151,121 +157,128 @@ struct Merged {
       return low;
     }
 
-    /// The same for an item no more than a tile behind a place that has `segment` ends before it.
-    __device__ Index ends_before_near(Index segment, Index item) const {
-      const Index most = arrays.count - segment;
-      return ends_before(segment, segment + (most < kTileItems ? most : kTileItems), item);
+    /// The end of the tile that begins here. Every thread of the block must call it.
+    __device__ Place behind_tile(Place from) const {
+      const Index item = stop - from.item < kTileItems ? stop : from.item + kTileItems;
+      const Index left = arrays.count - from.segment;
+      const Index most = from.segment + (left < kMostEnds ? left : kMostEnds);
+      const Index segment = ends_before(from.segment, most, item);
+      return {segment - from.segment < kMostEnds ? item : arrays.offset(segment) - origin + segment, segment};
     }
   };
 
-  /// A tile in shared memory, as its threads see it.
-  struct Staged {
-    const In* elements;
-    const unsigned short* ends;  ///< the first element behind each segment, counted from the tile's first
-    unsigned element_count, end_count;
-    Index first_element, first_segment;  ///< of the tile
-    Index begin;                         ///< of the segment that the tile begins in
+  /// A tile in shared memory.
+  struct Shared {
+    alignas(kPackBytes) unsigned char elements[Tile::kBytes];
+    unsigned short ends[kMostEnds + 1];  ///< the element behind each segment, counted from the tile's first; then kNoEnd
+    Words<State> of_segments[kMostEnds];
   };
 
-  /// Goes through this thread's items and writes the segments that begin and end there. Returns what is carried on.
-  /// `carry` is thread 0's; `head` belongs to the first segment of the block, if it ends here.
-  static __device__ State reduce_staged(const Arrays& arrays, const Staged& tile, State carry, Index first_of_block,
-                                        Words<State>* head) {
+  /// What a tile has of which segments.
+  struct Contents {
+    Index first_element, first_segment;
+    Index begin;  ///< of the first segment
+    unsigned element_count, end_count;
+  };
+
+  /// Goes through this thread's items and leaves the states of the segments that end there. Returns what is carried on;
+  /// that and `carry` are thread 0's.
+  static __device__ State reduce_tile(Shared& shared, const In* elements, const Contents& tile, State carry) {
     const unsigned all = tile.element_count + tile.end_count;
     const unsigned from = threadIdx.x * kItems < all ? threadIdx.x * kItems : all;
-    const unsigned to = from + kItems < all ? from + kItems : all;
     unsigned first = from > tile.element_count ? from - tile.element_count : 0;
     for (unsigned high = from < tile.end_count ? from : tile.end_count; first < high;) {
       const unsigned middle = (first + high) / 2;
-      if (tile.ends[middle] + middle < from) first = middle + 1;
+      if (shared.ends[middle] + middle < from) first = middle + 1;
       else high = middle;
     }
 
     unsigned segment = first;
     unsigned element = from - first;
-    Index begin = first == 0 ? tile.begin : tile.first_element + tile.ends[first - 1];
-    unsigned end = first < tile.end_count ? tile.ends[first] : kTileItems;
+    unsigned end = shared.ends[segment];
+    Index begin = first == 0 ? tile.begin : tile.first_element + shared.ends[first - 1];
     State state = threadIdx.x == 0 ? carry : Op::identity();
-    State of_first = Op::identity();
-    Index of_first_elements = 0;
-#pragma unroll 1
-    for (unsigned item = from; item < to; ++item) {
-      if (element < end) {
-        state = Op::combine(state, Op::of(tile.elements[element], tile.first_element + element - begin));
-        ++element;
-        continue;
+    if (__all_sync(kFullMask, element + kItems <= tile.element_count && element + kItems <= end)) {
+#pragma unroll
+      for (unsigned i = 0; i < kItems; ++i)
+        state = Op::combine(state, Op::of(elements[element + i], tile.first_element + element + i - begin));
+    } else {
+      const unsigned count = all - from < kItems ? all - from : kItems;
+#pragma unroll kUnrolledItems
+      for (unsigned i = 0; i < kItems; ++i) {
+        if (i >= count) break;
+        // Behind the last element lies what may be anything, and is not used.
+        const State with = Op::combine(state, Op::of(elements[element], tile.first_element + element - begin));
+        if (element < end) {
+          state = with;
+          ++element;
+        } else {
+          shared.of_segments[segment] = Words<State>::of(state);
+          state = Op::identity();
+          begin = tile.first_element + end;
+          ++segment;
+          end = shared.ends[segment];
+        }
       }
-      const Index elements = tile.first_element + end - begin;
-      if (segment == first) {  // what others have of it comes before
-        of_first = state;
-        of_first_elements = elements;
-      } else {
-        arrays.write(tile.first_segment + segment, elements, state);
-      }
-      state = Op::identity();
-      begin = tile.first_element + end;
-      ++segment;
-      end = segment < tile.end_count ? tile.ends[segment] : kTileItems;
     }
 
     const bool has_end = segment > first;
     State carried_on = Op::identity();
     const State before = carried_in<Op, kBlockThreads>(state, has_end, carried_on);
-    if (has_end) {
-      of_first = Op::combine(before, of_first);
-      const Index whose = tile.first_segment + first;
-      if (whose == first_of_block) *head = Words<State>::of(of_first);
-      else arrays.write(whose, of_first_elements, of_first);
-    }
+    if (has_end)
+      shared.of_segments[first] = Words<State>::of(Op::combine(before, shared.of_segments[first].value()));
     return carried_on;
   }
 
-  static __device__ void reduce_share(const Arrays& arrays, void* workspace) {
-    alignas(kPackBytes) __shared__ unsigned char shared[kSharedBytes];
-    const Walk walk{arrays, arrays.offset(0)};
-    const Index elements = arrays.offset(arrays.count) - walk.origin;
-    const Index share = (arrays.count + elements) / gridDim.x;
-    const Index longer = (arrays.count + elements) % gridDim.x;  // the first blocks take one more
+  /// Goes from place to place. `left` is what the block leaves for the others.
+  static __device__ void reduce_share(const Arrays& arrays, Carry<Op>& left) {
+    __shared__ Shared shared;
+    const Index origin = arrays.offset(0);
+    const Index element_count = arrays.offset(arrays.count) - origin;
+    const Index share = (arrays.count + element_count) / gridDim.x;
+    const Index longer = (arrays.count + element_count) % gridDim.x;  // the first blocks take one more
     const Index b = blockIdx.x;
-    Index item = b * share + (b < longer ? b : longer);
-    const Index stop = item + share + (b < longer ? 1 : 0);
+    const Index item = b * share + (b < longer ? b : longer);
+    const Walk walk{arrays, origin, item + share + (b < longer ? 1 : 0)};
+    const Index least = item > element_count ? item - element_count : 0;
+    const Index most = item < arrays.count ? item : arrays.count;
 
-    Index segment = walk.ends_before(item > elements ? item - elements : 0, item < arrays.count ? item : arrays.count, item);
-    Carry<Op>& left = carries_of<Op>(workspace)[b];
-    const Index first_of_block = segment;
+    Place at{item, walk.ends_before(least, most, item)};
+    const Index first_of_block = at.segment;
     State carry = Op::identity();  // of thread 0
-    Index next = walk.ends_before_near(segment, tile_end(item, stop));
-    while (item < stop) {
-      const Index element = walk.origin + (item - segment);
-      const Index begin = arrays.offset(segment);
-      if (next == segment) {  // no end near
-        const Index end = arrays.offset(segment + 1);
-        const Index last = end - element < stop - item ? end : element + (stop - item);
+    Place next = walk.behind_tile(at);
+    while (at.item < walk.stop) {
+      const Index element = origin + (at.item - at.segment);
+      const Index begin = arrays.offset(at.segment);
+      if (next.segment == at.segment) {  // no end near: through memory up to the next
+        const Index end = arrays.offset(at.segment + 1);
+        const Index last = end - element < walk.stop - at.item ? end : element + (walk.stop - at.item);
         const State state = stream<Op, kBlockThreads, kPacks>(arrays, threadIdx.x, element, last, begin,
                                                               threadIdx.x == 0 ? carry : Op::identity());
         carry = block_reduce<Op, kBlockThreads>(state);
-        item += last - element;
-        next = walk.ends_before_near(segment, tile_end(item, stop));  // a barrier, too
+        at.item += last - element;
+        next = walk.behind_tile(at);  // a barrier, too
         continue;
       }
 
-      const Index after = tile_end(item, stop);
-      const unsigned end_count = static_cast<unsigned>(next - segment);
-      const unsigned element_count = static_cast<unsigned>(after - item) - end_count;
-      auto* const ends = reinterpret_cast<unsigned short*>(shared + kSharedBytes) - end_count;
+      const unsigned ends = static_cast<unsigned>(next.segment - at.segment);
+      const unsigned elements = static_cast<unsigned>(next.item - at.item) - ends;
+      const Contents contents{element, at.segment, begin, elements, ends};
       Tile tile;
-      tile.load(arrays.in + element, element_count, arrays.in, arrays.in + arrays.elements);
+      tile.load(arrays.in + element, elements, arrays.in, arrays.in + arrays.elements);
 #pragma unroll 4
-      for (unsigned j = threadIdx.x; j < end_count; j += kBlockThreads)
-        ends[j] = static_cast<unsigned short>(arrays.offset(segment + 1 + j) - element);
-      const Index after_next = walk.ends_before_near(next, tile_end(after, stop));  // while the loads are under way
-      tile.store(arrays.in + element, element_count, shared);
+      for (unsigned j = threadIdx.x; j < ends; j += kBlockThreads)
+        shared.ends[j] = static_cast<unsigned short>(arrays.offset(at.segment + 1 + j) - element);
+      if (threadIdx.x == 0) shared.ends[ends] = kNoEnd;
+      const Place after_next = walk.behind_tile(next);  // while the loads are under way
+      tile.store(arrays.in + element, elements, shared.elements);
       __syncthreads();
-      const Staged staged{reinterpret_cast<const In*>(shared) + Tile::shift(arrays.in + element), ends, element_count,
-                          end_count, element, segment, begin};
-      carry = reduce_staged(arrays, staged, carry, first_of_block, &left.head);
-      item = after;
-      segment = next;
+      carry = reduce_tile(shared, reinterpret_cast<const In*>(shared.elements) + Tile::shift(arrays.in + element),
+                          contents, carry);
+      __syncthreads();
+      write_segments(arrays, shared, contents, first_of_block, left);
+      __syncthreads();
+      at = next;
       next = after_next;
     }
     if (threadIdx.x == 0) {
@@ -276,13 +289,13 @@ struct Merged {
 
   static __device__ void second_kernel_follows(const Arrays& arrays, void* workspace) {
     wait_for_earlier_kernels();
-    reduce_share(arrays, workspace);
+    reduce_share(arrays, carries_of<Op>(workspace)[blockIdx.x]);
   }
 
   static __device__ void last_block_joins(const Arrays& arrays, void* workspace) {
     __shared__ bool is_last;
     wait_for_earlier_kernels();
-    reduce_share(arrays, workspace);
+    reduce_share(arrays, carries_of<Op>(workspace)[blockIdx.x]);
     __syncthreads();
     if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
     __syncthreads();
@@ -290,7 +303,17 @@ struct Merged {
   }
 
  private:
-  static __device__ Index tile_end(Index item, Index stop) { return stop - item < kTileItems ? stop : item + kTileItems; }
+  static constexpr unsigned kUnrolledItems = kItems <= 15 ? kItems : 8;
+
+  static __device__ void write_segments(const Arrays& arrays, const Shared& shared, const Contents& tile,
+                                        Index first_of_block, Carry<Op>& left) {
+    for (unsigned j = threadIdx.x; j < tile.end_count; j += kBlockThreads) {
+      const Index segment = tile.first_segment + j;
+      const Index begin = j == 0 ? tile.begin : tile.first_element + shared.ends[j - 1];
+      if (segment == first_of_block) left.head = shared.of_segments[j];
+      else arrays.write(segment, tile.first_element + shared.ends[j] - begin, shared.of_segments[j].value());
+    }
+  }
 };
 
 /// The second kernel of Merged.

@@ -24,7 +24,8 @@ constexpr int kPackBytes = 16;
 constexpr int kJoinThreads = 1024;
 
 /// Static shared memory that leaves room for several blocks.
-constexpr int kMostTileBytes = 24 << 10;
+constexpr std::int64_t kMostTileBytes = 24 << 10;
+constexpr std::int64_t kMostMergedBytes = 40 << 10;
 
 /// Fewer, and dividing a tile costs more than going through it.
 constexpr int kLeastMergedItems = 7;
@@ -55,6 +56,13 @@ bool counts_in_64_bits(const Problem& problem) {
 
 std::int64_t merged_items(const Problem& problem, const SegmentedVariant& variant) {
   return variant.block_threads * (variant.thread_bytes / element_bytes(problem) - 1);
+}
+
+/// Of a tile: elements, and ends and states for a part of the items.
+std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& variant) {
+  const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, variant) / 4, 4 * variant.block_threads);
+  const auto state = static_cast<std::int64_t>(state_bytes(spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+  return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
 }
 
 /// Bytes of the mean segment; the same for all problems that share a winner.
@@ -153,8 +161,8 @@ std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant&
     const std::int64_t items = merged_items(problem, segmented);
     if (items < std::int64_t{kLeastMergedItems} * segmented.block_threads)
       return fmt::format("{} items a thread: dividing them costs more", items / segmented.block_threads);
-    if (load_bytes * (element_bytes(problem) == 1 ? 2 : 1) > kMostTileBytes)
-      return fmt::format("a tile of {} bytes: too few blocks fit", load_bytes);
+    if (const std::int64_t bytes = merged_smem_bytes(problem, segmented); bytes > kMostMergedBytes)
+      return fmt::format("a tile of {} bytes: too few blocks fit", bytes);
     return "";
   }
   if (segmented.is_in_tiles()) {
