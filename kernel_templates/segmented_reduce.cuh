@@ -145,24 +145,34 @@ struct Merged {
     Index origin;  ///< the first element of all segments
     Index stop;    ///< the item behind the block's share
 
-    /// How many ends come before `item`, if at least `low` do and at most `high`. Every thread of the block must call it.
+    /// How many ends come before `item`, if at least `low` do and at most `high`. Every thread of the block must call it,
+    /// and looks at kProbes ends at a time.
+    template <unsigned kProbes>
     __device__ Index ends_before(Index low, Index high, Index item) const {
       while (low < high) {
-        const Index stride = (high - low + kBlockThreads - 1) / kBlockThreads;
-        const Index probe = low + (threadIdx.x + 1) * stride - 1;
-        const bool is_before = probe < high && arrays.offset(probe + 1) - origin + probe < item;
-        low += static_cast<Index>(__syncthreads_count(is_before)) * stride;
+        const Index stride = (high - low + kProbes * kBlockThreads - 1) / (kProbes * kBlockThreads);
+        bool is_before[kProbes];
+#pragma unroll
+        for (unsigned p = 0; p < kProbes; ++p) {
+          const Index probe = low + (p * kBlockThreads + threadIdx.x + 1) * stride - 1;
+          is_before[p] = probe < high && arrays.offset(probe + 1) - origin + probe < item;
+        }
+#pragma unroll
+        for (unsigned p = 0; p < kProbes; ++p) low += static_cast<Index>(__syncthreads_count(is_before[p])) * stride;
         if (low + stride - 1 < high) high = low + stride - 1;
       }
       return low;
     }
 
-    /// The end of the tile that begins here. Every thread of the block must call it.
-    __device__ Place behind_tile(Place from) const {
+    /// The end of the tile that begins here. Every thread of the block must call it. Looks among the next `guess` ends
+    /// first: offsets that are not needed now cost as much as those that are.
+    __device__ Place behind_tile(Place from, unsigned guess) const {
       const Index item = stop - from.item < kTileItems ? stop : from.item + kTileItems;
       const Index left = arrays.count - from.segment;
-      const Index most = from.segment + (left < kMostEnds ? left : kMostEnds);
-      const Index segment = ends_before(from.segment, most, item);
+      const Index last = from.segment + (left < kMostEnds ? left : kMostEnds);
+      const Index near = guess < last - from.segment ? from.segment + guess : last;
+      Index segment = ends_before<1>(from.segment, near, item);
+      if (segment == near) segment = ends_before<1>(near, last, item);
       return {segment - from.segment < kMostEnds ? item : arrays.offset(segment) - origin + segment, segment};
     }
   };
@@ -199,7 +209,7 @@ struct Merged {
     Index begin = first == 0 ? tile.begin : tile.first_element + shared.ends[first - 1];
     State state = threadIdx.x == 0 ? carry : Op::identity();
     if (__all_sync(kFullMask, element + kItems <= tile.element_count && element + kItems <= end)) {
-#pragma unroll
+#pragma unroll kUnrolledItems
       for (unsigned i = 0; i < kItems; ++i)
         state = Op::combine(state, Op::of(elements[element + i], tile.first_element + element + i - begin));
     } else {
@@ -243,10 +253,10 @@ struct Merged {
     const Index least = item > element_count ? item - element_count : 0;
     const Index most = item < arrays.count ? item : arrays.count;
 
-    Place at{item, walk.ends_before(least, most, item)};
+    Place at{item, walk.template ends_before<4>(least, most, item)};
     const Index first_of_block = at.segment;
     State carry = Op::identity();  // of thread 0
-    Place next = walk.behind_tile(at);
+    Place next = walk.behind_tile(at, kBlockThreads);
     while (at.item < walk.stop) {
       const Index element = origin + (at.item - at.segment);
       const Index begin = arrays.offset(at.segment);
@@ -257,7 +267,7 @@ struct Merged {
                                                               threadIdx.x == 0 ? carry : Op::identity());
         carry = block_reduce<Op, kBlockThreads>(state);
         at.item += last - element;
-        next = walk.behind_tile(at);  // a barrier, too
+        next = walk.behind_tile(at, kBlockThreads);  // a barrier, too
         continue;
       }
 
@@ -270,7 +280,7 @@ struct Merged {
       for (unsigned j = threadIdx.x; j < ends; j += kBlockThreads)
         shared.ends[j] = static_cast<unsigned short>(arrays.offset(at.segment + 1 + j) - element);
       if (threadIdx.x == 0) shared.ends[ends] = kNoEnd;
-      const Place after_next = walk.behind_tile(next);  // while the loads are under way
+      const Place after_next = walk.behind_tile(next, 2 * ends + kWarpThreads);  // while the loads are under way
       tile.store(arrays.in + element, elements, shared.elements);
       __syncthreads();
       carry = reduce_tile(shared, reinterpret_cast<const In*>(shared.elements) + Tile::shift(arrays.in + element),

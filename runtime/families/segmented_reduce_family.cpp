@@ -30,6 +30,9 @@ constexpr std::int64_t kMostMergedBytes = 40 << 10;
 /// Fewer, and dividing a tile costs more than going through it.
 constexpr int kLeastMergedItems = 7;
 
+/// Each may take a register of its own.
+constexpr int kMostBytesOfSmallElements = 64;
+
 /// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
@@ -63,6 +66,15 @@ std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& v
   const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, variant) / 4, 4 * variant.block_threads);
   const auto state = static_cast<std::int64_t>(state_bytes(spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
   return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
+}
+
+/// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave room
+/// for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
+std::string launch_bounds(const Problem& problem, const SegmentedVariant& variant) {
+  const bool fits = variant.thread_bytes <= 64 && element_bytes(problem) == 4 && state_bytes(spec_of(problem), 8) == 4 &&
+                    !counts_in_64_bits(problem);
+  if (!variant.is_merged() || !fits) return std::to_string(variant.block_threads);
+  return fmt::format("{}, {}", variant.block_threads, 1024 / variant.block_threads);
 }
 
 /// Bytes of the mean segment; the same for all problems that share a winner.
@@ -155,6 +167,8 @@ std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant&
   const SegmentedVariant segmented(variant);
   if (segmented.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", segmented.block_threads, facts.max_threads_per_block);
+  if (element_bytes(problem) <= 2 && segmented.thread_bytes > kMostBytesOfSmallElements)
+    return fmt::format("{} bytes of small elements a thread: more than the registers hold", segmented.thread_bytes);
   const int load_bytes = segmented.block_threads * segmented.thread_bytes;
   const double segment = typical_segment_bytes(problem);
   if (segmented.is_merged()) {
@@ -208,27 +222,28 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                merged_items(problem, segmented));
 
-  const auto entry = [&](int threads, std::string_view kernel, std::string_view more, std::string_view body) {
+  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more, std::string_view body) {
     unit.source += fmt::format(
         "\nextern \"C\" __global__ void __launch_bounds__({}) {}(const {}* in, {} elements, const {}* offsets, {} segments,\n"
         "    {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
-        threads, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
+        bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
         info(spec.result_dtype()).cuda_name, more, body);
     unit.entries.emplace_back(kernel);
   };
+  const std::string bounds = launch_bounds(problem, segmented);
   switch (segmented.division) {
     case Division::merged_last_block:
-      entry(segmented.block_threads, "hone_segments", ", void* workspace",
+      entry(bounds, "hone_segments", ", void* workspace",
             "Kernel::last_block_joins(arrays, workspace);");
       break;
     case Division::merged_second_kernel:
-      entry(segmented.block_threads, "hone_segments", ", void* workspace",
+      entry(bounds, "hone_segments", ", void* workspace",
             "Kernel::second_kernel_follows(arrays, workspace);");
-      entry(kJoinThreads, "hone_segments_join", ", void* workspace, unsigned blocks",
+      entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
             fmt::format("hone::join_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
       break;
     default:
-      entry(segmented.block_threads, "hone_segments", "",
+      entry(bounds, "hone_segments", "",
             fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
   }
   return unit;
