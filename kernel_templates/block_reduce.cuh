@@ -37,6 +37,14 @@ __device__ typename Op::State lanes_reduce(typename Op::State value) {
   return value;
 }
 
+template <class State>
+__device__ State shuffle_up(State value, unsigned offset) {
+  auto words = Words<State>::of(value);
+#pragma unroll
+  for (unsigned& word : words.words) word = __shfl_up_sync(kFullMask, word, offset);
+  return words.value();
+}
+
 /// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it; those beyond kLanes
 /// with the identity.
 template <class Op, unsigned kLanes>

@@ -39,7 +39,7 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
     if (problem.extents[i] < range.first || problem.extents[i] > range.last)
       refuse(fmt::format("extent {} is outside of {} … {}", problem.extents[i], range.first, range.last));
   }
-  state_->session->check_buffers(problem, buffers);
+  state_->session->check_buffers(problem, buffers, stream);
   state_->plan->loaded.enqueue(*state_->session->device(), problem, buffers, state_->workspace.data(), stream);
 }
 

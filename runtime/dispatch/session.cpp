@@ -21,7 +21,7 @@ Session::Impl::Impl(std::shared_ptr<Device> device, SessionOptions options)
 Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffers, Stream stream) {
   const StreamState state = device_->stream_state(stream);
   const Problem problem = state.capturing ? in_context(asked, LaunchContext::graph) : asked;
-  check_buffers(problem, buffers);
+  check_buffers(problem, buffers, stream);
   // The smallest class of sizes holds them too; a family says what is wrong with them.
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     require_accepted(problem);
@@ -68,7 +68,7 @@ const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& w
   return installed;
 }
 
-void Session::Impl::check_buffers(const Problem& problem, std::span<void* const> buffers) const {
+void Session::Impl::check_buffers(const Problem& problem, std::span<void* const> buffers, Stream stream) const {
   for (std::size_t i = 0; i < buffers.size(); ++i)
     if (!buffers[i])
       throw Error(ErrorCode::invalid_argument,
@@ -93,6 +93,21 @@ void Session::Impl::check_buffers(const Problem& problem, std::span<void* const>
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: '{}' at {} is host memory; copy it to {} first", to_string(problem), spec.name,
                               buffers[i], device_->name()));
+  }
+  check_contents(problem, specs, buffers, stream);
+}
+
+void Session::Impl::check_contents(const Problem& problem, const std::vector<BufferSpec>& specs,
+                                   std::span<void* const> buffers, Stream stream) const {
+  if (device_->stream_state(stream).capturing) return;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (!specs[i].is_validated) continue;
+    std::vector<std::byte> contents(specs[i].size_bytes());
+    device_->copy_to_host(contents.data(), buffers[i], contents.size(), stream);
+    device_->synchronize(stream);
+    const std::string refusal = problem.family->refuse_contents(problem, static_cast<int>(i), contents);
+    if (!refusal.empty())
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), refusal));
   }
 }
 

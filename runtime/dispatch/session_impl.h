@@ -64,14 +64,17 @@ class Session::Impl {
   Tuning compare(const Problem& problem, TuningOptions options);
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 
-  /// Throws invalid_argument for buffers that are null, misaligned or not device memory, as far as the options say.
-  void check_buffers(const Problem& problem, std::span<void* const> buffers) const;
+  /// Throws invalid_argument for buffers that are null, misaligned, not device memory, or hold what the family refuses,
+  /// as far as the options say. For the last it waits for `stream`.
+  void check_buffers(const Problem& problem, std::span<void* const> buffers, Stream stream) const;
 
   const std::shared_ptr<Device>& device() const { return device_; }
   const SessionOptions& options() const { return options_; }
   SessionCounters counters() const;
 
  private:
+  void check_contents(const Problem& problem, const std::vector<BufferSpec>& specs, std::span<void* const> buffers,
+                      Stream stream) const;
   Resolved miss(const Problem& problem, bool capturing);
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
   Error not_tuned(const Problem& problem) const;

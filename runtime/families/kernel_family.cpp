@@ -28,6 +28,8 @@ std::vector<ElementRange> KernelFamily::verified_parts(const Problem& problem, i
   return {{.first = 0, .count = buffers(problem)[static_cast<std::size_t>(buffer)].elements}};
 }
 
+std::string KernelFamily::refuse_contents(const Problem&, int, std::span<const std::byte>) const { return ""; }
+
 std::string KernelFamily::verify(const Problem&, const Candidate&, std::span<const std::vector<std::byte>>,
                                  std::span<const std::vector<std::byte>>) const {
   miss_method(*this, "verify");

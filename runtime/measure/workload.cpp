@@ -43,8 +43,10 @@ void Workload::fill_all() {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const Array& array = arrays_[i];
     if (!array.spec.is_input || array.spec.elements == 0) continue;
-    fill(array.memory.as<std::byte>() + array.offset_bytes, array.memory.size_bytes() - array.offset_bytes,
-         problem_.family->input_pattern(problem_, static_cast<int>(i), kind));
+    auto* const first_copy = array.memory.as<std::byte>() + array.offset_bytes;
+    const std::size_t bytes = array.spec.size_bytes();
+    fill(first_copy, bytes, problem_.family->input_pattern(problem_, static_cast<int>(i), kind));
+    repeat(first_copy, array.stride_bytes, (copies_ - 1) * array.stride_bytes + bytes);
   }
 }
 
@@ -131,8 +133,12 @@ void Workload::fill(void* memory, std::size_t bytes, const std::vector<std::byte
   if (filled == 0) return;
   device_->copy_to_device(first, pattern.data(), filled, stream_);
   device_->synchronize(stream_);  // the pattern is the caller's
-  // Whole patterns double until the rest fits.
-  while (filled < bytes) {
+  repeat(first, filled, bytes);
+}
+
+void Workload::repeat(std::byte* first, std::size_t period, std::size_t bytes) {
+  std::size_t filled = period;
+  while (filled < bytes) {  // whole periods double until the rest fits
     const std::size_t step = std::min(filled, bytes - filled);
     device_->copy_on_device(first + filled, first, step, stream_);
     filled += step;

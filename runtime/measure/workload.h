@@ -22,7 +22,7 @@ class Workload {
   /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`.
   Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs = InputState::cold);
 
-  /// Fills all copies of all inputs with the first input kind.
+  /// Fills all copies of all inputs with the first input kind, each from its beginning.
   void fill_all();
 
   /// The buffers of the next call, in the order of KernelFamily::buffers().
@@ -63,6 +63,9 @@ class Workload {
   void poison(const Check& check);
   std::vector<std::vector<std::byte>> read_outputs(const Check& check);
   void fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern);
+
+  /// Copies what is in the first `period` bytes behind itself until `bytes` are filled.
+  void repeat(std::byte* first, std::size_t period, std::size_t bytes);
 
   std::shared_ptr<Device> device_;
   Problem problem_;

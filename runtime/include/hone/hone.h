@@ -7,5 +7,6 @@
 #include <hone/fused_reduce.h>
 #include <hone/own_stream.h>
 #include <hone/reduce_axis.h>
+#include <hone/segmented_reduce.h>
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>

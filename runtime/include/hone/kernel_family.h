@@ -24,6 +24,7 @@ struct BufferSpec {
   std::int64_t elements = 0;
   std::uint32_t alignment = 0;  ///< bytes that its address is a multiple of; 0: an input's Problem::alignment, an output's
                                 ///< the element
+  bool is_validated = false;    ///< an input that KernelFamily::refuse_contents() has something to say about
 
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
 };
@@ -96,12 +97,17 @@ class KernelFamily {
   /// The arrays of a call, inputs first.
   virtual std::vector<BufferSpec> buffers(const Problem& problem) const = 0;
 
+  /// Why an input that BufferSpec::is_validated cannot be right ("" if it can): offsets that descend, an index beyond the
+  /// end. Asked for with all of it in host memory, on calls under SessionOptions::validate_pointers alone.
+  virtual std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const;
+
   /// Names of the kinds of input that results are verified on. The first is what is measured; the others are the
   /// awkward ones (NaN, infinities, cancellation).
   virtual std::span<const std::string_view> input_kinds(const Problem& problem) const = 0;
 
   /// One period of an input's contents. The buffer is filled with it over and over, so that gigabytes of input cost
-  /// no more than a pattern; a length that is no multiple of any tile makes displaced reads visible.
+  /// no more than a pattern; a length that is no multiple of any tile makes displaced reads visible. What cannot repeat
+  /// (offsets, which ascend) is as long as the buffer.
   virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const = 0;
 
   /// What a winner of `problem` is verified on: itself and one element less, unless the family says otherwise. No problem

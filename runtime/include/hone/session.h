@@ -54,8 +54,9 @@ struct SessionOptions {
   /// thread that met it; must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
 
-  /// Ask the driver on every call whether pointers are device memory. Costs about a microsecond a pointer; for
-  /// tests and for finding a bug.
+  /// Ask the driver on every call whether pointers are device memory, at about a microsecond a pointer, and check inputs
+  /// that say where others are read, such as the offsets of segments: that waits for the stream and copies them to the
+  /// host. For tests and for finding a bug. While a stream is captured contents cannot be checked.
   bool validate_pointers = false;
 
   /// Workspaces set aside for stream capture, where nothing may be allocated: one for each captured graph and

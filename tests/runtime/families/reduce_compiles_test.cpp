@@ -12,6 +12,7 @@
 #include <hone/error.h>
 #include <hone/fused_reduce.h>
 #include <hone/reduce_axis.h>
+#include <hone/segmented_reduce.h>
 
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
@@ -92,6 +93,22 @@ TEST_P(ReduceCompiles, ForEveryDTypeAndHardlyAnyUnitSpills) {
 TEST_P(ReduceCompiles, WithWideIndices) {
   std::vector<Unit> units = spread_of_units(reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), 3);
   if (units.size() > 12) units.resize(12);
+  compile_all(units);
+}
+
+TEST_F(UnitsCompile, ForSegmentsOfEveryOperationAndDType) {
+  std::vector<Unit> units;
+  std::size_t turn = 0;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes) {
+      if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
+      const bool is_wide = ++turn % 4 == 0;
+      const Problem problem = segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, is_wide ? DType::i64 : DType::i32,
+                                                       1 << 20, std::int64_t{1} << (is_wide ? 32 : 25));
+      std::vector<Variant> variants = problem.family->space().all();
+      std::erase_if(variants, [&](const Variant& variant) { return !problem.family->reject(problem, variant, {}).empty(); });
+      units.push_back(unit_of(problem, variants[5 * turn % variants.size()]));
+    }
   compile_all(units);
 }
 

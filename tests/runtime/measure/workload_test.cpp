@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
 #include <hone/error.h>
+#include <hone/segmented_reduce.h>
 
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
@@ -75,6 +77,21 @@ TEST_F(WorkloadTest, InputsRepeatThePatternThroughAllCopies) {
   for (void* input : inputs_of_a_round(workload)) {
     const auto* values = static_cast<const std::int32_t*>(input);
     for (int i = 0; i < 5000; ++i) ASSERT_EQ(values[i], 1);
+  }
+}
+
+TEST_F(WorkloadTest, WhatCannotRepeatIsWholeInEveryCopy) {
+  Workload workload(device_, segmented_reduce_problem({}, DType::i32, 100, 5000), nullptr);
+  workload.fill_all();
+  std::set<void*> seen;
+  while (seen.insert(workload.next()[1]).second) {
+  }
+  EXPECT_GT(seen.size(), 1u);
+  for (void* copy : seen) {
+    const auto* offsets = static_cast<const std::int32_t*>(copy);
+    EXPECT_EQ(offsets[0], 0);
+    EXPECT_TRUE(std::is_sorted(offsets, offsets + 101));
+    EXPECT_EQ(offsets[100], 5000);
   }
 }
 

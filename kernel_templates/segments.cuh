@@ -1,0 +1,120 @@
+// What all segmented reductions share: the arrays of a call, how elements get into shared memory, and how threads go
+// together through a run of neighbouring elements.
+#pragma once
+
+#include "pack.cuh"
+#include "reduction.cuh"
+
+namespace hone {
+
+inline constexpr unsigned kPackBytes = 16;
+
+/// The arrays of a call: segment s is in[offsets[s] … offsets[s + 1]). Its results are kOutputs neighbours.
+template <class Op, class Offset, class Out, unsigned kOutputs>
+struct Segments {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+
+  const In* in;
+  Index elements;
+  const Offset* offsets;
+  Index count;
+  Out* out;
+
+  __device__ Index offset(Index i) const { return static_cast<Index>(offsets[i]); }
+
+  /// Of a segment of n elements.
+  __device__ void write(Index segment, Index n, State state) const { Op::write(state, n, out + segment * kOutputs); }
+};
+
+/// A run of elements in shared memory, loaded by all threads of a block, kPacks packs each. Elements keep their places
+/// relative to the 16-byte boundaries of memory, so that packs are stored as they were loaded.
+template <class In, unsigned kBlockThreads, unsigned kPacks>
+struct ElementTile {
+  static constexpr unsigned kPackElements = kPackBytes / sizeof(In);
+
+  /// However the run lies to the boundaries, it has no more packs than the threads load.
+  static constexpr unsigned kMostElements = (kBlockThreads * kPacks - 1) * kPackElements;
+  static constexpr unsigned kBytes = kBlockThreads * kPacks * kPackBytes;
+
+  using ElementPack = Pack<In, kPackElements>;
+
+  ElementPack packs[kPacks];
+
+  /// Elements between the last boundary and `first`.
+  static __device__ unsigned shift(const In* first) {
+    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(first) % kPackBytes) / unsigned(sizeof(In));
+  }
+
+  /// Loads [first, first + count) of an array; nothing outside of the array [begin, end) is read.
+  __device__ void load(const In* first, unsigned count, const In* begin, const In* end) {
+    const unsigned before = shift(first);
+    const unsigned all = (before + count + kPackElements - 1) / kPackElements;
+    const In* const aligned = first - before;
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {
+      const unsigned p = threadIdx.x + u * kBlockThreads;
+      if (p >= all) continue;
+      const In* const from = aligned + p * kPackElements;
+      if ((p > 0 || aligned >= begin) && (p + 1 < all || from + kPackElements <= end)) {
+        packs[u] = *reinterpret_cast<const ElementPack*>(from);
+      } else {
+        for (unsigned e = 0; e < kPackElements; ++e)
+          if (p * kPackElements + e - before < count) packs[u].elements[e] = from[e];  // below `before` it wraps
+      }
+    }
+  }
+
+  /// What load() got, into kBytes of shared memory: element i of the run is at shift(first) + i.
+  __device__ void store(const In* first, unsigned count, unsigned char* shared) const {
+    const unsigned all = (shift(first) + count + kPackElements - 1) / kPackElements;
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {
+      const unsigned p = threadIdx.x + u * kBlockThreads;
+      if (p < all) reinterpret_cast<ElementPack*>(shared)[p] = packs[u];
+    }
+  }
+};
+
+/// Adds what thread `rank` of kThreads that go together contributes to [first, last) of the segment that starts at
+/// `begin`: packs of 16 bytes, kPacks in flight, and the elements at both ends one by one.
+template <class Op, unsigned kThreads, unsigned kPacks, class Arrays>
+__device__ typename Op::State stream(const Arrays& arrays, unsigned rank, typename Op::Index first,
+                                     typename Op::Index last, typename Op::Index begin, typename Op::State state) {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  constexpr unsigned kPackElements = kPackBytes / sizeof(In);
+  static_assert(kThreads >= 2 * kPackElements, "the ends are handled by one thread per element");
+  using ElementPack = Pack<In, kPackElements>;
+
+  const In* const from = arrays.in + first;
+  const Index n = last - first;
+  const Index unaligned = elements_before_alignment<kPackBytes>(from);
+  const Index head = unaligned < n ? unaligned : n;
+  const Index packs = (n - head) / kPackElements;
+  const auto* const body = reinterpret_cast<const ElementPack*>(from + head);
+  const Index index = first - begin + head;
+
+  Index p = rank;
+  for (; p + (kPacks - 1) * kThreads < packs; p += kPacks * kThreads) {
+    ElementPack tile[kPacks];
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) tile[u] = body[p + u * kThreads];
+    Op::take(state, tile, index + p * kPackElements, Index(kThreads * kPackElements));
+  }
+  ElementPack tile[kPacks][1];  // the last tile may be cut short anywhere
+#pragma unroll
+  for (unsigned u = 0; u < kPacks; ++u)
+    if (p + u * kThreads < packs) tile[u][0] = body[p + u * kThreads];
+#pragma unroll
+  for (unsigned u = 0; u < kPacks; ++u)
+    if (p + u * kThreads < packs)
+      Op::take(state, tile[u], index + (p + u * kThreads) * kPackElements, Index(0));
+
+  const Index i = rank < head ? rank : head + packs * kPackElements + (rank - head);
+  if (i < n) state = Op::combine(state, Op::of(from[i], first - begin + i));
+  return state;
+}
+
+}  // namespace hone

@@ -1,0 +1,468 @@
+#include "runtime/families/segmented_reduce_family.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/families/reduce_family.h"
+#include "runtime/families/reduce_reference.h"
+#include "runtime/families/segment_offsets.h"
+#include "runtime/jit/embedded_sources.h"
+
+namespace hone {
+namespace {
+
+using Division = SegmentedVariant::Division;
+
+constexpr std::size_t kDivision = 0, kBlockThreads = 1, kThreadBytes = 2;
+constexpr int kPackBytes = 16;
+constexpr int kJoinThreads = 1024;
+
+/// Static shared memory that leaves room for several blocks.
+constexpr std::int64_t kMostTileBytes = 24 << 10;
+constexpr std::int64_t kMostMergedBytes = 40 << 10;
+
+/// Fewer, and dividing a tile costs more than going through it.
+constexpr int kLeastMergedItems = 7;
+
+/// Each may take a register of its own.
+constexpr int kMostBytesOfSmallElements = 64;
+
+/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+ReduceSpec spec_of(const Problem& problem) {
+  return {.op = static_cast<ReduceOp>(problem.operation),
+          .dtype = problem.dtype,
+          .nan = problem.nan,
+          .accumulator = problem.accumulator,
+          .result = problem.result};
+}
+
+const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+std::int64_t segments_of(const Problem& problem) { return problem.extents[0]; }
+std::int64_t elements_of(const Problem& problem) { return problem.extents[1]; }
+std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Segment ends and elements are counted together.
+bool counts_in_64_bits(const Problem& problem) {
+  const auto ranges = size_ranges(problem.extents);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return ranges[0].last > kMost || ranges[1].last > kMost - ranges[0].last;
+}
+
+std::int64_t merged_items(const Problem& problem, const SegmentedVariant& variant) {
+  return variant.block_threads * (variant.thread_bytes / element_bytes(problem) - 1);
+}
+
+/// Of a tile: elements, and ends and states for a part of the items.
+std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& variant) {
+  const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, variant) / 4, 4 * variant.block_threads);
+  const auto state = static_cast<std::int64_t>(state_bytes(spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+  return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
+}
+
+/// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave room
+/// for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
+std::string launch_bounds(const Problem& problem, const SegmentedVariant& variant) {
+  const bool fits = variant.thread_bytes <= 64 && element_bytes(problem) == 4 && state_bytes(spec_of(problem), 8) == 4 &&
+                    !counts_in_64_bits(problem);
+  if (!variant.is_merged() || !fits) return std::to_string(variant.block_threads);
+  return fmt::format("{}, {}", variant.block_threads, 1024 / variant.block_threads);
+}
+
+/// Bytes of the mean segment; the same for all problems that share a winner.
+double typical_segment_bytes(const Problem& problem) {
+  const auto ranges = size_ranges(problem.extents);
+  const auto middle = [](const SizeRange& range) {
+    return 0.5 * (static_cast<double>(std::max<std::int64_t>(range.first, 1)) + static_cast<double>(range.last));
+  };
+  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) * static_cast<double>(element_bytes(problem));
+}
+
+std::size_t carry_bytes(const Problem& problem) {
+  const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
+  return index_bytes + 2 * state_bytes(spec_of(problem), index_bytes);
+}
+
+/// "power_law" and the like with what the reductions measure, and the awkward elements in segments of a power law.
+struct InputKind {
+  std::string_view lengths;
+  std::string_view elements;
+
+  InputKind(const ReduceSpec& spec, std::string_view kind) {
+    const auto all = segment_offsets::kinds();
+    const bool is_of_lengths = std::find(all.begin(), all.end(), kind) != all.end();
+    lengths = is_of_lengths ? kind : all.front();
+    elements = is_of_lengths ? reduce_reference::input_kinds(spec).front() : kind;
+  }
+};
+
+std::vector<std::string_view> kinds_of(const ReduceSpec& spec) {
+  const auto lengths = segment_offsets::kinds();
+  std::vector<std::string_view> kinds(lengths.begin(), lengths.end());
+  const auto elements = reduce_reference::input_kinds(spec).subspan(1);
+  kinds.insert(kinds.end(), elements.begin(), elements.end());
+  return kinds;
+}
+
+}  // namespace
+
+SegmentedVariant::SegmentedVariant(const Variant& variant)
+    : division(static_cast<Division>(variant[kDivision])),
+      block_threads(variant[kBlockThreads]),
+      thread_bytes(variant[kThreadBytes]) {}
+
+int SegmentedVariant::group_threads() const {
+  switch (division) {
+    case Division::thread: return 1;
+    case Division::threads_4: return 4;
+    case Division::threads_16: return 16;
+    case Division::warp: return 32;
+    default: return block_threads;
+  }
+}
+
+SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
+    : offsets_(offsets),
+      space_({{"division",
+               {0, 1, 2, 3, 4, 5, 6},
+               {"merged_last_block", "merged_second_kernel", "thread", "threads_4", "threads_16", "warp", "block"}},
+              {"block_threads", {128, 256, 512}},
+              {"thread_bytes", {16, 32, 64, 128}}}) {}
+
+std::span<const std::string_view> SegmentedReduceFamily::operations() const { return reduce_family().operations(); }
+std::span<const SourceFile> SegmentedReduceFamily::sources() const { return embedded::kernel_templates(); }
+
+std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
+  if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+  const auto refused = [&](std::string_view why) {
+    return fmt::format("{} {} of {} segments of {} elements of {}: {}", name(), op_of(problem).name,
+                       segments_of(problem), elements_of(problem), info(problem.dtype).name, why);
+  };
+  if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
+  if (std::string refusal = refuse_dtypes(spec_of(problem)); !refusal.empty()) return refusal;
+  if (segments_of(problem) < 0) return refused("a number of segments cannot be negative");
+  if (elements_of(problem) < 0) return refused("a number of elements cannot be negative");
+  if (problem.extents[2] != 1 || problem.pitches != Pitches{}) return refused("has two extents and no pitch");
+  const auto offset_bytes = static_cast<std::int64_t>(info(offsets_).size_bytes);
+  const std::int64_t most_elements = kMostBytes / element_bytes(problem);
+  const std::int64_t most_segments = kMostBytes / std::max<std::int64_t>(offset_bytes, 16);
+  if (elements_of(problem) > most_elements)
+    return refused(fmt::format("no memory holds more than {} elements", most_elements));
+  if (segments_of(problem) >= most_segments)
+    return refused(fmt::format("no memory holds the offsets and results of {} segments", most_segments));
+  if (offsets_ == DType::i32 && elements_of(problem) > std::numeric_limits<std::int32_t>::max())
+    return refused("offsets of i32 cannot name them all; pass offsets of i64");
+  return "";
+}
+
+std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+  const SegmentedVariant segmented(variant);
+  if (segmented.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", segmented.block_threads, facts.max_threads_per_block);
+  if (element_bytes(problem) <= 2 && segmented.thread_bytes > kMostBytesOfSmallElements)
+    return fmt::format("{} bytes of small elements a thread: more than the registers hold", segmented.thread_bytes);
+  const int load_bytes = segmented.block_threads * segmented.thread_bytes;
+  const double segment = typical_segment_bytes(problem);
+  if (segmented.is_merged()) {
+    const std::int64_t items = merged_items(problem, segmented);
+    if (items < std::int64_t{kLeastMergedItems} * segmented.block_threads)
+      return fmt::format("{} items a thread: dividing them costs more", items / segmented.block_threads);
+    if (const std::int64_t bytes = merged_smem_bytes(problem, segmented); bytes > kMostMergedBytes)
+      return fmt::format("a tile of {} bytes: too few blocks fit", bytes);
+    return "";
+  }
+  if (segmented.is_in_tiles()) {
+    if (load_bytes > kMostTileBytes) return fmt::format("a tile of {} bytes: too few blocks fit", load_bytes);
+    const double of_thread = segment / static_cast<double>(element_bytes(problem)) / segmented.group_threads();
+    if (of_thread > 64) return fmt::format("{:.0f} elements a thread, one after the other", of_thread);
+    if (of_thread < 0.25) return fmt::format("{:.2f} elements a thread: most have none", of_thread);
+    return "";
+  }
+  const double group_load = static_cast<double>(segmented.group_threads()) * segmented.thread_bytes;
+  if (segment < group_load / 8)
+    return fmt::format("{:.0f} bytes a segment, {:.0f} are loaded at once", segment, group_load);
+  if (segmented.division == Division::warp && segment > 256 * group_load)
+    return fmt::format("{:.0f} bytes a segment: too many for a warp", segment);
+  return "";
+}
+
+Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant) const {
+  const SegmentedVariant segmented(variant);
+  const ReduceSpec spec = spec_of(problem);
+  const bool is_wide = counts_in_64_bits(problem);
+  const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
+  const OperationSource op = operation_source(spec, index);
+  const std::string_view division =
+      segmented.is_merged() ? "Merged" : segmented.is_in_tiles() ? "InTiles" : "OneGroup";
+
+  Unit unit;
+  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
+  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
+  unit.source += fmt::format(
+      "#include \"segmented_reduce.cuh\"\n\n"
+      "using Op = {op};\n"
+      "using Arrays = hone::Segments<Op, {offset}, {out}, {outputs}>;\n"
+      "using Kernel = hone::{division}<Op, Arrays, {threads}, {packs}>;\n"
+      "static_assert(sizeof(hone::Carry<Op>) == {carry} && hone::kWorkspaceHeaderBytes == {workspace_header} &&\n"
+      "              hone::kPackBytes == {pack}, \"host and device disagree on the variant\");\n",
+      fmt::arg("op", op.type), fmt::arg("offset", info(offsets_).cuda_name),
+      fmt::arg("out", info(spec.result_dtype()).cuda_name), fmt::arg("outputs", op_of(problem).outputs),
+      fmt::arg("division", division), fmt::arg("threads", segmented.block_threads),
+      fmt::arg("packs", segmented.thread_bytes / kPackBytes), fmt::arg("carry", carry_bytes(problem)),
+      fmt::arg("workspace_header", kWorkspaceHeaderBytes), fmt::arg("pack", kPackBytes));
+  if (segmented.is_merged())
+    unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
+                               merged_items(problem, segmented));
+
+  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more, std::string_view body) {
+    unit.source += fmt::format(
+        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(const {}* in, {} elements, const {}* offsets, {} segments,\n"
+        "    {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
+        bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
+        info(spec.result_dtype()).cuda_name, more, body);
+    unit.entries.emplace_back(kernel);
+  };
+  const std::string bounds = launch_bounds(problem, segmented);
+  switch (segmented.division) {
+    case Division::merged_last_block:
+      entry(bounds, "hone_segments", ", void* workspace",
+            "Kernel::last_block_joins(arrays, workspace);");
+      break;
+    case Division::merged_second_kernel:
+      entry(bounds, "hone_segments", ", void* workspace",
+            "Kernel::second_kernel_follows(arrays, workspace);");
+      entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
+            fmt::format("hone::join_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
+      break;
+    default:
+      entry(bounds, "hone_segments", "",
+            fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
+  }
+  return unit;
+}
+
+WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Variant& variant) const {
+  const SegmentedVariant segmented(variant);
+  const std::int64_t load_bytes = std::int64_t{segmented.block_threads} * segmented.thread_bytes;
+  const bool joins_in_second = segmented.division == Division::merged_second_kernel;
+  WorkShape shape{.block_threads = segmented.block_threads,
+                  .bytes_in_flight_per_block = load_bytes,
+                  .launches = joins_in_second ? 2 : 1,
+                  .joins_blocks = segmented.division == Division::merged_last_block,
+                  .dependent_launch = true};
+  if (segmented.is_merged()) {
+    const std::int64_t items = std::max<std::int64_t>(merged_items(problem, segmented), 1);
+    shape.tiles = divide_up(segments_of(problem) + elements_of(problem), items);
+  } else {
+    const std::int64_t groups = segmented.block_threads / segmented.group_threads();
+    shape.tiles = divide_up(segments_of(problem), groups);
+    // Of short segments less is under way than threads could load.
+    const std::int64_t bytes = elements_of(problem) * element_bytes(problem);
+    shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(shape.tiles, 1), 1, load_bytes);
+  }
+  shape.tiles = std::max<std::int64_t>(shape.tiles, 1);
+  return shape;
+}
+
+std::int64_t SegmentedReduceFamily::bytes_moved(const Problem& problem) const {
+  std::int64_t bytes = 0;
+  for (const BufferSpec& buffer : buffers(problem)) bytes += static_cast<std::int64_t>(buffer.size_bytes());
+  return bytes;
+}
+
+std::size_t SegmentedReduceFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
+  if (!SegmentedVariant(candidate.variant).is_merged()) return 0;
+  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem);
+}
+
+std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
+  return std::min(candidate.geometry.max_blocks, shape(problem, candidate.variant).tiles);
+}
+
+void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                                   void* workspace, LaunchList& launches) const {
+  const SegmentedVariant segmented(candidate.variant);
+  const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
+  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
+  const auto push_arrays = [&](Launch& launch) {
+    launch.dependent_launch = true;
+    launch.arguments.push(buffers[0]);
+    launch.arguments.push(static_cast<std::uint64_t>(elements_of(problem)));
+    launch.arguments.push(buffers[1]);
+    launch.arguments.push(static_cast<std::uint64_t>(segments_of(problem)));
+    launch.arguments.push(buffers[2]);
+  };
+  Launch& main = launches.add();
+  main.grid.x = grid;
+  main.block.x = static_cast<unsigned>(segmented.block_threads);
+  push_arrays(main);
+  if (segmented.is_merged()) main.arguments.push(workspace);
+  if (segmented.division != Division::merged_second_kernel) return;
+
+  Launch& join = launches.add();
+  join.entry = 1;
+  join.block.x = kJoinThreads;
+  push_arrays(join);
+  join.arguments.push(workspace);
+  join.arguments.push(grid);
+}
+
+std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) const {
+  const DType result = spec_of(problem).result_dtype();
+  // Segments start anywhere: the alignment of the arrays is that of their elements.
+  const auto alignment = [](DType dtype) { return static_cast<std::uint32_t>(info(dtype).size_bytes); };
+  return {{.name = "in",
+           .is_input = true,
+           .dtype = problem.dtype,
+           .elements = elements_of(problem),
+           .alignment = alignment(problem.dtype)},
+          {.name = "offsets",
+           .is_input = true,
+           .dtype = offsets_,
+           .elements = segments_of(problem) + 1,
+           .alignment = alignment(offsets_),
+           .is_validated = true},
+          {.name = "out",
+           .is_input = false,
+           .dtype = result,
+           .elements = segments_of(problem) * op_of(problem).outputs}};
+}
+
+std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int, std::span<const std::byte> contents) const {
+  const segment_offsets::Offsets offsets(offsets_, contents);
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < offsets.size(); ++i) {
+    const std::int64_t offset = offsets[i];
+    if (offset < 0 || offset > elements_of(problem))
+      return fmt::format("offsets[{}] = {} is outside of the {} elements", i, offset, elements_of(problem));
+    if (offset < before) return fmt::format("offsets[{}] = {} is less than offsets[{}] = {}", i, offset, i - 1, before);
+    before = offset;
+  }
+  return "";
+}
+
+std::span<const std::string_view> SegmentedReduceFamily::input_kinds(const Problem& problem) const {
+  // The kinds of elements are lists that live for ever; there is one of ours for each.
+  static const auto lists = [] {
+    std::map<const std::string_view*, std::vector<std::string_view>> kinds;
+    for (const ReduceOpInfo& op : kReduceOps)
+      for (const DTypeInfo& dtype : kDTypes)
+        for (const DType accumulator : {reduce_accumulator_dtype(op.op, dtype.dtype), DType::f64}) {
+          const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .accumulator = accumulator};
+          kinds.try_emplace(reduce_reference::input_kinds(spec).data(), kinds_of(spec));
+        }
+    return kinds;
+  }();
+  return lists.at(reduce_reference::input_kinds(spec_of(problem)).data());
+}
+
+std::vector<std::byte> SegmentedReduceFamily::input_pattern(const Problem& problem, int buffer,
+                                                            std::string_view kind) const {
+  const ReduceSpec spec = spec_of(problem);
+  const InputKind input(spec, kind);
+  if (buffer == 0) return reduce_reference::input_pattern(spec, 0, elements_of(problem), input.elements);
+  return segment_offsets::make(input.lengths, offsets_, segments_of(problem), elements_of(problem));
+}
+
+std::vector<Problem> SegmentedReduceFamily::verified_problems(const Problem& problem) const {
+  // The small one is verified whole, so that each awkward element counts.
+  constexpr std::int64_t kFewSegments = 1021;
+  constexpr std::int64_t kFewElements = 40009;
+  const auto of = [&](std::int64_t segments, std::int64_t elements) {
+    Problem other = problem;
+    other.extents = {std::max<std::int64_t>(segments, 0), std::max<std::int64_t>(elements, 0), 1};
+    return other;
+  };
+  return {problem, of(segments_of(problem) - 1, elements_of(problem) - 1),
+          of(std::min(segments_of(problem), kFewSegments), std::min(elements_of(problem), kFewElements))};
+}
+
+std::vector<ElementRange> SegmentedReduceFamily::verified_parts(const Problem& problem, int) const {
+  std::vector<ElementRange> parts = segment_offsets::verified(segments_of(problem), elements_of(problem));
+  for (ElementRange& part : parts) {
+    part.first *= op_of(problem).outputs;
+    part.count *= op_of(problem).outputs;
+  }
+  return parts;
+}
+
+/// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
+/// has of the segment through another tile, and the shares of blocks through one more scan.
+std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
+  const SegmentedVariant segmented(candidate.variant);
+  const std::int64_t threads = segmented.group_threads();
+  const std::int64_t thread_elements = segmented.thread_bytes / element_bytes(problem);
+  const std::int64_t levels = 7 + 10 + segmented.thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends
+  if (segmented.is_in_tiles()) {
+    const std::int64_t tile = (segmented.block_threads * segmented.thread_bytes - kPackBytes) / element_bytes(problem);
+    return divide_up(tile, threads) + elements_of(problem) / tile + 2 + levels;
+  }
+  if (!segmented.is_merged()) return elements_of(problem) / (threads * thread_elements) + levels;
+  const std::int64_t grid = grid_of(problem, candidate);
+  const std::int64_t rounds =
+      (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
+  const std::int64_t scan = 5 + 32 + 3;
+  return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
+}
+
+std::string SegmentedReduceFamily::verify(const Problem& problem, const Candidate& candidate,
+                                          std::span<const std::vector<std::byte>> patterns,
+                                          std::span<const std::vector<std::byte>> outputs) const {
+  const ReduceSpec spec = spec_of(problem);
+  const segment_offsets::Offsets offsets(offsets_, patterns[1]);
+  const std::size_t element = info(spec.dtype).size_bytes;
+  const std::size_t result = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(op_of(problem).outputs);
+  const std::vector<std::byte>& pattern = patterns[0];
+  const auto period = static_cast<std::int64_t>(pattern.size() / element);
+  const std::int64_t chain = longest_chain(problem, candidate);
+  std::span<const std::byte> found(outputs[0]);
+  std::vector<std::vector<std::byte>> of_segment(1);
+  for (const ElementRange& part : segment_offsets::verified(segments_of(problem), elements_of(problem))) {
+    for (std::int64_t s = part.first; s < part.first + part.count; ++s) {
+      // The reference wants a pattern that begins where the segment does.
+      const std::int64_t n = offsets[s + 1] - offsets[s];
+      std::vector<std::byte>& rotated = of_segment[0];
+      rotated.clear();
+      for (std::int64_t left = std::min(n, period), at = offsets[s]; left > 0;) {
+        const auto from = pattern.begin() + at % period * static_cast<std::int64_t>(element);
+        const std::int64_t count = std::min(left, period - at % period);
+        rotated.insert(rotated.end(), from, from + count * static_cast<std::int64_t>(element));
+        left -= count;
+        at += count;
+      }
+      const std::string fault = reduce_reference::verify(spec, n, chain, of_segment, found.first(result));
+      if (!fault.empty())
+        return fmt::format("segment {} of {} elements from {} on: {}", s, n, offsets[s], fault);
+      found = found.subspan(result);
+    }
+  }
+  return "";
+}
+
+const KernelFamily& segmented_reduce_family(DType offsets) {
+  static const SegmentedReduceFamily narrow(DType::i32);
+  static const SegmentedReduceFamily wide(DType::i64);
+  if (offsets != DType::i32 && offsets != DType::i64)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("offsets of segments are i32 or i64, not {}",
+                            static_cast<std::size_t>(offsets) < kDTypes.size() ? info(offsets).name : "unknown"));
+  return offsets == DType::i32 ? narrow : wide;
+}
+
+Problem segmented_reduce_problem(const ReduceSpec& spec, DType offsets, std::int64_t segments, std::int64_t elements) {
+  Problem problem = reduce_problem(spec, 0);
+  problem.family = &segmented_reduce_family(offsets);
+  problem.alignment = kMaxAlignment;
+  problem.extents = {segments, elements, 1};
+  return problem;
+}
+
+}  // namespace hone

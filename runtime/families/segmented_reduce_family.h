@@ -1,0 +1,72 @@
+// The families of segmented reductions: each segment of an array to one value, or two.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <hone/kernel_family.h>
+#include <hone/segmented_reduce.h>
+
+namespace hone {
+
+/// A Variant of a segmented reduction, decoded.
+struct SegmentedVariant {
+  /// Who takes a segment, in the words of segmented_reduce.cuh: Merged, with the last block or a second kernel to join the
+  /// shares; InTiles with 1, 4 or 16 threads; OneGroup with a warp or a block.
+  enum class Division { merged_last_block, merged_second_kernel, thread, threads_4, threads_16, warp, block };
+
+  Division division;
+  int block_threads;
+  int thread_bytes;  ///< that a thread loads at once
+
+  explicit SegmentedVariant(const Variant& variant);
+
+  bool is_merged() const {
+    return division == Division::merged_last_block || division == Division::merged_second_kernel;
+  }
+  bool is_in_tiles() const { return !is_merged() && division != Division::warp && division != Division::block; }
+
+  /// Threads that take a segment together; of Merged, all of the block.
+  int group_threads() const;
+};
+
+/// Extents {segments, elements, 1}.
+class SegmentedReduceFamily final : public KernelFamily {
+ public:
+  /// `offsets`: i32 or i64.
+  explicit SegmentedReduceFamily(DType offsets);
+
+  std::string_view name() const override { return offsets_ == DType::i32 ? "reduce_segments" : "reduce_segments_i64"; }
+  int version() const override { return 1; }
+  const ParameterSpace& space() const override { return space_; }
+  std::span<const std::string_view> operations() const override;
+  std::span<const SourceFile> sources() const override;
+
+  std::string refuse(const Problem& problem) const override;
+  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Variant& variant) const override;
+  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::int64_t bytes_moved(const Problem& problem) const override;
+  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+  std::vector<BufferSpec> buffers(const Problem& problem) const override;
+  std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const override;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override;
+
+ private:
+  std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+
+  DType offsets_;
+  ParameterSpace space_;
+};
+
+}  // namespace hone

@@ -1,0 +1,227 @@
+#include "runtime/families/segmented_reduce_family.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include <hone/error.h>
+
+#include "runtime/families/segment_offsets.h"
+
+namespace hone {
+namespace {
+
+using Division = SegmentedVariant::Division;
+using segment_offsets::Offsets;
+using testing::HasSubstr;
+
+const KernelFamily& family() { return segmented_reduce_family(); }
+
+Problem sum_f32(std::int64_t segments, std::int64_t elements) {
+  return segmented_reduce_problem({}, DType::i32, segments, elements);
+}
+
+Variant variant(Division division, std::int32_t threads = 128, std::int32_t bytes = 32) {
+  return {static_cast<std::int32_t>(division), threads, bytes};
+}
+
+DeviceFacts large_gpu() {
+  DeviceFacts facts;
+  facts.max_threads_per_block = 1024;
+  return facts;
+}
+
+std::vector<Variant> allowed(const Problem& problem) {
+  std::vector<Variant> variants = problem.family->space().all();
+  std::erase_if(variants, [&](const Variant& one) { return !problem.family->reject(problem, one, large_gpu()).empty(); });
+  return variants;
+}
+
+bool is_among(const std::vector<Variant>& variants, Division division) {
+  return std::any_of(variants.begin(), variants.end(),
+                     [&](const Variant& one) { return SegmentedVariant(one).division == division; });
+}
+
+TEST(SegmentOffsets, AscendFromNothingToAllElements) {
+  for (std::string_view kind : segment_offsets::kinds())
+    for (std::int64_t segments : {1, 2, 3, 63, 64, 65, 1000, 70001})
+      for (std::int64_t elements : {0, 1, 2, 999, 1000001}) {
+        const std::vector<std::byte> bytes = segment_offsets::make(kind, DType::i32, segments, elements);
+        const Offsets offsets(DType::i32, bytes);
+        ASSERT_EQ(offsets.size(), segments + 1);
+        EXPECT_EQ(offsets[0], 0);
+        EXPECT_EQ(offsets[segments], elements);
+        for (std::int64_t s = 0; s < segments; ++s) ASSERT_LE(offsets[s], offsets[s + 1]) << kind << ' ' << s;
+      }
+}
+
+TEST(SegmentOffsets, OfNoSegmentAreOneNumber) {
+  for (std::string_view kind : segment_offsets::kinds())
+    EXPECT_EQ(segment_offsets::make(kind, DType::i64, 0, 55).size(), 8u);
+}
+
+TEST(SegmentOffsets, ThoseOfAPowerLawDifferByOrdersOfMagnitude) {
+  const std::vector<std::byte> bytes = segment_offsets::make("power_law", DType::i64, 100000, 3200000);
+  const Offsets offsets(DType::i64, bytes);
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t s = 0; s < 100000; ++s) lengths.push_back(offsets[s + 1] - offsets[s]);
+  std::sort(lengths.begin(), lengths.end());
+  EXPECT_EQ(lengths.front(), 0);
+  EXPECT_LT(lengths[50000], 32);       // the mean
+  EXPECT_GT(lengths.back(), 32 * 500);
+}
+
+TEST(SegmentOffsets, AllIsInOneSegmentAndThatIsVerified) {
+  for (std::int64_t segments : {1, 2, 3, 1000, 1000000}) {
+    const std::vector<std::byte> bytes = segment_offsets::make("one_segment", DType::i64, segments, std::int64_t{1} << 40);
+    const Offsets offsets(DType::i64, bytes);
+    std::int64_t full = 0;
+    while (offsets[full + 1] == 0) ++full;
+    EXPECT_EQ(offsets[full + 1], std::int64_t{1} << 40);
+    const std::vector<ElementRange> parts = segment_offsets::verified(segments, std::int64_t{1} << 40);
+    EXPECT_TRUE(std::any_of(parts.begin(), parts.end(), [&](const ElementRange& part) {
+      return part.first <= full && full < part.first + part.count;
+    })) << segments;
+  }
+}
+
+TEST(SegmentOffsets, VerifiedPartsAreApartAndHaveBothEndsAndABoundedCost) {
+  for (std::int64_t segments : {1, 2, 3, 4, 5, 33, 1000, 1638, 1639, 1000003})
+    for (std::int64_t mean : {0, 1, 17, 3000, 200000}) {
+      const std::vector<ElementRange> parts = segment_offsets::verified(segments, segments * mean);
+      std::int64_t behind = 0;
+      std::int64_t count = 0;
+      for (const ElementRange& part : parts) {
+        EXPECT_GE(part.first, behind);
+        EXPECT_GT(part.count, 0);
+        behind = part.first + part.count;
+        count += part.count;
+      }
+      EXPECT_EQ(parts.front().first, 0);
+      EXPECT_EQ(behind, segments);
+      EXPECT_LE(count * std::min<std::int64_t>(mean, 131063), 4 * 131063) << segments << ' ' << mean;
+    }
+}
+
+TEST(SegmentedReduceFamily, NamesWhatItRefuses) {
+  const auto refusal = [](const ReduceSpec& spec, DType offsets, std::int64_t segments, std::int64_t elements) {
+    const Problem problem = segmented_reduce_problem(spec, offsets, segments, elements);
+    return problem.family->refuse(problem);
+  };
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(refusal({}, DType::i32, 0, 0), "");
+  EXPECT_EQ(refusal({}, DType::i32, 5, std::numeric_limits<std::int32_t>::max()), "");
+  EXPECT_EQ(refusal({.op = ReduceOp::argmax}, DType::i64, 5, 0), "");
+  EXPECT_THAT(refusal({}, DType::i32, -1, 0), HasSubstr("segments cannot be negative"));
+  EXPECT_THAT(refusal({}, DType::i32, 0, -1), HasSubstr("elements cannot be negative"));
+  EXPECT_THAT(refusal({}, DType::i32, 5, std::int64_t{1} << 31), HasSubstr("pass offsets of i64"));
+  EXPECT_THAT(refusal({}, DType::i64, 5, kMost), HasSubstr("no memory holds"));
+  EXPECT_THAT(refusal({}, DType::i64, kMost, 5), HasSubstr("no memory holds the offsets"));
+  EXPECT_THAT(refusal({.op = ReduceOp::dot}, DType::i64, 5, 5), HasSubstr("takes two arrays"));
+  EXPECT_THAT(refusal({.op = ReduceOp::logsumexp, .dtype = DType::i8}, DType::i64, 5, 5), HasSubstr("not defined"));
+  EXPECT_THROW(segmented_reduce_family(DType::u32), Error);
+}
+
+TEST(SegmentedReduceFamily, AFewDozenVariantsRemainForEveryShape) {
+  for (const DTypeInfo& dtype : kDTypes)
+    for (std::int64_t segments : {1, 1000, 1000000, 100000000})
+      for (std::int64_t mean : {0, 1, 8, 100, 10000, 1000000}) {
+        const Problem problem =
+            segmented_reduce_problem({.op = ReduceOp::max, .dtype = dtype.dtype}, DType::i64, segments, segments * mean);
+        const std::vector<Variant> variants = allowed(problem);
+        EXPECT_GE(variants.size(), 4u) << to_string(problem);
+        EXPECT_LE(variants.size(), 60u) << to_string(problem);
+        EXPECT_TRUE(is_among(variants, Division::merged_last_block)) << to_string(problem);
+        EXPECT_TRUE(is_among(variants, Division::merged_second_kernel)) << to_string(problem);
+      }
+}
+
+TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
+  const std::vector<Variant> of_short = allowed(sum_f32(1 << 20, 8 << 20));
+  EXPECT_TRUE(is_among(of_short, Division::thread));
+  EXPECT_TRUE(is_among(of_short, Division::threads_4));
+  EXPECT_FALSE(is_among(of_short, Division::block));
+  const std::vector<Variant> of_long = allowed(sum_f32(1 << 10, 1 << 26));
+  EXPECT_TRUE(is_among(of_long, Division::block));
+  EXPECT_TRUE(is_among(of_long, Division::warp));
+  EXPECT_FALSE(is_among(of_long, Division::thread));
+}
+
+TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
+  const Problem middle = sum_f32(1 << 14, 1 << 20);
+  const auto ranges = size_ranges(middle.extents);
+  for (std::int64_t segments : {ranges[0].first, ranges[0].last})
+    for (std::int64_t elements : {ranges[1].first, ranges[1].last}) {
+      EXPECT_EQ(allowed(sum_f32(segments, elements)), allowed(middle));
+      for (const Variant& one : allowed(middle)) {
+        const std::string source = family().unit(middle, one).source;
+        EXPECT_EQ(family().unit(sum_f32(segments, elements), one).source, source);
+      }
+    }
+}
+
+TEST(SegmentedReduceFamily, IndicesAreWideWhereEndsAndElementsTogetherNeedIt) {
+  const auto source = [](std::int64_t segments, std::int64_t elements) {
+    const Problem problem = segmented_reduce_problem({}, DType::i64, segments, elements);
+    return problem.family->unit(problem, variant(Division::merged_last_block)).source;
+  };
+  EXPECT_THAT(source(1 << 20, 1 << 30), HasSubstr("unsigned elements"));
+  EXPECT_THAT(source(1 << 30, 1 << 30), HasSubstr("unsigned long long elements"));
+  EXPECT_THAT(source(1 << 10, std::int64_t{1} << 31), HasSubstr("unsigned long long elements"));
+}
+
+TEST(SegmentedReduceFamily, TheJoinOfTheSecondKernelIsOneBlockAndKnowsTheGrid) {
+  const Problem problem = sum_f32(1000, 100000);
+  const std::array<void*, 3> buffers{};
+  LaunchList list;
+  family().encode(problem, {variant(Division::merged_second_kernel), {50}}, buffers, nullptr, list);
+  const std::vector<Launch> launches(list.begin(), list.end());
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0].grid.x, 50u);
+  EXPECT_EQ(launches[1].grid.x, 1u);
+  std::uint32_t blocks = 0;
+  std::memcpy(&blocks, launches[1].arguments.slot(6), sizeof(blocks));
+  EXPECT_EQ(blocks, 50u);
+  EXPECT_TRUE(launches[0].dependent_launch && launches[1].dependent_launch);
+}
+
+TEST(SegmentedReduceFamily, EachEntryOfTheOffsetsIsChecked) {
+  const Problem problem = sum_f32(3, 10);
+  const auto refusal = [&](const std::array<std::int32_t, 4>& offsets) {
+    return family().refuse_contents(problem, 1, std::as_bytes(std::span(offsets)));
+  };
+  EXPECT_EQ(refusal({0, 0, 10, 10}), "");
+  EXPECT_EQ(refusal({4, 5, 6, 7}), "");
+  EXPECT_THAT(refusal({0, 5, 4, 11}), HasSubstr("offsets[2] = 4 is less than offsets[1] = 5"));
+  EXPECT_THAT(refusal({0, 5, 6, 11}), HasSubstr("offsets[3] = 11 is outside of the 10 elements"));
+}
+
+TEST(SegmentedReduceFamily, VerificationSeesEveryWrongSegment) {
+  const Problem problem = segmented_reduce_problem({.op = ReduceOp::sum, .dtype = DType::i32}, DType::i32, 3, 10);
+  const std::array<std::int32_t, 10> values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const std::array<std::int32_t, 4> offsets{0, 4, 4, 10};
+  const auto bytes_of = [](const auto& array) {
+    const auto bytes = std::as_bytes(std::span(array));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  const std::vector<std::byte> patterns[] = {bytes_of(values), bytes_of(offsets)};
+  std::array<std::int64_t, 3> sums{10, 0, 45};
+  const Candidate candidate{variant(Division::merged_last_block), {1}};
+  const auto verdict = [&] {
+    const std::vector<std::byte> outputs[] = {bytes_of(sums)};
+    return family().verify(problem, candidate, patterns, outputs);
+  };
+  EXPECT_EQ(verdict(), "");
+  for (std::int64_t& one : sums) {
+    ++one;
+    EXPECT_THAT(verdict(), HasSubstr("segment "));
+    --one;
+  }
+}
+
+}  // namespace
+}  // namespace hone

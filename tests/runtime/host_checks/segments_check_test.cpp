@@ -1,0 +1,144 @@
+// The templates of segmented reductions under the checks of the host device: every division, operations and dtypes in
+// turns; in several orders, on every distribution of lengths, aligned and not.
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+#include <hone/host_check.h>
+#include <hone/segmented_reduce.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/families/segment_offsets.h"
+#include "runtime/families/segmented_reduce_family.h"
+
+namespace hone::test {
+namespace {
+
+using Division = SegmentedVariant::Division;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+/// One call, on elements that begin `first_element` behind a 16-byte boundary.
+struct Case {
+  std::int64_t segments = 0;
+  std::int64_t elements = 0;
+  std::string_view lengths = "power_law";
+  std::int64_t first_element = 0;
+  std::int64_t max_blocks = 5;
+};
+
+/// A tile of the smallest merged variants has 896 items of f32.
+constexpr std::array kCases{Case{0, 0},
+                            Case{1, 0},
+                            Case{0, 100},
+                            Case{1, 1, "uniform_lengths", 1},
+                            Case{700, 5, "uniform_lengths"},
+                            Case{31, 895, "uniform_lengths", 1, 1},
+                            Case{301, 3001, "power_law", 1},
+                            Case{3, 6007, "one_segment", 1, 3},
+                            Case{1000, 4000, "mostly_empty"},
+                            Case{2, 9001, "uniform_lengths", 0, 4}};
+constexpr std::int64_t kMostSegments = 1000, kMostElements = 9001;
+
+template <class T>
+std::vector<T> repeated(const std::vector<T>& pattern, std::size_t count) {
+  std::vector<T> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = pattern[i % pattern.size()];
+  return result;
+}
+
+enum Buffer : std::size_t { kIn, kOffsets, kOut, kWorkspace };
+
+void run_case(const HostRun& run, const Variant& variant, const Problem& problem, const Case& one,
+              const std::vector<std::byte>& pattern, const std::vector<std::byte>& offsets) {
+  const KernelFamily& family = *problem.family;
+  const std::size_t element_bytes = info(problem.dtype).size_bytes;
+  const std::size_t shift = static_cast<std::size_t>(one.first_element) * element_bytes;
+  std::copy(offsets.begin(), offsets.end(), run.buffer<std::byte>(kOffsets));
+  auto* const out = run.buffer<std::byte>(kOut);
+  const std::array<void*, 3> buffers{run.buffer<std::byte>(kIn) + shift, run.buffer<void>(kOffsets), out};
+  const Candidate candidate{variant, {one.max_blocks}};
+  LaunchList launches;
+  family.encode(problem, candidate, buffers, run.buffer<void>(kWorkspace), launches);
+  for (const Launch& launch : launches) run.launch(launch);
+
+  const auto* const header = run.buffer<std::byte>(kWorkspace);
+  if (std::any_of(header, header + kWorkspaceHeaderBytes, [](std::byte b) { return b != std::byte{0}; }))
+    throw Error(ErrorCode::device_failed, "the workspace's header is not zero");
+  // The reference's pattern begins where the array does.
+  std::vector<std::byte> shifted(pattern);
+  std::rotate(shifted.begin(), shifted.begin() + static_cast<std::ptrdiff_t>(shift % shifted.size()), shifted.end());
+  shifted.resize(std::min(shifted.size(), static_cast<std::size_t>(one.elements) * element_bytes));
+  const std::vector<std::byte> outputs[] = {{out, out + family.buffers(problem)[2].size_bytes()}};
+  const std::vector<std::byte> patterns[] = {std::move(shifted), offsets};
+  const std::string wrong = family.verify(problem, candidate, patterns, outputs);
+  if (!wrong.empty())
+    throw Error(ErrorCode::device_failed, to_string(problem) + " " + std::string(one.lengths) + ": " + wrong);
+}
+
+HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Variant& variant, std::size_t rotation) {
+  const auto problem_of = [=](const Case& one) {
+    return segmented_reduce_problem(spec, offset_dtype, one.segments, one.elements);
+  };
+  const Problem largest = problem_of({kMostSegments, kMostElements});
+  const auto kinds = largest.family->input_kinds(largest);
+  const std::vector<std::byte> pattern = largest.family->input_pattern(largest, 0, kinds[rotation % kinds.size()]);
+  const std::size_t element_bytes = info(spec.dtype).size_bytes;
+
+  HostCheck check;
+  check.unit = unit_of(largest, variant);
+  check.buffers = {{"in", repeated(pattern, static_cast<std::size_t>(kMostElements + 2) * element_bytes)},
+                   {"offsets", std::vector<std::byte>((kMostSegments + 1) * 8)},
+                   {"out", std::vector<std::byte>(kMostSegments * 2 * 8)},
+                   {"workspace", std::vector<std::byte>(4096)}};
+  check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
+  if (kSanitized) check.orders.resize(1);
+  check.run = [=](const HostRun& run) {
+    for (const Case& one : kCases) {
+      const Problem problem = problem_of(one);
+      run_case(run, variant, problem, one, pattern,
+               segment_offsets::make(one.lengths, offset_dtype, one.segments, one.elements));
+    }
+  };
+  return check;
+}
+
+class SegmentsCheck : public testing::TestWithParam<Division> {};
+
+TEST_P(SegmentsCheck, IsRightInEveryOrder) {
+  auto rotation = static_cast<std::size_t>(GetParam());
+  const bool is_merged = SegmentedVariant({static_cast<std::int32_t>(GetParam()), 128, 32}).is_merged();
+  for (const ReduceOpInfo& op : kReduceOps) {
+    if (op.inputs != 1) continue;
+    for (const DTypeInfo& dtype : kDTypes) {
+      ++rotation;
+      if (!reduce_supports(op.op, dtype.dtype) || rotation % (is_merged ? 23 : 47) != 0) continue;
+      if (kSanitized && rotation % 2 != 0) continue;
+      const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
+      const DType offsets = rotation % 2 == 0 ? DType::i32 : DType::i64;
+      const std::int32_t thread_bytes = dtype.size_bytes == 8 ? 64 : rotation % 5 == 0 && !is_merged ? 16 : 32;
+      const Variant variant{static_cast<std::int32_t>(GetParam()), rotation % 7 == 0 ? 256 : 128, thread_bytes};
+      HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, offsets, variant, rotation);
+      const HostCheckReport report = check_on_host(check);
+      EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Divisions, SegmentsCheck,
+                         testing::Values(Division::merged_last_block, Division::merged_second_kernel, Division::thread,
+                                         Division::threads_4, Division::threads_16, Division::warp, Division::block),
+                         [](const testing::TestParamInfo<Division>& division) {
+                           return segmented_reduce_family().space().parameters()[0].spell(
+                               static_cast<std::int32_t>(division.param));
+                         });
+
+}  // namespace
+}  // namespace hone::test
