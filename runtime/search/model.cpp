@@ -76,7 +76,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   // Every wave takes as many rounds as its longest block has tiles; slots without a tile then idle.
   const std::int64_t waves = divide_up(blocks, slots);
   const std::int64_t rounds = waves * divide_up(shape.tiles, blocks);
-  const double bytes = static_cast<double>(bytes_moved) * static_cast<double>(rounds * blocks_at_once) /
+  const double bytes = static_cast<double>(bytes_moved) * shape.traffic *
+                       static_cast<double>(rounds * blocks_at_once) /
                        static_cast<double>(std::max<std::int64_t>(shape.tiles, 1));
 
   double gbps = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * static_cast<double>(busy_sms));
@@ -94,7 +95,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   double us = first_us + further_us * (shape.launches - 1) + constants.memory_latency_us + bytes / (gbps * 1e3);
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   if (shape.joins_blocks) us += constants.join_us;
-  if (blocks > 1)  // someone reads all partial results
+  if (blocks > 1 && (shape.joins_blocks || shape.launches > 1))  // someone reads all partial results
     us += constants.memory_latency_us * static_cast<double>(divide_up(blocks, shape.block_threads));
   return {.blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = us};
 }

@@ -7,4 +7,5 @@
 #include <hone/fused_reduce.h>
 #include <hone/own_stream.h>
 #include <hone/session.h>
+#include <hone/softmax.h>
 #include <hone/tuned_reduce.h>
