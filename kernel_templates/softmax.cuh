@@ -57,6 +57,7 @@ struct Softmax {
   using Index = typename Types::Index;
   using State = typename Types::State;
   using Rows = SoftmaxRows<Types>;
+  using Ends = Singles<Types, kBlockThreads>;
   static_assert(kBlockThreads % 32 == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
 
   /// kPacks: of a row, in a thread's registers.
@@ -128,10 +129,8 @@ struct Softmax {
       Acc heaviest = all.scale.nothing();
       Acc sum(0);
       if (item % parts == 0) {
-        Singles<Types, kBlockThreads> singles;
-        singles.load(row, threadIdx.x, all.scale.nothing());
-        heaviest = singles.heaviest(heaviest, all.scale);
-        sum = singles.sum({heaviest, all.scale});
+        heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
+        sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
       }
       PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
       const State state = combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
@@ -156,11 +155,7 @@ struct Softmax {
       state = combine_block<kBlockThreads>(state, all.scale.magnitude(), turn);
       const typename Types::Result result(state, all.scale);
       PackRun<Types, kBlockThreads, kTile>::write(row, chunk.first + threadIdx.x, chunk.end, result);
-      if (item % parts == 0) {
-        Singles<Types, kBlockThreads> singles;
-        singles.load(row, threadIdx.x, all.scale.nothing());
-        singles.write(row, threadIdx.x, result);
-      }
+      if (item % parts == 0) Ends::write(row, threadIdx.x, result);
     }
   }
 

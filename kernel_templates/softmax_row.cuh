@@ -11,6 +11,9 @@ namespace hone {
 
 __device__ constexpr unsigned divide_up(unsigned a, unsigned b) { return (a + b - 1) / b; }
 
+/// The launch's dynamic shared memory.
+extern __shared__ __align__(16) unsigned char dynamic_smem[];
+
 /// What all threads of a kernel know. kAligned_: every row starts at a multiple of a pack, in the input and in the output.
 template <class In_, class Out_, class Acc_, class Index_, bool kLog_, bool kAligned_>
 struct SoftmaxTypes {
@@ -124,46 +127,34 @@ struct PackRun {
   }
 };
 
-/// The single elements of a row that one of kThreads threads has.
+/// The single elements of a row that one of kThreads threads has. There are hardly any, and in most rows none: they are not
+/// held but loaded again, each time by the thread that writes them in the end.
 template <class Types, unsigned kThreads>
 struct Singles {
   using Acc = typename Types::Acc;
   using Index = typename Types::Index;
-  static constexpr unsigned kMost = (Types::kElements - 1) * (Types::kAligned ? 1 : 2);
-  static constexpr unsigned kEach = kMost > 0 ? divide_up(kMost, kThreads) : 1;
 
-  Acc values[kEach];
+  static __device__ Acc load(const Row<Types>& row, Index i) { return convert<Acc>(row.in[row.single(i)]); }
 
-  __device__ void load(const Row<Types>& row, unsigned thread, Acc nothing) {
-#pragma unroll
-    for (unsigned i = 0; i < kEach; ++i) {
-      const Index single = thread + i * kThreads;
-      values[i] = kMost > 0 && single < row.singles ? convert<Acc>(row.in[row.single(single)]) : nothing;
-    }
+  static __device__ Acc heaviest(const Row<Types>& row, unsigned thread, const typename Types::Scale& scale) {
+    Acc heaviest = scale.nothing();
+#pragma unroll 1
+    for (Index i = thread; i < row.singles; i += kThreads)
+      heaviest = scale.descends() ? smaller<true>(heaviest, load(row, i)) : larger<true>(heaviest, load(row, i));
+    return heaviest;
   }
 
-  __device__ Acc heaviest(Acc start, const typename Types::Scale& scale) const {
-    if constexpr (kMost == 0) return start;
-#pragma unroll
-    for (Acc value : values) start = scale.descends() ? smaller<true>(start, value) : larger<true>(start, value);
-    return start;
-  }
-
-  __device__ Acc sum(const SoftmaxWeights<Acc>& weights) const {
+  static __device__ Acc sum(const Row<Types>& row, unsigned thread, const SoftmaxWeights<Acc>& weights) {
     Acc sum(0);
-    if constexpr (kMost == 0) return sum;
-#pragma unroll
-    for (Acc value : values) sum += weights.of(value);
+#pragma unroll 1
+    for (Index i = thread; i < row.singles; i += kThreads) sum += weights.of(load(row, i));
     return sum;
   }
 
-  __device__ void write(const Row<Types>& row, unsigned thread, const typename Types::Result& result) const {
-    if constexpr (kMost == 0) return;
-#pragma unroll
-    for (unsigned i = 0; i < kEach; ++i) {
-      const Index single = thread + i * kThreads;
-      if (single < row.singles) row.out[row.single(single)] = convert<typename Types::Out>(result.of(values[i]));
-    }
+  static __device__ void write(const Row<Types>& row, unsigned thread, const typename Types::Result& result) {
+#pragma unroll 1
+    for (Index i = thread; i < row.singles; i += kThreads)
+      row.out[row.single(i)] = convert<typename Types::Out>(result.of(load(row, i)));
   }
 };
 
@@ -175,10 +166,10 @@ struct RegisterShare {
   using InPack = typename Types::InPack;
   using State = typename Types::State;
   using Scale = typename Types::Scale;
+  using Ends = Singles<Types, kThreads>;
   using Rest = PackRun<Types, kThreads, (kPacks < 4 ? kPacks : 4)>;
 
   InPack held[kPacks];
-  Singles<Types, kThreads> singles;
   Acc origin;  ///< what kept weights are relative to, turned
 
   __device__ void load(const Row<Types>& row, unsigned thread, const Scale& scale) {
@@ -187,11 +178,10 @@ struct RegisterShare {
       const Index p = thread + u * kThreads;
       held[u] = p < row.packs ? *row.pack(p) : pack_of_nothing<InPack>(scale);
     }
-    singles.load(row, thread, scale.nothing());
   }
 
   __device__ State state(const Row<Types>& row, unsigned thread, const Scale& scale) {
-    Acc heaviest = singles.heaviest(heaviest_of(held, scale.nothing(), scale), scale);
+    Acc heaviest = heaviest_of(held, Ends::heaviest(row, thread, scale), scale);
     origin = scale.turned(heaviest);
     const SoftmaxWeights<Acc> weights(heaviest, scale);
     Acc sums[kPacks];
@@ -205,7 +195,7 @@ struct RegisterShare {
         sums[u] = weights.sum_of(held[u]);
       }
     }
-    Acc sum = tree_sum<kPacks>(sums) + singles.sum(weights);
+    Acc sum = tree_sum<kPacks>(sums) + Ends::sum(row, thread, weights);
     Rest::add(row, thread + static_cast<Index>(kPacks) * kThreads, row.packs, scale, heaviest, sum);
     return {scale.turned(heaviest), sum};
   }
@@ -228,7 +218,7 @@ struct RegisterShare {
         row.store(p, Types::result_of(held[u], result));
       }
     }
-    singles.write(row, thread, result);
+    Ends::write(row, thread, result);
   }
 };
 
@@ -241,17 +231,16 @@ struct SharedShare {
   using State = typename Types::State;
   using Scale = typename Types::Scale;
   static constexpr unsigned kTile = 4;
+  using Ends = Singles<Types, kThreads>;
   using Rest = PackRun<Types, kThreads, kTile>;
 
   InPack* held;     ///< this thread's packs, kBlockThreads apart
   unsigned room;    ///< packs a thread
   unsigned packs;   ///< held of this row
-  Singles<Types, kThreads> singles;
   Acc origin;
 
   __device__ explicit SharedShare(unsigned packs_per_thread) : room(packs_per_thread) {
-    extern __shared__ __align__(16) unsigned char hone_dynamic_smem[];
-    held = reinterpret_cast<InPack*>(hone_dynamic_smem) + threadIdx.x;
+    held = reinterpret_cast<InPack*>(dynamic_smem) + threadIdx.x;
   }
 
   __device__ Index first_of_rest(unsigned thread) const { return thread + static_cast<Index>(room) * kThreads; }
@@ -265,7 +254,6 @@ struct SharedShare {
 #pragma unroll 8
     for (unsigned k = 0; k < packs; ++k)
       copy_to_shared(held + k * kBlockThreads, row.pack(thread + static_cast<Index>(k) * kThreads));
-    singles.load(row, thread, scale.nothing());
     wait_for_copies();
   }
 
@@ -277,14 +265,14 @@ struct SharedShare {
 
   __device__ State state(const Row<Types>& row, unsigned thread, const Scale& scale) {
     InPack tile[kTile];
-    Acc heaviest = singles.heaviest(scale.nothing(), scale);
+    Acc heaviest = Ends::heaviest(row, thread, scale);
     for (unsigned k = 0; k < packs; k += kTile) {
       read_tile(tile, k, scale);
       heaviest = heaviest_of(tile, heaviest, scale);
     }
     origin = scale.turned(heaviest);
     const SoftmaxWeights<Acc> weights(heaviest, scale);
-    Acc sum = singles.sum(weights);
+    Acc sum = Ends::sum(row, thread, weights);
     for (unsigned k = 0; k < packs; k += kTile) {
       read_tile(tile, k, scale);
       Acc sums[kTile];
@@ -323,7 +311,7 @@ struct SharedShare {
         row.store(p, Types::result_of(pack, result));
       }
     }
-    singles.write(row, thread, result);
+    Ends::write(row, thread, result);
   }
 };
 

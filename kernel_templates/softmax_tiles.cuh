@@ -140,9 +140,8 @@ struct SoftmaxTiles {
   }
 
   static __device__ void run(const Rows& all) {
-    extern __shared__ __align__(16) unsigned char hone_dynamic_smem[];
     const auto columns = static_cast<unsigned>(all.columns);
-    unsigned char* const in_area = hone_dynamic_smem;
+    unsigned char* const in_area = dynamic_smem;
     unsigned char* const out_area = in_area + area_bytes(columns, sizeof(In));
     wait_for_earlier_kernels();
     const Index stride = static_cast<Index>(gridDim.x) * kTileRows;

@@ -137,7 +137,7 @@ std::string reject_group(const Layout& layout) {
     return fmt::format("{} packs a thread hold no whole rows of {} packs", variant.packs, layout.center_packs);
   if (layout.rows_at_once > 4) return fmt::format("{} rows at once are more than the registers hold", layout.rows_at_once);
   if (!layout.is_aligned && variant.group_lanes < 8)
-    return "elements outside of packs, which rows that are not aligned have, need 8 lanes or more";
+    return "the elements outside of packs, which rows that are not aligned have, want 8 lanes or more";
   return "";
 }
 
