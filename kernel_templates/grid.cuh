@@ -59,17 +59,17 @@ __device__ inline void wait_at_cluster_barrier() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Stores `value` where `slot`, in this block's shared memory, lies in that of the cluster's first block, which must
+/// Stores `value` where `slot`, in this block's shared memory, lies in that of the cluster's block `rank`, which must
 /// have passed a cluster barrier since it started.
 template <class T>
-__device__ void store_in_first_block(T* slot, T value) {
+__device__ void store_in_block(T* slot, unsigned rank, T value) {
   const auto words = Words<T>::of(value);
   const auto mine = static_cast<unsigned>(__cvta_generic_to_shared(slot));
-  unsigned first;
-  asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(first) : "r"(mine));
+  unsigned theirs;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(rank));
 #pragma unroll
   for (unsigned i = 0; i < sizeof(T) / 4; ++i)
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(first + 4 * i), "r"(words.words[i]) : "memory");
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(theirs + 4 * i), "r"(words.words[i]) : "memory");
 }
 
 #endif

@@ -165,7 +165,7 @@ struct Reduce {
     const State state = block_partial(source, n);
     wait_at_cluster_barrier();  // every block has started, so its shared memory is there
     const unsigned rank = rank_in_cluster();
-    if (threadIdx.x == 0) store_in_first_block(&of_block[rank], state);
+    if (threadIdx.x == 0) store_in_block(&of_block[rank], 0, state);
     arrive_at_cluster_barrier();
     wait_at_cluster_barrier();
     if (rank != 0 || threadIdx.x >= kWarpThreads) return;

@@ -70,6 +70,8 @@ std::string to_string(const Problem& problem) {
   constexpr std::array<std::string_view, 2> kPitched{"input", "output"};
   for (std::size_t i = 0; i < kPitched.size(); ++i)
     if (problem.pitches[i] != 0) text += fmt::format(" {} pitch {}", kPitched[i], problem.pitches[i]);
+  for (const std::optional<double>& scalar : problem.scalars)
+    if (scalar) text += fmt::format(" with {}", *scalar);
   if (problem.launch_context == LaunchContext::graph) text += " in a graph";
   return text;
 }

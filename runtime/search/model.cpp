@@ -73,7 +73,7 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
   const auto busy_sms = static_cast<double>(std::min<std::int64_t>(blocks, facts.sm_count));
   double most = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * busy_sms);
   if (shape.cluster_blocks > 1 && constants.cluster_bandwidth_gbps > 0)
-    most = std::min(most, constants.cluster_bandwidth_gbps);
+    most = std::min(most, constants.cluster_bandwidth_gbps * static_cast<double>(divide_up(blocks, shape.cluster_blocks)));
   if (constants.memory_latency_us == 0) return most;
   const double in_flight_gbps = static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) /
                                 constants.memory_latency_us * 1e-3;
@@ -83,7 +83,7 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
 /// From the first byte to the last: whole waves of blocks, and what is left over at its own, lower rate.
 double working_us(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
                   std::int64_t bytes_moved, std::int64_t tiles, std::int64_t blocks, std::int64_t slots) {
-  const double bytes_per_tile = static_cast<double>(bytes_moved) / static_cast<double>(tiles);
+  const double bytes_per_tile = shape.traffic * static_cast<double>(bytes_moved) / static_cast<double>(tiles);
   const auto us = [&](std::int64_t at_once, double tiles_of_them) {
     if (tiles_of_them <= 0) return 0.0;
     double gbps = rate_gbps(facts, constants, shape, at_once);
@@ -92,7 +92,10 @@ double working_us(const DeviceFacts& facts, const ModelConstants& constants, con
       gbps /= 1 + kLostPerDoubling * std::log2(share / constants.block_share_bytes);
     return tiles_of_them * bytes_per_tile / (gbps * 1e3);
   };
-  if (blocks <= slots) return us(blocks, static_cast<double>(tiles - tiles % blocks)) + us(tiles % blocks, static_cast<double>(tiles % blocks));
+  if (blocks <= slots) {
+    const std::int64_t left_over = tiles % blocks;
+    return us(blocks, static_cast<double>(tiles - left_over)) + us(left_over, static_cast<double>(left_over));
+  }
   const double tiles_per_block = static_cast<double>(tiles) / static_cast<double>(blocks);
   const std::int64_t left_over = blocks % slots;
   return us(slots, static_cast<double>(blocks - left_over) * tiles_per_block) +
@@ -127,7 +130,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots);
   if (shape.joins_blocks) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
-  else if (blocks > 1) us += constants.partials_us * static_cast<double>(divide_up(blocks, shape.block_threads));
+  else if (blocks > 1 && (shape.joins_blocks || shape.launches > 1))
+    us += constants.partials_us * static_cast<double>(divide_up(blocks, shape.block_threads));
   return {.blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = std::max(us, constants.enqueue_us * shape.launches)};
 }
 

@@ -9,4 +9,5 @@
 #include <hone/reduce_axis.h>
 #include <hone/segmented_reduce.h>
 #include <hone/session.h>
+#include <hone/softmax.h>
 #include <hone/tuned_reduce.h>

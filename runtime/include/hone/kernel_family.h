@@ -48,6 +48,8 @@ struct WorkShape {
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
   bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
   int cluster_blocks = 1;         ///< blocks of a thread-block cluster
+  double traffic = 1;             ///< bytes that go through memory ÷ KernelFamily::bytes_moved(): above 1 where something is
+                                  ///< read twice
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets

@@ -42,6 +42,9 @@ using Extents = std::array<std::int64_t, 3>;
 /// Elements from the beginning of one row to that of the next, in the input and in the output.
 using Pitches = std::array<std::int64_t, 2>;
 
+/// Numbers that a family's kernels take as arguments, such as the scale of a softmax; each family says what they mean.
+using Scalars = std::array<std::optional<double>, 2>;
+
 /// The widest alignment that any built-in family distinguishes, in bytes.
 inline constexpr std::uint32_t kMaxAlignment = 16;
 
@@ -57,6 +60,7 @@ struct Problem {
   std::uint32_t alignment = kMaxAlignment;  ///< bytes; what the caller's pointers are all aligned to
   Extents extents{1, 1, 1};
   Pitches pitches{0, 0};  ///< 0: rows lie side by side. A winner serves any pitch, as far as its alignment goes
+  Scalars scalars = {};   ///< empty: the family's neutral value. A winner serves any
   LaunchContext launch_context = LaunchContext::stream;
 };
 

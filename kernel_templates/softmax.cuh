@@ -1,0 +1,195 @@
+// Softmax, or its logarithm, of each row of a matrix.
+//
+// Which threads serve a row is the variant's choice:
+//
+//   groups    kGroup neighbouring lanes (1 … 32), kRows rows at once; the row is in registers
+//   block     all threads of a block; the row is in registers or shared memory
+//   cluster   all threads of a cluster of blocks, which exchange what they found through distributed shared memory
+//   chunks    many blocks, in two launches: the first finds largest element and sum of each chunk of a row, the second
+//             combines those of its row, reads the chunk again and writes it
+//
+// Rows that are longer than what their threads can hold are read twice where they are. Blocks take turns at the rows.
+// Input and output may be the same memory. The order of additions follows from the shape, the grid and the pointers'
+// alignment alone.
+//
+// Constraints: kBlockThreads is a power of two, at least a warp; kGroup a power of two, at most a warp.
+#pragma once
+
+#include "grid.cuh"
+#include "softmax_row.cuh"
+
+namespace hone {
+
+/// The rows of a call. Pitches count elements.
+template <class Types>
+struct SoftmaxRows {
+  const typename Types::In* in;
+  typename Types::Out* out;
+  typename Types::Index rows;
+  typename Types::Index columns;
+  long long in_pitch;
+  long long out_pitch;
+  typename Types::Scale scale;
+
+  /// Beyond the last row: one without elements.
+  __device__ Row<Types> row(typename Types::Index r) const {
+    if (r >= rows) return {in, out, 0};
+    return {in + static_cast<long long>(r) * in_pitch, out + static_cast<long long>(r) * out_pitch, columns};
+  }
+};
+
+/// What all threads of a block found, for all of them. They call it with `turn` 0, 1, 0, …: results of one turn may be
+/// read while those of the next are written.
+template <unsigned kBlockThreads, class Acc>
+__device__ SoftmaxState<Acc> combine_block(SoftmaxState<Acc> mine, Acc magnitude, unsigned turn) {
+  constexpr unsigned kWarps = kBlockThreads / 32;
+  __shared__ SoftmaxState<Acc> of_warp[2][kWarps];
+  const unsigned lane = threadIdx.x % 32;
+  mine = combine_lanes<32>(mine, magnitude);
+  if (lane == 0) of_warp[turn][threadIdx.x / 32] = mine;
+  __syncthreads();
+  return combine_lanes<kWarps>(of_warp[turn][lane % kWarps], magnitude);
+}
+
+template <class Types, unsigned kBlockThreads>
+struct Softmax {
+  using Acc = typename Types::Acc;
+  using Index = typename Types::Index;
+  using State = typename Types::State;
+  using Rows = SoftmaxRows<Types>;
+  using Ends = Singles<Types, kBlockThreads>;
+  static_assert(kBlockThreads % 32 == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
+
+  /// kPacks: of a row, in a thread's registers.
+  template <unsigned kGroup, unsigned kPacks, unsigned kRows>
+  static __device__ void groups(const Rows& all) {
+    constexpr unsigned kGroups = kBlockThreads / kGroup;
+    wait_for_earlier_kernels();
+    const unsigned thread = threadIdx.x % kGroup;
+    const Index stride = static_cast<Index>(gridDim.x) * (kGroups * kRows);
+    for (Index first = static_cast<Index>(blockIdx.x) * (kGroups * kRows); first < all.rows; first += stride) {
+      const Index mine = first + threadIdx.x / kGroup;
+      RegisterShare<Types, kGroup, kPacks> shares[kRows];
+      State states[kRows];
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) shares[r].load(all.row(mine + r * kGroups), thread, all.scale);
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) states[r] = shares[r].state(all.row(mine + r * kGroups), thread, all.scale);
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) states[r] = combine_lanes<kGroup>(states[r], all.scale.magnitude());
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) shares[r].write(all.row(mine + r * kGroups), thread, states[r], all.scale);
+    }
+  }
+
+  template <class Share>
+  static __device__ void block(const Rows& all, Share share) {
+    wait_for_earlier_kernels();
+    unsigned turn = 0;
+    for (Index r = blockIdx.x; r < all.rows; r += gridDim.x, turn ^= 1) {
+      const Row<Types> row = all.row(r);
+      share.load(row, threadIdx.x, all.scale);
+      const State state = combine_block<kBlockThreads>(share.state(row, threadIdx.x, all.scale), all.scale.magnitude(), turn);
+      share.write(row, threadIdx.x, state, all.scale);
+    }
+  }
+
+  template <unsigned kPacks>
+  static __device__ void block_in_registers(const Rows& all) {
+    block(all, RegisterShare<Types, kBlockThreads, kPacks>());
+  }
+  static __device__ void block_in_shared(const Rows& all, unsigned packs_per_thread) {
+    block(all, SharedShare<Types, kBlockThreads, kBlockThreads>(packs_per_thread));
+  }
+
+  static __device__ State* partials_of(void* workspace) {
+    return reinterpret_cast<State*>(static_cast<char*>(workspace) + 128);
+  }
+
+  /// The packs of chunk `part` of a row, of which there are `parts`.
+  struct Chunk {
+    Index first, end;
+
+    __device__ Chunk(const Row<Types>& row, unsigned part, unsigned parts) {
+      const Index each = (row.packs + parts - 1) / parts;
+      first = static_cast<Index>(part) * each;
+      end = first + each < row.packs ? first + each : row.packs;
+    }
+  };
+
+  /// The single elements of a row belong to its first chunk.
+  template <unsigned kTile>
+  static __device__ void publish_chunks(const Rows& all, unsigned parts, void* workspace) {
+    wait_for_earlier_kernels();
+    const auto items = static_cast<unsigned>(all.rows) * parts;
+    unsigned turn = 0;
+    for (unsigned item = blockIdx.x; item < items; item += gridDim.x, turn ^= 1) {
+      const Row<Types> row = all.row(item / parts);
+      const Chunk chunk(row, item % parts, parts);
+      Acc heaviest = all.scale.nothing();
+      Acc sum(0);
+      if (item % parts == 0) {
+        heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
+        sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
+      }
+      PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
+      const State state = combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
+      if (threadIdx.x == 0) partials_of(workspace)[item] = state;
+    }
+  }
+
+  /// Backwards: what was read last may be in the cache still.
+  template <unsigned kTile>
+  static __device__ void write_chunks(const Rows& all, unsigned parts, void* workspace) {
+    wait_for_earlier_kernels();
+    const auto items = static_cast<unsigned>(all.rows) * parts;
+    unsigned turn = 0;
+    for (unsigned i = blockIdx.x; i < items; i += gridDim.x, turn ^= 1) {
+      const unsigned item = items - 1 - i;
+      const Row<Types> row = all.row(item / parts);
+      const Chunk chunk(row, item % parts, parts);
+      const State* const of_row = partials_of(workspace) + item / parts * parts;
+      State state = State::of_nothing();
+      for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
+        state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
+      state = combine_block<kBlockThreads>(state, all.scale.magnitude(), turn);
+      const typename Types::Result result(state, all.scale);
+      PackRun<Types, kBlockThreads, kTile>::write(row, chunk.first + threadIdx.x, chunk.end, result);
+      if (item % parts == 0) Ends::write(row, threadIdx.x, result);
+    }
+  }
+
+#ifndef HONE_HOST_DEVICE
+  template <unsigned kClusterBlocks, class Share>
+  static __device__ void cluster(const Rows& all, Share share) {
+    __shared__ State of_block[2][kClusterBlocks];
+    arrive_at_cluster_barrier();
+    wait_for_earlier_kernels();
+    const unsigned rank = rank_in_cluster();
+    const unsigned thread = rank * kBlockThreads + threadIdx.x;
+    wait_at_cluster_barrier();  // every block has started, so its shared memory is there
+    unsigned turn = 0;
+    for (Index r = blockIdx.x / kClusterBlocks; r < all.rows; r += gridDim.x / kClusterBlocks, turn ^= 1) {
+      const Row<Types> row = all.row(r);
+      share.load(row, thread, all.scale);
+      State state = combine_block<kBlockThreads>(share.state(row, thread, all.scale), all.scale.magnitude(), turn);
+      if (threadIdx.x < kClusterBlocks) store_in_block(&of_block[turn][rank], threadIdx.x, state);
+      arrive_at_cluster_barrier();
+      wait_at_cluster_barrier();
+      state = combine_lanes<kClusterBlocks>(of_block[turn][threadIdx.x % kClusterBlocks], all.scale.magnitude());
+      share.write(row, thread, state, all.scale);
+    }
+  }
+
+  template <unsigned kClusterBlocks, unsigned kPacks>
+  static __device__ void cluster_in_registers(const Rows& all) {
+    cluster<kClusterBlocks>(all, RegisterShare<Types, kClusterBlocks * kBlockThreads, kPacks>());
+  }
+  template <unsigned kClusterBlocks>
+  static __device__ void cluster_in_shared(const Rows& all, unsigned packs_per_thread) {
+    cluster<kClusterBlocks>(all, SharedShare<Types, kClusterBlocks * kBlockThreads, kBlockThreads>(packs_per_thread));
+  }
+#endif
+};
+
+}  // namespace hone

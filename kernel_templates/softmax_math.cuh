@@ -1,0 +1,216 @@
+// The arithmetic that all softmax kernels share: weights, the pair of largest element and sum that groups of threads
+// agree on, and how results follow from it.
+//
+// Elements x become weights 2^((x/2 − o/2) · 2·scale·log2 e), where o is the largest of the elements that a thread holds
+// (the smallest where the scale is negative): halves, since the difference of two finite numbers may overflow and half of
+// it cannot; one rounded product, since a rounded scale·x would lose what is common to all elements; a base of 2, since
+// that is what multiprocessors have an instruction for.
+//
+// What follows for special elements: a NaN or a +∞ among scale·x makes every result of the row NaN, and so does a row of
+// nothing but −∞. Where other elements are finite, one of −∞ gets the weight 0.
+#pragma once
+
+#include "pack.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+/// What the caller's scale becomes. Neither is ever 0: instead of 0 it is the smallest positive number, so that −∞ keeps its
+/// weight of 0 while all finite elements get the same.
+template <class Acc>
+struct SoftmaxScale {
+  Acc factor;    ///< 2 · scale
+  Acc exponent;  ///< 2 · scale · log2 e
+
+  __device__ bool descends() const { return exponent < Acc(0); }
+
+  /// Turns an element around where the smallest has the largest weight.
+  __device__ Acc turned(Acc x) const { return descends() ? -x : x; }
+  __device__ Acc magnitude() const { return descends() ? -exponent : exponent; }
+
+  /// An element that adds nothing to any sum.
+  __device__ Acc nothing() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
+};
+
+/// 2^x. A GPU's instruction has an error of 2 ulp and takes subnormal results for 0 (PTX ISA, ex2.approx.ftz.f32).
+__device__ inline float power_of_two(float x) {
+#ifdef HONE_HOST_DEVICE
+  return exp2f(x);
+#else
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+#endif
+}
+__device__ inline double power_of_two(double x) { return exp2(x); }
+
+__device__ inline float natural_logarithm(float x) { return logf(x); }
+__device__ inline double natural_logarithm(double x) { return log(x); }
+
+/// Of some elements of a row: the largest (turned, where the scale is negative), and the sum of their weights relative to
+/// it.
+template <class Acc>
+struct SoftmaxState {
+  Acc largest;
+  Acc sum;
+
+  static __device__ SoftmaxState of_nothing() { return {lowest<Acc>(), Acc(0)}; }
+};
+
+/// What weights are relative to: `largest`, unless the difference of −∞ from it would be NaN.
+template <class Acc>
+__device__ Acc softmax_origin(Acc largest) {
+  return largest == lowest<Acc>() ? Acc(0) : largest;
+}
+
+/// The sum of `state` relative to `largest`, which is no smaller than its own.
+template <class Acc>
+__device__ Acc rescaled_sum(SoftmaxState<Acc> state, Acc largest, Acc magnitude) {
+  const Acc origin = softmax_origin(largest);
+  return state.sum * power_of_two((state.largest * Acc(0.5) - origin * Acc(0.5)) * magnitude);
+}
+
+template <class Acc>
+__device__ SoftmaxState<Acc> combine(SoftmaxState<Acc> a, SoftmaxState<Acc> b, Acc magnitude) {
+  const Acc largest = larger<true>(a.largest, b.largest);
+  return {largest, rescaled_sum(a, largest, magnitude) + rescaled_sum(b, largest, magnitude)};
+}
+
+/// Combines the states of groups of kLanes neighbouring lanes; all of them get the result. All lanes of the warp must call
+/// it.
+template <unsigned kLanes, class Acc>
+__device__ SoftmaxState<Acc> combine_lanes(SoftmaxState<Acc> state, Acc magnitude) {
+  if constexpr (kLanes == 1) return state;
+  Acc largest = state.largest;
+#pragma unroll
+  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2)
+    largest = larger<true>(largest, __shfl_xor_sync(0xffffffffu, largest, static_cast<int>(offset)));
+  Acc sum = rescaled_sum(state, largest, magnitude);
+#pragma unroll
+  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, static_cast<int>(offset));
+  return {largest, sum};
+}
+
+/// Two 16-bit floats at once: the larger or smaller ones; a NaN loses.
+template <bool kLargest, class T>
+__device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  unsigned result;
+  if constexpr (kSame<T, Half> && kLargest) asm("max.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  else if constexpr (kSame<T, Half>) asm("min.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  else if constexpr (kLargest) asm("max.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  else asm("min.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+#else
+  T x[2], y[2];
+  memcpy(x, &a, 4);
+  memcpy(y, &b, 4);
+  for (unsigned i = 0; i < 2; ++i) {
+    const float p = static_cast<float>(x[i]);
+    const float q = static_cast<float>(y[i]);
+    x[i] = is_nan(p) || (kLargest ? q > p : q < p) ? y[i] : x[i];
+  }
+  unsigned result;
+  memcpy(&result, x, 4);
+  return result;
+#endif
+}
+
+template <bool kLargest, class Acc>
+__device__ Acc extreme(Acc a, Acc b) {
+  return kLargest ? larger<true>(a, b) : smaller<true>(a, b);
+}
+
+/// The largest or smallest element of some packs and `start`; NaNs lose.
+template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
+__device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start) {
+  if constexpr (kIsFloat16<In> && kElements % 2 == 0) {
+    auto words = Words<Pack<In, kElements>>::of(packs[0]);
+#pragma unroll
+    for (unsigned u = 1; u < kPacks; ++u) {
+      const auto more = Words<Pack<In, kElements>>::of(packs[u]);
+#pragma unroll
+      for (unsigned w = 0; w < kElements / 2; ++w)
+        words.words[w] = extreme_of_pairs<kLargest, In>(words.words[w], more.words[w]);
+    }
+    unsigned pair = words.words[0];
+#pragma unroll
+    for (unsigned w = 1; w < kElements / 2; ++w) pair = extreme_of_pairs<kLargest, In>(pair, words.words[w]);
+    In two[2];
+    memcpy(two, &pair, 4);
+    return extreme<kLargest>(start, extreme<kLargest>(convert<Acc>(two[0]), convert<Acc>(two[1])));
+  } else {
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {
+#pragma unroll
+      for (unsigned e = 0; e < kElements; ++e) start = extreme<kLargest>(start, convert<Acc>(packs[u][e]));
+    }
+    return start;
+  }
+}
+
+/// The element of most weight among some packs and `start`.
+template <class Acc, class In, unsigned kElements, unsigned kPacks>
+__device__ Acc heaviest_of(const Pack<In, kElements> (&packs)[kPacks], Acc start, const SoftmaxScale<Acc>& scale) {
+  return scale.descends() ? extreme_of<false>(packs, start) : extreme_of<true>(packs, start);
+}
+
+/// The values of a pack, added in a tree.
+template <unsigned kCount, unsigned kFirst = 0, class Acc, unsigned kAll>
+__device__ Acc tree_sum(const Acc (&values)[kAll]) {
+  if constexpr (kCount == 1) return values[kFirst];
+  else return tree_sum<kCount / 2, kFirst>(values) + tree_sum<kCount - kCount / 2, kFirst + kCount / 2>(values);
+}
+
+/// A pack of elements that add nothing to any sum.
+template <class ElementPack, class Acc>
+__device__ ElementPack pack_of_nothing(const SoftmaxScale<Acc>& scale) {
+  ElementPack pack;
+#pragma unroll
+  for (auto& element : pack.elements) element = convert<decltype(pack[0])>(scale.nothing());
+  return pack;
+}
+
+template <class Acc>
+struct SoftmaxWeights {
+  Acc half_origin;  ///< in the elements' own direction
+  Acc exponent;
+
+  SoftmaxWeights() = default;
+  __device__ SoftmaxWeights(Acc heaviest, const SoftmaxScale<Acc>& scale)
+      : half_origin(scale.turned(softmax_origin(scale.turned(heaviest))) * Acc(0.5)), exponent(scale.exponent) {}
+
+  __device__ Acc of(Acc x) const { return power_of_two(fma(x, Acc(0.5), -half_origin) * exponent); }
+
+  template <class In, unsigned kElements>
+  __device__ Acc sum_of(const Pack<In, kElements>& pack) const {
+    Acc values[kElements];
+#pragma unroll
+    for (unsigned e = 0; e < kElements; ++e) values[e] = of(convert<Acc>(pack[e]));
+    return tree_sum<kElements>(values);
+  }
+};
+
+/// What turns the elements of a row into results once the state of the whole row is known.
+template <class Acc, bool kLog>
+struct SoftmaxResult {
+  SoftmaxWeights<Acc> weights;
+  Acc factor;      ///< of the logarithm: 2 · scale
+  Acc reciprocal;  ///< 1 ÷ sum
+  Acc logarithm;   ///< of the sum
+
+  SoftmaxResult() = default;
+  __device__ SoftmaxResult(SoftmaxState<Acc> row, const SoftmaxScale<Acc>& scale)
+      : weights(scale.turned(row.largest), scale),
+        factor(scale.factor),
+        reciprocal(kLog ? Acc(0) : Acc(1) / row.sum),
+        logarithm(kLog ? natural_logarithm(row.sum) : Acc(0)) {}
+
+  __device__ Acc of(Acc x) const {
+    if constexpr (kLog) return fma(fma(x, Acc(0.5), -weights.half_origin), factor, -logarithm);
+    else return weights.of(x) * reciprocal;
+  }
+};
+
+}  // namespace hone

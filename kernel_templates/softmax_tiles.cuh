@@ -1,0 +1,165 @@
+// Softmax of rows that are too short, or too oddly aligned, for packs of their own: blocks copy as many whole rows as form
+// a contiguous run through shared memory, 16 bytes at a time, while groups of kGroup lanes work on single elements.
+//
+// Rows that do not lie side by side are copied element by element. While a run is written the next one is on its way.
+// Constraints: a row has at most kGroup · kEach elements. Dynamic shared memory holds kRows runs of rows in and out, each
+// with 16 bytes more for its alignment.
+#pragma once
+
+#include "softmax.cuh"
+
+namespace hone {
+
+/// The run of elements that a block moves between global memory and shared memory.
+template <class T, unsigned kThreads>
+struct StagedRun {
+  static constexpr unsigned kElements = 16 / sizeof(T);
+  using Vector = Pack<T, kElements>;
+
+  /// Where the run's first element is staged: as far from a multiple of 16 bytes as it is in global memory.
+  static __device__ T* place(unsigned char* area, const T* global) {
+    return reinterpret_cast<T*>(area + reinterpret_cast<unsigned long long>(global) % 16);
+  }
+
+  static __device__ unsigned head(const T* global, unsigned count) {
+    const unsigned unaligned = elements_before_alignment<16>(global);
+    return unaligned < count ? unaligned : count;
+  }
+
+  static __device__ void load(T* staged, const T* global, unsigned count) {
+    const unsigned first = head(global, count);
+    const unsigned vectors = (count - first) / kElements;
+    for (unsigned v = threadIdx.x; v < vectors; v += kThreads)
+      copy_to_shared(reinterpret_cast<Vector*>(staged + first) + v, reinterpret_cast<const Vector*>(global + first) + v);
+    const unsigned singles = count - vectors * kElements;
+    for (unsigned i = threadIdx.x; i < singles; i += kThreads) {
+      const unsigned at = i < first ? i : i + vectors * kElements;
+      staged[at] = global[at];
+    }
+  }
+
+  static __device__ void store(T* global, const T* staged, unsigned count) {
+    const unsigned first = head(global, count);
+    const unsigned vectors = (count - first) / kElements;
+    for (unsigned v = threadIdx.x; v < vectors; v += kThreads)
+      store_streaming(reinterpret_cast<Vector*>(global + first) + v, reinterpret_cast<const Vector*>(staged + first)[v]);
+    const unsigned singles = count - vectors * kElements;
+    for (unsigned i = threadIdx.x; i < singles; i += kThreads) {
+      const unsigned at = i < first ? i : i + vectors * kElements;
+      global[at] = staged[at];
+    }
+  }
+};
+
+template <class Types, unsigned kBlockThreads, unsigned kGroup, unsigned kEach, unsigned kRows>
+struct SoftmaxTiles {
+  using In = typename Types::In;
+  using Out = typename Types::Out;
+  using Acc = typename Types::Acc;
+  using Index = typename Types::Index;
+  using State = typename Types::State;
+  using Rows = SoftmaxRows<Types>;
+  using InRun = StagedRun<In, kBlockThreads>;
+  using OutRun = StagedRun<Out, kBlockThreads>;
+  static constexpr unsigned kGroups = kBlockThreads / kGroup;
+  static constexpr unsigned kTileRows = kGroups * kRows;
+
+  /// Bytes of shared memory for a run.
+  static __device__ unsigned area_bytes(unsigned columns, unsigned element_bytes) {
+    return (kTileRows * columns * element_bytes + 15) / 16 * 16 + 16;
+  }
+
+  static __device__ unsigned rows_of(const Rows& all, Index first) {
+    return all.rows - first < kTileRows ? static_cast<unsigned>(all.rows - first) : kTileRows;
+  }
+
+  static __device__ bool lies_dense(const Rows& all) {
+    const auto columns = static_cast<long long>(all.columns);
+    return all.in_pitch == columns && all.out_pitch == columns;
+  }
+
+  static __device__ const In* in_of(const Rows& all, Index row) { return all.in + static_cast<long long>(row) * all.in_pitch; }
+  static __device__ Out* out_of(const Rows& all, Index row) { return all.out + static_cast<long long>(row) * all.out_pitch; }
+
+  static __device__ void load(const Rows& all, Index first, unsigned char* area) {
+    const auto columns = static_cast<unsigned>(all.columns);
+    const unsigned rows = rows_of(all, first);
+    In* const staged = InRun::place(area, in_of(all, first));
+    if (lies_dense(all)) {
+      InRun::load(staged, in_of(all, first), rows * columns);
+    } else {
+      for (unsigned row = threadIdx.x / kGroup; row < rows; row += kGroups)
+        for (unsigned j = threadIdx.x % kGroup; j < columns; j += kGroup)
+          staged[row * columns + j] = in_of(all, first + row)[j];
+    }
+  }
+
+  static __device__ void store(const Rows& all, Index first, unsigned char* area) {
+    const auto columns = static_cast<unsigned>(all.columns);
+    const unsigned rows = rows_of(all, first);
+    const Out* const staged = OutRun::place(area, out_of(all, first));
+    if (lies_dense(all)) {
+      OutRun::store(out_of(all, first), staged, rows * columns);
+    } else {
+      for (unsigned row = threadIdx.x / kGroup; row < rows; row += kGroups)
+        for (unsigned j = threadIdx.x % kGroup; j < columns; j += kGroup)
+          out_of(all, first + row)[j] = staged[row * columns + j];
+    }
+  }
+
+  /// One staged row. All lanes of the warp must call it, those without a row with none of its columns.
+  static __device__ void work(const In* in, Out* out, unsigned columns, const typename Types::Scale& scale) {
+    const unsigned lane = threadIdx.x % kGroup;
+    Acc values[kEach];
+    Acc heaviest = scale.nothing();
+#pragma unroll
+    for (unsigned k = 0; k < kEach; ++k) {
+      const unsigned j = lane + k * kGroup;
+      values[k] = j < columns ? convert<Acc>(in[j]) : scale.nothing();
+      heaviest = scale.descends() ? smaller<true>(heaviest, values[k]) : larger<true>(heaviest, values[k]);
+    }
+    const SoftmaxWeights<Acc> weights(heaviest, scale);
+    Acc sum(0);
+#pragma unroll
+    for (unsigned k = 0; k < kEach; ++k) {
+      const Acc weight = weights.of(values[k]);
+      sum += weight;
+      if constexpr (!Types::kLog) values[k] = weight;
+    }
+    const Acc origin = scale.turned(heaviest);
+    const State row = combine_lanes<kGroup>(State{origin, sum}, scale.magnitude());
+    const typename Types::Result result(row, scale);
+    const Acc kept = rescaled_sum({origin, result.reciprocal}, row.largest, scale.magnitude());
+#pragma unroll
+    for (unsigned k = 0; k < kEach; ++k) {
+      const unsigned j = lane + k * kGroup;
+      if (j >= columns) continue;
+      if constexpr (Types::kLog) out[j] = convert<Out>(result.of(values[k]));
+      else out[j] = convert<Out>(values[k] * kept);
+    }
+  }
+
+  static __device__ void run(const Rows& all) {
+    const auto columns = static_cast<unsigned>(all.columns);
+    unsigned char* const in_area = dynamic_smem;
+    unsigned char* const out_area = in_area + area_bytes(columns, sizeof(In));
+    wait_for_earlier_kernels();
+    const Index stride = static_cast<Index>(gridDim.x) * kTileRows;
+    Index first = static_cast<Index>(blockIdx.x) * kTileRows;
+    if (first < all.rows) load(all, first, in_area);
+    for (; first < all.rows; first += stride) {
+      wait_for_copies();
+      __syncthreads();
+      const unsigned rows = rows_of(all, first);
+      const In* const in = InRun::place(in_area, in_of(all, first));
+      Out* const out = OutRun::place(out_area, out_of(all, first));
+      for (unsigned row = threadIdx.x / kGroup; row < kTileRows; row += kGroups)
+        work(in + row * columns, out + row * columns, row < rows ? columns : 0, all.scale);
+      __syncthreads();
+      if (first + stride < all.rows) load(all, first + stride, in_area);
+      store(all, first, out_area);
+    }
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,71 @@
+// Loads and stores of packs that will not be used again, and copies to shared memory that need no registers.
+#pragma once
+
+#include "pack.cuh"
+
+namespace hone {
+
+/// An integer of so many bytes, as memory instructions with a hint take them.
+template <unsigned kBytes>
+struct Bits;
+template <>
+struct Bits<1> {
+  using type = unsigned char;
+};
+template <>
+struct Bits<2> {
+  using type = unsigned short;
+};
+template <>
+struct Bits<4> {
+  using type = unsigned;
+};
+template <>
+struct Bits<8> {
+  using type = unsigned long long;
+};
+template <>
+struct Bits<16> {
+  using type = uint4;
+};
+
+/// Loads what is read for the last time: the first to leave the cache.
+template <class T>
+__device__ T load_last(const T* from) {
+  using Raw = typename Bits<sizeof(T)>::type;
+  const Raw raw = __ldcs(reinterpret_cast<const Raw*>(from));
+  T value;
+  memcpy(&value, &raw, sizeof(T));
+  return value;
+}
+
+/// Stores what this kernel never reads.
+template <class T>
+__device__ void store_streaming(T* to, const T& value) {
+  using Raw = typename Bits<sizeof(T)>::type;
+  Raw raw;
+  memcpy(&raw, &value, sizeof(T));
+  __stcs(reinterpret_cast<Raw*>(to), raw);
+}
+
+/// Starts to copy one T of 4, 8 or 16 bytes to shared memory; done after wait_for_copies(), for the thread that
+/// started it.
+template <class T>
+__device__ void copy_to_shared(T* to, const T* from) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (sizeof(T) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(sizeof(T)) : "memory");
+#else
+  *to = *from;
+#endif
+}
+
+__device__ inline void wait_for_copies() {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+}  // namespace hone

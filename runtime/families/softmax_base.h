@@ -1,0 +1,81 @@
+// SoftmaxBase: what the softmax families over rows and over columns have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <hone/softmax.h>
+
+namespace hone {
+
+inline constexpr std::uint8_t kSoftmaxOperation = 0, kLogSoftmaxOperation = 1;
+
+/// What follows from a problem alone. Cheap, and allocates nothing: made on the hit path.
+struct SoftmaxTraits {
+  DType in, out, accumulator;
+  std::int64_t in_bytes, out_bytes;  ///< of an element
+  std::int64_t pack_elements;        ///< of the widest packs: 16 bytes of the larger element
+  bool is_log;
+
+  explicit SoftmaxTraits(const Problem& problem);
+
+  /// Of the largest element and sum that partial results are.
+  std::size_t state_bytes() const { return 2 * info(accumulator).size_bytes; }
+};
+
+/// What the alignment of a problem is, in bytes of the larger element's packs, where both arrays are aligned to `alignment`
+/// bytes: kMaxAlignment if the widest packs are aligned in every row. Over rows anything less counts as single elements.
+std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);
+
+/// ⌈a ÷ b⌉.
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Into how many chunks, at most `most`, each of `lines` is cut for so many blocks: what leaves the fewest of them idle in the
+/// last round, few rather than many.
+std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t most);
+
+/// The power of two that an extent's size class lies around; 1 for 0 and 1.
+std::int64_t center_of(const Problem& problem, int extent);
+
+/// The largest extent of its class.
+std::int64_t last_of(const Problem& problem, int extent);
+
+/// Elements that can be counted in an `unsigned` by every problem that shares a winner with this one.
+bool needs_wide_index(const Problem& problem, int extent);
+
+class SoftmaxBase : public KernelFamily {
+ public:
+  int version() const final { return 1; }
+  std::span<const std::string_view> operations() const final;
+  std::span<const SourceFile> sources() const final;
+  std::string refuse(const Problem& problem) const final;
+  std::int64_t bytes_moved(const Problem& problem) const final;
+  std::vector<BufferSpec> buffers(const Problem& problem) const final;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const final;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
+  std::vector<Problem> verified_problems(const Problem& problem) const final;
+
+ protected:
+  /// Rows of the matrix, and the elements of each.
+  static std::int64_t matrix_rows(const Problem& problem);
+  static std::int64_t matrix_columns(const Problem& problem);
+
+  /// The pitch of the input (0) or output (1), in elements.
+  static std::int64_t pitch(const Problem& problem, int buffer);
+
+  /// Elements of the packs that the problem's alignment allows in every row.
+  static std::int64_t pack_elements(const Problem& problem);
+
+  /// The types that a kernel is instantiated for, up to the index: "float, hone::Half, float".
+  static std::string type_list(const Problem& problem);
+
+  /// Adds what the arguments of all kernels end with: pitches, factor and exponent of hone::SoftmaxScale.
+  static void push_tail(const Problem& problem, Launch& launch);
+};
+
+/// The bytes that two arrays of rows have in common, if any. Rows of one may lie between those of the other.
+bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
+                  std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows);
+
+}  // namespace hone
