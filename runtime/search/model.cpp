@@ -94,7 +94,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   double us = first_us + further_us * (shape.launches - 1) + constants.memory_latency_us + bytes / (gbps * 1e3);
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   if (shape.joins_blocks) us += constants.join_us;
-  if (blocks > 1)  // someone reads all partial results
+  if (blocks > 1 && !shape.independent_blocks)  // someone reads all partial results
     us += constants.memory_latency_us * static_cast<double>(divide_up(blocks, shape.block_threads));
   return {.blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = us};
 }

@@ -1,10 +1,12 @@
 // Everything that a program which links Hone needs.
 #pragma once
 
+#include <hone/copy.h>
 #include <hone/custom_reduce.h>
 #include <hone/device.h>
 #include <hone/error.h>
 #include <hone/fused_reduce.h>
 #include <hone/own_stream.h>
 #include <hone/session.h>
+#include <hone/transpose.h>
 #include <hone/tuned_reduce.h>

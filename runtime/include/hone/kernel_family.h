@@ -24,6 +24,7 @@ struct BufferSpec {
   std::int64_t elements = 0;
   std::uint32_t alignment = 0;  ///< bytes that its address is a multiple of; 0: an input's Problem::alignment, an output's
                                 ///< the element
+  int in_place_of = -1;         ///< of an output: the input, as long as it, that it may lie on; -1: none
 
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
 };
@@ -47,6 +48,7 @@ struct WorkShape {
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
   bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
   int cluster_blocks = 1;         ///< blocks of a thread-block cluster
+  bool independent_blocks = false;  ///< blocks leave nothing to combine: a block for every tile is a choice, too
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets
