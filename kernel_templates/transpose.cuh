@@ -3,8 +3,8 @@
 // A thread loads kWidth × kWidth blocks of elements, a pack of kVectorBytes from each of kWidth rows, all of them before
 // it uses any; turns each block round in registers; and stores its packs, which now run along output rows, into the tile
 // in shared memory. Behind a barrier the packs leave in the order of the output. So both sides of global memory see whole
-// packs of neighbouring lanes, whatever the size of an element. One pack's room is left free after every kWidth output rows
-// of the tile: lanes whose packs go to output rows kWidth apart then meet no bank twice.
+// packs of neighbouring lanes, whatever the size of an element. After every kWidth output rows of the tile room is left
+// free for as many packs as lanes that are served at once load below each other: no two of them then meet in a bank.
 //
 // Tiles that the matrix cuts short take the same way for the blocks inside and go element by element for the others; with
 // packs of one element there are none. swap() exchanges pairs of tiles of a square matrix, which may be its own output.
@@ -42,7 +42,9 @@ struct Transpose {
   static constexpr unsigned kRowPacks = kTileColumns / kWidth;    // in a row of the input tile
   static constexpr unsigned kColumnPacks = kTileRows / kWidth;    // in a row of the output tile
   static constexpr unsigned kTurns = kRowPacks * kColumnPacks / kBlockThreads;
-  static constexpr unsigned kPadBytes = kVectorBytes < 4 ? 4 : kVectorBytes;
+  static constexpr unsigned kLanesAtOnce = kVectorBytes < 4 ? 32 : 128 / kVectorBytes;  // that shared memory serves
+  static constexpr unsigned kPadPacks = kRowPacks < kLanesAtOnce ? kLanesAtOnce / kRowPacks : 1;
+  static constexpr unsigned kPadBytes = kPadPacks * kVectorBytes < 4 ? 4 : kPadPacks * kVectorBytes;
   static constexpr unsigned kOutputRowBytes = kTileRows * sizeof(T);
   static constexpr unsigned kTileBytes = kTileColumns * kOutputRowBytes + kTileColumns / kWidth * kPadBytes;
   static_assert(kVectorBytes % sizeof(T) == 0 && kVectorBytes <= 16);

@@ -149,8 +149,10 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
 }
 
 std::int64_t TransposeVariant::smem_bytes() const {
-  const std::int64_t pads = tile_columns / (vector_bytes / element_bytes);
-  const std::int64_t bytes = tile_bytes() + pads * std::max(vector_bytes, 4);
+  const int row_packs = tile_columns / (vector_bytes / element_bytes);
+  const int lanes_at_once = vector_bytes < 4 ? 32 : 128 / vector_bytes;
+  const int pad_bytes = std::max(4, vector_bytes * std::max(1, lanes_at_once / std::max(1, row_packs)));
+  const std::int64_t bytes = tile_bytes() + std::int64_t{row_packs} * pad_bytes;
   return divide_up(bytes, 16) * 16 * (in_place ? 2 : 1);
 }
 
