@@ -67,9 +67,10 @@ def load_library(path):
             ("hone_error", text, []),
             ("hone_open", pointer, [text, text, number]),
             ("hone_close", None, [pointer]),
-            ("hone_prepare", number, [pointer, text, text, ctypes.c_int64, ctypes.c_uint, number]),
+            ("hone_prepare", number, [pointer, text, text, text, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint, number]),
             ("hone_result_dtype", text, [pointer, number]),
-            ("hone_result_values", number, [pointer, number]),
+            ("hone_result_values", ctypes.c_int64, [pointer, number]),
+            ("hone_read_ceiling", ctypes.c_double, [pointer, pointer, ctypes.c_int64]),
             ("hone_variant", text, [pointer, number]),
             ("hone_launch", number, [pointer, number, pointer, pointer, pointer, pointer])]:
         function = getattr(library, name)
@@ -89,8 +90,10 @@ class Hone:
     def error(self):
         return self.library.hone_error().decode()
 
-    def prepare(self, operation, dtype, n, alignment, in_graph):
-        problem = self.library.hone_prepare(self.session, operation.encode(), dtype.encode(), n, alignment, in_graph)
+    def prepare(self, operation, dtype, shape, alignment, in_graph, kind="reduce"):
+        rows, columns = shape
+        problem = self.library.hone_prepare(self.session, kind.encode(), operation.encode(), dtype.encode(), rows, columns,
+                                            alignment, in_graph)
         if problem < 0:
             raise HoneError(self.error())
         return problem
@@ -99,6 +102,12 @@ class Hone:
         """Its dtype's name and how many values it has."""
         return (self.library.hone_result_dtype(self.session, problem).decode(),
                 self.library.hone_result_values(self.session, problem))
+
+    def read_ceiling_gbps(self, address, size_bytes):
+        found = self.library.hone_read_ceiling(self.session, address, size_bytes)
+        if found < 0:
+            raise HoneError(self.error())
+        return found
 
     def variant(self, problem):
         return self.library.hone_variant(self.session, problem).decode()
@@ -209,7 +218,7 @@ def compare(torch, hone, clock, operation, dtype, n, in_graph, arena, options):
     copies = max(1, min(MOST_CALLS, arena.numel() // n))
     inputs = [arena[copy * n:(copy + 1) * n] for copy in range(copies)]
     alignment = 16 if all(x.data_ptr() % 16 == 0 for x in inputs) else arena.element_size()
-    problem = hone.prepare(operation, dtype, n, alignment, in_graph)
+    problem = hone.prepare(operation, dtype, (1, n), alignment, in_graph)
     result_dtype, values = hone.result(problem)
     torch_dtype = getattr(torch, DTYPES[result_dtype])
     out = torch.zeros(values, dtype=torch_dtype, device=arena.device)
@@ -319,38 +328,46 @@ def measure(torch, hone, clock, options):
     return rows
 
 
-def main():
-    options = parse_arguments()
+def open_all(program, options):
+    """PyTorch, Hone, the clock and the device's name, with a stream of its own entered; or the status to end with."""
     try:
         torch = load_torch()
         library = load_library(options.library)
         on_gpu = options.device != "host"
         if on_gpu and not torch.cuda.is_available():
             raise Missing("a CUDA device is missing: torch.cuda.is_available() is False (--device host needs none)")
-    except Missing as missing:
-        print(f"reduce_vs_torch: {missing}", file=sys.stderr)
-        return 3
-    try:
         hone = Hone(library, options.device, options.cache, options.budget)
+    except Missing as missing:
+        print(f"{program}: {missing}", file=sys.stderr)
+        sys.exit(3)
     except HoneError as error:
-        print(f"reduce_vs_torch: {error}", file=sys.stderr)
-        return 2
+        print(f"{program}: {error}", file=sys.stderr)
+        sys.exit(2)
     name, l2_bytes = "host", 4 << 20
     if on_gpu:
         torch.cuda.set_device(options.device)
         properties = torch.cuda.get_device_properties(options.device)
         name, l2_bytes = properties.name, getattr(properties, "L2_cache_size", 64 << 20)
-    print(f"{name}, PyTorch {torch.__version__}, {time.strftime('%Y-%m-%d', time.gmtime())}\n")
+    print(f"{name}, PyTorch {torch.__version__}, {today()}\n", flush=True)
     clock = Clock(torch, options.device if on_gpu else "cpu", l2_bytes)
-    # Graphs cannot be captured in the default stream, so that everything runs in another.
-    stream = torch.cuda.stream(torch.cuda.Stream()) if on_gpu else None
-    if stream:
-        stream.__enter__()
+    if on_gpu:
+        # Graphs cannot be captured in the default stream, so that everything runs in another.
+        clock.stream = torch.cuda.stream(torch.cuda.Stream())
+        clock.stream.__enter__()
+    return torch, hone, clock, name
+
+
+def today():
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def main():
+    options = parse_arguments()
+    torch, hone, clock, name = open_all("reduce_vs_torch", options)
     rows = measure(torch, hone, clock, options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"device": name, "torch": torch.__version__, "date": time.strftime("%Y-%m-%d", time.gmtime()),
-                       "rows": rows}, file, indent=1)
+            json.dump({"device": name, "torch": torch.__version__, "date": today(), "rows": rows}, file, indent=1)
     return 0 if all(row.get("agrees", True) for row in rows) else 1
 
 

@@ -1,4 +1,4 @@
-// Hone's reductions for Python's ctypes: names and numbers in, error texts out. Used by reduce_vs_torch.py.
+// Hone's calls for Python's ctypes: names and numbers in, error texts out. Used by reduce_vs_torch.py and shapes_vs_torch.py.
 //
 // Every function may be called from any thread. Those that return int return −1 (and those that return pointers null) when
 // they fail; hone_error() then says why, to the thread that called.
@@ -12,6 +12,16 @@
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
+#if __has_include(<hone/reduce_axis.h>)
+#include <hone/reduce_axis.h>
+#define HONE_HAS_AXES
+#endif
+#if __has_include(<hone/softmax.h>)
+#include <hone/softmax.h>
+#define HONE_HAS_SOFTMAX
+#endif
+
+#include "benchmarks/common/reader.h"
 
 namespace {
 
@@ -51,11 +61,71 @@ auto guarded(const Work& work, decltype(work()) failure) -> decltype(work()) {
   }
 }
 
-std::uint8_t operation_called(std::string_view name) {
-  const auto operations = reduce_family().operations();
-  const auto found = std::find(operations.begin(), operations.end(), name);
-  if (found == operations.end()) throw Error(ErrorCode::not_found, "Hone has no reduction '" + std::string(name) + "'");
-  return static_cast<std::uint8_t>(found - operations.begin());
+/// A matrix of rows × columns elements, side by side; a lone array has one row.
+struct Matrix {
+  DType dtype;
+  std::int64_t rows, columns;
+  std::uint32_t alignment;
+};
+
+/// What can be asked for, by name: the Problem that the public call asks for.
+struct Kind {
+  std::string_view name;
+  Problem (*make)(std::string_view operation, const Matrix& matrix);
+};
+
+ReduceSpec reduction(std::string_view operation, const Matrix& matrix) {
+  return {.op = parse_reduce_op(operation), .dtype = matrix.dtype};
+}
+
+constexpr Kind kKinds[] = {
+    {"reduce",
+     [](std::string_view operation, const Matrix& matrix) {
+       return reduce_problem(reduction(operation, matrix), matrix.rows * matrix.columns, matrix.alignment);
+     }},
+#ifdef HONE_HAS_AXES
+    {"reduce_rows",
+     [](std::string_view operation, const Matrix& matrix) {
+       return reduce_rows_problem(reduction(operation, matrix), {.rows = matrix.rows, .columns = matrix.columns},
+                                  matrix.alignment);
+     }},
+    {"reduce_columns",
+     [](std::string_view operation, const Matrix& matrix) {
+       return reduce_columns_problem(reduction(operation, matrix), {.reduced = matrix.rows, .inner = matrix.columns},
+                                     matrix.alignment);
+     }},
+#endif
+#ifdef HONE_HAS_SOFTMAX
+    {"softmax",
+     [](std::string_view operation, const Matrix& matrix) {
+       const SoftmaxShape shape = SoftmaxShape::rows(matrix.rows, matrix.columns);
+       return operation == "softmax" ? softmax_problem({.dtype = matrix.dtype}, shape, matrix.alignment)
+                                     : log_softmax_problem({.dtype = matrix.dtype}, shape, matrix.alignment);
+     }},
+    {"softmax_columns",
+     [](std::string_view operation, const Matrix& matrix) {
+       const SoftmaxShape shape = SoftmaxShape::columns(matrix.rows, matrix.columns);
+       return operation == "softmax" ? softmax_problem({.dtype = matrix.dtype}, shape, matrix.alignment)
+                                     : log_softmax_problem({.dtype = matrix.dtype}, shape, matrix.alignment);
+     }},
+#endif
+    {"transpose",
+     [](std::string_view, const Matrix& matrix) {
+       return transpose_problem(
+           {.element_bytes = info(matrix.dtype).size_bytes, .rows = matrix.rows, .columns = matrix.columns},
+           matrix.alignment);
+     }},
+    {"copy",
+     [](std::string_view, const Matrix& matrix) {
+       return copy_problem({.element_bytes = info(matrix.dtype).size_bytes, .rows = matrix.rows, .columns = matrix.columns},
+                           matrix.alignment);
+     }},
+};
+
+const Kind& kind_called(std::string_view name) {
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) { return kind.name == name; });
+  if (found == std::end(kKinds)) throw Error(ErrorCode::not_found, "Hone has no kind of problem '" + std::string(name) + "'");
+  return *found;
 }
 
 }  // namespace
@@ -80,13 +150,15 @@ void* hone_open(const char* device, const char* cache, int budget_ms) {
 /// No launch may be pending.
 void hone_close(void* session) { delete static_cast<Bridge*>(session); }
 
-/// Tunes, or finds the winner of, a problem; returns its number. `alignment` is that of all inputs, in bytes.
-int hone_prepare(void* session, const char* operation, const char* dtype, std::int64_t n, unsigned alignment, int in_graph) {
+/// Tunes, or finds the winner of, a problem of rows × columns elements; returns its number. `kind` is a family's name;
+/// families without operations ignore `operation`. `alignment` is that of all arrays, in bytes.
+int hone_prepare(void* session, const char* kind, const char* operation, const char* dtype, std::int64_t rows,
+                 std::int64_t columns, unsigned alignment, int in_graph) {
   return guarded(
       [&] {
         Bridge& bridge = *static_cast<Bridge*>(session);
         auto one = std::make_unique<Prepared>();
-        one->problem = reduce_problem(static_cast<ReduceOp>(operation_called(operation)), parse_dtype(dtype), n, alignment);
+        one->problem = kind_called(kind).make(operation, {parse_dtype(dtype), rows, columns, alignment});
         if (in_graph) one->problem.launch_context = LaunchContext::graph;
         const Winner& winner = *bridge.session.prepare(one->problem).winner;
         one->variant = one->problem.family->space().to_string(winner.candidate.variant);
@@ -109,8 +181,18 @@ const char* hone_result_dtype(void* session, int problem) {
 }
 
 /// How many values the result has.
-int hone_result_values(void* session, int problem) {
-  return guarded([&] { return static_cast<int>(static_cast<Bridge*>(session)->at(problem).result.elements); }, -1);
+std::int64_t hone_result_values(void* session, int problem) {
+  return guarded([&] { return static_cast<Bridge*>(session)->at(problem).result.elements; }, std::int64_t{-1});
+}
+
+/// GB/s of the fastest plain read of `bytes` of the device's memory; −1 when it fails.
+double hone_read_ceiling(void* session, const void* memory, std::int64_t bytes) {
+  return guarded(
+      [&] {
+        return benchmarks::measure_read_ceiling(static_cast<Bridge*>(session)->session.device(), memory,
+                                                static_cast<std::size_t>(bytes), nullptr).gbps;
+      },
+      -1.0);
 }
 
 /// The winner's parameters; valid as long as the session.

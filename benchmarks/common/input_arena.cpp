@@ -49,7 +49,7 @@ std::size_t InputArena::bytes_for(DType dtype, std::int64_t n, int inputs) {
 
 void InputArena::fill(DType dtype, Stream stream) {
   pattern_ = pattern_of(dtype);
-  dtype_ = dtype;
+  values_ = decode(dtype, pattern_);
   auto* const begin = memory_.as<std::byte>();
   std::size_t filled = std::min(pattern_.size(), memory_.size_bytes());
   device_->copy_to_device(begin, pattern_.data(), filled, stream);
@@ -63,12 +63,16 @@ void InputArena::fill(DType dtype, Stream stream) {
 }
 
 long double InputArena::sum_of_first(std::int64_t n) const {
-  const std::vector<long double> period = decode(dtype_, pattern_);
-  const auto count = static_cast<std::int64_t>(period.size());
+  const auto count = static_cast<std::int64_t>(values_.size());
   const auto sum = [&](std::int64_t elements) {
-    return std::accumulate(period.begin(), period.begin() + elements, 0.0L);
+    return std::accumulate(values_.begin(), values_.begin() + elements, 0.0L);
   };
   return static_cast<long double>(n / count) * sum(count) + sum(n % count);
+}
+
+long double InputArena::value_at(const void* address) const {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.as<std::byte>());
+  return values_[offset % pattern_.size() * values_.size() / pattern_.size()];
 }
 
 InputLayout InputArena::layout(DType dtype, std::int64_t n, int inputs, bool misaligned, int most_copies) const {

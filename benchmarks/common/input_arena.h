@@ -40,14 +40,17 @@ class InputArena {
   /// The sum of the first n elements, exact but for the rounding of a long double. Only after fill().
   long double sum_of_first(std::int64_t n) const;
 
+  /// The element at an address inside of the arena, as fill() left it.
+  long double value_at(const void* address) const;
+
   void* data() const { return memory_.data(); }
   std::size_t size_bytes() const { return memory_.size_bytes(); }
 
  private:
   std::shared_ptr<Device> device_;
   DeviceBuffer memory_;
-  DType dtype_ = DType::f32;        ///< of what was filled in last
-  std::vector<std::byte> pattern_;  ///< one period of it
+  std::vector<std::byte> pattern_;   ///< one period of what was filled in last
+  std::vector<long double> values_;  ///< its elements
 };
 
 }  // namespace hone::benchmarks

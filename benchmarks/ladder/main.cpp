@@ -1,4 +1,5 @@
-// The ladder: what each step of a reduction tutorial buys, as one table. Ends with 1 if a step's sum is wrong.
+// The ladder: what each step of a tutorial buys, of reductions or of transposes, as one table. Ends with 1 if a step's result
+// is wrong.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -21,15 +22,18 @@ using namespace hone;
 using namespace hone::benchmarks;
 
 struct Options {
-  std::string device = "auto", sizes = "2^14,2^18,2^22,2^28", context = "stream", cache, json;
+  std::string device = "auto", what = "sum", sizes = "2^14,2^18,2^22,2^28", shapes = "1024x1024,8192x8192,1048576x64";
+  std::string context = "stream", cache, json;
   int budget_ms = 500;
   TimingOptions timing{.cap_ms = 300};
 };
 
 void set_up(CLI::App& app, Options& options) {
-  app.description("Sums of floats, from a tree in global memory to Hone, a step at a time");
+  app.description("Sums or transposes of floats, from a tutorial's first kernel to Hone, a step at a time");
+  app.add_option("--what", options.what, "sum (default) or transpose")->check(CLI::IsMember({"sum", "transpose"}));
   app.add_option("--device", options.device, "auto, cuda:0, … or host");
-  app.add_option("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^28)");
+  app.add_option("--sizes", options.sizes, "of sums: 1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^28)");
+  app.add_option("--shapes", options.shapes, "of transposes, rows x columns (default: 1024x1024,8192x8192,1048576x64)");
   app.add_option("--context", options.context, "stream (default) or graph")->check(CLI::IsMember({"stream", "graph"}));
   app.add_option("--budget", options.budget_ms, "Hone's tuning time a size, in ms (default: 500)")->check(CLI::PositiveNumber);
   app.add_option("--rounds", options.timing.rounds, "batches of each step, at most (default: 20)")->check(CLI::PositiveNumber);
@@ -38,49 +42,74 @@ void set_up(CLI::App& app, Options& options) {
   app.add_option("--json", options.json, "write the figures to this file");
 }
 
-nlohmann::ordered_json to_json(const LadderRow& row, const ReadCeiling& ceiling) {
-  const double found = gbps(static_cast<double>(row.n) * sizeof(float), row.timing.median_us);
-  return {{"step", row.step},        {"n", row.n},
+nlohmann::ordered_json to_json(const LadderRow& row) {
+  const double found = gbps(static_cast<double>(row.bytes), row.timing.median_us);
+  return {{"step", row.step},        {"size", row.size},
           {"launches", row.launches}, {"us", row.timing.median_us},
           {"spread_us", row.timing.spread_us}, {"gbps", found},
-          {"percent_of_ceiling", 100 * found / ceiling.gbps}, {"is_right", row.is_right}};
+          {"percent_of_ceiling", 100 * found / row.ceiling_gbps}, {"is_right", row.fault.empty()}};
+}
+
+/// One size, or one shape.
+struct Size {
+  std::int64_t rows = 1, columns = 0;
+};
+
+std::vector<Size> sizes_of(const Options& options) {
+  std::vector<Size> sizes;
+  if (options.what == "sum") {
+    for (std::int64_t n : parse_sizes(options.sizes)) sizes.push_back({.columns = n});
+  } else {
+    for (const auto& [rows, columns] : parse_shapes(options.shapes)) sizes.push_back({.rows = rows, .columns = columns});
+  }
+  for (const Size& size : sizes)
+    if (size.rows > kMostLadderElements / std::max<std::int64_t>(size.columns, 1))
+      throw Error(ErrorCode::invalid_argument, fmt::format("the ladder counts in 32 bits: {} × {} elements are too many",
+                                                           size.rows, size.columns));
+  return sizes;
 }
 
 bool run(const Options& options) {
-  const std::vector<std::int64_t> sizes = parse_sizes(options.sizes);
-  for (std::int64_t n : sizes)
-    if (n > kMostLadderElements)
-      throw Error(ErrorCode::invalid_argument, fmt::format("the ladder counts in 32 bits: {} elements are too many", n));
+  const std::vector<Size> sizes = sizes_of(options);
   SessionOptions session_options;
   session_options.tune_budget = std::chrono::milliseconds(options.budget_ms);
   session_options.cache_path = options.cache;
   Session session(Device::open(options.device), session_options);
   const std::shared_ptr<Device>& device = session.device();
+  const bool is_sum = options.what == "sum";
+  const LaunchContext context = options.context == "graph" ? LaunchContext::graph : LaunchContext::stream;
 
   std::size_t bytes = 8 * cache_bytes(device->facts());
-  for (std::int64_t n : sizes) bytes = std::max(bytes, InputArena::bytes_for(DType::f32, n, 1));
+  for (const Size& size : sizes) bytes = std::max(bytes, InputArena::bytes_for(DType::f32, size.rows * size.columns, 1));
   InputArena arena(device, bytes);
   const CacheFlush flush(device);
   arena.fill(DType::f32, nullptr);
-  const ReadCeiling ceiling = measure_read_ceiling(device, arena.data(), arena.size_bytes(), nullptr);
-  fmt::print("{}, sum of f32 in a {}, {}\nread ceiling {:.0f} GB/s ({})\n\n", device->facts().name, options.context, today(),
-             ceiling.gbps, ceiling.kernel);
+  fmt::print("{}, {} of f32 in a {}, {}\n", device->facts().name, options.what, options.context, today());
 
   std::vector<LadderRow> rows;
-  for (std::int64_t n : sizes) {
-    const LaunchContext context = options.context == "graph" ? LaunchContext::graph : LaunchContext::stream;
-    for (LadderRow& row : run_ladder(session, arena, flush, n, context, options.timing)) rows.push_back(std::move(row));
+  for (const Size& size : sizes) {
+    std::vector<LadderRow> found =
+        is_sum ? run_ladder(session, arena, flush, size.columns, context, options.timing)
+               : run_transpose_ladder(session, arena, flush, size.rows, size.columns, context, options.timing);
+    for (LadderRow& row : found) rows.push_back(std::move(row));
   }
-  fmt::print("{}", ladder_table(rows, ceiling));
+  nlohmann::ordered_json json{{"device", device->facts().name}, {"date", today()}, {"what", options.what},
+                              {"context", options.context}};
+  if (is_sum) {
+    const ReadCeiling read = measure_read_ceiling(device, arena.data(), arena.size_bytes(), nullptr);
+    for (LadderRow& row : rows) row.ceiling_gbps = read.gbps;
+    json["read_ceiling_gbps"] = read.gbps;
+    json["read_ceiling_kernel"] = read.kernel;
+    fmt::print("read ceiling {:.0f} GB/s ({})\n", read.gbps, read.kernel);
+  }
+  fmt::print("\n{}\n{}", ladder_table(rows), is_sum ? sum_legend() : transpose_legend());
 
-  nlohmann::ordered_json json{{"device", device->facts().name}, {"date", today()}, {"context", options.context},
-                              {"read_ceiling_gbps", ceiling.gbps}, {"read_ceiling_kernel", ceiling.kernel}};
   bool is_right = true;
   for (const LadderRow& row : rows) {
-    json["rows"].push_back(to_json(row, ceiling));
-    if (row.is_right) continue;
+    json["rows"].push_back(to_json(row));
+    if (row.fault.empty()) continue;
     is_right = false;
-    fmt::print("WRONG: {} of {} floats gave {:g} instead of {:g}\n", row.step, row.n, row.found, row.expected);
+    fmt::print("WRONG: {} of {}: {}\n", row.step, row.size, row.fault);
   }
   if (!options.json.empty()) {
     std::ofstream file(options.json);

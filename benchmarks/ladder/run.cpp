@@ -64,6 +64,8 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   const Stream stream = device->create_stream();
   const std::shared_ptr<void> stream_owner(nullptr, [&](void*) { device->destroy_stream(stream); });
 
+  const std::string size = fmt::format("n = {}", n);
+  const std::int64_t bytes = n * std::int64_t{sizeof(float)};
   std::vector<LoadedStep> steps;
   std::vector<Contestant> contestants;
   std::vector<LadderRow> rows;
@@ -71,7 +73,7 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   for (const LadderStep& step : ladder_steps()) {
     const LoadedStep& loaded = steps.emplace_back(device, step, arena, layout, n, out.as<float>());
     contestants.push_back({std::string(step.name), [&loaded](int turn, Stream on) { loaded.enqueue(turn, on); }});
-    rows.push_back({.step = std::string(step.name), .n = n, .launches = loaded.launches()});
+    rows.push_back({.step = std::string(step.name), .size = size, .bytes = bytes, .launches = loaded.launches()});
   }
   Problem problem = reduce_problem(ReduceOp::sum, DType::f32, n);
   problem.launch_context = context;
@@ -81,16 +83,16 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
                            void* const buffers[] = {arena.at(layout, turn, 0), out.data()};
                            plan.launch(problem, buffers, on);
                          }});
-  rows.push_back({.step = std::string(kHone), .n = n});
+  rows.push_back({.step = std::string(kHone), .size = size, .bytes = bytes});
 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     contestants[i].enqueue(0, stream);
     std::vector<std::byte> result(sizeof(float));
     device->copy_to_host(result.data(), out.data(), result.size(), stream);
     device->synchronize(stream);
-    rows[i].found = decode(DType::f32, result).front();
-    rows[i].expected = arena.sum_of_first(n);
-    rows[i].is_right = std::fabs(rows[i].found - rows[i].expected) <= kTolerance * std::fabs(rows[i].expected);
+    const long double found = decode(DType::f32, result).front(), expected = arena.sum_of_first(n);
+    if (std::fabs(found - expected) > kTolerance * std::fabs(expected))
+      rows[i].fault = fmt::format("{:g} instead of {:g}", found, expected);
   }
 
   const std::function<void(Stream)> make_cold = [&](Stream on) {
@@ -101,36 +103,39 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   return rows;
 }
 
-std::string ladder_table(const std::vector<LadderRow>& rows, const ReadCeiling& ceiling) {
-  std::vector<std::int64_t> sizes;
-  std::vector<std::string> steps;
+std::string ladder_table(const std::vector<LadderRow>& rows) {
+  std::vector<std::string> sizes, steps;
   for (const LadderRow& row : rows) {
-    if (std::find(sizes.begin(), sizes.end(), row.n) == sizes.end()) sizes.push_back(row.n);
+    if (std::find(sizes.begin(), sizes.end(), row.size) == sizes.end()) sizes.push_back(row.size);
     if (std::find(steps.begin(), steps.end(), row.step) == steps.end()) steps.push_back(row.step);
   }
-  const auto row_of = [&](const std::string& step, std::int64_t n) -> const LadderRow& {
-    return *std::find_if(rows.begin(), rows.end(), [&](const LadderRow& row) { return row.step == step && row.n == n; });
+  const auto row_of = [&](const std::string& step, const std::string& size) -> const LadderRow& {
+    return *std::find_if(rows.begin(), rows.end(), [&](const LadderRow& row) { return row.step == step && row.size == size; });
   };
 
-  std::string text = fmt::format("{:<13}", "");
-  for (std::int64_t n : sizes) text += fmt::format("|{:^28}", fmt::format("n = {}", n));
-  text += fmt::format("\n{:<13}", "step");
+  std::string text = fmt::format("{:<16}", "");
+  for (const std::string& size : sizes) text += fmt::format("|{:^28}", size);
+  text += fmt::format("\n{:<16}", "step");
   for (std::size_t i = 0; i < sizes.size(); ++i) text += fmt::format("|{:>10}{:>6}{:>5}{:>7}", "us", "GB/s", "%", "gain");
   text += "\n";
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    text += fmt::format("{:<13}", steps[s]);
-    for (std::int64_t n : sizes) {
-      const LadderRow& row = row_of(steps[s], n);
-      const double found = gbps(static_cast<double>(n) * sizeof(float), row.timing.median_us);
-      text += fmt::format("|{:>10.2f}{:>6.0f}{:>5.0f}", row.timing.median_us, found, 100 * found / ceiling.gbps);
+    text += fmt::format("{:<16}", steps[s]);
+    for (const std::string& size : sizes) {
+      const LadderRow& row = row_of(steps[s], size);
+      const double found = gbps(static_cast<double>(row.bytes), row.timing.median_us);
+      text += fmt::format("|{:>10.2f}{:>6.0f}{:>5.0f}", row.timing.median_us, found, 100 * found / row.ceiling_gbps);
       text += s == 0 ? fmt::format("{:>7}", "")
-                     : fmt::format("{:>7.2f}", row_of(steps[s - 1], n).timing.median_us / row.timing.median_us);
+                     : fmt::format("{:>7.2f}", row_of(steps[s - 1], size).timing.median_us / row.timing.median_us);
     }
     text += "\n";
   }
-  text += "\n% of the read ceiling; gain: time of the step before / time of this one\n";
-  for (const LadderStep& step : ladder_steps()) text += fmt::format("  {:<13} {}\n", step.name, step.teaches);
-  return text + fmt::format("  {:<13} the variant that was tuned for this device and size\n", kHone);
+  return text;
+}
+
+std::string sum_legend() {
+  std::string text = "% of the read ceiling; gain: time of the step before / time of this one\n";
+  for (const LadderStep& step : ladder_steps()) text += fmt::format("  {:<15} {}\n", step.name, step.teaches);
+  return text + fmt::format("  {:<15} the variant that was tuned for this device and size\n", kHone);
 }
 
 }  // namespace hone::benchmarks

@@ -1,4 +1,4 @@
-// run_ladder(): times every step of the ladder, and Hone, on one size.
+// run_ladder() and run_transpose_ladder(): time every step of a ladder, and Hone, on one size.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,31 @@ namespace hone::benchmarks {
 
 /// A step on one size.
 struct LadderRow {
-  std::string step;  ///< LadderStep::name, or "Hone"
-  std::int64_t n = 0;
-  int launches = 0;  ///< a call's, zeroing included; 0 where it is not known
+  std::string step;       ///< LadderStep::name, TransposeStep::name, "copy" or "Hone"
+  std::string size;       ///< "n = 4096" or "64 × 128"
+  std::int64_t bytes = 0;  ///< that a call must move
+  int launches = 0;       ///< a call's, zeroing included; 0 where it is not known
   Timing timing = {};
-  long double found = 0;
-  long double expected = 0;
-  bool is_right = false;  ///< within 10^−5 of the sum
+  double ceiling_gbps = 0;  ///< what is 100 % for this size
+  std::string fault = {};  ///< what is wrong with its result; "" if nothing is
 };
 
-/// All steps, then Hone, timed side by side on the arena, which is full of f32. Throws Error.
+/// All steps, then Hone, timed side by side on the arena, which is full of f32. Sums must be right within 10^−5; the ceiling
+/// is left to the caller. Throws Error.
 std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const CacheFlush& flush, std::int64_t n,
                                   LaunchContext context, const TimingOptions& options);
 
+/// The same for transposing rows × columns floats, with the device's own copy of as many bytes, their ceiling, ahead of the
+/// steps. Parts of every output must be exactly right.
+std::vector<LadderRow> run_transpose_ladder(Session& session, const InputArena& arena, const CacheFlush& flush,
+                                            std::int64_t rows, std::int64_t columns, LaunchContext context,
+                                            const TimingOptions& options);
+
 /// One table: a row for each step, and for each size time, GB/s, % of the ceiling and the gain over the step before.
-std::string ladder_table(const std::vector<LadderRow>& rows, const ReadCeiling& ceiling);
+std::string ladder_table(const std::vector<LadderRow>& rows);
+
+/// What each step teaches, a line each.
+std::string sum_legend();
+std::string transpose_legend();
 
 }  // namespace hone::benchmarks

@@ -114,6 +114,24 @@ std::vector<std::int64_t> parse_sizes(std::string_view text) {
   return sizes;
 }
 
+std::vector<std::array<std::int64_t, 2>> parse_shapes(std::string_view text) {
+  std::vector<std::array<std::int64_t, 2>> shapes;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view shape = rest.substr(0, comma);
+    const std::size_t cross = shape.find('x');
+    const std::vector<std::int64_t> rows = parse_sizes(shape.substr(0, cross));
+    const std::vector<std::int64_t> columns =
+        cross == shape.npos ? std::vector<std::int64_t>{} : parse_sizes(shape.substr(cross + 1));
+    if (rows.size() != 1 || columns.size() != 1 || rows[0] < 1 || columns[0] < 1)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is no list of shapes; write 1024x64,2^20+1x2^6", text));
+    shapes.push_back({rows[0], columns[0]});
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return shapes;
+}
+
 std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& selection) {
   std::vector<std::string_view> dtype_names;
   for (const DTypeInfo& dtype : kDTypes) dtype_names.push_back(dtype.name);

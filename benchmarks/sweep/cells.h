@@ -1,6 +1,7 @@
 // Cell: one thing to measure; choose_cells(): which ones a run measures.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& 
 /// "1000", "2^20", "2^20+1", "2^8..2^30" (every power between) or "2^8..2^30/2" (every other), with commas between.
 /// Throws Error(invalid_argument).
 std::vector<std::int64_t> parse_sizes(std::string_view text);
+
+/// "1024x64", "2^20+1x2^6", with commas between: rows and columns. Throws Error(invalid_argument).
+std::vector<std::array<std::int64_t, 2>> parse_shapes(std::string_view text);
 
 /// The Problem of a cell, at one of its addresses.
 Problem problem_of(const Cell& cell, bool misaligned);

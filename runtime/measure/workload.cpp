@@ -69,7 +69,7 @@ void Workload::displace_cache() {
 
 std::string Workload::verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
                              const Run& run_reference) {
-  const Check check = prepare(problem, kind);
+  Check check = prepare(problem, kind);
   poison(check);
   run(problem, check.pointers);
   const std::vector<std::vector<std::byte>> outputs = read_outputs(check);
@@ -77,10 +77,33 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
     run(problem, check.pointers);
     if (read_outputs(check) != outputs) return "two runs on the same input gave different bits";
   }
-  if (!run_reference) return problem.family->verify(problem, candidate, check.patterns, outputs);
-  poison(check);
-  run_reference(problem, check.pointers);
-  return problem.family->compare(problem, candidate, read_outputs(check), outputs);
+  std::vector<std::vector<std::byte>> expected;
+  if (run_reference) {
+    poison(check);
+    run_reference(problem, check.pointers);
+    expected = read_outputs(check);
+  }
+  const auto fault_in = [&](const std::vector<std::vector<std::byte>>& found) {
+    return run_reference ? problem.family->compare(problem, candidate, expected, found)
+                         : problem.family->verify(problem, candidate, check.patterns, found);
+  };
+  std::string fault = fault_in(outputs);
+  if (!fault.empty() || !place_in_inputs(check)) return fault;
+  run(problem, check.pointers);
+  fault = fault_in(read_outputs(check));
+  return fault.empty() ? "" : "in place: " + fault;
+}
+
+/// Moves outputs to the inputs that they may lie on; false when there are none.
+bool Workload::place_in_inputs(Check& check) {
+  const std::size_t inputs = check.pointers.size() - check.outputs.size();
+  bool any = false;
+  for (std::size_t i = 0; i < check.outputs.size(); ++i) {
+    if (check.outputs[i].in_place_of < 0) continue;
+    check.pointers[inputs + i] = check.pointers[static_cast<std::size_t>(check.outputs[i].in_place_of)];
+    any = true;
+  }
+  return any;
 }
 
 void Workload::poison(const Check& check) {

@@ -39,8 +39,9 @@ class Workload {
   using Run = std::function<void(const Problem&, std::span<void* const>)>;
 
   /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
-  /// outputs, and lets the family compare; where results must be reproducible, runs it twice. `run_reference` is that of
-  /// a family with a reference kernel. "" when right, else what was wrong.
+  /// outputs, and lets the family compare; where results must be reproducible, runs it twice, and where an output may lie
+  /// on an input (BufferSpec::in_place_of), once more so. `run_reference` is that of a family with a reference kernel.
+  /// "" when right, else what was wrong.
   std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
                      const Run& run_reference = {});
 
@@ -60,6 +61,7 @@ class Workload {
   };
 
   Check prepare(const Problem& problem, std::string_view kind);
+  bool place_in_inputs(Check& check);
   void poison(const Check& check);
   std::vector<std::vector<std::byte>> read_outputs(const Check& check);
   void fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern);

@@ -1,4 +1,5 @@
 #include "benchmarks/ladder/steps.h"
+#include "benchmarks/ladder/transpose_steps.h"
 
 #include <gmock/gmock.h>
 
@@ -43,6 +44,31 @@ TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, LadderSteps, testing::ValuesIn(ladder_steps().begin(), ladder_steps().end()),
+                         [](const auto& step) { return std::string(step.param.name); });
+
+class TransposeSteps : public testing::TestWithParam<TransposeStep> {};
+
+TEST_P(TransposeSteps, AreRightUnderTheChecks) {
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {32, 32}, {33, 31}, {70, 100}}) {
+    std::vector<float> in(static_cast<std::size_t>(rows * columns));
+    std::iota(in.begin(), in.end(), 1.0f);
+    HostCheck check;
+    check.unit = transpose_unit(GetParam());
+    check.buffers = {CheckBuffer::of("in", in), CheckBuffer::of("out", std::vector<float>(in.size()))};
+    check.run = [rows = rows, columns = columns](const HostRun& run) {
+      run.launch(transpose_launch(run.buffer<const float>(0), run.buffer<float>(1), rows, columns));
+    };
+    const HostCheckReport report = check_on_host(check);
+    ASSERT_TRUE(report.ok()) << rows << " × " << columns << ": " << report.failure;
+    const std::vector<float> out = report.values<float>(1);
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column)
+        ASSERT_EQ(out[static_cast<std::size_t>(column * rows + row)], in[static_cast<std::size_t>(row * columns + column)])
+            << row << ", " << column << " of " << rows << " × " << columns;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, TransposeSteps, testing::ValuesIn(transpose_steps().begin(), transpose_steps().end()),
                          [](const auto& step) { return std::string(step.param.name); });
 
 TEST(Ladder, ScratchMemoryHoldsWhatTheLaunchesUse) {

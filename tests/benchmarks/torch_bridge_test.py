@@ -12,7 +12,7 @@ others = (ctypes.c_float * 1000)(*[2] * 1000)
 
 
 def result_of(operation, dtype, c_type, in_graph):
-    problem = hone.prepare(operation, dtype, 1000, 4, in_graph)
+    problem = hone.prepare(operation, dtype, (1, 1000), 4, in_graph)
     name, count = hone.result(problem)
     assert name == dtype_of_result[operation], (operation, name)
     out = (c_type * count)()
@@ -31,13 +31,13 @@ for graph in (0, 1):
 
 for operation, dtype, said in (("summ", "f32", "no reduction 'summ'"), ("sum", "f33", "f33"), ("logsumexp", "i8", "i8")):
     try:
-        hone.prepare(operation, dtype, 1000, 4, 0)
+        hone.prepare(operation, dtype, (1, 1000), 4, 0)
     except bench.HoneError as error:
         assert said in str(error), error
     else:
         raise AssertionError(f"{operation} of {dtype} was accepted")
 try:
-    hone.call(hone.prepare("sum", "f32", 1000, 4, 0), 0, 0, 0, 0)()
+    hone.call(hone.prepare("sum", "f32", (1, 1000), 4, 0), 0, 0, 0, 0)()
 except bench.HoneError as error:
     assert "null" in str(error), error
 else:
@@ -45,3 +45,42 @@ else:
 
 assert bench.parse_sizes("1000,2^20,2^4+1") == [1000, 1 << 20, 17]
 assert bench.agree("sum", [1.0], [1.001]) and not bench.agree("sum", [1.0], [1.1])
+
+import shapes_vs_torch as shapes  # noqa: E402
+
+# A matrix of 20 x 50 floats.
+for kind in ("transpose", "copy"):
+    problem = hone.prepare("", "f32", (20, 50), 4, 0, kind)
+    assert hone.result(problem) == ("u32", 1000)
+    out = (ctypes.c_float * 1000)()
+    hone.call(problem, ctypes.addressof(values), 0, ctypes.addressof(out), 0)()
+    assert list(out) == [values[r * 50 + c] for c in range(50) for r in range(20)] if kind == "transpose" else list(values)
+try:
+    hone.prepare("", "f32", (20, 50), 4, 0, "transposed")
+except bench.HoneError as error:
+    assert "'transposed'" in str(error), error
+else:
+    raise AssertionError("an unknown kind was accepted")
+assert hone.read_ceiling_gbps(ctypes.addressof(values) // 16 * 16 + 16, 3200) > 0
+
+assert shapes.parse_shapes("2^23x8,12289x4097") == [(1 << 23, 8), (12289, 4097)]
+for text in ("12", "3x", "0x5", "2x3x4"):
+    try:
+        shapes.parse_shapes(text)
+    except SystemExit as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"the shape {text} was accepted")
+options = shapes.parse_arguments(["--ops", "transpose,softmax", "--shapes", "5x7", "--time", "3"])
+assert options.shapes == [(5, 7)] and options.time == 3
+
+# The table, of a cell that was measured and one that was not.
+row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097, "context": "stream", "agrees": True,
+       "variant": "", "tuning_s": 0.4, "bytes": 1 << 28, "hone_us": 100.0, "torch_us": 250.0, "ratio": 2.5, "gbps": 2684.0,
+       "torch_gbps": 1074.0, "ceiling_gbps": 3000.0, "percent_of_ceiling": 89.5}
+assert shapes.row_text(row).split()[:9] == ["transpose", "f16", "12289", "x", "4097", "100.0", "2684", "89.5", "250.0"]
+assert "DIFFERENT" in shapes.row_text({**row, "agrees": False})
+failed = {"operation": "row_sum", "dtype": "f16", "rows": 1, "columns": 2, "failed": "no memory"}
+assert "FAILED: no memory" in shapes.row_text(failed)
+small = {**row, "bytes": 1 << 20, "ratio": 10.0, "percent_of_ceiling": 1.0}
+assert "transpose        f16     5.00   2.50 of 2      89.5   89.5 of 1" in shapes.summary_text([row, small, failed])

@@ -1,6 +1,7 @@
 // Everything that a program which links Hone needs.
 #pragma once
 
+#include <hone/copy.h>
 #include <hone/custom_reduce.h>
 #include <hone/device.h>
 #include <hone/error.h>
@@ -10,4 +11,5 @@
 #include <hone/segmented_reduce.h>
 #include <hone/session.h>
 #include <hone/softmax.h>
+#include <hone/transpose.h>
 #include <hone/tuned_reduce.h>

@@ -25,6 +25,7 @@ struct BufferSpec {
   std::uint32_t alignment = 0;  ///< bytes that its address is a multiple of; 0: an input's Problem::alignment, an output's
                                 ///< the element
   bool is_validated = false;    ///< an input that KernelFamily::refuse_contents() has something to say about
+  int in_place_of = -1;         ///< of an output: the input, as long as it, that it may lie on; -1: none
 
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
 };
@@ -50,6 +51,7 @@ struct WorkShape {
   int cluster_blocks = 1;         ///< blocks of a thread-block cluster
   double traffic = 1;             ///< bytes that go through memory ÷ KernelFamily::bytes_moved(): above 1 where something is
                                   ///< read twice
+  bool independent_blocks = false;  ///< blocks leave nothing to combine: a block for every tile is a choice, too
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets

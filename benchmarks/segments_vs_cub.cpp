@@ -1,0 +1,321 @@
+// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without CUB
+// (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <random>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <hone/hone.h>
+#include <hone/reduce_axis.h>
+#include <hone/segmented_reduce.h>
+
+#include "benchmarks/common/input_arena.h"
+#include "benchmarks/common/interleaved.h"
+#include "benchmarks/common/numbers.h"
+#include "benchmarks/common/reader.h"
+#include "benchmarks/common/report.h"
+#include "benchmarks/sweep/cells.h"
+#ifdef HONE_WITH_CUB
+#include "benchmarks/peers/cub_segments.h"
+#endif
+
+namespace {
+
+using namespace hone;
+using namespace hone::benchmarks;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string device = "auto", cache, json;
+  std::string shapes = "2^23x8,2^20x64,2^16x2^10,2^13x2^13,2^10x2^16,2^6x2^20,4x2^24,1000003x7,12289x4097,31x1048577";
+  std::vector<std::string> kinds{"rows", "uniform", "power_law"}, ops{"sum", "max", "min"}, dtypes{"f32", "f16"};
+  std::int64_t segments = 1'000'000, mean = 64;
+  int budget_ms = 400;
+  double seconds = 240;
+  TimingOptions timing{.cap_ms = 60};
+  bool with_cub = true;
+};
+
+void set_up(CLI::App& app, Options& options) {
+  app.description("Reductions of rows and of CSR segments by Hone and CUB, side by side");
+  app.add_option("--device", options.device, "auto, cuda:0, … or host");
+  app.add_option("--kinds", options.kinds, "rows, uniform, power_law (default: all)")
+      ->delimiter(',')->check(CLI::IsMember({"rows", "uniform", "power_law"}));
+  app.add_option("--ops", options.ops, "sum, max, min (default: all)")
+      ->delimiter(',')->check(CLI::IsMember({"sum", "max", "min"}));
+  app.add_option("--dtypes", options.dtypes, "f32, f16 (default: both)")->delimiter(',')->check(CLI::IsMember({"f32", "f16"}));
+  app.add_option("--shapes", options.shapes, "of rows: 1024x64,2^20+1x8 (default: ten)");
+  app.add_option("--segments", options.segments, "of CSR (default: 1000000)")->check(CLI::PositiveNumber);
+  app.add_option("--mean", options.mean, "elements of a CSR segment on average (default: 64)")->check(CLI::PositiveNumber);
+  app.add_option("--budget", options.budget_ms, "tuning time a problem, in ms (default: 400)")->check(CLI::PositiveNumber);
+  app.add_option("--cache", options.cache, "cache file (default: none)");
+  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")->check(CLI::PositiveNumber);
+  app.add_option("--cell-ms", options.timing.cap_ms, "time a cell, in ms, once it has five batches of each (default: 60)");
+  app.add_option("--rounds", options.timing.rounds, "batches of each in a cell, at most (default: 20)")->check(CLI::PositiveNumber);
+  app.add_option("--json", options.json, "write every row to this file, after each cell");
+  app.add_flag("!--no-cub", options.with_cub, "time Hone alone");
+}
+
+/// Segments of an array: all of one length, or between offsets.
+struct Segments {
+  std::string kind;
+  std::int64_t count = 0, length = 0;
+  std::vector<std::int32_t> offsets = {};  ///< empty: all of `length`
+
+  std::int64_t elements() const { return offsets.empty() ? count * length : offsets.back(); }
+  std::string describe() const {
+    if (offsets.empty()) return fmt::format("{} x {}", count, length);
+    std::int32_t longest = 0;
+    for (std::size_t i = 1; i < offsets.size(); ++i) longest = std::max(longest, offsets[i] - offsets[i - 1]);
+    return fmt::format("{} of 0..{}", count, longest);
+  }
+};
+
+/// Lengths between 0 and twice the mean, each as likely; or by a power law (Pareto, exponent 1.5 as in the degrees of many
+/// graphs), a fifth of them empty, the longest at most a hundredth of all.
+Segments csr_segments(const std::string& kind, std::int64_t count, std::int64_t mean) {
+  std::mt19937_64 random(99);
+  std::vector<double> lengths(static_cast<std::size_t>(count));
+  std::uniform_real_distribution<double> share(0, 1);
+  const double longest = std::max(1.0, 0.01 * static_cast<double>(count) * static_cast<double>(mean));
+  for (double& length : lengths) {
+    const double u = share(random);
+    if (kind == "uniform") length = u * 2 * static_cast<double>(mean);
+    else length = u < 0.2 ? 0 : std::min(longest, std::pow(1 - (u - 0.2) / 0.8, -1 / 1.5));
+  }
+  const double scale = static_cast<double>(count * mean) / std::accumulate(lengths.begin(), lengths.end(), 0.0);
+  Segments segments{.kind = kind, .count = count, .length = mean, .offsets = {0}};
+  for (const double length : lengths)
+    segments.offsets.push_back(segments.offsets.back() + static_cast<std::int32_t>(std::lround(length * scale)));
+  return segments;
+}
+
+std::vector<Segments> segments_of(const Options& options) {
+  std::vector<Segments> all;
+  for (const std::string& kind : options.kinds) {
+    if (kind == "rows")
+      for (const auto& [rows, columns] : parse_shapes(options.shapes))
+        all.push_back({.kind = kind, .count = rows, .length = columns});
+    else if (options.segments > (std::int64_t{1} << 30) / options.mean)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} segments of {} elements are more than offsets of 32 bits name", options.segments, options.mean));
+    else
+      all.push_back(csr_segments(kind, options.segments, options.mean));
+  }
+  return all;
+}
+
+struct Row {
+  Segments segments;
+  std::string op, dtype, variant;
+  std::int64_t bytes = 0;
+  Timing hone;
+  std::optional<Timing> cub;
+  bool agrees = true;
+};
+
+/// Device memory and the clock, for the whole run.
+class Bench {
+ public:
+  Bench(Session& session, const Options& options, const std::vector<Segments>& all)
+      : session_(session), device_(session.device()), options_(options), arena_(device_, arena_bytes(*device_, all)),
+        flush_(device_), stream_(*device_) {}
+
+  void fill(DType dtype) { arena_.fill(dtype, nullptr); }
+  ReadCeiling ceiling() { return measure_read_ceiling(device_, arena_.data(), arena_.size_bytes(), nullptr); }
+
+  Row run(const Segments& segments, ReduceOp op, DType dtype) {
+    const ReduceSpec spec{.op = op, .dtype = dtype};
+    const std::int64_t elements = segments.elements();
+    const Problem problem =
+        segments.offsets.empty()
+            ? reduce_rows_problem(spec, {.rows = segments.count, .columns = segments.length})
+            : segmented_reduce_problem(spec, DType::i32, segments.count, elements);
+    Row row{.segments = segments, .op = std::string(name(op)), .dtype = std::string(info(dtype).name)};
+    row.variant = problem.family->space().to_string(session_.prepare(problem).winner->candidate.variant);
+    const InputLayout layout = arena_.layout(dtype, elements, 1, false, options_.timing.most_calls);
+    const DeviceBuffer offsets = upload(segments.offsets);
+    const std::size_t out_bytes = static_cast<std::size_t>(segments.count) * info(spec.result_dtype()).size_bytes;
+    const DeviceBuffer out(device_, out_bytes), cub_out(device_, out_bytes);
+    row.bytes = elements * static_cast<std::int64_t>(info(dtype).size_bytes) +
+                static_cast<std::int64_t>(out_bytes + offsets.size_bytes());
+
+    std::vector<Contestant> contestants{{"Hone", [&](int turn, Stream on) {
+                                           void* const in = arena_.at(layout, turn, 0);
+                                           void* const rows[] = {in, out.data()};
+                                           void* const csr[] = {in, offsets.data(), out.data()};
+                                           if (segments.offsets.empty()) session_.launch(problem, rows, on);
+                                           else session_.launch(problem, csr, on);
+                                         }}};
+    DeviceBuffer temp;
+    if (options_.with_cub) add_cub(contestants, segments, op, dtype, layout, offsets, cub_out, temp);
+    for (const Contestant& contestant : contestants) contestant.enqueue(0, stream_.get());
+    if (contestants.size() > 1) row.agrees = agree(read(out, spec), read(cub_out, spec));
+    const std::function<void(Stream)> make_cold = [&](Stream on) {
+      if (flush_.is_needed_for(static_cast<std::size_t>(row.bytes))) flush_.enqueue(on);
+    };
+    const std::vector<Timing> timings =
+        time_interleaved(*device_, stream_.get(), LaunchContext::stream, contestants, make_cold, options_.timing);
+    row.hone = timings[0];
+    if (timings.size() > 1) row.cub = timings[1];
+    return row;
+  }
+
+ private:
+  static std::size_t arena_bytes(const Device& device, const std::vector<Segments>& all) {
+    std::size_t bytes = 8 * cache_bytes(device.facts());
+    for (const Segments& one : all) bytes = std::max(bytes, InputArena::bytes_for(DType::f32, one.elements(), 1));
+    return bytes;
+  }
+
+  DeviceBuffer upload(const std::vector<std::int32_t>& offsets) {
+    DeviceBuffer memory(device_, offsets.size() * sizeof(std::int32_t));
+    device_->copy_to_device(memory.data(), offsets.data(), memory.size_bytes(), nullptr);
+    device_->synchronize(nullptr);
+    return memory;
+  }
+
+  std::vector<long double> read(const DeviceBuffer& out, const ReduceSpec& spec) {
+    std::vector<std::byte> bytes(out.size_bytes());
+    device_->copy_to_host(bytes.data(), out.data(), bytes.size(), stream_.get());
+    device_->synchronize(stream_.get());
+    return decode(spec.result_dtype(), bytes);
+  }
+
+  /// Up to the rounding of different orders of adding. CUB gives the lowest finite value for the largest of none.
+  static bool agree(const std::vector<long double>& ours, const std::vector<long double>& theirs) {
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const bool is_of_none = std::isinf(ours[i]);
+      if (!is_of_none && std::fabs(ours[i] - theirs[i]) > 1e-3L * std::fabs(theirs[i])) return false;
+    }
+    return true;
+  }
+
+#ifdef HONE_WITH_CUB
+  void add_cub(std::vector<Contestant>& contestants, const Segments& segments, ReduceOp op, DType dtype,
+               const InputLayout& layout, const DeviceBuffer& offsets, const DeviceBuffer& out, DeviceBuffer& temp) {
+    const auto all = cub_segments();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const CubSegments& one) {
+      return one.operation == name(op) && one.dtype == info(dtype).name;
+    });
+    if (found == all.end()) return;
+    const auto enqueue = [this, call = found->run, &segments, &layout, &offsets, &out, &temp](int turn, Stream on) {
+      std::size_t temp_bytes = temp.size_bytes();
+      const auto* const given = segments.offsets.empty() ? nullptr : offsets.as<const std::int32_t>();
+      if (call(temp.data(), temp_bytes, arena_.at(layout, turn, 0), segments.count, given, segments.length, out.data(),
+               static_cast<cudaStream_t>(on)) != cudaSuccess)
+        throw Error(ErrorCode::device_failed, "CUB failed in " + segments.describe());
+      if (!temp.data()) temp = DeviceBuffer(device_, std::max<std::size_t>(temp_bytes, 1));
+    };
+    enqueue(0, nullptr);  // asks for the size of the temporary storage
+    contestants.push_back({"CUB", enqueue});
+  }
+#else
+  void add_cub(std::vector<Contestant>&, const Segments&, ReduceOp, DType, const InputLayout&, const DeviceBuffer&,
+               const DeviceBuffer&, DeviceBuffer&) {}
+#endif
+
+  Session& session_;
+  std::shared_ptr<Device> device_;
+  const Options& options_;
+  InputArena arena_;
+  CacheFlush flush_;
+  OwnStream stream_;
+};
+
+std::string text_of(const Row& row, const ReadCeiling& ceiling) {
+  const double found = gbps(static_cast<double>(row.bytes), row.hone.median_us);
+  std::string text = fmt::format("{:<10}{:<4} {:<4}{:>22}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
+                                 row.segments.describe(), row.hone.median_us, found, 100 * found / ceiling.gbps);
+  if (row.cub) text += fmt::format("{:>10.1f}{:>8.2f}", row.cub->median_us, row.cub->median_us / row.hone.median_us);
+  return text + (row.agrees ? "" : "  DIFFERENT RESULTS");
+}
+
+nlohmann::ordered_json to_json(const Row& row, const ReadCeiling& ceiling) {
+  const double found = gbps(static_cast<double>(row.bytes), row.hone.median_us);
+  nlohmann::ordered_json json{{"kind", row.segments.kind},   {"op", row.op},
+                              {"dtype", row.dtype},          {"segments", row.segments.count},
+                              {"elements", row.segments.elements()}, {"shape", row.segments.describe()},
+                              {"variant", row.variant},      {"hone_us", row.hone.median_us},
+                              {"gbps", found},               {"percent_of_ceiling", 100 * found / ceiling.gbps},
+                              {"agrees", row.agrees}};
+  if (row.cub) json["cub_us"] = row.cub->median_us;
+  if (row.cub) json["ratio"] = row.cub->median_us / row.hone.median_us;
+  return json;
+}
+
+void print_summary(const std::vector<Row>& rows) {
+  for (const std::string_view kind : {"rows", "uniform", "power_law"}) {
+    std::vector<double> ratios;
+    for (const Row& row : rows)
+      if (row.segments.kind == kind && row.cub) ratios.push_back(row.cub->median_us / row.hone.median_us);
+    if (!ratios.empty())
+      fmt::print("{:<10} CUB / Hone: {:.2f} (worst {:.2f} of {})\n", kind, geometric_mean(ratios),
+                 *std::min_element(ratios.begin(), ratios.end()), ratios.size());
+  }
+}
+
+bool run(const Options& options) {
+  const auto start = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  SessionOptions session_options;
+  session_options.on_miss = MissPolicy::tune;
+  session_options.tune_budget = std::chrono::milliseconds(options.budget_ms);
+  session_options.cache_path = options.cache;
+  Session session(Device::open(options.device), session_options);
+  const std::vector<Segments> all = segments_of(options);
+  Bench bench(session, options, all);
+  bench.fill(DType::f32);
+  const ReadCeiling ceiling = bench.ceiling();
+  fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
+             session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "Hone us", "GB/s", "% ceil",
+             "CUB us", "ratio");
+
+  nlohmann::ordered_json json{{"device", session.device()->facts().name}, {"date", today()},
+                              {"read_ceiling_gbps", ceiling.gbps}, {"rows", nlohmann::ordered_json::array()}};
+  std::vector<Row> rows;
+  std::size_t cells = 0;
+  for (const std::string& dtype : options.dtypes) {
+    bench.fill(parse_dtype(dtype));
+    for (const std::string& op : options.ops)
+      for (const Segments& segments : all) {
+        ++cells;
+        if (seconds() > options.seconds) continue;
+        rows.push_back(bench.run(segments, parse_reduce_op(op), parse_dtype(dtype)));
+        fmt::print("{}\n", text_of(rows.back(), ceiling));
+        std::fflush(stdout);
+        json["rows"].push_back(to_json(rows.back(), ceiling));
+        if (options.json.empty()) continue;
+        std::ofstream file(options.json);
+        file << json.dump(1) << '\n';
+        if (!file.flush()) throw Error(ErrorCode::io_failed, "cannot write " + options.json);
+      }
+  }
+  fmt::print("\n");
+  print_summary(rows);
+  fmt::print("{} of {} cells in {:.0f} s, tuning included\n", rows.size(), cells, seconds());
+  return std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.agrees; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app;
+  Options options;
+  set_up(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options) ? 0 : 1;
+  } catch (const hone::Error& error) {
+    fmt::print(stderr, "segments_vs_cub: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,122 @@
+// Copies rows of elements, which may be further apart than they are long.
+//
+// Blocks take tiles of kBlockThreads × kUnroll packs of kVectorBytes; each thread loads the packs of its tile before it
+// stores any. A single row ends with up to a pack of single elements. Of several rows each is seen through windows, packs
+// at multiples of kVectorBytes in the output: those that a row fills partly, at its ends, are copied element by element,
+// so rows at any element-aligned address run at the full width where their copies lie at the same address modulo
+// kVectorBytes.
+//
+// Constraints: kVectorBytes is a power of two, at least an element, at most 16, and divides the distance of each row from
+// its copy, and the address of a single row; Index holds the number of packs plus one grid-wide stride, and the elements
+// of a row plus two packs.
+#pragma once
+
+#include "element.cuh"
+#include "grid.cuh"
+
+namespace hone {
+
+template <class T, unsigned kVectorBytes, unsigned kBlockThreads, unsigned kUnroll, bool kStreaming, class Index>
+struct Copy {
+  static constexpr unsigned kWidth = kVectorBytes / sizeof(T);
+  static constexpr unsigned kTilePacks = kBlockThreads * kUnroll;
+  static_assert(kVectorBytes % sizeof(T) == 0 && kVectorBytes <= 16);
+  static_assert(!kStreaming || kVectorBytes == 16);
+
+  using Vector = ElementPack<T, kWidth>;
+
+  static __device__ Vector load(const T* from) {
+    if constexpr (kStreaming) {
+      const uint4 words = __ldcs(reinterpret_cast<const uint4*>(from));
+      Vector vector;
+      memcpy(&vector, &words, sizeof(vector));
+      return vector;
+    } else {
+      return *reinterpret_cast<const Vector*>(from);
+    }
+  }
+
+  static __device__ void store(T* to, Vector vector) {
+    if constexpr (kStreaming) {
+      uint4 words;
+      memcpy(&words, &vector, sizeof(words));
+      __stcs(reinterpret_cast<uint4*>(to), words);
+    } else {
+      *reinterpret_cast<Vector*>(to) = vector;
+    }
+  }
+
+  /// One row of n elements; those after the last pack go to single threads of block 0.
+  static __device__ void copy_row(const T* in, T* out, Index n) {
+    wait_for_earlier_kernels();
+    const Index packs = n / kWidth;
+    const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
+    Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
+    for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
+      Vector held[kUnroll];
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) held[u] = load(in + (first + u * kBlockThreads) * kWidth);
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) store(out + (first + u * kBlockThreads) * kWidth, held[u]);
+    }
+    for (unsigned u = 0; u < kUnroll && first < packs; ++u, first += kBlockThreads)
+      store(out + first * kWidth, load(in + first * kWidth));
+
+    const Index i = packs * kWidth + threadIdx.x;
+    if (blockIdx.x == 0 && i < n) out[i] = in[i];
+  }
+
+  /// A window of a row: the elements [begin, end) of the pack at `to` belong to it.
+  struct Window {
+    const T* from;
+    T* to;
+    unsigned begin = 0, end = 0;
+
+    __device__ bool is_whole() const { return end - begin == kWidth; }
+  };
+
+  static __device__ Window window_at(const T* in, T* out, Index row, Index in_row, Index columns, long long in_pitch,
+                                     long long out_pitch) {
+    T* const row_out = out + static_cast<long long>(row) * out_pitch;
+    const unsigned skipped = (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // of the first window
+    const Index position = in_row * kWidth;
+    if (position >= columns + skipped) return {};  // other rows need a window more
+    const long long offset = static_cast<long long>(position) - skipped;
+    const Index left = columns + skipped - position;
+    return {.from = in + (static_cast<long long>(row) * in_pitch + offset),
+            .to = row_out + offset,
+            .begin = in_row == 0 ? skipped : 0,
+            .end = left < kWidth ? static_cast<unsigned>(left) : kWidth};
+  }
+
+  /// `rows` of `columns` elements, none of which touches more than `windows`.
+  static __device__ void copy_rows(const T* in, T* out, Index rows, Index columns, Index windows, long long in_pitch,
+                                   long long out_pitch) {
+    wait_for_earlier_kernels();
+    const Index total = rows * windows;
+    const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
+    for (Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x; first < total; first += stride) {
+      Window window[kUnroll];
+      Vector held[kUnroll];
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) {
+        const Index index = first + u * kBlockThreads;
+        if (index >= total) continue;
+        const Index row = index / windows;
+        window[u] = window_at(in, out, row, index - row * windows, columns, in_pitch, out_pitch);
+        if (window[u].is_whole()) held[u] = load(window[u].from);
+      }
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) {
+        if (window[u].is_whole()) {
+          store(window[u].to, held[u]);
+        } else {
+#pragma unroll 1
+          for (unsigned e = window[u].begin; e < window[u].end; ++e) window[u].to[e] = window[u].from[e];
+        }
+      }
+    }
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,57 @@
+// Elements that are only moved: packs of them, and blocks of packs that are turned round in registers.
+#pragma once
+
+#include "pack.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+/// An element of 16 bytes, at an address that may be a multiple of 8 only.
+template <unsigned kAlignment>
+struct alignas(kAlignment) Wide {
+  unsigned long long low, high;
+};
+
+/// kWidth neighbouring elements as one access moves them: 32-bit words where elements are smaller and fill such words.
+template <class T, unsigned kWidth>
+using ElementPack = typename Select<
+    kWidth == 1, T,
+    typename Select<sizeof(T) < 4 && sizeof(T) * kWidth % 4 == 0,
+                    Pack<unsigned, sizeof(T) * kWidth < 4 ? 1 : sizeof(T) * kWidth / 4>, Pack<T, kWidth>>::type>::type;
+
+/// turned[c][r] = block[r][c].
+template <class T, unsigned kWidth>
+__device__ void turn_round(const ElementPack<T, kWidth> (&block)[kWidth], ElementPack<T, kWidth> (&turned)[kWidth]) {
+  if constexpr (kWidth == 1) {
+    turned[0] = block[0];
+  } else if constexpr (sizeof(T) == 2 && kWidth * sizeof(T) % 4 == 0) {
+#pragma unroll
+    for (unsigned c = 0; c < kWidth; ++c)
+#pragma unroll
+      for (unsigned r = 0; r < kWidth; r += 2)
+        turned[c].elements[r / 2] =
+            __byte_perm(block[r].elements[c / 2], block[r + 1].elements[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+  } else if constexpr (sizeof(T) == 1 && kWidth % 4 == 0) {
+#pragma unroll
+    for (unsigned c = 0; c < kWidth; c += 4) {
+#pragma unroll
+      for (unsigned r = 0; r < kWidth; r += 4) {
+        const unsigned a = block[r].elements[c / 4], b = block[r + 1].elements[c / 4];
+        const unsigned d = block[r + 2].elements[c / 4], e = block[r + 3].elements[c / 4];
+        const unsigned ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
+        const unsigned de_low = __byte_perm(d, e, 0x5140), de_high = __byte_perm(d, e, 0x7362);
+        turned[c].elements[r / 4] = __byte_perm(ab_low, de_low, 0x5410);
+        turned[c + 1].elements[r / 4] = __byte_perm(ab_low, de_low, 0x7632);
+        turned[c + 2].elements[r / 4] = __byte_perm(ab_high, de_high, 0x5410);
+        turned[c + 3].elements[r / 4] = __byte_perm(ab_high, de_high, 0x7632);
+      }
+    }
+  } else {
+#pragma unroll
+    for (unsigned c = 0; c < kWidth; ++c)
+#pragma unroll
+      for (unsigned r = 0; r < kWidth; ++r) turned[c].elements[r] = block[r].elements[c];
+  }
+}
+
+}  // namespace hone

@@ -1,0 +1,336 @@
+#include "runtime/families/transpose_family.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "runtime/families/moved_elements.h"
+#include "runtime/jit/embedded_sources.h"
+
+namespace hone {
+namespace {
+
+constexpr std::array<std::string_view, 4> kOperations{"transpose", "transpose_in_place", "transpose_pairs",
+                                                      "transpose_pairs_in_place"};
+
+constexpr int kVector = 0, kTileKib = 1, kAspect = 2, kBlockThreads = 3, kOrder = 4;
+constexpr int kWidest = 0, kTall = -1, kSquare = 0, kWide = 1;
+
+constexpr int kSmallestTileKib = 4;
+
+/// A thread's loads each take a register at least, and its tile no more than a quarter of them.
+constexpr int kMostLoadsPerThread = 32;
+constexpr std::int64_t kLeastBytesPerThread = 16, kMostBytesPerThread = 256;
+
+/// Static shared memory of a block, on every GPU.
+constexpr std::int64_t kMostSmemBytes = 48 << 10;
+
+/// Rows of fewer bytes leave lanes of wide packs far apart.
+constexpr std::int64_t kShortRowBytes = 128;
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+bool is_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
+bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
+
+int element_bytes(const Problem& problem) {
+  return static_cast<int>(info(problem.dtype).size_bytes) * (is_of_pairs(problem) ? 2 : 1);
+}
+
+std::int64_t rows_of(const Problem& problem) { return problem.extents[1]; }
+std::int64_t columns_of(const Problem& problem) { return problem.extents[2]; }
+
+Pitches pitches_of(const Problem& problem) {
+  return {problem.pitches[0] == 0 ? columns_of(problem) : problem.pitches[0],
+          problem.pitches[1] == 0 ? rows_of(problem) : problem.pitches[1]};
+}
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+/// The smallest power of two that is no smaller, up to one that no tile reaches.
+int power_of_two(std::int64_t extent) {
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(extent, 1 << 20))));
+}
+
+/// By the largest extents that a winner serves.
+bool needs_wide_tiles(const Problem& problem, const TransposeVariant& variant) {
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
+  const double tiles = static_cast<double>(sizes[0].last) * (static_cast<double>(sizes[1].last) / variant.tile_rows + 1) *
+                       (static_cast<double>(sizes[2].last) / variant.tile_columns + 1);
+  return tiles > kMost || static_cast<double>(sizes[1].last) > kMost || static_cast<double>(sizes[2].last) > kMost;
+}
+
+/// Tiles, or pairs of tiles that change places.
+std::int64_t tiles_of(const Problem& problem, const TransposeVariant& variant) {
+  const std::int64_t down = divide_up(rows_of(problem), variant.tile_rows);
+  const std::int64_t across = divide_up(columns_of(problem), variant.tile_columns);
+  return problem.extents[0] * (variant.in_place ? down * (down + 1) / 2 : down * across);
+}
+
+/// From the first element of the first matrix to the last one of the last.
+std::int64_t span_of(std::int64_t rows, std::int64_t columns, std::int64_t pitch) { return (rows - 1) * pitch + columns; }
+
+std::string refuse_extents(const Problem& problem) {
+  const auto [batch, rows, columns] = problem.extents;
+  if (batch < 1 || rows < 1 || columns < 1)
+    return fmt::format("transpose was asked for {} × {} × {} elements; every extent must be at least 1", batch, rows, columns);
+  const Pitches pitches = pitches_of(problem);
+  const std::array<std::int64_t, 2> lengths{columns, rows};
+  for (std::size_t i = 0; i < pitches.size(); ++i) {
+    const std::string_view side = i == 0 ? "input" : "output";
+    if (pitches[i] < lengths[i])
+      return fmt::format("transpose was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
+                         lengths[i], side, pitches[i]);
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(batch, i == 0 ? rows : columns, &bytes) ||
+        __builtin_mul_overflow(bytes, pitches[i], &bytes) ||
+        __builtin_mul_overflow(bytes, std::int64_t{element_bytes(problem)}, &bytes) || bytes > kMostBytes)
+      return fmt::format("transpose was asked for {} matrices of {} × {} elements, {} apart in the {}: no memory holds them",
+                         batch, rows, columns, pitches[i], side);
+    if (element_bytes(problem) < 16 && pitches[i] * element_bytes(problem) % problem.alignment != 0)
+      return fmt::format("transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise in the {}; "
+                         "transpose_problem() finds the alignment", problem.alignment, pitches[i], element_bytes(problem),
+                         side);
+  }
+  if (is_in_place(problem) && (rows != columns || pitches[0] != pitches[1]))
+    return fmt::format("transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices "
+                       "at equal pitches", rows, columns, pitches[0], pitches[1]);
+  return "";
+}
+
+}  // namespace
+
+TransposeVariant::TransposeVariant(const Problem& problem, const Variant& variant)
+    : block_threads(variant[kBlockThreads]),
+      order(static_cast<Order>(variant[kOrder])),
+      in_place(is_in_place(problem)),
+      element_bytes(hone::element_bytes(problem)) {
+  const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
+  const std::int64_t most_rows = sizes[1].last, most_columns = sizes[2].last;
+  const int aspect = variant[kAspect];
+
+  vector_bytes = std::max<int>(static_cast<int>(problem.alignment), element_bytes);
+  while (vector_bytes > element_bytes && vector_bytes > std::min(most_rows, most_columns) * element_bytes) vector_bytes /= 2;
+  if (variant[kVector] != kWidest) {
+    const int narrow = std::max(element_bytes, vector_bytes / 4);
+    const bool is_short = std::min(most_rows, most_columns) * element_bytes < kShortRowBytes;
+    if (narrow == vector_bytes) fault = "elements leave no choice of vectors";
+    else if (!is_short && !in_place) fault = "rows are long enough for the widest vectors";
+    vector_bytes = narrow;
+  }
+
+  // As square as a power of two allows; where the matrix is narrower than that, as wide as it.
+  const std::int64_t elements = (std::int64_t{variant[kTileKib]} << 10) / element_bytes / (in_place ? 2 : 1);
+  const int log_elements = std::countr_zero(static_cast<std::uint64_t>(elements));
+  tile_columns = 1 << std::max(0, (log_elements + 1) / 2 + aspect);
+  tile_rows = static_cast<int>(elements) / tile_columns;
+  const int limit_columns = std::max(1, power_of_two(most_columns) >> (aspect == kTall ? 1 : 0));
+  const int limit_rows = std::max(1, power_of_two(most_rows) >> (aspect == kWide ? 1 : 0));
+  const bool is_narrow = tile_columns > limit_columns, is_low = tile_rows > limit_rows;
+  if (is_narrow && is_low) {
+    if (variant[kTileKib] != kSmallestTileKib || aspect != kSquare) fault = "the matrix is smaller than a tile";
+  } else if (!in_place && is_narrow) {
+    tile_columns = limit_columns;
+    tile_rows = static_cast<int>(elements) / tile_columns;
+    if (aspect == kWide) fault = "the matrix is too narrow for other than tall tiles";
+    else if (tile_rows > power_of_two(most_rows)) fault = "the matrix is smaller than a tile";
+  } else if (!in_place && is_low) {
+    tile_rows = limit_rows;
+    tile_columns = static_cast<int>(elements) / tile_rows;
+    if (aspect == kTall) fault = "the matrix has too few rows for other than wide tiles";
+    else if (tile_columns > power_of_two(most_columns)) fault = "the matrix is smaller than a tile";
+  }
+  if (in_place && (tile_rows != tile_columns || aspect != kSquare || order != Order::rows))
+    fault = "only square tiles in the order of rows change places";
+}
+
+std::int64_t TransposeVariant::smem_bytes() const {
+  const int row_packs = tile_columns / (vector_bytes / element_bytes);
+  const int lanes_at_once = vector_bytes < 4 ? 32 : 128 / vector_bytes;
+  const int pad_bytes = std::max(4, vector_bytes * std::max(1, lanes_at_once / std::max(1, row_packs)));
+  const std::int64_t bytes = tile_bytes() + std::int64_t{row_packs} * pad_bytes;
+  return divide_up(bytes, 16) * 16 * (in_place ? 2 : 1);
+}
+
+TransposeFamily::TransposeFamily()
+    // Of what the model cannot tell apart the first is the untuned choice.
+    : space_({{"vector", {0, 1}, {"widest", "narrow"}},
+              {"tile_kib", {16, 8, 32, kSmallestTileKib}},
+              {"aspect", {kSquare, kTall, kWide}, {"square", "tall", "wide"}},
+              {"block_threads", {256, 128, 512, 64}},
+              {"order", {0, 1, 2}, {"rows", "columns", "groups"}}}) {}
+
+std::span<const std::string_view> TransposeFamily::operations() const { return kOperations; }
+
+std::span<const SourceFile> TransposeFamily::sources() const { return embedded::kernel_templates(); }
+
+std::string TransposeFamily::refuse(const Problem& problem) const {
+  if (problem.operation >= kOperations.size()) return fmt::format("transpose has no operation {}", problem.operation);
+  if (std::string refusal = moved::refuse_dtype(name(), problem.dtype); !refusal.empty()) return refusal;
+  if (is_of_pairs(problem) && problem.dtype != DType::u64)
+    return fmt::format("{} moves elements of 16 bytes as pairs of u64, not of {}", kOperations[problem.operation],
+                       info(problem.dtype).name);
+  if (problem.accumulator || problem.result) return "transpose accumulates nothing and keeps the type of the elements";
+  return refuse_extents(problem);
+}
+
+std::string TransposeFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+  const TransposeVariant tile(problem, variant);
+  if (!tile.fault.empty()) return tile.fault;
+  if (tile.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", tile.block_threads, facts.max_threads_per_block);
+  const int width = tile.vector_bytes / tile.element_bytes;
+  const std::int64_t blocks = std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
+  if (tile.tile_rows < width || tile.tile_columns < width || blocks < tile.block_threads)
+    return fmt::format("a tile of {} × {} elements is less than {} threads load", tile.tile_rows, tile.tile_columns,
+                       tile.block_threads);
+  const int tiles = tile.in_place ? 2 : 1;
+  const std::int64_t bytes = tile.tile_bytes() * tiles / tile.block_threads;
+  const std::int64_t loads = bytes / tile.vector_bytes;
+  if (loads > kMostLoadsPerThread || bytes > kMostBytesPerThread)
+    return fmt::format("{} loads of {} bytes a thread are more than its registers hold", loads, tile.vector_bytes);
+  if (bytes < kLeastBytesPerThread) return fmt::format("{} bytes a thread are too few to keep memory busy", bytes);
+  if (tile.smem_bytes() > kMostSmemBytes)
+    return fmt::format("needs {} bytes of shared memory, a block has {}", tile.smem_bytes(), kMostSmemBytes);
+  const bool has_one_column_of_tiles = size_ranges(problem.extents)[2].last <= tile.tile_columns;
+  const bool has_one_row_of_tiles = size_ranges(problem.extents)[1].last <= tile.tile_rows;
+  if (tile.order != TransposeVariant::Order::rows && (has_one_column_of_tiles || has_one_row_of_tiles))
+    return "there is one line of tiles, and one order of it";
+  return "";
+}
+
+Unit TransposeFamily::unit(const Problem& problem, const Variant& variant) const {
+  constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
+  const TransposeVariant tile(problem, variant);
+  const bool is_wide = needs_wide_tiles(problem, tile);
+  Unit unit;
+  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
+  unit.source = fmt::format(
+      "#include \"transpose.cuh\"\n\n"
+      "using T = {type};\n"
+      "using Index = {index};\n"
+      "using Kernel = hone::Transpose<T, {vector}, {rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
+      "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
+      "              \"host and device disagree on the variant\");\n\n"
+      "extern \"C\" __global__ void __launch_bounds__({threads}) hone_transpose(\n"
+      "    const T* in, T* out, Index batch, Index rows, Index columns, long long in_pitch, long long out_pitch) {{\n"
+      "  Kernel::{call}({{in, out, batch, rows, columns, in_pitch, out_pitch}});\n}}\n",
+      fmt::arg("type", moved::element_type(problem.dtype, is_of_pairs(problem), problem.alignment)),
+      fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"), fmt::arg("vector", tile.vector_bytes),
+      fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns), fmt::arg("threads", tile.block_threads),
+      fmt::arg("order", kOrders[static_cast<std::size_t>(tile.order)]), fmt::arg("bytes", tile.element_bytes),
+      fmt::arg("tiles", tile.in_place ? 2 : 1), fmt::arg("smem", tile.smem_bytes()),
+      fmt::arg("call", tile.in_place ? "swap" : "transpose"));
+  unit.entries.emplace_back("hone_transpose");
+  return unit;
+}
+
+WorkShape TransposeFamily::shape(const Problem& problem, const Variant& variant) const {
+  const TransposeVariant tile(problem, variant);
+  return {.block_threads = tile.block_threads,
+          .tiles = std::max<std::int64_t>(1, tiles_of(problem, tile)),
+          .bytes_in_flight_per_block = tile.tile_bytes() * (tile.in_place ? 2 : 1),
+          .dependent_launch = true,
+          .independent_blocks = true};
+}
+
+std::int64_t TransposeFamily::bytes_moved(const Problem& problem) const {
+  return 2 * problem.extents[0] * rows_of(problem) * columns_of(problem) * element_bytes(problem);
+}
+
+void TransposeFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
+                             LaunchList& launches) const {
+  const TransposeVariant tile(problem, candidate.variant);
+  const Pitches pitches = pitches_of(problem);
+  Launch& launch = launches.add();
+  launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)));
+  launch.block.x = static_cast<unsigned>(tile.block_threads);
+  launch.dependent_launch = true;
+  for (void* buffer : buffers) launch.arguments.push(buffer);
+  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
+  for (const std::int64_t extent : problem.extents) launch.arguments.push(static_cast<std::uint64_t>(extent));
+  for (const std::int64_t pitch : pitches) launch.arguments.push(pitch);
+}
+
+std::vector<BufferSpec> TransposeFamily::buffers(const Problem& problem) const {
+  const auto [batch, rows, columns] = problem.extents;
+  const Pitches pitches = pitches_of(problem);
+  const std::int64_t parts = is_of_pairs(problem) ? 2 : 1;
+  return {{.name = "in",
+           .is_input = true,
+           .dtype = problem.dtype,
+           .elements = parts * span_of(batch * rows, columns, pitches[0])},
+          {.name = "out",
+           .is_input = false,
+           .dtype = problem.dtype,
+           .elements = parts * span_of(batch * columns, rows, pitches[1]),
+           .alignment = problem.alignment,
+           .in_place_of = is_in_place(problem) ? 0 : -1}};
+}
+
+std::span<const std::string_view> TransposeFamily::input_kinds(const Problem&) const {
+  static constexpr std::string_view kKind = "random";
+  return {&kKind, 1};
+}
+
+std::vector<std::byte> TransposeFamily::input_pattern(const Problem& problem, int buffer, std::string_view) const {
+  return moved::input_pattern(buffers(problem)[static_cast<std::size_t>(buffer)].elements, problem.dtype);
+}
+
+std::vector<Problem> TransposeFamily::verified_problems(const Problem& problem) const {
+  Problem pitched = problem;
+  pitched.pitches = pitches_of(problem);
+  std::vector<Problem> problems{problem};
+  for (const std::size_t extent : {std::size_t{1}, std::size_t{2}}) {
+    problems.push_back(pitched);
+    --problems.back().extents[extent];
+    if (is_in_place(problem)) --problems.back().extents[3 - extent];
+  }
+  if (is_in_place(problem)) problems.pop_back();
+  return problems;
+}
+
+std::vector<ElementRange> TransposeFamily::verified_parts(const Problem& problem, int buffer) const {
+  return moved::spread_parts(buffers(problem)[static_cast<std::size_t>(buffer)].elements);
+}
+
+std::string TransposeFamily::verify(const Problem& problem, const Candidate&,
+                                    std::span<const std::vector<std::byte>> patterns,
+                                    std::span<const std::vector<std::byte>> outputs) const {
+  const auto [in_pitch, out_pitch] = pitches_of(problem);
+  const std::int64_t rows = rows_of(problem), columns = columns_of(problem);
+  const std::int64_t parts = is_of_pairs(problem) ? 2 : 1;
+  return moved::verify(verified_parts(problem, 1), outputs[0], patterns[0], info(problem.dtype).size_bytes,
+                       [=](std::int64_t index) -> std::int64_t {
+                         const std::int64_t row = index / parts % out_pitch, line = index / parts / out_pitch;
+                         if (row >= rows) return -1;
+                         const std::int64_t source = (line / columns * rows + row) * in_pitch + line % columns;
+                         return source * parts + index % parts;
+                       });
+}
+
+const KernelFamily& transpose_family() {
+  static const TransposeFamily family;
+  return family;
+}
+
+Problem transpose_problem(const TransposeSpec& spec, std::uint32_t alignment, bool in_place) {
+  const bool is_of_pairs = spec.element_bytes == 16;
+  Problem problem{.family = &transpose_family(),
+                  .operation = static_cast<std::uint8_t>((is_of_pairs ? 2 : 0) + (in_place ? 1 : 0)),
+                  .dtype = moved::dtype_of_size(is_of_pairs ? 8 : spec.element_bytes),
+                  .extents = {spec.batch, spec.rows, spec.columns},
+                  .pitches = {spec.in_pitch, spec.out_pitch}};
+  // A side by side pitch has no other name.
+  if (spec.in_pitch == spec.columns) problem.pitches[0] = 0;
+  if (spec.out_pitch == spec.rows) problem.pitches[1] = 0;
+  const auto pitch_bytes = static_cast<std::uint64_t>(spec.input_pitch() | spec.output_pitch()) * spec.element_bytes;
+  problem.alignment = 1u << std::countr_zero(pitch_bytes | std::uint64_t{alignment} | kMaxAlignment);
+  return problem;
+}
+
+}  // namespace hone

@@ -1,0 +1,268 @@
+// tuned_transpose() and tuned_copy() on a real device: every element size, at awkward shapes, pitches and addresses, and
+// every class of variants.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <hone/copy.h>
+#include <hone/transpose.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/jit/compile_pool.h"
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/workload.h"
+#include "tests/runtime/support/device_fixture.h"
+
+namespace hone {
+namespace {
+
+constexpr std::byte kUntouched{0x5C};
+
+std::vector<std::byte> random_bytes(std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::vector<std::byte> values(bytes);
+  for (std::byte& value : values) value = static_cast<std::byte>(random() >> 40);
+  return values;
+}
+
+std::size_t span_bytes(std::int64_t rows, std::int64_t columns, std::int64_t pitch, std::size_t element_bytes) {
+  return static_cast<std::size_t>((rows - 1) * pitch + columns) * element_bytes;
+}
+
+/// What transposing must leave in an output that held `out` before.
+std::vector<std::byte> transposed(const TransposeSpec& spec, const std::vector<std::byte>& in, std::vector<std::byte> out) {
+  for (std::int64_t matrix = 0; matrix < spec.batch; ++matrix)
+    for (std::int64_t row = 0; row < spec.rows; ++row)
+      for (std::int64_t column = 0; column < spec.columns; ++column) {
+        const auto from = static_cast<std::size_t>((matrix * spec.rows + row) * spec.input_pitch() + column);
+        const auto to = static_cast<std::size_t>((matrix * spec.columns + column) * spec.output_pitch() + row);
+        std::memcpy(out.data() + to * spec.element_bytes, in.data() + from * spec.element_bytes, spec.element_bytes);
+      }
+  return out;
+}
+
+class MovedResults : public DeviceTest {
+ protected:
+  std::vector<std::byte> fetch_bytes(const void* from, std::size_t bytes) const {
+    std::vector<std::byte> values(bytes);
+    device_->copy_to_host(values.data(), from, bytes, nullptr);
+    device_->synchronize(nullptr);
+    return values;
+  }
+
+  /// `offsets`: bytes of input and output behind aligned addresses.
+  void expect_transposed(const TransposeSpec& spec, std::array<std::size_t, 2> offsets = {0, 0}) {
+    const std::vector<std::byte> in =
+        random_bytes(span_bytes(spec.batch * spec.rows, spec.columns, spec.input_pitch(), spec.element_bytes));
+    const std::vector<std::byte> before(
+        span_bytes(spec.batch * spec.columns, spec.rows, spec.output_pitch(), spec.element_bytes), kUntouched);
+    const Array<std::byte> from = upload(in, offsets[0]), to = upload(before, offsets[1]);
+    tuned_transpose(session(), spec, from.data, to.data, nullptr);
+    EXPECT_TRUE(fetch_bytes(to.data, before.size()) == transposed(spec, in, before)) << describe(spec);
+    EXPECT_TRUE(fetch_bytes(from.data, in.size()) == in) << describe(spec) << " changed its input";
+  }
+
+  void expect_transposed_in_place(const TransposeSpec& spec) {
+    const std::vector<std::byte> in =
+        random_bytes(span_bytes(spec.batch * spec.rows, spec.columns, spec.input_pitch(), spec.element_bytes));
+    const Array<std::byte> array = upload(in);
+    tuned_transpose(session(), spec, array.data, array.data, nullptr);
+    EXPECT_TRUE(fetch_bytes(array.data, in.size()) == transposed(spec, in, in)) << describe(spec) << " in place";
+  }
+
+  void expect_copied(const CopySpec& spec, std::array<std::size_t, 2> offsets = {0, 0}) {
+    const std::vector<std::byte> in =
+        random_bytes(span_bytes(spec.rows, spec.columns, spec.input_pitch(), spec.element_bytes));
+    std::vector<std::byte> expected(span_bytes(spec.rows, spec.columns, spec.output_pitch(), spec.element_bytes), kUntouched);
+    const Array<std::byte> from = upload(in, offsets[0]), to = upload(expected, offsets[1]);
+    tuned_copy(session(), spec, from.data, to.data, nullptr);
+    for (std::int64_t row = 0; row < spec.rows; ++row)
+      std::memcpy(expected.data() + static_cast<std::size_t>(row * spec.output_pitch()) * spec.element_bytes,
+                  in.data() + static_cast<std::size_t>(row * spec.input_pitch()) * spec.element_bytes,
+                  static_cast<std::size_t>(spec.columns) * spec.element_bytes);
+    EXPECT_TRUE(fetch_bytes(to.data, expected.size()) == expected)
+        << fmt::format("{} × {} elements of {} bytes, pitches {} and {}, offsets {} and {}", spec.rows, spec.columns,
+                       spec.element_bytes, spec.input_pitch(), spec.output_pitch(), offsets[0], offsets[1]);
+  }
+
+  Session& session() {
+    if (!session_) session_.emplace(device_, quick());
+    return *session_;
+  }
+
+ private:
+  static std::string describe(const TransposeSpec& spec) {
+    return fmt::format("{} × {} × {} elements of {} bytes, pitches {} and {}", spec.batch, spec.rows, spec.columns,
+                       spec.element_bytes, spec.input_pitch(), spec.output_pitch());
+  }
+
+  std::optional<Session> session_;
+};
+
+TEST_F(MovedResults, TransposesEveryElementSize) {
+  for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
+    const auto width = static_cast<std::int64_t>(16 / bytes);
+    // Both sides of the same octaves: tiles that are full, and that the matrix cuts, at rows of whole packs.
+    expect_transposed({.element_bytes = bytes, .rows = 128, .columns = 128});
+    expect_transposed({.element_bytes = bytes, .rows = 128 + width, .columns = 128 - width});
+    expect_transposed({.element_bytes = bytes, .rows = 127, .columns = 129, .in_pitch = 144, .out_pitch = 128});
+    // Rows at every address of an element.
+    expect_transposed({.element_bytes = bytes, .rows = 127, .columns = 129}, {bytes, 0});
+  }
+}
+
+TEST_F(MovedResults, TransposesShapesOfEveryKind) {
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 1000}, {1000, 1}, {3, 700}, {700, 7}, {37, 2100}}) {
+    expect_transposed({.element_bytes = 4, .rows = rows, .columns = columns});
+    if (is_cuda()) expect_transposed({.element_bytes = 2, .rows = rows, .columns = columns});
+  }
+  expect_transposed({.element_bytes = 2, .rows = 512, .columns = 8});
+  expect_transposed({.element_bytes = 4, .rows = 90, .columns = 50, .batch = 5, .in_pitch = 60, .out_pitch = 93});
+  expect_transposed({.element_bytes = 16, .rows = 20, .columns = 9}, {8, 0});
+}
+
+TEST_F(MovedResults, TransposesSquareMatricesInPlace) {
+  for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
+    expect_transposed_in_place({.element_bytes = bytes, .rows = 96, .columns = 96, .batch = 2});
+    if (is_cuda() || bytes == 4) {
+      expect_transposed_in_place({.element_bytes = bytes, .rows = 301, .columns = 301, .in_pitch = 304, .out_pitch = 304});
+      expect_transposed_in_place({.element_bytes = bytes, .rows = 301, .columns = 301});
+    }
+  }
+}
+
+TEST_F(MovedResults, CopiesEveryElementSizeAtAnyPitchAndAddress) {
+  for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
+    expect_copied({.element_bytes = bytes, .columns = 5003});
+    expect_copied({.element_bytes = bytes, .columns = 5003}, {0, std::min<std::size_t>(bytes, 8)});
+    // Every row lies otherwise, and as its copy does.
+    expect_copied({.element_bytes = bytes, .rows = 37, .columns = 131, .in_pitch = 133, .out_pitch = 133 + 32});
+  }
+  expect_copied({.element_bytes = 1, .rows = 37, .columns = 3, .in_pitch = 5, .out_pitch = 7});
+  expect_copied({.element_bytes = 4, .rows = 33, .columns = 1, .in_pitch = 1, .out_pitch = 2});
+  expect_copied({.element_bytes = 4, .rows = 7, .columns = 700});
+}
+
+/// Launches variants of `largest` on it and on `others`, as the family verifies them.
+class MovedVariants : public DeviceTest {
+ protected:
+  void verify(const Problem& largest, std::size_t first, std::size_t step, const std::vector<Problem>& others = {}) {
+    std::vector<Unit> units;
+    std::vector<Variant> variants, allowed;
+    for (const Variant& variant : largest.family->space().all())
+      if (largest.family->reject(largest, variant, device_->facts()).empty()) allowed.push_back(variant);
+    ASSERT_FALSE(allowed.empty()) << to_string(largest);
+    for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) variants.push_back(allowed[i]);
+    for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
+    const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+    Workload workload(device_, largest, nullptr);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
+      const CompiledCode code = load_variant(*device_, largest, variants[i], units[i], outcomes[i].binary);
+      for (const std::int64_t max_blocks : {3, 1 << 20}) {
+        const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+        std::vector<Problem> problems = largest.family->verified_problems(largest);
+        problems.insert(problems.end(), others.begin(), others.end());
+        for (const Problem& problem : problems) {
+          const std::string fault = workload.verify(
+              problem, loaded.candidate, "random", [&](const Problem& called, std::span<void* const> buffers) {
+                loaded.enqueue(*device_, called, buffers, nullptr, nullptr);
+              });
+          EXPECT_EQ(fault, "") << to_string(problem) << " " << max_blocks << " × "
+                               << largest.family->space().to_string(variants[i]);
+        }
+      }
+    }
+  }
+
+  /// On the host the units are compiled one by one.
+  std::size_t step(std::size_t on_host) const { return is_cuda() ? 1 : on_host; }
+};
+
+TEST_F(MovedVariants, OfTransposesAreRightInEveryOrderAndTile) {
+  const auto problem = [](std::size_t bytes, std::int64_t rows, std::int64_t columns, bool in_place = false) {
+    return transpose_problem({.element_bytes = bytes, .rows = rows, .columns = columns}, kMaxAlignment, in_place);
+  };
+  verify(problem(4, 304, 204), 0, step(19), {problem(4, 12, 4), problem(4, 204, 304)});
+  verify(problem(2, 304, 200), 0, step(17));
+  verify(problem(1, 304, 208), 1, step(9));
+  verify(problem(8, 150, 98), 5, step(41));
+  verify(problem(16, 75, 99), 7, step(50));
+  verify(problem(4, 203, 301), 3, step(31));
+  verify(problem(2, 2000, 8), 1, step(13));
+  verify(problem(2, 7, 1999), 1, step(11));
+  verify(problem(2, 160, 160, true), 0, step(4));
+  verify(problem(4, 160, 160, true), 0, step(2));
+}
+
+TEST_F(MovedVariants, OfCopiesAreRight) {
+  verify(copy_problem({.element_bytes = 4, .columns = 70001}), 0, step(8));
+  verify(copy_problem({.element_bytes = 2, .rows = 50, .columns = 333, .in_pitch = 341, .out_pitch = 349}), 1, step(8));
+}
+
+/// The device memory of these is not there: a refusal comes before anything is launched.
+class MovedRefusals : public DeviceTest {
+ protected:
+  static constexpr std::uintptr_t kIn = 1 << 20, kOut = 1 << 24;
+
+  static void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+  std::string refusal(const TransposeSpec& spec, std::uintptr_t in = kIn, std::uintptr_t out = kOut) const {
+    return message([&](Session& session) { tuned_transpose(session, spec, at(in), at(out), nullptr); });
+  }
+  std::string refusal(const CopySpec& spec, std::uintptr_t in = kIn, std::uintptr_t out = kOut) const {
+    return message([&](Session& session) { tuned_copy(session, spec, at(in), at(out), nullptr); });
+  }
+
+ private:
+  template <class Call>
+  std::string message(const Call& call) const {
+    Session session(device_, quick());
+    try {
+      call(session);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+      return error.what();
+    }
+    return "was not refused";
+  }
+};
+
+TEST_F(MovedRefusals, NameWhatIsWrong) {
+  using testing::HasSubstr;
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 3, .rows = 2, .columns = 2}), HasSubstr("elements of 3 bytes"));
+  EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 32, .rows = 2, .columns = 2}), HasSubstr("1, 2, 4, 8 and 16"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, 0), HasSubstr("'in' is null"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn, 0), HasSubstr("'out' is null"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), HasSubstr("not aligned to 4 bytes"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), HasSubstr("cannot be negative"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = kHuge, .columns = kHuge}), HasSubstr("no memory holds them"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2, .batch = std::int64_t{1} << 61}), HasSubstr("no memory holds"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .in_pitch = 8}), HasSubstr("in the input at a pitch of 8"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .out_pitch = -8}), HasSubstr("in the output at a pitch of -8"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9}, kIn, kIn), HasSubstr("only square matrices"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8, .in_pitch = 9}, kIn, kIn), HasSubstr("equal pitches"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn, kIn + 252), HasSubstr("overlaps 'in'"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn + 252, kIn), HasSubstr("overlaps 'in'"));
+  EXPECT_THAT(refusal(CopySpec{.element_bytes = 0, .columns = 2}), HasSubstr("elements of 0 bytes"));
+  EXPECT_THAT(refusal(CopySpec{.columns = 2}, kIn, 0), HasSubstr("'out' is null"));
+  EXPECT_THAT(refusal(CopySpec{.columns = -2}), HasSubstr("cannot be negative"));
+  EXPECT_THAT(refusal(CopySpec{.rows = kHuge, .columns = kHuge}), HasSubstr("no memory holds"));
+  EXPECT_THAT(refusal(CopySpec{.rows = 3, .columns = 9, .out_pitch = 8}), HasSubstr("in the output at a pitch of 8"));
+  EXPECT_THAT(refusal(CopySpec{.columns = 9}, kIn, kIn), HasSubstr("overlaps 'in'"));
+}
+
+TEST_F(MovedRefusals, AreNoneForNeighboursAndEmptyMatrices) {
+  Session session(device_, quick());
+  EXPECT_EQ(tuned_transpose(session, {.rows = 0, .columns = 5}, nullptr, nullptr, nullptr).winner, nullptr);
+  EXPECT_EQ(tuned_copy(session, {.rows = 5, .columns = 0}, nullptr, nullptr, nullptr).winner, nullptr);
+  const auto array = upload(std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0});
+  EXPECT_NE(tuned_transpose(session, array.data, 2, 3, array.data + 6, nullptr).winner, nullptr);
+  EXPECT_EQ(fetch(array.data + 7), 4u);
+}
+
+}  // namespace
+}  // namespace hone

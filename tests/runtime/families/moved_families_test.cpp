@@ -1,0 +1,172 @@
+// The families transpose and copy as descriptions: problems, variants, verification, and what a GPU's compiler makes of them.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include <hone/copy.h>
+#include <hone/error.h>
+#include <hone/gpu_kernel.h>
+#include <hone/transpose.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/families/moved_elements.h"
+#include "runtime/search/candidates.h"
+#include "runtime/search/model.h"
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+Problem matrix(std::size_t element_bytes, std::int64_t rows, std::int64_t columns, bool in_place = false) {
+  return transpose_problem({.element_bytes = element_bytes, .rows = rows, .columns = columns}, kMaxAlignment, in_place);
+}
+
+/// Shapes of every kind: both sides long, one short, either way round, and rows at odd addresses.
+std::vector<Problem> problems_of_every_kind() {
+  std::vector<Problem> problems;
+  for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
+    for (const auto& [rows, columns] : {std::pair{8192, 8192}, {1 << 23, 8}, {1 << 20, 64}, {64, 1 << 20}, {4, 1 << 24},
+                                        {12289, 4097}, {1000003, 7}, {31, 1048577}})
+      problems.push_back(matrix(bytes, rows, columns));
+    problems.push_back(matrix(bytes, 8192, 8192, true));
+    problems.push_back(matrix(bytes, 8193, 8193, true));
+    problems.push_back(copy_problem({.element_bytes = bytes, .columns = 1 << 28}));
+    problems.push_back(copy_problem({.element_bytes = bytes, .rows = 8192, .columns = 8190, .in_pitch = 8191, .out_pitch = 8192}));
+  }
+  return problems;
+}
+
+std::vector<Variant> allowed(const Problem& problem) {
+  std::vector<Variant> variants;
+  for (const Variant& variant : problem.family->space().all())
+    if (problem.family->reject(problem, variant, h100_facts()).empty()) variants.push_back(variant);
+  return variants;
+}
+
+TEST(TransposeProblem, RowsDecideHowTheyCanBeAligned) {
+  EXPECT_EQ(matrix(4, 8192, 8192).alignment, 16u);
+  EXPECT_EQ(matrix(4, 8192, 8190).alignment, 8u);
+  EXPECT_EQ(matrix(4, 8190, 8192).alignment, 8u);
+  EXPECT_EQ(matrix(2, 12289, 4097).alignment, 2u);
+  EXPECT_EQ(matrix(16, 12289, 4097).alignment, 16u);
+  EXPECT_EQ(transpose_problem({.rows = 6, .columns = 7, .in_pitch = 8, .out_pitch = 8}).alignment, 16u);
+  EXPECT_EQ(transpose_problem({.rows = 6, .columns = 7, .in_pitch = 8, .out_pitch = 8}, 4).alignment, 4u);
+}
+
+TEST(TransposeProblem, ElementsAreMovedByTheirSize) {
+  EXPECT_EQ(matrix(2, 3, 5).dtype, DType::u16);
+  EXPECT_EQ(matrix(16, 3, 5).dtype, DType::u64);
+  EXPECT_NE(matrix(16, 3, 5).operation, matrix(8, 3, 5).operation);
+  Problem problem = matrix(4, 3, 5);
+  problem.dtype = DType::f32;
+  EXPECT_THAT(problem.family->refuse(problem), HasSubstr("ask for u32 instead of f32"));
+}
+
+TEST(TransposeProblem, APitchOfWhichRowsDoNotLieAsAlignedIsRefused) {
+  Problem problem = matrix(4, 8192, 8191);
+  EXPECT_EQ(problem.family->refuse(problem), "");
+  problem.alignment = 16;
+  EXPECT_THAT(problem.family->refuse(problem), HasSubstr("transpose_problem() finds the alignment"));
+}
+
+TEST(TransposeProblem, OnlySquareOnesAreInPlace) {
+  EXPECT_EQ(matrix(4, 50, 50, true).family->refuse(matrix(4, 50, 50, true)), "");
+  EXPECT_THAT(matrix(4, 50, 51, true).family->refuse(matrix(4, 50, 51, true)), HasSubstr("square"));
+}
+
+TEST(CopyProblem, RowsThatLieSideBySideAreOneRow) {
+  EXPECT_EQ(copy_problem({.rows = 30, .columns = 70}).extents, (Extents{1, 2100, 1}));
+  EXPECT_EQ(copy_problem({.element_bytes = 16, .rows = 30, .columns = 70}).extents, (Extents{1, 4200, 1}));
+  const Problem pitched = copy_problem({.rows = 30, .columns = 70, .in_pitch = 71});
+  EXPECT_EQ(pitched.extents, (Extents{30, 70, 1}));
+  EXPECT_EQ(pitched.pitches, (Pitches{71, 0}));
+  EXPECT_EQ(pitched.alignment, 4u);
+  EXPECT_EQ(copy_problem({.rows = 30, .columns = 70, .in_pitch = 71, .out_pitch = 75}).alignment, 16u);
+  const Problem negative = copy_problem({.rows = -30, .columns = -70});
+  EXPECT_THAT(negative.family->refuse(negative), HasSubstr("at least 1"));
+}
+
+TEST(MovedFamilies, OfferEnoughVariantsAndNotThousands) {
+  for (const Problem& problem : problems_of_every_kind()) {
+    ASSERT_EQ(problem.family->refuse(problem), "") << to_string(problem);
+    const bool in_place = problem.family == &transpose_family() && problem.operation % 2 == 1;
+    EXPECT_GE(allowed(problem).size(), in_place ? 2u : 10u) << to_string(problem);
+    EXPECT_LE(allowed(problem).size(), 150u) << to_string(problem);
+  }
+}
+
+TEST(MovedFamilies, TheVariantsAreThoseOfAllThatShareAWinner) {
+  for (const Problem& problem : {matrix(4, 1 << 20, 8), matrix(2, 5, 1 << 20), matrix(4, 8192, 8192)}) {
+    Problem other = problem;
+    const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
+    other.extents = {1, sizes[1].last, sizes[2].first};
+    other.pitches = {(other.extents[2] + 3) / 4 * 4, (other.extents[1] + 3) / 4 * 4};
+    for (const Variant& variant : problem.family->space().all()) {
+      EXPECT_EQ(problem.family->reject(problem, variant, h100_facts()), other.family->reject(other, variant, h100_facts()));
+      if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
+      EXPECT_EQ(problem.family->unit(problem, variant).source, other.family->unit(other, variant).source);
+    }
+  }
+}
+
+TEST(MovedFamilies, ABlockForEveryTileIsAGeometryAndNothingIsCombined) {
+  const Problem problem = matrix(4, 8192, 8192);
+  const WorkShape shape = problem.family->shape(problem, allowed(problem).front());
+  const std::vector<Geometry> all = geometries(h100_facts(), shape, 8);
+  EXPECT_GE(all.back().max_blocks, shape.tiles);
+  WorkShape combining = shape;
+  combining.independent_blocks = false;
+  EXPECT_LT(predict(h100_facts(), shape, 1 << 29, 8, all.back()).us,
+            predict(h100_facts(), combining, 1 << 29, 8, all.back()).us);
+}
+
+TEST(MovedFamilies, LargeOutputsAreCheckedInPartsThatReachBothEnds) {
+  const std::int64_t elements = (std::int64_t{1} << 33) + 5;
+  const std::vector<ElementRange> parts = moved::spread_parts(elements);
+  std::int64_t end = 0, checked = 0;
+  for (const ElementRange& part : parts) {
+    EXPECT_GE(part.first, end);
+    end = part.first + part.count;
+    checked += part.count;
+  }
+  EXPECT_EQ(parts.front().first, 0);
+  EXPECT_EQ(end, elements);
+  EXPECT_LE(checked, 1 << 18);
+  EXPECT_EQ(moved::spread_parts(100), (std::vector<ElementRange>{{0, 100}}));
+}
+
+TEST(MovedFamilies, VerificationFindsOneWrongElementAndIgnoresWhatLiesBetweenRows) {
+  const Problem problem = transpose_problem({.element_bytes = 16, .rows = 3, .columns = 2, .out_pitch = 4});
+  const std::vector<std::vector<std::byte>> patterns{problem.family->input_pattern(problem, 0, "random")};
+  std::vector<std::vector<std::byte>> outputs(1, std::vector<std::byte>(std::size_t{7} * 16));
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t column = 0; column < 2; ++column)
+      std::copy_n(patterns[0].begin() + static_cast<std::ptrdiff_t>((row * 2 + column) * 16), 16,
+                  outputs[0].begin() + static_cast<std::ptrdiff_t>((column * 4 + row) * 16));
+  EXPECT_EQ(problem.family->verify(problem, {}, patterns, outputs), "");
+  outputs[0][3 * 16] ^= std::byte{1};  // between the rows
+  EXPECT_EQ(problem.family->verify(problem, {}, patterns, outputs), "");
+  outputs[0][4 * 16 + 9] ^= std::byte{1};
+  EXPECT_THAT(problem.family->verify(problem, {}, patterns, outputs), HasSubstr("element 9 of the output is 0x"));
+}
+
+/// One variant of every other problem. (All of 700 that were tried had 8 bytes at the most.)
+TEST(MovedFamilies, CompileForAGpuWithoutSpills) {
+  std::size_t turn = 0;
+  for (const Problem& problem : problems_of_every_kind()) {
+    if (++turn % 2 == 0) continue;
+    const std::vector<Variant> variants = allowed(problem);
+    const Unit unit = unit_of(problem, variants[turn * 7 % variants.size()]);
+    try {
+      EXPECT_LE(gpu_resources(unit, "sm_90").local_bytes, 8) << unit.name;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::unsupported) GTEST_SKIP() << error.what();
+      ADD_FAILURE() << unit.name << ": " << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,102 @@
+// The transpose and copy templates under the checks of the host device: every element size, width of vectors and order of
+// tiles, in place and not, in several orders of threads.
+#include <gtest/gtest.h>
+
+#include <hone/copy.h>
+#include <hone/host_check.h>
+#include <hone/transpose.h>
+
+#include <array>
+#include <vector>
+
+#include "runtime/choose/compiled.h"
+
+namespace hone::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+DeviceFacts host_facts() {
+  DeviceFacts facts;
+  facts.kind = "host";
+  return facts;
+}
+
+/// Runs `largest` and the smaller problems that verify it, in few blocks, so that they take turns.
+void expect_clean(const Problem& largest, const Variant& variant) {
+  const KernelFamily& family = *largest.family;
+  const std::string what = to_string(largest) + " " + family.space().to_string(variant);
+  ASSERT_EQ(family.reject(largest, variant, host_facts()), "") << what;
+  const std::vector<Problem> problems = family.verified_problems(largest);
+  const std::vector<BufferSpec> specs = family.buffers(largest);
+  const std::vector<std::byte> pattern = family.input_pattern(largest, 0, "random");
+  std::vector<std::byte> in(specs[0].size_bytes());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = pattern[i % pattern.size()];
+
+  HostCheck check;
+  check.unit = unit_of(largest, variant);
+  check.buffers = {CheckBuffer::of("in", in)};
+  for (std::size_t i = 0; i < problems.size(); ++i)
+    check.buffers.push_back(CheckBuffer::of("out", std::vector<std::byte>(specs[1].size_bytes())));
+  if (kSanitized) check.orders = {HostOrder{}};
+  const bool in_place = specs[1].in_place_of == 0;
+  check.run = [&](const HostRun& run) {
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      auto* const out = run.buffer<std::byte>(1 + i);
+      if (in_place) std::memcpy(out, in.data(), in.size());
+      const std::array<void*, 2> buffers{in_place ? out : run.buffer<std::byte>(0), out};
+      LaunchList launches;
+      family.encode(problems[i], {variant, {3}}, buffers, nullptr, launches);
+      for (const Launch& launch : launches) run.launch(launch);
+    }
+  };
+  const HostCheckReport report = check_on_host(check);
+  ASSERT_TRUE(report.ok()) << what << ": " << report.failure;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const std::size_t bytes = family.buffers(problems[i])[1].size_bytes();
+    std::vector<std::vector<std::byte>> outputs{
+        {report.buffers[1 + i].begin(), report.buffers[1 + i].begin() + static_cast<std::ptrdiff_t>(bytes)}};
+    EXPECT_EQ(family.verify(problems[i], {variant, {3}}, std::span(&pattern, 1), outputs), "") << what;
+  }
+}
+
+/// A variant of the transposes: whether vectors are narrow, KiB of a tile, its aspect, threads, order.
+struct Tile {
+  int narrow, kib, aspect, threads, order;
+};
+
+TEST(MovedCheck, TransposesAreClean) {
+  struct Case {
+    std::size_t element_bytes;
+    std::int64_t rows, columns;
+    bool in_place;
+    Tile tile;
+  };
+  constexpr int kRows = 0, kColumns = 1, kGroups = 2, kTall = -1, kSquare = 0, kWide = 1;
+  for (const Case& one : {Case{4, 100, 68, false, {0, 8, kSquare, 128, kRows}},
+                          Case{4, 101, 67, false, {0, 4, kTall, 64, kColumns}},
+                          Case{2, 200, 264, false, {0, 16, kSquare, 128, kGroups}},
+                          Case{2, 301, 7, false, {0, 4, kTall, 128, kRows}},
+                          Case{2, 304, 8, false, {1, 8, kSquare, 128, kRows}},
+                          Case{1, 208, 304, false, {0, 16, kWide, 64, kColumns}},
+                          Case{8, 60, 70, false, {0, 4, kSquare, 64, kGroups}},
+                          Case{16, 33, 40, false, {0, 4, kSquare, 128, kRows}},
+                          Case{4, 100, 100, true, {0, 8, kSquare, 64, kRows}},
+                          Case{2, 97, 97, true, {0, 4, kSquare, 64, kRows}}}) {
+    const Problem problem = transpose_problem(
+        {.element_bytes = one.element_bytes, .rows = one.rows, .columns = one.columns}, kMaxAlignment, one.in_place);
+    expect_clean(problem, {one.tile.narrow, one.tile.kib, one.tile.aspect, one.tile.threads, one.tile.order});
+  }
+}
+
+TEST(MovedCheck, CopiesAreClean) {
+  expect_clean(copy_problem({.element_bytes = 4, .columns = 5003}), {128, 4, 1});
+  expect_clean(copy_problem({.element_bytes = 2, .rows = 20, .columns = 131, .in_pitch = 133, .out_pitch = 141}), {128, 2, 0});
+}
+
+}  // namespace
+}  // namespace hone::test
