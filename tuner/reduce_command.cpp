@@ -126,6 +126,8 @@ std::string source_text(const Reduction& reduction) {
       return "tuned now";
     case ChoiceSource::heuristic:
       return "heuristic";
+    case ChoiceSource::nearest:
+      return "nearest, untuned";
     case ChoiceSource::cache:
       return reduction.tuned ? "cache" : "cache, untuned";
     case ChoiceSource::memory:
