@@ -48,6 +48,9 @@ class Layers {
   /// later.
   std::optional<Hit> find(const Query& query);
 
+  /// As Store::find_near, of all layers, an earlier layer's first.
+  std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
+
   /// Stores it in the writable layer. A failure is reported every time; without a writable layer nothing happens.
   void publish(const Publication& publication);
 

@@ -150,6 +150,13 @@ struct Query {
   CodeUse code = CodeUse::required;
 };
 
+/// A tuned winner for the key of a Query whatever the extents, without its code: where a search may begin.
+struct NearWinner {
+  WinnerRecord winner;
+  std::array<RangeRecord, 3> sizes;
+  bool stale_driver = false;
+};
+
 /// The answer to a Query, verified: digests of row and binary held.
 struct Hit {
   WinnerRecord winner;

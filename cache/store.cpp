@@ -16,31 +16,38 @@ namespace {
 /// For what nobody is hurt by not writing.
 constexpr std::chrono::milliseconds kShortPatience(100);
 
-constexpr std::string_view kServesQuery =
+/// All of the key but the extents.
+constexpr std::string_view kHasKey =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
     " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND w.numerics = ?9"
-    " AND w.launch_context = ?10 AND w.alignment = ?11 AND w.first0 <= ?12 AND w.last0 >= ?12"
-    " AND w.first1 <= ?13 AND w.last1 >= ?13 AND w.first2 <= ?14 AND w.last2 >= ?14"
+    " AND w.launch_context = ?10 AND w.alignment = ?11";
+
+constexpr std::string_view kServesExtents =
+    " AND w.first0 <= ?12 AND w.last0 >= ?12 AND w.first1 <= ?13 AND w.last1 >= ?13 AND w.first2 <= ?14 AND w.last2 >= ?14"
     " ORDER BY w.tuned DESC, w.driver = ?15 DESC, w.created_at DESC, w.id DESC";
 
-void bind_query(Statement& statement, const Query& query) {
+constexpr std::string_view kTunedWithin =
+    " AND w.tuned = 1 AND w.extent0 BETWEEN ?12 AND ?13 AND w.extent1 BETWEEN ?14 AND ?15"
+    " AND w.extent2 BETWEEN ?16 AND ?17";
+
+void bind_key(Statement& statement, const Query& query) {
   statement.bind(query.device.kind).bind(query.device.architecture).bind(query.device.identity);
   statement.bind(query.toolchain.family_digest).bind(query.toolchain.compiler);
   statement.bind(query.family).bind(query.operation).bind(query.dtype).bind(query.numerics);
   statement.bind(query.launch_context).bind(query.alignment);
-  for (const std::int64_t extent : query.extents) statement.bind(extent);
-  statement.bind(query.toolchain.driver);
+}
+
+bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<RangeRecord, 3>& ranges) {
+  for (std::size_t axis = 0; axis < ranges.size(); ++axis)
+    if (extents[axis] < ranges[axis].first || extents[axis] > ranges[axis].last) return false;
+  return true;
 }
 
 /// The same once more on the verified row: SQLite may have decided by an index, whose copy of a column can be damaged
 /// while the row is not.
-bool serves(const KeyRecord& key, const Query& query) {
+bool has_key(const KeyRecord& key, const Query& query) {
   const ProblemRecord& problem = key.problem;
   const DeviceRecord& device = key.device;
-  for (std::size_t axis = 0; axis < problem.sizes.size(); ++axis) {
-    const RangeRecord& range = problem.sizes[axis];
-    if (query.extents[axis] < range.first || query.extents[axis] > range.last) return false;
-  }
   const std::string& compiler = query.toolchain.compiler.empty() ? key.toolchain.compiler : query.toolchain.compiler;
   return std::tie(device.kind, device.architecture, device.identity, key.toolchain.family_digest,
                   key.toolchain.compiler, problem.family, problem.operation, problem.dtype, problem.numerics,
@@ -61,12 +68,14 @@ std::int64_t read_used_at(Connection& connection, std::int64_t version, std::int
 }
 
 std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
-  Statement candidates = select_winners(connection, kServesQuery);
-  bind_query(candidates, query);
+  Statement candidates = select_winners(connection, std::string(kHasKey).append(kServesExtents));
+  bind_key(candidates, query);
+  for (const std::int64_t extent : query.extents) candidates.bind(extent);
+  candidates.bind(query.toolchain.driver);
   std::optional<Hit> without_code;
   while (candidates.step()) {
     WinnerRow row = read_winner(candidates);
-    if (!row.intact || !serves(row.stored.key, query)) {
+    if (!row.intact || !has_key(row.stored.key, query) || !is_within(query.extents, row.stored.key.problem.sizes)) {
       ++damaged;
       continue;
     }
@@ -88,6 +97,28 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
   }
   return without_code;
 }
+
+std::vector<NearWinner> find_near_winners(Connection& connection, const Query& query,
+                                          const std::array<RangeRecord, 3>& extents) {
+  Statement rows = select_winners(connection, std::string(kHasKey).append(kTunedWithin));
+  bind_key(rows, query);
+  for (const RangeRecord& range : extents) rows.bind(range.first).bind(range.last);
+  std::vector<NearWinner> near;
+  while (rows.step()) {
+    WinnerRow row = read_winner(rows);
+    const WinnerRecord& winner = row.stored.winner;
+    if (!row.intact || !has_key(row.stored.key, query) || !winner.tuned || !is_within(winner.tuned_extents, extents))
+      continue;
+    const KeyRecord& key = row.stored.key;
+    near.push_back({.winner = winner,
+                    .sizes = key.problem.sizes,
+                    .stale_driver = key.toolchain.driver != query.toolchain.driver});
+  }
+  return near;
+}
+
+/// Code is only ever taken from files that nobody else can have written.
+Trust needed_trust(const Query& query) { return query.code == CodeUse::never ? Trust::any : Trust::owned; }
 
 std::int64_t seconds_since_1970() {
   using namespace std::chrono;
@@ -122,11 +153,16 @@ std::int64_t write_publication(Connection& connection, const Publication& public
 
 std::optional<Hit> Store::find(const Query& query, std::uint64_t* damaged) const {
   std::uint64_t uncounted = 0;
-  const Trust trust = query.code == CodeUse::never ? Trust::any : Trust::owned;
-  return read_file(path_, trust, [&](Connection& connection, std::int64_t version) {
+  return read_file(path_, needed_trust(query), [&](Connection& connection, std::int64_t version) {
     std::optional<Hit> hit = find_hit(connection, query, damaged != nullptr ? *damaged : uncounted);
     if (hit) hit->used_at = read_used_at(connection, version, hit->winner_id);
     return hit;
+  });
+}
+
+std::vector<NearWinner> Store::find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const {
+  return read_file(path_, needed_trust(query), [&](Connection& connection, std::int64_t) {
+    return find_near_winners(connection, query, extents);
   });
 }
 

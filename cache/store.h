@@ -57,6 +57,10 @@ class Store {
   /// skipped: a miss, never a wrong winner; their number is added to `*damaged`. Waits 40 ms at most for a lock.
   std::optional<Hit> find(const Query& query, std::uint64_t* damaged = nullptr) const;
 
+  /// The tuned winners that have the key of the query but for its extents, and were measured within `extents`; in no
+  /// order. Rows whose digest does not hold are left out, locks are waited for as in find(). Reads no code.
+  std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const;
+
   /// Writes winner, binary and trials in one transaction; a winner with the same key is replaced, unless it is tuned
   /// and the new one is not. A tuned one ends the claim on its class. A file that is too large then evicts others, see
   /// keep_to_size().

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <ostream>
@@ -41,7 +42,8 @@ std::int64_t parse_winner_id(const std::string& text) {
 }
 
 Problem named_problem(const ExplainOptions& options) {
-  const std::vector<Problem> problems = list_problems({.ops = options.op,
+  const std::vector<Problem> problems = list_problems({.family = options.family,
+                                                       .ops = options.op,
                                                        .dtypes = options.dtype,
                                                        .sizes = options.size,
                                                        .alignments = options.alignment,
@@ -70,18 +72,22 @@ std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const
   return winners;
 }
 
-/// A winner that was measured at another size has its trials there.
+bool is_within(const Extents& extents, const std::array<cache::RangeRecord, 3>& sizes) {
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (extents[i] < sizes[i].first || extents[i] > sizes[i].last) return false;
+  return true;
+}
+
+/// A winner that was measured at another shape has its trials there.
 const StoredWinner* measured_winner(const std::vector<StoredWinner>& all, const StoredWinner& stored) {
-  const cache::RangeRecord& range = stored.key.problem.sizes[0];
-  const std::int64_t n = stored.winner.tuned_extents[0];
-  if (n >= range.first && n <= range.last) return &stored;
+  const Extents& extents = stored.winner.tuned_extents;
+  if (is_within(extents, stored.key.problem.sizes)) return &stored;
   const StoredWinner* found = nullptr;
   for (const StoredWinner& other : all) {
-    const cache::RangeRecord& sizes = other.key.problem.sizes[0];
     cache::ProblemRecord same_but_sizes = other.key.problem;
     same_but_sizes.sizes = stored.key.problem.sizes;
     if (same_but_sizes == stored.key.problem && other.key.device == stored.key.device &&
-        other.winner.tuned_extents == stored.winner.tuned_extents && n >= sizes.first && n <= sizes.last)
+        other.winner.tuned_extents == extents && is_within(extents, other.key.problem.sizes))
       found = &other;
   }
   return found;
@@ -142,7 +148,7 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
       << '\n';
   out << printable(fmt::format("is served by {} in at most {} blocks: {} µs ± {} at n = {}",
                                short_variant(candidate.variant), candidate.max_blocks, us_text(stored.winner.median_us),
-                               format_us(stored.winner.spread_us), stored.winner.tuned_extents[0]))
+                               format_us(stored.winner.spread_us), measured_at_text(stored)))
       << "\n\nWhat it gains\n";
   print_gain(stored, explanation, out);
   out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
@@ -182,13 +188,20 @@ Json explanation_json(const StoredWinner& stored, const std::optional<cache::Tun
   return json;
 }
 
+std::string why_without_trials(const StoredWinner& stored) {
+  if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
+  if (how_text(stored) == "nearest")
+    return fmt::format("which was tuned for {}, the nearest shape: nothing was measured for this one",
+                       measured_at_text(stored));
+  return "the occupancy model's first choice: nothing was measured";
+}
+
 void explain_untuned(const StoredWinner& stored, const Context& context) {
   context.out << printable(fmt::format(
                      "{} for n = {} on {}\nis served by {} in at most {} blocks, {}",
                      problem_text(stored.key.problem), sizes_text(stored), device_text(stored.key.device),
                      short_variant(stored.winner.candidate.variant), stored.winner.candidate.max_blocks,
-                     stored.winner.tuned ? "but its trials are not there any more: they were evicted"
-                                         : "the occupancy model's first choice: nothing was measured"))
+                     why_without_trials(stored)))
               << "\nMeasure with: hone tune --again\n";
 }
 
@@ -197,6 +210,7 @@ void explain_untuned(const StoredWinner& stored, const Context& context) {
 void set_up_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* sub = app.add_subcommand("explain");
   sub->add_option("ID", options.id);
+  sub->add_option("--family", options.family)->take_last();
   sub->add_option("--op", options.op)->take_last();
   sub->add_option("--dtype", options.dtype)->take_last();
   sub->add_option("--size", options.size)->take_last();
@@ -231,7 +245,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   }
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
-    const StoredWinner* measured = measured_winner(all, stored);
+    // What was taken from the nearest shape has its trials there, and none for this one.
+    const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
     if (options.json) {
       json["winners"].push_back(explanation_json(stored, tuning));

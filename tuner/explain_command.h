@@ -1,6 +1,7 @@
 // hone explain: why a problem has the winner that it has, from the stored trials.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tuner/command.h"
@@ -14,8 +15,9 @@ namespace hone::tuner {
 
 struct ExplainOptions {
   std::string id;
-  std::string op = "sum";
-  std::string dtype = "f32";
+  std::string family = "reduce";
+  std::optional<std::string> op;
+  std::optional<std::string> dtype;
   std::string size;
   std::string alignment = "16";
   std::string context = "stream";

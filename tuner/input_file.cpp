@@ -1,7 +1,6 @@
 #include "tuner/input_file.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <hone/error.h>
 
@@ -56,9 +55,12 @@ InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std
   } catch (const Error& error) {
     refuse(path, error.what());
   }
-  std::string shape = fmt::format("({}{})", fmt::join(header.shape, ", "), header.shape.size() == 1 ? "," : "");
   InputFile file{path, header.dtype, header.elements, header.data_offset,
-                 fmt::format("npy, shape {}{}", shape, header.fortran_order ? ", Fortran order" : "")};
+                 fmt::format("npy, shape {}{}", npy_shape_text(header.shape),
+                             header.fortran_order ? ", Fortran order" : ""),
+                 header.shape,
+                 // Of one extent, or without elements, both orders are the same.
+                 header.fortran_order && header.shape.size() > 1};
   const std::int64_t data_bytes = file_bytes - header.data_offset;
   if (data_bytes != file.size_bytes()) {
     refuse(path, fmt::format("its header promises {} elements of {} ({} bytes), but {} bytes follow: the file is {}",
@@ -81,7 +83,7 @@ InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_byte
                              "file truncated?",
                              file_bytes, element_bytes, info(*raw_dtype).name));
   }
-  return {path, *raw_dtype, file_bytes / element_bytes, 0, "raw"};
+  return {path, *raw_dtype, file_bytes / element_bytes, 0, "raw", {file_bytes / element_bytes}};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <hone/device.h>
 #include <hone/dtype.h>
@@ -20,6 +21,8 @@ struct InputFile {
   std::int64_t elements = 0;
   std::int64_t data_offset = 0;  ///< bytes in front of the first element
   std::string layout;            ///< for people: "npy, shape (3, 4)" or "raw"
+  std::vector<std::int64_t> shape = {};  ///< the last extent is contiguous, unless fortran_order; raw: one extent
+  bool fortran_order = false;            ///< the first extent is contiguous
 
   std::int64_t size_bytes() const { return elements * static_cast<std::int64_t>(info(dtype).size_bytes); }
 };

@@ -16,11 +16,13 @@
 #include "cache/store.h"
 #include "tuner/cache_path.h"
 #include "tuner/device_filter.h"
+#include "tuner/families.h"
 #include "tuner/inspect_detail.h"
 #include "tuner/inspect_json.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/selection.h"
+#include "tuner/shapes.h"
 #include "tuner/table.h"
 
 namespace hone::tuner {
@@ -47,13 +49,14 @@ std::optional<std::int64_t> parse_id(const std::string& text) {
 class Filter {
  public:
   explicit Filter(const InspectOptions& options) : id_(parse_id(options.id)), device_(options.device) {
+    if (!options.family.empty()) family_ = parse_family(options.family).family().name();
     if (!options.ops.empty()) {
-      for (const ReduceOp op : parse_ops(options.ops)) ops_.emplace_back(name(op));
+      for (const std::string_view op : parse_operation_names(built_in_families(), options.ops)) ops_.emplace_back(op);
     }
     if (!options.dtypes.empty()) {
       for (const DType dtype : parse_dtypes(options.dtypes)) dtypes_.emplace_back(info(dtype).name);
     }
-    if (!options.size.empty()) size_ = parse_size(options.size);
+    if (!options.size.empty()) shape_ = parse_one_shape(options.size);
     if (!options.context.empty()) {
       for (const LaunchContext context : parse_contexts(options.context)) contexts_.emplace_back(name(context));
     }
@@ -62,7 +65,8 @@ class Filter {
   bool passes(const StoredWinner& stored) const {
     const cache::KeyRecord& key = stored.key;
     if (id_ && stored.id != *id_) return false;
-    if (size_ && (key.problem.sizes[0].first > *size_ || key.problem.sizes[0].last < *size_)) return false;
+    if (!family_.empty() && key.problem.family != family_) return false;
+    if (shape_ && !serves_shape(key.problem)) return false;
     const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
       return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
     };
@@ -71,15 +75,33 @@ class Filter {
   }
 
   /// Whether the options name one problem, which is then shown in detail.
-  bool names_one_problem() const { return id_ || (size_ && ops_.size() == 1 && dtypes_.size() == 1); }
+  bool names_one_problem() const { return id_ || (shape_ && ops_.size() == 1 && dtypes_.size() == 1); }
 
  private:
+  static TypedShape parse_one_shape(const std::string& text) {
+    const std::vector<TypedShape> shapes = parse_shapes(text);
+    if (shapes.size() == 1) return shapes.front();
+    throw CommandError(ExitCode::usage, fmt::format("'{}' stands for {} shapes; winners of one are shown at a time",
+                                                    printable(text), shapes.size()));
+  }
+
+  bool serves_shape(const cache::ProblemRecord& problem) const {
+    const FamilyRow* row = find_family(problem.family);
+    const std::optional<Extents> extents =
+        extents_of(*shape_, row ? row->family().extent_names().size() : shape_->size());
+    if (!extents) return false;
+    for (std::size_t i = 0; i < extents->size(); ++i)
+      if ((*extents)[i] < problem.sizes[i].first || (*extents)[i] > problem.sizes[i].last) return false;
+    return true;
+  }
+
   std::optional<std::int64_t> id_;
   std::string device_;
   std::vector<std::string> ops_;
   std::vector<std::string> dtypes_;
   std::vector<std::string> contexts_;
-  std::optional<std::int64_t> size_;
+  std::string family_;
+  std::optional<TypedShape> shape_;
 };
 
 /// Winners of one device and toolchain stand under one heading.
@@ -106,7 +128,7 @@ std::vector<std::string> winner_row(const StoredWinner& stored, std::int64_t now
           us_text(winner.median_us),
           gbps_text(gbps),
           share_text(gbps, stored.key.device.peak_bandwidth_gbps),
-          winner.tuned ? "tuned" : "heuristic",
+          std::string(how_text(stored)),
           format_age(now - stored.created_at)};
 }
 
@@ -156,6 +178,7 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
   CLI::App* sub = app.add_subcommand("inspect");
   sub->add_option("ID", options.id);
   sub->add_option("--device", options.device)->take_last();
+  sub->add_option("--family", options.family)->take_last();
   sub->add_option("--op", options.ops)->take_last();
   sub->add_option("--dtype", options.dtypes)->take_last();
   sub->add_option("--size", options.size)->take_last();

@@ -16,6 +16,7 @@ namespace hone::tuner {
 struct InspectOptions {
   std::string id;
   std::string device;
+  std::string family;
   std::string ops;
   std::string dtypes;
   std::string size;

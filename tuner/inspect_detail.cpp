@@ -6,10 +6,12 @@
 #include <hone/problem.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <ctime>
 #include <ostream>
 
+#include "tuner/families.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/table.h"
@@ -63,10 +65,21 @@ void print_key(const cache::StoredWinner& stored, const Context& context) {
                           format_age(context.environment.unix_time() - stored.created_at)));
 }
 
-std::string extents_text(const std::array<std::int64_t, 3>& extents) {
-  std::string text = fmt::format("{}", extents[0]);
-  for (std::size_t i = 1; i < extents.size() && extents[i] != 1; ++i) text += fmt::format(" × {}", extents[i]);
-  return text;
+/// Which extents of a winner are worth showing.
+std::array<bool, 3> shown_extents(const cache::StoredWinner& stored) {
+  const cache::ProblemRecord& problem = stored.key.problem;
+  std::array<bool, 3> shown{true, false, false};
+  if (const FamilyRow* row = find_family(problem.family)) {
+    const std::size_t count = row->family().extent_names().size();
+    const bool is_batch_of_one = count == 3 && problem.sizes[0] == cache::RangeRecord{1, 1};
+    for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = i < count && !(i == 0 && is_batch_of_one);
+    return shown;
+  }
+  for (std::size_t i = 1; i < shown.size(); ++i) {
+    const cache::RangeRecord& range = problem.sizes[i];
+    shown[i] = range.first > 1 || range.last < 1 || stored.winner.tuned_extents[i] != 1;
+  }
+  return shown;
 }
 
 void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
@@ -85,10 +98,14 @@ void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
     print_field(
         out, "measured",
         fmt::format("{} µs ± {} at n = {}: {} GB/s, {} of the device's", us_text(winner.median_us),
-                    format_us(winner.spread_us), extents_text(winner.tuned_extents), gbps_text(winner_gbps(stored)),
+                    format_us(winner.spread_us), measured_at_text(stored), gbps_text(winner_gbps(stored)),
                     share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps)));
   } else {
-    print_field(out, "measured", "never: the occupancy model's first choice; measure with: hone tune");
+    print_field(out, "measured",
+                how_text(stored) == "nearest"
+                    ? fmt::format("never: what was tuned for {}, the nearest shape; measure with: hone tune --missed",
+                                  measured_at_text(stored))
+                    : "never: the occupancy model's first choice; measure with: hone tune");
   }
   print_field(out, "binary", format_bytes(stored.binary_bytes));
 }
@@ -182,12 +199,29 @@ std::string device_text(const cache::DeviceRecord& device) {
 
 std::string sizes_text(const cache::StoredWinner& stored) {
   const auto& sizes = stored.key.problem.sizes;
-  std::string text = range_text(sizes[0].first, sizes[0].last);
-  for (std::size_t i = 1; i < sizes.size(); ++i) {
-    const bool holds_one = sizes[i].first <= 1 && sizes[i].last >= 1;
-    if (!holds_one || stored.winner.tuned_extents[i] != 1) text += " × " + range_text(sizes[i].first, sizes[i].last);
-  }
+  const std::array<bool, 3> shown = shown_extents(stored);
+  std::string text;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (shown[i]) text.append(text.empty() ? "" : " × ").append(range_text(sizes[i].first, sizes[i].last));
   return text;
+}
+
+std::string measured_at_text(const cache::StoredWinner& stored) {
+  const std::array<bool, 3> shown = shown_extents(stored);
+  std::string text;
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    if (shown[i]) text += fmt::format("{}{}", text.empty() ? "" : " × ", stored.winner.tuned_extents[i]);
+  return text;
+}
+
+std::string_view how_text(const cache::StoredWinner& stored) {
+  if (stored.winner.tuned) return "tuned";
+  for (std::size_t i = 0; i < 3; ++i) {
+    const cache::RangeRecord& range = stored.key.problem.sizes[i];
+    const std::int64_t extent = stored.winner.tuned_extents[i];
+    if (extent < range.first || extent > range.last) return "nearest";
+  }
+  return "heuristic";
 }
 
 double winner_occupancy(const cache::StoredWinner& stored) {

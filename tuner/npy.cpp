@@ -1,6 +1,7 @@
 #include "tuner/npy.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <hone/error.h>
 
@@ -200,6 +201,25 @@ NpyHeader read_npy_header(std::istream& in) {
   if (!elements) refuse("the product of its .npy shape overflows 63 bits: the header is damaged");
   header.elements = *elements;
   return header;
+}
+
+std::string make_npy_header(DType dtype, std::span<const std::int64_t> shape) {
+  if (info(dtype).npy_name.empty())
+    throw Error(ErrorCode::unsupported,
+                fmt::format("NumPy has no {}, so no .npy file can hold it; name the output otherwise for raw elements",
+                            info(dtype).name));
+  constexpr std::size_t kAlignment = 64;
+  constexpr std::size_t kPreambleBytes = 10;
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", info(dtype).npy_name,
+                                 npy_shape_text(shape));
+  text.append(kAlignment - (kPreambleBytes + text.size() + 1) % kAlignment, ' ').push_back('\n');
+  std::string header(kNpyMagic);
+  header.append({'\1', '\0', static_cast<char>(text.size() & 0xFF), static_cast<char>(text.size() >> 8)});
+  return header + text;
+}
+
+std::string npy_shape_text(std::span<const std::int64_t> shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }
 
 }  // namespace hone::tuner

@@ -1,8 +1,10 @@
-// NpyHeader: what the header of a NumPy .npy file says.
+// NpyHeader: what the header of a NumPy .npy file says, and how one is written.
 #pragma once
 
 #include <cstdint>
 #include <iosfwd>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,5 +29,12 @@ struct NpyHeader {
 /// malformed header, an element type that Hone does not reduce (big-endian, complex, structured, …), a shape
 /// whose size overflows.
 NpyHeader read_npy_header(std::istream& in);
+
+/// The header of a C-ordered array, as numpy.save writes it: format 1.0, the elements begin at a multiple of 64 bytes.
+/// Throws Error(unsupported) for bf16, which NumPy does not have.
+std::string make_npy_header(DType dtype, std::span<const std::int64_t> shape);
+
+/// "(3, 4)", "(3,)", "()": as Python spells a shape.
+std::string npy_shape_text(std::span<const std::int64_t> shape);
 
 }  // namespace hone::tuner

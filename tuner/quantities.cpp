@@ -99,16 +99,6 @@ std::optional<std::int64_t> evaluate_size(std::string_view text) {
   return multiply(number, unit->factor);
 }
 
-void append_range(std::string_view text, std::size_t dots, std::vector<std::int64_t>& sizes) {
-  const std::int64_t first = parse_size(text.substr(0, dots));
-  const std::int64_t last = parse_size(text.substr(dots + 2));
-  if (first > last) {
-    throw CommandError(ExitCode::usage, fmt::format("the range '{}' is empty: {} is larger than {}; swap its ends",
-                                                    text, text.substr(0, dots), text.substr(dots + 2)));
-  }
-  for (std::int64_t size = first; size <= last; size *= 2) sizes.push_back(size);
-}
-
 }  // namespace
 
 std::int64_t parse_size(std::string_view text) {
@@ -116,27 +106,6 @@ std::int64_t parse_size(std::string_view text) {
   if (!size || *size > kMaxSize) refuse_size(text, "it is beyond 2^53 elements, more than any device holds");
   if (*size < 1) refuse_size(text, "there is nothing to tune below 1 element");
   return *size;
-}
-
-std::vector<std::int64_t> parse_size_list(std::string_view text) {
-  constexpr std::string_view kSeparators = ", \t\n";
-  std::vector<std::int64_t> sizes;
-  std::size_t begin = text.find_first_not_of(kSeparators);
-  while (begin != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(kSeparators, begin), text.size());
-    const std::string_view item = text.substr(begin, end - begin);
-    const std::size_t dots = item.find("..");
-    if (dots == std::string_view::npos) {
-      sizes.push_back(parse_size(item));
-    } else {
-      append_range(item, dots, sizes);
-    }
-    begin = text.find_first_not_of(kSeparators, end);
-  }
-  if (sizes.empty()) refuse_size(text, "it is empty");
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return sizes;
 }
 
 std::chrono::milliseconds parse_duration(std::string_view text) {

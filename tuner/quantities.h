@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace hone::tuner {
 
@@ -16,10 +15,6 @@ inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 53;
 /// A count of elements: "1000", "1_000_000", "1e6", "2^20", or a number with k M G T (powers of 1000) or Ki Mi Gi Ti
 /// (powers of 1024). Throws CommandError(usage) for anything else and outside 1 … kMaxSize.
 std::int64_t parse_size(std::string_view text);
-
-/// Sizes and ranges separated by commas or blanks, ascending and without repetition. "A..B" means A, 2A, 4A, … up to
-/// B. Throws CommandError(usage).
-std::vector<std::int64_t> parse_size_list(std::string_view text);
 
 /// A time: a decimal number and one of ms, s, min, m, h; "500ms", "1.5s". At least 1 ms and at most 24 h. Throws
 /// CommandError(usage).

@@ -21,6 +21,7 @@
 #include "tuner/cache_path.h"
 #include "tuner/command_error.h"
 #include "tuner/input_file.h"
+#include "tuner/output_file.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/selection.h"
@@ -126,6 +127,8 @@ std::string source_text(const Reduction& reduction) {
       return "tuned now";
     case ChoiceSource::heuristic:
       return "heuristic";
+    case ChoiceSource::nearest:
+      return "nearest, untuned";
     case ChoiceSource::cache:
       return reduction.tuned ? "cache" : "cache, untuned";
     case ChoiceSource::memory:
@@ -202,6 +205,7 @@ void set_up_reduce(CLI::App& app, ReduceOptions& options) {
   sub->add_option("--nan", options.nan)->take_last();
   sub->add_option("--accumulator", options.accumulator)->take_last();
   sub->add_option("--result", options.result)->take_last();
+  sub->add_option("-o,--output", options.output)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_option("--on-miss", options.on_miss)->take_last();
@@ -221,6 +225,13 @@ ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   const InputFile input = open_input(options.file, raw_dtype);
   const std::vector<ReduceOp> ops = ops_for(options.ops, input);
   spec.dtype = input.dtype;
+  std::optional<OutputFile> output;
+  if (!options.output.empty()) {
+    if (ops.size() != 1)
+      throw CommandError(ExitCode::usage, fmt::format("--output holds the result of one operation, and --op names {}",
+                                                      ops.size()));
+    output.emplace(options.output);
+  }
 
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
@@ -231,6 +242,10 @@ ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   for (const ReduceOp op : ops) {
     spec.op = op;
     reductions.push_back(reduce_once(session, spec, input, in.data(), out.data(), stream.get()));
+  }
+  if (output) {
+    const std::vector<std::int64_t> shape(info(spec.op).outputs == 1 ? 0U : 1U, info(spec.op).outputs);
+    output->save(spec.result_dtype(), shape, out.data(), *device, stream.get());
   }
   const SessionCounters counters = session.counters();
   if (counters.cache_failures > 0) {

@@ -20,6 +20,7 @@ struct ReduceOptions {
   std::string nan = "propagate";
   std::string accumulator;
   std::string result;
+  std::string output;
   std::string device = "auto";
   std::string cache;
   std::string on_miss;

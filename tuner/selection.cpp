@@ -78,6 +78,23 @@ std::vector<ReduceOp> parse_ops(std::string_view text) {
   return ops;
 }
 
+std::vector<std::uint8_t> parse_operations(const KernelFamily& family, std::string_view text) {
+  std::vector<std::uint8_t> operations;
+  for (const std::size_t index : pick_list("operation", text, family.operations(), kEveryOp))
+    operations.push_back(static_cast<std::uint8_t>(index));
+  return operations;
+}
+
+std::vector<std::string_view> parse_operation_names(Families families, std::string_view text) {
+  std::vector<std::string_view> known;
+  for (const FamilyRow& row : families)
+    for (const std::string_view name : row.family().operations())
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  std::vector<std::string_view> names;
+  for (const std::size_t index : pick_list("operation", text, known, kEveryOp)) names.push_back(known[index]);
+  return names;
+}
+
 std::vector<DType> parse_dtypes(std::string_view text) {
   std::vector<DType> dtypes;
   for (const std::size_t index : pick_list("dtype", text, kDTypeNames)) dtypes.push_back(kDTypes[index].dtype);

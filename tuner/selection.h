@@ -12,6 +12,8 @@
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
 
+#include "tuner/families.h"
+
 namespace hone::tuner {
 
 /// Each throws CommandError(usage) that lists the known words and suggests the one that was meant. Lists are
@@ -19,6 +21,13 @@ namespace hone::tuner {
 /// and the order is kept.
 inline constexpr std::string_view kEveryOp = "every";
 std::vector<ReduceOp> parse_ops(std::string_view text);
+
+/// Indices into the family's operations().
+std::vector<std::uint8_t> parse_operations(const KernelFamily& family, std::string_view text);
+
+/// Names of operations that any of the families has.
+std::vector<std::string_view> parse_operation_names(Families families, std::string_view text);
+
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);
 MissPolicy parse_miss_policy(std::string_view text);

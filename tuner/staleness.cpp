@@ -4,9 +4,12 @@
 #include <hone/device_facts.h>
 #include <hone/error.h>
 #include <hone/kernel_family.h>
-#include <hone/tuned_reduce.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tuner/families.h"
 
 namespace hone::tuner {
 namespace {
@@ -21,7 +24,9 @@ bool has_other_digest(const cache::KeyRecord& key, const CurrentToolchain& curre
 }  // namespace
 
 std::vector<CurrentToolchain> current_toolchains() {
-  const KernelFamily& reduce = *reduce_problem(ReduceOp::sum, DType::f32, 1, 16).family;
+  std::vector<std::pair<std::string, std::string>> digests;
+  for (const FamilyRow& row : built_in_families())
+    digests.emplace_back(row.family().name(), family_digest(row.family()));
   std::vector<CurrentToolchain> current;
   for (const std::string& name : device_names()) {
     try {
@@ -32,7 +37,7 @@ std::vector<CurrentToolchain> current_toolchains() {
                          .identity = tuning_identity(facts),
                          .compiler = device->compiler_identity(),
                          .driver = facts.driver,
-                         .family_digests = {{std::string(reduce.name()), family_digest(reduce)}}});
+                         .family_digests = digests});
     } catch (const Error&) {
       // hone devices says why; what is stored for this device counts as unknown.
     }

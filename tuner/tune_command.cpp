@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <hone/session.h>
-#include <hone/tuned_reduce.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -28,9 +27,9 @@
 #include "tuner/campaign/problem_selection.h"
 #include "tuner/campaign/problem_text.h"
 #include "tuner/campaign/worker.h"
+#include "tuner/families.h"
 #include "tuner/quantities.h"
 #include "tuner/selection.h"
-#include "tuner/suggest.h"
 #include "tuner/table.h"
 #include "tuner/tune_output.h"
 
@@ -38,13 +37,6 @@ namespace hone::tuner {
 namespace {
 
 namespace fs = std::filesystem;
-
-void check_family(std::string_view name) {
-  constexpr std::array<std::string_view, 1> kFamilies{"reduce"};
-  if (name == kFamilies.front()) return;
-  throw CommandError(ExitCode::usage, fmt::format("unknown kernel family '{}'{}; known is reduce", printable(name),
-                                                  did_you_mean(name, kFamilies)));
-}
 
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
@@ -71,6 +63,7 @@ void require_one_source(const TuneOptions& options) {
   name(options.ops, "--op");
   name(options.dtypes, "--dtype");
   name(options.sizes, "--size");
+  name(options.pitch, "--pitch");
   name(options.alignments, "--align");
   name(options.context, "--context");
   if (sources > 1 || (sources == 1 && !words.empty()))
@@ -88,13 +81,12 @@ CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) 
     campaign.problems = list_missed(cache::Store(cache));
     return campaign;
   }
-  Selection selection;
+  Selection selection{
+      .family = options.family, .ops = options.ops, .dtypes = options.dtypes, .sizes = options.sizes};
   const auto set = [](std::string& to, const std::optional<std::string>& from) {
     if (from) to = *from;
   };
-  set(selection.ops, options.ops);
-  set(selection.dtypes, options.dtypes);
-  set(selection.sizes, options.sizes);
+  set(selection.pitch, options.pitch);
   set(selection.alignments, options.alignments);
   set(selection.context, options.context);
   for (const Problem& problem : list_problems(selection)) campaign.problems.push_back({.problem = problem});
@@ -185,6 +177,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--op", options.ops)->take_last();
   sub->add_option("--dtype", options.dtypes)->take_last();
   sub->add_option("--size", options.sizes)->take_last();
+  sub->add_option("--pitch", options.pitch)->take_last();
   sub->add_option("--align", options.alignments)->take_last();
   sub->add_option("--context", options.context)->take_last();
   sub->add_option("--preset", options.preset)->take_last();
@@ -204,7 +197,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
 
 ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const auto start = context.environment.now();
-  check_family(options.family);
+  parse_family(options.family);
   // What was typed is looked at before what it is to be done with.
   require_one_source(options);
   CampaignFile file;

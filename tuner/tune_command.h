@@ -19,6 +19,7 @@ struct TuneOptions {
   std::optional<std::string> ops;
   std::optional<std::string> dtypes;
   std::optional<std::string> sizes;
+  std::optional<std::string> pitch;
   std::optional<std::string> alignments;
   std::optional<std::string> context;
   std::string preset;

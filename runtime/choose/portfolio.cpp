@@ -3,33 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/choose/regrets.h"
+
 namespace hone {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-/// Regrets of a matrix: how much longer each candidate takes than the best one at each size.
-class Regrets {
- public:
-  explicit Regrets(const TrialMatrix& trials) : trials_(trials), best_us_(trials.sizes.size(), kNever) {
-    for (std::size_t size = 0; size < best_us_.size(); ++size)
-      for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate)
-        if (serves(size, candidate)) best_us_[size] = std::min(best_us_[size], trials.at(size, candidate));
-  }
-
-  bool anything_serves(std::size_t size) const { return best_us_[size] < kNever; }
-
-  double at(std::size_t size, std::size_t candidate) const {
-    if (!anything_serves(size)) return 0;
-    return serves(size, candidate) ? trials_.at(size, candidate) / best_us_[size] - 1 : kNever;
-  }
-
- private:
-  bool serves(std::size_t size, std::size_t candidate) const { return trials_.at(size, candidate) > 0; }
-
-  const TrialMatrix& trials_;
-  std::vector<double> best_us_;
-};
 
 /// What a part may choose from: candidates that keep the bound from its first to its last size.
 struct Reach {
@@ -38,7 +15,7 @@ struct Reach {
 };
 
 /// The longest part that begins at `first`.
-Reach longest(const Regrets& regrets, const TrialMatrix& trials, std::size_t first, double most_regret) {
+Reach longest(const Regrets<TrialMatrix>& regrets, const TrialMatrix& trials, std::size_t first, double most_regret) {
   Reach reach;
   for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate) {
     std::size_t end = first;
@@ -50,7 +27,7 @@ Reach longest(const Regrets& regrets, const TrialMatrix& trials, std::size_t fir
   return reach;
 }
 
-double sum_of_regrets(const Regrets& regrets, const PortfolioPart& part, std::size_t candidate) {
+double sum_of_regrets(const Regrets<TrialMatrix>& regrets, const PortfolioPart& part, std::size_t candidate) {
   double sum = 0;
   for (std::size_t size = part.first; size <= part.last; ++size) sum += regrets.at(size, candidate);
   return sum;
@@ -59,7 +36,7 @@ double sum_of_regrets(const Regrets& regrets, const PortfolioPart& part, std::si
 }  // namespace
 
 Portfolio choose_portfolio(const TrialMatrix& trials, double most_regret) {
-  const Regrets regrets(trials);
+  const Regrets regrets(trials, trials.sizes.size());
   Portfolio portfolio;
   const std::size_t sizes = trials.sizes.size();
   bool anything = false;

@@ -1,5 +1,6 @@
 #include "runtime/dispatch/cache_bridge.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -35,6 +36,29 @@ void describe(Record& record, const Problem& problem) {
   record.alignment = static_cast<int>(problem.alignment);
 }
 
+/// nullopt for a row that does not fit the family's space.
+std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
+                                const std::array<cache::RangeRecord, 3>& sizes) {
+  const cache::CandidateRecord& record = winner.candidate;
+  const std::optional<Variant> variant = problem.family->space().parse(record.variant);
+  if (!variant || record.max_blocks < 1 ||
+      record.block_threads != problem.family->shape(problem, *variant).block_threads)
+    return std::nullopt;
+  Winner result{.candidate = {*variant, {.max_blocks = record.max_blocks}},
+                .resources = {.registers = record.registers,
+                              .static_smem_bytes = record.static_smem_bytes,
+                              .local_bytes = record.local_bytes,
+                              .max_threads_per_block = record.max_threads_per_block},
+                .resident_blocks = record.resident_blocks,
+                .tuned = winner.tuned,
+                .median_us = winner.median_us,
+                .spread_us = winner.spread_us,
+                .launch_context = problem.launch_context,
+                .tuned_extents = winner.tuned_extents};
+  for (std::size_t i = 0; i < sizes.size(); ++i) result.sizes[i] = {sizes[i].first, sizes[i].last};
+  return result;
+}
+
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
   if (!options.cache_path.empty())
@@ -67,34 +91,33 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
   if (!has_files_) return std::nullopt;
   std::optional<cache::Hit> hit = layers_.find(query_of(problem));
   if (!hit) return std::nullopt;
-  const cache::CandidateRecord& record = hit->winner.candidate;
-  const std::optional<Variant> variant = problem.family->space().parse(record.variant);
-  if (!variant || record.max_blocks < 1 ||
-      record.block_threads != problem.family->shape(problem, *variant).block_threads) {
+  std::optional<Winner> winner = winner_of(problem, hit->winner, hit->sizes);
+  if (!winner) {
     ++misfits_;
     return std::nullopt;
   }
-
-  CachedWinner found{.winner = {.candidate = {*variant, {.max_blocks = record.max_blocks}},
-                                .resources = {.registers = record.registers,
-                                              .static_smem_bytes = record.static_smem_bytes,
-                                              .local_bytes = record.local_bytes,
-                                              .max_threads_per_block = record.max_threads_per_block},
-                                .resident_blocks = record.resident_blocks,
-                                .tuned = hit->winner.tuned,
-                                .median_us = hit->winner.median_us,
-                                .spread_us = hit->winner.spread_us,
-                                .launch_context = problem.launch_context,
-                                .tuned_extents = hit->winner.tuned_extents},
-                     .binary = {},
-                     .stale_driver = hit->stale_driver};
+  CachedWinner found{.winner = std::move(*winner), .binary = {}, .stale_driver = hit->stale_driver};
   if (hit->binary)
     found.binary = Binary{.format = std::move(hit->binary->format),
                           .architecture = std::move(hit->binary->architecture),
                           .code = std::move(hit->binary->code)};
-  for (std::size_t i = 0; i < found.winner.sizes.size(); ++i)
-    found.winner.sizes[i] = {hit->sizes[i].first, hit->sizes[i].last};
   return found;
+}
+
+std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::array<SizeRange, 3>& extents) {
+  if (!has_files_) return {};
+  std::array<cache::RangeRecord, 3> ranges;
+  for (std::size_t i = 0; i < ranges.size(); ++i) ranges[i] = {extents[i].first, extents[i].last};
+  std::vector<cache::NearWinner> rows = layers_.find_near(query_of(problem), ranges);
+  std::stable_partition(rows.begin(), rows.end(), [](const cache::NearWinner& row) { return !row.stale_driver; });
+  std::vector<Winner> near;
+  for (const cache::NearWinner& row : rows) {
+    Problem measured = problem;
+    measured.extents = row.winner.tuned_extents;
+    if (!problem.family->refuse(measured).empty()) continue;
+    if (std::optional<Winner> winner = winner_of(measured, row.winner, row.sizes)) near.push_back(std::move(*winner));
+  }
+  return near;
 }
 
 void CacheBridge::publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning) {

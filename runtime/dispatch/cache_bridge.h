@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <hone/candidate.h>
 #include <hone/device.h>
@@ -36,6 +37,9 @@ class CacheBridge {
 
   /// The stored winner for a problem; nullopt on a miss. A row that does not fit the family's space is a miss.
   std::optional<CachedWinner> find(const Problem& problem);
+
+  /// The stored tuned winners of the same problem that were measured within `extents`, without their code.
+  std::vector<Winner> find_near(const Problem& problem, const std::array<SizeRange, 3>& extents);
 
   /// Stores a winner with its binary and, for a tuned one, its trials.
   void publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning);

@@ -38,8 +38,15 @@ struct Resolved {
 
 /// What the cache files have for a problem.
 struct CachedPlan {
-  const LoadedPlan* plan = nullptr;
-  bool is_misfit = false;  ///< there is a winner, but row and code do not fit each other or this device
+  const LoadedPlan* plan = nullptr;               ///< of a tuned winner
+  bool is_misfit = false;                         ///< there is one, but row and code do not fit each other or this device
+  std::optional<CachedWinner> untuned = {};       ///< else
+};
+
+/// A winner that was tuned for a shape of the same problem, and how far that is.
+struct Neighbour {
+  Winner winner;
+  double octaves = 0;  ///< shape_distance()
 };
 
 /// The same problem, called in another context.
@@ -76,14 +83,20 @@ class Session::Impl {
   void check_contents(const Problem& problem, const std::vector<BufferSpec>& specs, std::span<void* const> buffers,
                       Stream stream) const;
   Resolved miss(const Problem& problem, bool capturing);
+  Resolved choose_untuned(const Problem& problem, const std::optional<CachedWinner>& untuned, bool capturing);
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
   Error not_tuned(const Problem& problem) const;
-  CachedPlan load_cached(const Problem& problem, bool untuned_will_do, bool capturing);
+  CachedPlan load_cached(const Problem& problem, bool capturing);
+  const LoadedPlan* load_cached(const Problem& problem, const CachedWinner& cached, bool capturing);
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
   Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
-  std::vector<Candidate> neighbours_of(const Problem& problem) const;
   std::jthread compile_ahead(const Problem& problem, const std::optional<Problem>& next);
+  std::vector<Neighbour> neighbours_of(const Problem& problem);
+  std::vector<Candidate> starts_for(const Problem& problem);
+  std::vector<Winner> lenders_for(const Problem& problem);
+  const LoadedPlan* borrow(const Problem& problem, const Winner& lender, bool capturing);
+  std::shared_ptr<const Binary> code_for(const Problem& problem, const Winner& lender, const Unit& unit);
   Resolved lend_stream_winner(const Problem& graph_problem);
   const LoadedPlan& adopt(const Tuning& tuning, bool is_tuned);
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);

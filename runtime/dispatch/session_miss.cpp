@@ -1,4 +1,5 @@
-// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the model.
+// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the nearest shape's,
+// the model.
 #include <limits>
 #include <utility>
 
@@ -29,18 +30,31 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
   const bool may_lend =
       problem.launch_context == LaunchContext::graph && (capturing || options_.on_miss != MissPolicy::error);
-  const bool untuned_will_do = !may_tune && !may_lend;
-  const CachedPlan cached = load_cached(problem, untuned_will_do, capturing);
+  const CachedPlan cached = load_cached(problem, capturing);
   if (cached.plan) return {cached.plan, ChoiceSource::cache};
   if (may_tune)
     if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
-  if (may_lend) {
+  if (may_lend)
     if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
-    if (const CachedPlan untuned = load_cached(problem, true, capturing); untuned.plan)
-      return {untuned.plan, ChoiceSource::cache};
-  }
+  if (const Resolved untuned = choose_untuned(problem, cached.untuned, capturing); untuned.plan) return untuned;
   if (options_.on_miss == MissPolicy::error) throw not_tuned(problem);
   return {&choose_heuristic(problem, capturing), ChoiceSource::heuristic};
+}
+
+/// Without measuring: the nearest shape's winner, else what an earlier session chose without measuring. No plan when
+/// there is neither. Under MissPolicy::error nothing new is chosen.
+Resolved Session::Impl::choose_untuned(const Problem& problem, const std::optional<CachedWinner>& untuned,
+                                       bool capturing) {
+  std::vector<Winner> lenders;
+  if (options_.on_miss != MissPolicy::error) lenders = lenders_for(problem);
+  const bool is_stored =
+      untuned && !lenders.empty() && lenders.front().candidate == untuned->winner.candidate;
+  if (!is_stored)
+    for (const Winner& lender : lenders)
+      if (const LoadedPlan* plan = borrow(problem, lender, capturing)) return {plan, ChoiceSource::nearest};
+  if (untuned)
+    if (const LoadedPlan* plan = load_cached(problem, *untuned, capturing)) return {plan, ChoiceSource::cache};
+  return {};
 }
 
 /// The occupancy model's first choice, stored as untuned.
@@ -62,7 +76,7 @@ Error Session::Impl::not_tuned(const Problem& problem) const {
                            to_string(problem), device_->name(), device_->facts().name,
                            options_.cache_path.empty() ? "memory only" : options_.cache_path.string(),
                            problem.family->name(), problem.family->operations()[problem.operation],
-                           info(problem.dtype).name, problem.extents[0], name(problem.launch_context)));
+                           info(problem.dtype).name, shape_text(problem), name(problem.launch_context)));
 }
 
 /// Serves a graph problem with what was tuned for the stream, where nothing was tuned for the graph.
@@ -70,7 +84,7 @@ Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
   const Problem stream_problem = in_context(graph_problem, LaunchContext::stream);
   Resolved lender{.plan = plans_.find(ProblemKey(stream_problem))};
   if (!lender.plan || !lender.plan->winner.tuned)
-    lender = {load_cached(stream_problem, false, false).plan, ChoiceSource::cache};
+    lender = {load_cached(stream_problem, false).plan, ChoiceSource::cache};
   if (!lender.plan) return {};
   LoadedPlan lent = *lender.plan;
   lent.is_provisional = options_.on_miss == MissPolicy::tune;
@@ -87,24 +101,30 @@ bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidat
          problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
 }
 
-CachedPlan Session::Impl::load_cached(const Problem& problem, bool untuned_will_do, bool capturing) {
+/// A tuned winner is loaded; an untuned one is only found.
+CachedPlan Session::Impl::load_cached(const Problem& problem, bool capturing) {
   const std::uint64_t misfits = cache_.misfits();
-  const std::optional<CachedWinner> cached = cache_.find(problem);
+  std::optional<CachedWinner> cached = cache_.find(problem);
   if (!cached) return {.is_misfit = cache_.misfits() != misfits};
-  if (!cached->winner.tuned && !untuned_will_do) return {};
-  const std::shared_ptr<const Module> module = load_checked(problem, *cached);
+  if (!cached->winner.tuned) return {.untuned = std::move(cached)};
+  const LoadedPlan* plan = load_cached(problem, *cached, capturing);
+  return {.plan = plan, .is_misfit = plan == nullptr};
+}
+
+/// nullptr when row and code do not fit each other or this device.
+const LoadedPlan* Session::Impl::load_cached(const Problem& problem, const CachedWinner& cached, bool capturing) {
+  const std::shared_ptr<const Module> module = load_checked(problem, cached);
   if (!module) {
     const std::scoped_lock lock(counters_mutex_);
     ++counters_.cache_rejects;
-    return {.is_misfit = true};
+    return nullptr;
   }
-  const LoadedPlan& plan = install(problem, cached->winner, module, capturing);
-  if (!cached->winner.tuned || cached->stale_driver)
-    cache_.note_miss(problem, cached->winner.sizes, cached->winner.tuned);
+  const LoadedPlan& plan = install(problem, cached.winner, module, capturing);
+  if (!cached.winner.tuned || cached.stale_driver) cache_.note_miss(problem, cached.winner.sizes, cached.winner.tuned);
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.cache_hits;
-  counters_.stale_hits += cached->stale_driver;
-  return {.plan = &plan};
+  counters_.stale_hits += cached.stale_driver;
+  return &plan;
 }
 
 /// The code of a cached winner, compiled where it was not stored; nullptr when row and code do not fit each other.

@@ -43,26 +43,6 @@ std::string first_failure(const Tuning& tuning) {
 
 }  // namespace
 
-/// Tuned winners of the sizes around, the nearest first, and of the same size in the other launch context.
-std::vector<Candidate> Session::Impl::neighbours_of(const Problem& problem) const {
-  std::vector<Candidate> candidates;
-  const auto add = [&](const Problem& neighbour) {
-    const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
-    if (plan && plan->winner.tuned && plan->winner.launch_context == neighbour.launch_context)
-      candidates.push_back(plan->winner.candidate);
-  };
-  for (int distance : {-1, 1, -2, 2}) {
-    const int neighbour_class = size_class(problem.extents[0]) + distance;
-    if (neighbour_class < kSmallestSizeClass || neighbour_class > kLargestSizeClass) continue;
-    Problem neighbour = problem;
-    neighbour.extents[0] = size_range(neighbour_class).first;
-    add(neighbour);
-  }
-  const bool is_stream = problem.launch_context == LaunchContext::stream;
-  add(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream));
-  return candidates;
-}
-
 /// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
 /// was in vain, and when there is too little memory to measure in: the heuristic needs none. `has_misfit`: the winner
 /// that the cache has cannot be used here.
@@ -73,7 +53,7 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
     const std::optional<cache::ClaimState> state = cache_.claim(problem, has_misfit && !has_waited, patience);
     bool must_wait = state == cache::ClaimState::held;
     if (state == cache::ClaimState::served) {
-      const CachedPlan cached = load_cached(problem, false, false);
+      const CachedPlan cached = load_cached(problem, false);
       if (cached.plan) return {cached.plan, ChoiceSource::cache};
       must_wait = !cached.is_misfit;  // the file is locked again
     }
@@ -95,7 +75,7 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
 const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
   TuningOptions options{.budget = options_.tune_budget,
                         .workspace_bytes = WorkspacePool::kWorkspaceBytes,
-                        .start_from = neighbours_of(problem)};
+                        .start_from = starts_for(problem)};
   // Between two steps, so that no file is open while something is measured.
   options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
     if (!is_claimed || Clock::now() - renewed < kRenewal) return;
@@ -134,7 +114,7 @@ std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::opt
 Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
-  for (const Candidate& candidate : neighbours_of(problem)) options.start_from.push_back(candidate);
+  for (const Candidate& candidate : starts_for(problem)) options.start_from.push_back(candidate);
   const std::jthread ahead = compile_ahead(problem, options.next);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
   if (tuning.winner) adopt(tuning, tuning.has_compared());

@@ -1,6 +1,7 @@
 #include <hone/kernel_family.h>
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,11 @@ namespace {
 }
 
 }  // namespace
+
+std::span<const std::string_view> KernelFamily::extent_names() const {
+  static constexpr std::array<std::string_view, 1> kNames{"n"};
+  return kNames;
+}
 
 std::vector<Problem> KernelFamily::verified_problems(const Problem& problem) const {
   Problem smaller = problem;

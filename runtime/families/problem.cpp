@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -55,6 +56,19 @@ std::array<SizeRange, 3> size_ranges(const Extents& extents) {
   };
   if (is_lone(extents)) return {size_range(size_class(extents[0])), SizeRange{1, 1}, SizeRange{1, 1}};
   return {range(extents[0]), range(extents[1]), range(extents[2])};
+}
+
+double shape_distance(const Extents& a, const Extents& b) {
+  const auto octaves = [](std::int64_t extent) { return std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1))); };
+  return std::hypot(octaves(a[0]) - octaves(b[0]), octaves(a[1]) - octaves(b[1]), octaves(a[2]) - octaves(b[2]));
+}
+
+std::string shape_text(const Problem& problem) {
+  const std::size_t count = problem.family->extent_names().size();
+  std::string text;
+  for (std::size_t i = count == 3 && problem.extents[0] == 1 ? 1 : 0; i < count; ++i)
+    text += fmt::format("{}{}", text.empty() ? "" : "x", problem.extents[i]);
+  return text;
 }
 
 std::string to_string(const Problem& problem) {

@@ -123,5 +123,70 @@ TEST_F(CacheStore, NewestComesFirst) {
   EXPECT_EQ(found_threads(query_), 96) << "a replacement is new";
 }
 
+/// Winners of other shapes.
+class CacheNear : public CacheStore {
+ protected:
+  void publish(std::int64_t rows, std::int64_t columns, int block_threads,
+               const std::function<void(Publication&)>& change = {}) const {
+    Publication publication = with_threads(sample_, block_threads);
+    publication.key.problem.sizes = {{{rows, rows}, {columns, columns}, {1, 1}}};
+    publication.winner.tuned_extents = {rows, columns, 1};
+    if (change) change(publication);
+    store_.publish(publication);
+  }
+
+  std::vector<int> near(const RangeRecord& rows, const RangeRecord& columns) const {
+    std::vector<int> threads;
+    for (const NearWinner& found : store_.find_near(query_, {rows, columns, {1, 1}}))
+      threads.push_back(found.winner.candidate.block_threads);
+    return threads;
+  }
+};
+
+TEST_F(CacheNear, FindsWhatWasMeasuredWithinTheExtents) {
+  publish(1024, 64, 32);
+  publish(4096, 64, 64);
+  publish(64, 1024, 96);
+  EXPECT_THAT(near({512, 4096}, {16, 256}), testing::UnorderedElementsAre(32, 64));
+  EXPECT_THAT(near({1024, 1024}, {64, 64}), testing::ElementsAre(32)) << "both ends are within";
+  EXPECT_THAT(near({16, 256}, {512, 4096}), testing::ElementsAre(96));
+  EXPECT_THAT(near({1025, 4095}, {64, 64}), IsEmpty());
+}
+
+TEST_F(CacheNear, GoesByWhereItWasMeasuredAndNotByWhatItServes) {
+  publish(1024, 64, 32, [](Publication& each) { each.key.problem.sizes[0] = {256, 512}; });
+  EXPECT_THAT(near({256, 512}, {64, 64}), IsEmpty());
+  const std::vector<NearWinner> found = store_.find_near(query_, {{{1000, 1100}, {1, 64}, {1, 1}}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].sizes[0], (RangeRecord{256, 512}));
+  EXPECT_EQ(found[0].winner.tuned_extents, (std::array<std::int64_t, 3>{1024, 64, 1}));
+}
+
+TEST_F(CacheNear, TheRestOfTheKeyCounts) {
+  publish(1024, 64, 32);
+  query_.alignment = 8;
+  EXPECT_THAT(near({1, 4096}, {1, 4096}), IsEmpty());
+}
+
+TEST_F(CacheNear, UntunedWinnersAndDamagedRowsAreNone) {
+  publish(1024, 64, 32, [](Publication& each) { each.winner.tuned = false; });
+  publish(2048, 64, 64);
+  publish(4096, 64, 96);
+  sql(file_, "UPDATE winner SET median_us = 1e-3 WHERE extent0 = 2048");
+  EXPECT_THAT(near({1, 8192}, {1, 4096}), testing::ElementsAre(96));
+}
+
+TEST_F(CacheNear, AnotherDriverIsSaid) {
+  publish(1024, 64, 32);
+  EXPECT_FALSE(store_.find_near(query_, {{{1024, 1024}, {64, 64}, {1, 1}}}).at(0).stale_driver);
+  query_.toolchain.driver = "590.2";
+  EXPECT_TRUE(store_.find_near(query_, {{{1024, 1024}, {64, 64}, {1, 1}}}).at(0).stale_driver);
+}
+
+TEST_F(CacheNear, AMissingFileHasNone) {
+  EXPECT_THAT(near({1, 8192}, {1, 4096}), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
 }  // namespace
 }  // namespace hone::cache

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Inspect, WrongUsage,
                          ::testing::Values(WrongArguments{{"inspect", "first"}, "'first' is no winner's id"},
                                            WrongArguments{{"inspect", "0"}, "'0' is no winner's id"},
                                            WrongArguments{{"inspect", "-3"}, "'-3' is no winner's id"},
-                                           WrongArguments{{"inspect", "--size", "x"}, "'x' is not a size"},
+                                           WrongArguments{{"inspect", "--size", "x"}, "'x' is not a shape"},
                                            WrongArguments{{"inspect", "--op", "median"}, "unknown operation 'median'"},
                                            WrongArguments{{"inspect", "--dtype", "c64"}, "unknown dtype 'c64'"},
                                            WrongArguments{{"inspect"}, "the cache is off"}));

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -205,6 +207,23 @@ TEST_F(EndToEnd, ReducesAnyShapeAndOrder) {
   const std::string scalar =
       npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (), }") + bytes_of(std::vector<double>{42});
   EXPECT_EQ(reduce(file("s.npy", scalar))["results"][0]["result"], 42);
+}
+
+TEST_F(EndToEnd, ReduceWritesItsResult) {
+  const std::string data = file("d.npy", npy_file<std::int32_t>("<i4", {3, 1, 2}));
+  const std::string out = (folder_ / "out.npy").string();
+  const auto written = [&](const std::string& op) {
+    const CommandRun run = hone({"reduce", data, "--device", "host", "--on-miss", "heuristic", "--op", op, "-o", out});
+    EXPECT_EQ(run.code, 0) << run.err;
+    std::ifstream in(out, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string one = npy_header("{'descr': '<i8', 'fortran_order': False, 'shape': (), }");
+  EXPECT_EQ(written("sum"), one + bytes_of(std::vector<std::int64_t>{6}));
+  const std::string two = npy_header("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }");
+  EXPECT_EQ(written("minmax"), two + bytes_of(std::vector<std::int32_t>{1, 3}));
+  EXPECT_THAT(hone({"reduce", data, "--device", "host", "--op", "sum,max", "-o", out}).err,
+              HasSubstr("--output holds the result of one operation, and --op names 2"));
 }
 
 TEST_F(EndToEnd, NoElementsGiveTheIdentities) {

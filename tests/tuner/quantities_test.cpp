@@ -54,22 +54,6 @@ TEST(ParseSize, RefusesAbsurdSizesWithoutOverflow) {
   }
 }
 
-TEST(ParseSizeList, RangesAreOctaves) {
-  EXPECT_THAT(parse_size_list("2^10..2^13"), ElementsAre(1024, 2048, 4096, 8192));
-  EXPECT_THAT(parse_size_list("1000..5000"), ElementsAre(1000, 2000, 4000));
-  EXPECT_THAT(parse_size_list("7..7"), ElementsAre(7));
-}
-
-TEST(ParseSizeList, ListsAreSortedAndUnique) {
-  EXPECT_THAT(parse_size_list("4096, 1000 4096,1Ki"), ElementsAre(1000, 1024, 4096));
-}
-
-TEST(ParseSizeList, RefusesEmptyListsAndRanges) {
-  EXPECT_THAT(refusal([] { parse_size_list(","); }), HasSubstr("empty"));
-  EXPECT_THAT(refusal([] { parse_size_list("2^20..2^10"); }), HasSubstr("swap its ends"));
-  EXPECT_THAT(refusal([] { parse_size_list("2^20.."); }), HasSubstr("empty"));
-}
-
 TEST(ParseDuration, ReadsEveryUnit) {
   EXPECT_EQ(parse_duration("500ms"), milliseconds(500));
   EXPECT_EQ(parse_duration("2s"), milliseconds(2000));

@@ -374,7 +374,7 @@ std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem>
   for (const WeightedProblem& weighted : problems) {
     const auto same = std::find_if(kept.begin(), kept.end(), [&](const WeightedProblem& earlier) {
       return earlier.identity == weighted.identity && same_line(earlier.problem, weighted.problem) &&
-             size_class(earlier.problem.extents[0]) == size_class(weighted.problem.extents[0]);
+             size_ranges(earlier.problem.extents) == size_ranges(weighted.problem.extents);
     });
     if (same == kept.end()) kept.push_back(weighted);
   }

@@ -13,7 +13,9 @@
 #include "tuner/campaign/presets.h"
 #include "tuner/campaign/problem_selection.h"
 #include "tuner/campaign/problem_text.h"
+#include "tuner/families.h"
 #include "tuner/quantities.h"
+#include "tuner/selection.h"
 #include "tuner/suggest.h"
 #include "tuner/table.h"
 
@@ -21,8 +23,8 @@ namespace hone::tuner {
 namespace {
 
 constexpr std::array<std::string_view, 5> kCampaignFields{"budget", "total_budget", "exhaustive", "warm", "problems"};
-constexpr std::array<std::string_view, 9> kProblemFields{"op",  "dtype",       "size",   "align", "context",
-                                                         "nan", "accumulator", "result", "weight"};
+constexpr std::array<std::string_view, 11> kProblemFields{"family", "op",  "dtype",       "size",   "pitch", "align",
+                                                          "context", "nan", "accumulator", "result", "weight"};
 
 /// Larger files are none that a person wrote.
 constexpr std::uintmax_t kMostBytes = 16 << 20;
@@ -129,34 +131,31 @@ class Reader {
     require_known(table, kProblemFields, "a problem");
     Selection selection;
     double weight = 1;
+    for (const FileField& field : table)
+      if (field.name == "family") check(field, [](const std::string& text) { parse_family(text); }, selection.family = read_text(field));
+    const KernelFamily& family = parse_family(selection.family).family();
     for (const FileField& field : table) {
-      if (field.name == "op") check_words(field, selection.ops = read_words(field, field.value));
-      if (field.name == "dtype") check_words(field, selection.dtypes = read_words(field, field.value));
-      if (field.name == "size") check_words(field, selection.sizes = read_words(field, field.value));
-      if (field.name == "align") check_words(field, selection.alignments = read_words(field, field.value));
-      if (field.name == "context") check_words(field, selection.context = read_text(field));
-      if (field.name == "nan") check_words(field, selection.nan = read_text(field));
-      if (field.name == "accumulator") check_words(field, selection.accumulator = read_text(field));
-      if (field.name == "result") check_words(field, selection.result = read_text(field));
+      const auto words = [&] { return read_words(field, field.value); };
+      const auto ops = [&](const std::string& text) { return parse_operations(family, text); };
+      const auto shapes = [&](const std::string& text) { return parse_family_shapes(family, text); };
+      if (field.name == "op") check(field, ops, *(selection.ops = words()));
+      if (field.name == "dtype") check(field, parse_dtypes, *(selection.dtypes = words()));
+      if (field.name == "size") check(field, shapes, *(selection.sizes = words()));
+      if (field.name == "pitch") check(field, parse_pitches, selection.pitch = words());
+      if (field.name == "align") check(field, parse_alignments, selection.alignments = words());
+      if (field.name == "context") check(field, parse_contexts, selection.context = read_text(field));
+      if (field.name == "nan") check(field, parse_nan_policy, selection.nan = read_text(field));
+      if (field.name == "accumulator") check(field, parse_one_dtype, selection.accumulator = read_text(field));
+      if (field.name == "result") check(field, parse_one_dtype, selection.result = read_text(field));
       if (field.name == "weight") weight = read_weight(field);
     }
     for (const Problem& problem : located(at, [&] { return list_problems(selection); })) add(problem, weight, file);
   }
 
   /// Words that mean nothing are complained of where they stand, and not where the problem begins.
-  void check_words(const FileField& field, const std::string& words) const {
-    located(field.value.at, [&] {
-      Selection alone;
-      alone.sizes = "1024";
-      if (field.name == "op") alone.ops = words + ",sum";
-      if (field.name == "dtype") alone.dtypes = words + ",f32";
-      if (field.name == "size") alone.sizes = words;
-      if (field.name == "align") alone.alignments = words + ",16";
-      if (field.name == "context") alone.context = words;
-      if (field.name == "nan") alone.nan = words;
-      if (field.name == "accumulator" || field.name == "result") alone.dtypes = words + ",f32";
-      return list_problems(alone);
-    });
+  template <class Parse>
+  void check(const FileField& field, Parse parse, const std::string& words) const {
+    located(field.value.at, [&] { parse(words); });
   }
 
   static void add(const Problem& problem, double weight, CampaignFile& file) {

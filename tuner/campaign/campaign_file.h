@@ -17,11 +17,11 @@ namespace hone::tuner {
 /// Grammar, as fields of JSON or TOML; all but `problems` may be left out:
 ///
 ///     campaign := budget: TIME, total_budget: TIME, exhaustive: BOOL, warm: BOOL, problems: [problem…]
-///     problem  := op: WORDS, dtype: WORDS, size: SIZES, align: WORDS, context: WORD, nan: WORD, accumulator: WORD,
-///                 result: WORD, weight: NUMBER
+///     problem  := family: WORD, op: WORDS, dtype: WORDS, size: SHAPES, pitch: SIZES, align: WORDS, context: WORD,
+///                 nan: WORD, accumulator: WORD, result: WORD, weight: NUMBER
 ///
-/// A problem that several entries name counts once, with the largest weight. Words, sizes and times are those of the
-/// options of `hone tune`; WORDS and SIZES are a text, a number or a list of them.
+/// A problem that several entries name counts once, with the largest weight. Words, sizes, shapes and times are those of
+/// the options of `hone tune`; WORDS, SIZES and SHAPES are a text, a number or a list of them.
 struct CampaignFile {
   std::vector<WeightedProblem> problems;  ///< the heaviest first, otherwise in their order
   std::optional<std::chrono::milliseconds> budget;

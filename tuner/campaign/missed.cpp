@@ -12,7 +12,9 @@ std::vector<WeightedProblem> list_missed(const cache::Store& store) {
   for (const cache::StoredMiss& stored : store.misses()) {
     const cache::MissRecord& miss = stored.miss;
     Extents extents = miss.extents;
-    extents[0] = std::max<std::int64_t>(extents[0], 1);  // an empty array shares the smallest class, and measures nothing
+    // Empty arrays measure nothing; a lone extent of 0 shares its class with others, which do.
+    for (std::int64_t& extent : extents) extent = std::max<std::int64_t>(extent, 1);
+    if (size_ranges(extents) != size_ranges(miss.extents)) continue;
     const std::optional<Problem> problem = problem_of(miss.key.problem, extents);
     if (!problem) continue;
     WeightedProblem weighted{.problem = *problem,

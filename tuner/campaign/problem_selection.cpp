@@ -1,15 +1,18 @@
 #include "tuner/campaign/problem_selection.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <hone/kernel_family.h>
-#include <hone/tuned_reduce.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "tuner/campaign/problem_text.h"
 #include "tuner/command_error.h"
 #include "tuner/quantities.h"
 #include "tuner/selection.h"
+#include "tuner/shapes.h"
 #include "tuner/table.h"
 
 namespace hone::tuner {
@@ -20,42 +23,106 @@ std::optional<DType> parse_optional_dtype(const std::string& text) {
   return parse_one_dtype(text);
 }
 
+/// Problems and why others are none.
+class Listing {
+ public:
+  explicit Listing(const Selection& selection, Families families)
+      : selection_(selection), row_(parse_family(selection.family, families)), family_(row_.family()) {}
+
+  std::vector<Problem> run() {
+    const auto typed_or = [](const std::optional<std::string>& typed, std::string_view usual) {
+      return typed ? std::string_view(*typed) : usual;
+    };
+    const std::string_view dtype_words = typed_or(selection_.dtypes, row_.dtypes);
+    const std::vector<std::uint8_t> operations = parse_operations(family_, typed_or(selection_.ops, row_.operations));
+    const std::vector<DType> dtypes = parse_dtypes(dtype_words);
+    const std::vector<Extents> shapes = parse_family_shapes(family_, typed_or(selection_.sizes, row_.shapes));
+    const std::vector<std::uint32_t> alignments = parse_alignments(selection_.alignments);
+    contexts_ = parse_contexts(selection_.context);
+    Problem problem{.family = &family_,
+                    .accumulator = parse_optional_dtype(selection_.accumulator),
+                    .result = parse_optional_dtype(selection_.result),
+                    .nan = parse_nan_policy(selection_.nan),
+                    .pitches = parse_pitches(selection_.pitch)};
+    if (problem.pitches != Pitches{} && family_.extent_names().size() == 1)
+      throw CommandError(ExitCode::usage, fmt::format("{} has no rows, so there is no pitch; leave --pitch {} out",
+                                                      family_.name(), printable(selection_.pitch)));
+    for (const std::uint8_t operation : operations)
+      for (const DType dtype : dtypes) {
+        first_of_kind_ = problems_.size();
+        for (const std::uint32_t alignment : alignments) {
+          // An array is aligned to its element at least: those problems do not exist.
+          if (alignment < info(dtype).size_bytes) continue;
+          problem.operation = operation;
+          problem.dtype = dtype;
+          problem.alignment = alignment;
+          for (const Extents& extents : shapes) add(problem, extents);
+        }
+      }
+    // What is not defined is refused where nothing else is named, and left out among other things.
+    const bool is_single = operations.size() == 1 && dtypes.size() == 1;
+    if (!problems_.empty() && (!is_single || refusal_.empty())) return std::move(problems_);
+    if (!refusal_.empty()) throw CommandError(ExitCode::usage, fmt::format("no problem is left: {}", refusal_));
+    throw CommandError(ExitCode::usage, fmt::format("no problem is left: arrays of {} are aligned to their element at "
+                                                    "least, --align {} is less",
+                                                    printable(dtype_words), printable(selection_.alignments)));
+  }
+
+ private:
+  void add(Problem problem, const Extents& extents) {
+    problem.extents = extents;
+    if (row_.as_called) problem = row_.as_called(problem);
+    if (std::string refusal = problem.family->refuse(problem); !refusal.empty()) {
+      refusal_ = std::move(refusal);
+      return;
+    }
+    for (const LaunchContext context : contexts_) {
+      problem.launch_context = context;
+      // Several alignments may be the same for rows that begin anywhere.
+      const auto same = [&](const Problem& other) {
+        return same_line(other, problem) && other.extents == problem.extents && other.pitches == problem.pitches;
+      };
+      const auto first = problems_.begin() + static_cast<std::ptrdiff_t>(first_of_kind_);
+      if (!row_.as_called || std::none_of(first, problems_.end(), same)) problems_.push_back(problem);
+    }
+  }
+
+  const Selection& selection_;
+  const FamilyRow& row_;
+  const KernelFamily& family_;
+  std::vector<LaunchContext> contexts_;
+  std::vector<Problem> problems_;
+  std::size_t first_of_kind_ = 0;  ///< of the problems that have the operation and dtype at hand
+  std::string refusal_;
+};
+
 }  // namespace
 
-std::vector<Problem> list_problems(const Selection& selection) {
-  const std::vector<ReduceOp> ops = parse_ops(selection.ops);
-  const std::vector<DType> dtypes = parse_dtypes(selection.dtypes);
-  const std::vector<std::int64_t> sizes = parse_size_list(selection.sizes);
-  const std::vector<std::uint32_t> alignments = parse_alignments(selection.alignments);
-  const std::vector<LaunchContext> contexts = parse_contexts(selection.context);
-  const NanPolicy nan = parse_nan_policy(selection.nan);
-  const std::optional<DType> accumulator = parse_optional_dtype(selection.accumulator);
-  const std::optional<DType> result = parse_optional_dtype(selection.result);
-  const bool is_single = ops.size() == 1 && dtypes.size() == 1;  // what is not defined is then refused, not left out
-  std::vector<Problem> problems;
-  std::string refusal;
-  const auto add = [&](ReduceOp op, DType dtype, std::int64_t size, std::uint32_t alignment) {
-    Problem problem = reduce_problem(
-        ReduceSpec{.op = op, .dtype = dtype, .nan = nan, .accumulator = accumulator, .result = result}, size, alignment);
-    refusal = problem.family->refuse(problem);
-    if (!refusal.empty()) return;
-    for (const LaunchContext context : contexts) {
-      problem.launch_context = context;
-      problems.push_back(problem);
-    }
-  };
-  for (const ReduceOp op : ops)
-    for (const DType dtype : dtypes)
-      for (const std::uint32_t alignment : alignments) {
-        // An array is aligned to its element at least: those problems do not exist.
-        if (alignment < info(dtype).size_bytes) continue;
-        for (const std::int64_t size : sizes) add(op, dtype, size, alignment);
-      }
-  if (!problems.empty() && (!is_single || refusal.empty())) return problems;
-  if (!refusal.empty()) throw CommandError(ExitCode::usage, fmt::format("no problem is left: {}", refusal));
-  throw CommandError(ExitCode::usage, fmt::format("no problem is left: arrays of {} are aligned to their element at "
-                                                  "least, --align {} is less",
-                                                  printable(selection.dtypes), printable(selection.alignments)));
+std::vector<Problem> list_problems(const Selection& selection, Families families) {
+  return Listing(selection, families).run();
+}
+
+std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string_view text) {
+  const std::span<const std::string_view> names = family.extent_names();
+  std::vector<Extents> shapes;
+  for (const TypedShape& typed : parse_shapes(text)) {
+    const std::optional<Extents> extents = extents_of(typed, names.size());
+    if (!extents)
+      throw CommandError(ExitCode::usage,
+                         fmt::format("{} has {} extent{} ({}), but {} has {}; give --size {}", family.name(), names.size(),
+                                     names.size() == 1 ? "" : "s", fmt::join(names, " x "), fmt::join(typed, "x"),
+                                     typed.size(), names.size() == 1 ? "2^20" : names.size() == 2 ? "2^10x2^10"
+                                                                                                   : "2^4x2^10x2^10"));
+    shapes.push_back(*extents);
+  }
+  return shapes;
+}
+
+Pitches parse_pitches(std::string_view text) {
+  if (text.empty()) return {0, 0};
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const std::int64_t input = parse_size(text.substr(0, comma));
+  return {input, comma < text.size() ? parse_size(text.substr(comma + 1)) : input};
 }
 
 }  // namespace hone::tuner

@@ -1,16 +1,16 @@
 #include "tuner/campaign/problem_text.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <hone/kernel_family.h>
-#include <hone/tuned_reduce.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <string_view>
 
 #include "tuner/command_error.h"
-#include "tuner/quantities.h"
+#include "tuner/shapes.h"
 
 namespace hone::tuner {
 namespace {
@@ -50,13 +50,14 @@ CommandError malformed(std::string_view what, std::string_view found) {
 
 }  // namespace
 
-std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents) {
-  const KernelFamily& family = reduce_family();
+std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents, Families families) {
+  const FamilyRow* row = find_family(record.family, families);
+  if (!row) return std::nullopt;
+  const KernelFamily& family = row->family();
   const auto operations = family.operations();
   const auto operation = std::find(operations.begin(), operations.end(), record.operation);
   Problem problem{.family = &family, .extents = extents};
-  if (record.family != family.name() || operation == operations.end() || !read_dtypes(record.dtype, problem))
-    return std::nullopt;
+  if (operation == operations.end() || !read_dtypes(record.dtype, problem)) return std::nullopt;
   problem.operation = static_cast<std::uint8_t>(operation - operations.begin());
   problem.alignment = static_cast<std::uint32_t>(record.alignment);
   if (record.numerics == "reproducible, NaN ignored") {
@@ -71,28 +72,36 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
   return problem;
 }
 
-bool is_described(const Problem& problem, const cache::ProblemRecord& record) {
+bool is_described(const Problem& problem, const cache::ProblemRecord& record, Families families) {
   for (std::size_t axis = 0; axis < record.sizes.size(); ++axis)
     if (problem.extents[axis] < record.sizes[axis].first || problem.extents[axis] > record.sizes[axis].last) return false;
-  const std::optional<Problem> described = problem_of(record, problem.extents);
+  const std::optional<Problem> described = problem_of(record, problem.extents, families);
   return described && same_line(problem, *described);
 }
 
-std::string line_label(const Problem& problem) {
-  std::string label = fmt::format("{} {}", problem.family->operations()[problem.operation], info(problem.dtype).name);
+namespace {
+
+std::string label(const Problem& problem, std::string_view shape) {
+  const KernelFamily& family = *problem.family;
+  const std::string_view operation = family.operations()[problem.operation];
+  std::string label;
+  if (&family != &built_in_families().front().family() && family.name() != operation) label.append(family.name()).append(" ");
+  label += fmt::format("{} {}", operation, info(problem.dtype).name);
+  if (!shape.empty()) label.append(" ").append(shape);
   if (problem.accumulator) label += fmt::format(" in {}", info(*problem.accumulator).name);
   if (problem.result) label += fmt::format(" to {}", info(*problem.result).name);
   if (problem.nan == NanPolicy::ignore) label += " NaN ignored";
   if (problem.alignment != kMaxAlignment) label += fmt::format(" align {}", problem.alignment);
+  if (problem.pitches != Pitches{}) label += fmt::format(" pitch {}", fmt::join(problem.pitches, ","));
   if (problem.launch_context == LaunchContext::graph) label += " graph";
   return label;
 }
 
-std::string problem_label(const Problem& problem) {
-  const std::string line = line_label(problem);
-  const std::size_t words = std::min(line.find(' ', line.find(' ') + 1), line.size());
-  return fmt::format("{} {}{}", line.substr(0, words), format_size(problem.extents[0]), line.substr(words));
-}
+}  // namespace
+
+std::string line_label(const Problem& problem) { return label(problem, {}); }
+
+std::string problem_label(const Problem& problem) { return label(problem, format_shape(problem)); }
 
 bool same_line(const Problem& a, const Problem& b) {
   return a.family == b.family && a.operation == b.operation && a.dtype == b.dtype && a.accumulator == b.accumulator &&
@@ -110,10 +119,11 @@ Json to_json(const Problem& problem) {
           {"ignores_nan", problem.nan == NanPolicy::ignore},
           {"alignment", problem.alignment},
           {"extents", problem.extents},
+          {"pitches", problem.pitches},
           {"context", name(problem.launch_context)}};
 }
 
-Problem problem_from_json(const Json& json) {
+Problem problem_from_json(const Json& json, Families families) {
   cache::ProblemRecord record{.family = json.at("family"),
                               .operation = json.at("op"),
                               .dtype = json.at("dtype"),
@@ -125,8 +135,9 @@ Problem problem_from_json(const Json& json) {
   const std::string result = json.at("result");
   if (!accumulator.empty()) record.dtype += " in " + accumulator;
   if (!result.empty()) record.dtype += " to " + result;
-  const std::optional<Problem> problem = problem_of(record, json.at("extents").get<Extents>());
+  std::optional<Problem> problem = problem_of(record, json.at("extents").get<Extents>(), families);
   if (!problem) throw malformed("problem", json.dump());
+  problem->pitches = json.at("pitches").get<Pitches>();
   return *problem;
 }
 

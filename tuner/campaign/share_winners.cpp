@@ -6,7 +6,9 @@
 #include <hone/portfolio.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "cache/store.h"
@@ -38,7 +40,6 @@ class Sharing {
   /// Times of all winners at all sizes whose winner may change; false when it was stopped.
   bool measure() {
     for (std::size_t size = 0; size < request_.problems.size(); ++size) {
-      matrix_.sizes.push_back(request_.problems[size].extents[0]);
       std::vector<double> us(candidates_.size());
       comparisons_.emplace_back();
       if (request_.may_change[size]) {
@@ -52,9 +53,10 @@ class Sharing {
       } else {
         us[index_of(winners_[size])] = 1;  // the only one that may serve
       }
-      matrix_.us.insert(matrix_.us.end(), us.begin(), us.end());
+      ratios_.us.insert(ratios_.us.end(), us.begin(), us.end());
     }
-    matrix_.candidates = candidates_.size();
+    ratios_.shapes = request_.problems.size();
+    ratios_.candidates = candidates_.size();
     return true;
   }
 
@@ -65,8 +67,10 @@ class Sharing {
     comparisons_.back() = compare_at(tuned);
     std::vector<double> worst = ratios(comparisons_.back());
     Problem edge = tuned;
-    edge.extents[0] = size_range(size_class(tuned.extents[0])).last;
-    if (edge.extents[0] == tuned.extents[0] || request_.stop.stop_requested()) return worst;
+    const std::array<SizeRange, 3> ranges = size_ranges(tuned.extents);
+    for (std::size_t axis = 0; axis < ranges.size(); ++axis) edge.extents[axis] = ranges[axis].last;
+    const bool is_another = edge.extents != tuned.extents && edge.family->refuse(edge).empty();
+    if (!is_another || request_.stop.stop_requested()) return worst;
     try {
       const std::vector<double> there = ratios(compare_at(edge));
       for (std::size_t i = 0; i < worst.size(); ++i)
@@ -106,29 +110,65 @@ class Sharing {
     return static_cast<std::size_t>(std::find(candidates_.begin(), candidates_.end(), candidate) - candidates_.begin());
   }
 
+  /// The only extent in which the problems differ; nullopt: there are several.
+  std::optional<std::size_t> only_differing() const {
+    std::optional<std::size_t> only;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t first = request_.problems.front().extents[axis];
+      const bool differs = std::any_of(request_.problems.begin(), request_.problems.end(),
+                                       [&](const Problem& problem) { return problem.extents[axis] != first; });
+      if (differs && only) return std::nullopt;
+      if (differs) only = axis;
+    }
+    return only;
+  }
+
   void assign() {
-    const Portfolio portfolio = choose_portfolio(matrix_, request_.most_regret);
+    const std::optional<std::size_t> axis = only_differing();
+    const std::vector<std::size_t> chosen = axis ? choose_along(*axis) : choose_cover(ratios_, request_.most_regret).candidate_of;
     std::vector<std::size_t> used;
     double behind = 0;
-    for (const PortfolioPart& part : portfolio.parts) {
-      if (std::find(used.begin(), used.end(), part.candidate) == used.end()) used.push_back(part.candidate);
-      for (std::size_t size = part.first; size <= part.last; ++size) {
-        const double ratio = matrix_.at(size, part.candidate);
-        result_.line.worst_regret = std::max(result_.line.worst_regret, ratio - 1);
-        behind += ratio - 1;
-        if (candidates_[part.candidate] != winners_[size]) change(size, part);
-      }
+    for (std::size_t size = 0; size < chosen.size(); ++size) {
+      if (chosen[size] == Cover::kNone) continue;
+      if (std::find(used.begin(), used.end(), chosen[size]) == used.end()) used.push_back(chosen[size]);
+      const double ratio = ratios_.at(size, chosen[size]);
+      result_.line.worst_regret = std::max(result_.line.worst_regret, ratio - 1);
+      behind += ratio - 1;
     }
     result_.line.winners = used.size();
     result_.line.mean_regret = behind / static_cast<double>(request_.problems.size());
+    for (std::size_t size = 0; size < chosen.size(); ++size)
+      if (chosen[size] != Cover::kNone && candidates_[chosen[size]] != winners_[size]) change(size, chosen);
   }
 
-  /// The winner of the part serves this size from now on; the trials say so.
-  void change(std::size_t size, const PortfolioPart& part) {
+  /// The candidate of each size.
+  std::vector<std::size_t> choose_along(std::size_t axis) const {
+    TrialMatrix matrix{.sizes = {}, .candidates = ratios_.candidates, .us = ratios_.us};
+    for (const Problem& problem : request_.problems) matrix.sizes.push_back(problem.extents[axis]);
+    std::vector<std::size_t> chosen(matrix.sizes.size(), Cover::kNone);
+    for (const PortfolioPart& part : choose_portfolio(matrix, request_.most_regret).parts)
+      for (std::size_t size = part.first; size <= part.last; ++size) chosen[size] = part.candidate;
+    return chosen;
+  }
+
+  /// "n = 1024..4096" of neighbouring sizes, "5 of the 9 shapes".
+  std::string served_text(std::size_t size, const std::vector<std::size_t>& chosen) const {
+    if (!only_differing()) {
+      const auto count = std::count(chosen.begin(), chosen.end(), chosen[size]);
+      return fmt::format("{} of the {} shapes", count, chosen.size());
+    }
+    std::size_t first = size, last = size;
+    while (first > 0 && chosen[first - 1] == chosen[size]) --first;
+    while (last + 1 < chosen.size() && chosen[last + 1] == chosen[size]) ++last;
+    return fmt::format("n = {}..{}", shape_text(request_.problems[first]), shape_text(request_.problems[last]));
+  }
+
+  /// The chosen one serves this size from now on; the trials say so.
+  void change(std::size_t size, const std::vector<std::size_t>& choice) {
     const Problem& problem = request_.problems[size];
     std::optional<Tuning> tuning = stored_tuning(store_, session_.device()->facts(), problem);
     if (!tuning || !tuning->winner) return;
-    const Candidate chosen = candidates_[part.candidate];
+    const Candidate chosen = candidates_[choice[size]];
     const Candidate former = winners_[size];
     for (const Trial& measured : comparisons_[size].trials) {
       if (measured.candidate != chosen && measured.candidate != former) continue;
@@ -138,10 +178,9 @@ class Sharing {
       trial.is_default = is_default;
       if (measured.candidate == former)
         trial.reason = fmt::format("{:.2f} times the chosen one's time, and up to {:.2f} times the best one's within the "
-                                   "octave: gave way to the one that serves n = {}..{} alike",
+                                   "octave: gave way to the one that serves {} alike",
                                    measured.median_us / time_of(comparisons_[size], chosen),
-                                   matrix_.at(size, index_of(former)), request_.problems[part.first].extents[0],
-                                   request_.problems[part.last].extents[0]);
+                                   ratios_.at(size, index_of(former)), served_text(size, choice));
     }
     const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == chosen; });
@@ -169,20 +208,24 @@ class Sharing {
   }
 
   void fill_gaps() {
-    for (std::size_t size = 1; size < request_.problems.size(); ++size) {
-      const Problem& upper = request_.problems[size];
-      std::vector<Problem> missing;
-      for (int between = size_class(request_.problems[size - 1].extents[0]) + 1; between < size_class(upper.extents[0]);
-           ++between) {
-        Problem problem = upper;
-        problem.extents[0] = std::int64_t{1} << between;
-        if (look_up(session_, problem).outcome != Outcome::kept) missing.push_back(problem);
-      }
-      if (missing.empty()) continue;
-      const std::optional<Tuning> tuning = stored_tuning(store_, session_.device()->facts(), upper);
+    std::vector<Extents> tuned;
+    for (const Problem& problem : request_.problems) tuned.push_back(problem.extents);
+    std::map<std::size_t, std::vector<Problem>> missing;  // by the problem whose winner serves them
+    for (const ShapeBetween& between : shapes_between(tuned)) {
+      Problem problem = request_.problems[between.served_by];
+      const Candidate& winner = winners_[between.served_by];
+      problem.extents = between.extents;
+      const bool is_served = problem.family->refuse(problem).empty() &&
+                             problem.family->reject(problem, winner.variant, session_.device()->facts()).empty();
+      if (is_served && look_up(session_, problem).outcome != Outcome::kept)
+        missing[between.served_by].push_back(problem);
+    }
+    for (const auto& [server, problems] : missing) {
+      const std::optional<Tuning> tuning =
+          stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
       if (!tuning || !tuning->winner) continue;
-      session_.adopt(*tuning, missing);
-      result_.line.filled += missing.size();
+      session_.adopt(*tuning, problems);
+      result_.line.filled += problems.size();
     }
   }
 
@@ -192,7 +235,7 @@ class Sharing {
   std::vector<Candidate> winners_;     ///< of the sizes
   std::vector<Candidate> candidates_;  ///< the different ones among them
   std::vector<Tuning> comparisons_;    ///< of the sizes; without trials where the winner was kept
-  TrialMatrix matrix_;
+  ShapeTrials ratios_;                 ///< times at the sizes ÷ the fastest one's there
   ShareResult result_;
 };
 

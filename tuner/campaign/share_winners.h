@@ -1,4 +1,4 @@
-// share_winners(): few winners for the sizes of one line, and none missing between them.
+// share_winners(): few winners for the sizes or shapes of one line, and none missing between them.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace hone::tuner {
 
 struct ShareRequest {
-  std::vector<Problem> problems;   ///< of one line, ascending, each with a tuned winner of its own
+  std::vector<Problem> problems;   ///< same_line(), ascending, each with a tuned winner of its own
   std::vector<bool> may_change;    ///< those whose winner may become another; the others were kept
   double most_regret = 0.01;
   std::chrono::milliseconds budget{2000};  ///< for each size
@@ -31,8 +31,9 @@ struct ShareResult {
 
 /// Measures the winners of all sizes at each size, and at the largest size of its octave, side by side. Gives each size
 /// one of the few that choose_portfolio() picks by the worse of the two, and stores that with both trials' new figures.
-/// Size classes between two measured sizes that have no tuned winner of their own are served by the winner of the next
-/// larger one. When `stop` is requested, all is left as it was. Throws Error(device_lost); other failures are
+/// Where more than one extent differs, choose_cover() picks, and the second measurement is made where all extents are the
+/// largest of their octaves. Classes between the measured ones that have no tuned winner of their own are served as
+/// shapes_between() says, as far as the family allows. When `stop` is requested, all is left as it was. Throws Error(device_lost); other failures are
 /// LineResult::failure.
 ShareResult share_winners(Session& session, const ShareRequest& request);
 

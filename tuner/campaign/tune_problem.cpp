@@ -76,7 +76,7 @@ CampaignItem look_up(Session& session, const Problem& problem) {
   try {
     const Winner& winner = *session.prepare(problem).winner;
     item.measured_problem.extents = winner.tuned_extents;
-    const bool is_its_own = size_class(winner.tuned_extents[0]) == size_class(problem.extents[0]);
+    const bool is_its_own = size_ranges(winner.tuned_extents) == size_ranges(problem.extents);
     if (!winner.tuned || !is_its_own || winner.launch_context != problem.launch_context) return item;
     item.outcome = Outcome::kept;
     item.is_stale = session.counters().stale_hits > stale_before;

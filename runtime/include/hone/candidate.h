@@ -59,12 +59,20 @@ struct Winner {
   Candidate candidate = {};
   Resources resources = {};
   int resident_blocks = 0;
-  bool tuned = false;          ///< false: the occupancy model's choice, never measured
+  bool tuned = false;          ///< false: never measured here; the occupancy model's choice, or that of a near shape
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
   LaunchContext launch_context = LaunchContext::stream;  ///< that it was chosen for; a graph may be lent the stream's
-  Extents tuned_extents{1, 1, 1};
+  Extents tuned_extents{1, 1, 1};  ///< where it was measured; of an untuned one outside of `sizes`: the tuned shape that it
+                                   ///< was taken from, see is_from_nearest()
   std::array<SizeRange, 3> sizes = {};  ///< the extents that it serves
+
+  /// Whether it is untuned here, but was tuned for the nearest shape that was.
+  bool is_from_nearest() const {
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (tuned_extents[i] < sizes[i].first || tuned_extents[i] > sizes[i].last) return !tuned;
+    return false;
+  }
 };
 
 /// Where a choice came from.
@@ -73,9 +81,10 @@ enum class ChoiceSource : std::uint8_t {
   cache,      ///< the cache file, this call; nothing was compiled
   tuned,      ///< tuned by this call
   heuristic,  ///< the occupancy model's first choice, compiled by this call
+  nearest,    ///< the tuned winner of the nearest shape (Winner::tuned_extents), untuned for this one
 };
 
-inline constexpr std::array<std::string_view, 4> kChoiceSourceNames{"memory", "cache", "tuned", "heuristic"};
+inline constexpr std::array<std::string_view, 5> kChoiceSourceNames{"memory", "cache", "tuned", "heuristic", "nearest"};
 constexpr std::string_view name(ChoiceSource source) { return kChoiceSourceNames[static_cast<std::size_t>(source)]; }
 
 /// What a call was dispatched to, and why. `winner` lives as long as the Session.

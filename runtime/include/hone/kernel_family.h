@@ -74,6 +74,9 @@ class KernelFamily {
   virtual const ParameterSpace& space() const = 0;
   virtual std::span<const std::string_view> operations() const = 0;
 
+  /// What the extents that problems use are called, in their order; one to three. Those behind them are 1.
+  virtual std::span<const std::string_view> extent_names() const;
+
   /// The template files that units include. Their text is part of the cache key.
   virtual std::span<const SourceFile> sources() const = 0;
 

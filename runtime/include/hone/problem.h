@@ -91,6 +91,14 @@ std::array<int, 3> size_classes(const Extents& extents);
 /// ranges of their own.
 std::array<SizeRange, 3> size_ranges(const Extents& extents);
 
+/// How far two shapes are apart, in octaves: √(Σ log₂²(a ÷ b)) over the extents, so that 1024 × 1 and 1 × 1024 are 14
+/// octaves apart. An extent of 0 counts as 1.
+double shape_distance(const Extents& a, const Extents& b);
+
+/// "1048576", "1024x64": the extents that the family uses, as `hone tune --size` has them. Of three, a first one of 1 is
+/// left out: a batch of one is a matrix.
+std::string shape_text(const Problem& problem);
+
 /// "reduce sum f32 n=1048576 in a graph": for messages.
 std::string to_string(const Problem& problem);
 

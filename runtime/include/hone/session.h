@@ -22,7 +22,7 @@ namespace hone {
 /// What a call does when neither memory nor the cache file has a winner for its problem.
 enum class MissPolicy : std::uint8_t {
   tune,       ///< tune now, within SessionOptions::tune_budget, and store the winner
-  heuristic,  ///< compile the occupancy model's first choice; recorded as untuned
+  heuristic,  ///< take the winner of the nearest tuned shape, or compile the model's first choice; recorded as untuned
   error,      ///< throw Error(not_tuned)
 };
 
@@ -83,6 +83,7 @@ struct SessionCounters {
   std::uint64_t cache_hits = 0;      ///< plans loaded from the cache file
   std::uint64_t tunings = 0;
   std::uint64_t heuristics = 0;
+  std::uint64_t nearest = 0;         ///< untuned shapes that are served by the winner of the nearest tuned one
   std::uint64_t compiles = 0;        ///< units handed to a compiler
   std::uint64_t cache_failures = 0;  ///< reads or writes of a cache file that failed and were done without
   std::uint64_t caches_left_out = 0;  ///< cache files that had such a failure
@@ -135,6 +136,9 @@ class Session {
   /// being captured the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated
   /// or waited for: the graph's winner serves, else the stream's (Winner::launch_context tells), else the heuristic.
   /// prepare() or tune() the graph problem ahead of the capture.
+  ///
+  /// The heuristic is the tuned winner of the nearest shape of the same problem (shape_distance()), in memory or in a
+  /// cache file, within two octaves, where the family allows it and the model does not advise against it; else the occupancy model's first choice.
   ///
   /// One workspace belongs to each stream: finish the work of a stream before destroying it. Throws invalid_argument
   /// (refused problem, null or misaligned pointer), not_tuned, compile_failed, device_failed, out_of_memory.

@@ -15,6 +15,10 @@ constexpr std::int64_t kPeriod = 1009;
 constexpr int kThreads = 0, kWork = 1, kFinish = 2;
 constexpr std::int32_t kJoined = 1;
 
+std::int64_t count_of(const Problem& problem) {
+  return problem.extents[0] * problem.extents[1] * problem.extents[2];
+}
+
 std::vector<std::int32_t> values_of(std::int64_t n, std::string_view kind) {
   std::vector<std::int32_t> values(static_cast<std::size_t>(std::min(n, kPeriod)), 1);
   if (kind == "ramp")
@@ -28,10 +32,13 @@ std::span<const std::string_view> TotalFamily::operations() const { return kOper
 
 std::string TotalFamily::refuse(const Problem& problem) const {
   if (problem.dtype != DType::i32) return "total adds i32 alone";
-  return problem.extents[0] < 0 ? "a size cannot be negative" : "";
+  const auto is_negative = [](std::int64_t extent) { return extent < 0; };
+  return std::any_of(problem.extents.begin(), problem.extents.end(), is_negative) ? "a size cannot be negative" : "";
 }
 
-std::string TotalFamily::reject(const Problem&, const Variant& variant, const DeviceFacts&) const {
+std::string TotalFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts&) const {
+  if (options_.rejects)
+    if (std::string why = options_.rejects(problem, variant); !why.empty()) return why;
   return variant[kThreads] > options_.most_threads ? "too many threads" : "";
 }
 
@@ -46,14 +53,14 @@ Unit TotalFamily::unit(const Problem&, const Variant& variant) const {
 WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) const {
   const std::int64_t tile = std::int64_t{variant[kThreads]} * variant[kWork];
   return {.block_threads = variant[kThreads],
-          .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
+          .tiles = std::max<std::int64_t>(1, (count_of(problem) + tile - 1) / tile),
           .bytes_in_flight_per_block = 4 * tile,
           .one_block = options_.alone_is_one_block && variant[kFinish] != kJoined,
           .launches = variant[kFinish] == kJoined ? 2 : 1,
           .joins_blocks = false};
 }
 
-std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * problem.extents[0] + 8; }
+std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * count_of(problem) + 8; }
 
 std::size_t TotalFamily::workspace_bytes(const Problem&, const Candidate& candidate) const {
   if (candidate.variant[kFinish] != kJoined) return 0;
@@ -67,7 +74,7 @@ void TotalFamily::encode(const Problem& problem, const Candidate& candidate, std
   main.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, work.tiles));
   main.block.x = static_cast<unsigned>(work.block_threads);
   main.arguments.push(buffers[0]);
-  main.arguments.push(problem.extents[0]);
+  main.arguments.push(count_of(problem));
   if (work.launches == 1) {
     main.arguments.push(buffers[1]);
     return;
@@ -83,14 +90,14 @@ void TotalFamily::encode(const Problem& problem, const Candidate& candidate, std
 }
 
 std::vector<BufferSpec> TotalFamily::buffers(const Problem& problem) const {
-  return {{.name = "in", .is_input = true, .dtype = DType::i32, .elements = problem.extents[0]},
+  return {{.name = "in", .is_input = true, .dtype = DType::i32, .elements = count_of(problem)},
           {.name = "out", .is_input = false, .dtype = DType::i64, .elements = 1}};
 }
 
 std::span<const std::string_view> TotalFamily::input_kinds(const Problem&) const { return kInputKinds; }
 
 std::vector<std::byte> TotalFamily::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  const std::vector<std::int32_t> values = values_of(problem.extents[0], kind);
+  const std::vector<std::int32_t> values = values_of(count_of(problem), kind);
   const auto bytes = std::as_bytes(std::span(values));
   return {bytes.begin(), bytes.end()};
 }
@@ -101,7 +108,7 @@ std::string TotalFamily::verify(const Problem& problem, const Candidate&,
   std::vector<std::int32_t> pattern(patterns[0].size() / sizeof(std::int32_t));
   if (!pattern.empty()) std::memcpy(pattern.data(), patterns[0].data(), patterns[0].size());
   std::int64_t expected = 0;
-  for (std::int64_t i = 0; i < problem.extents[0]; ++i)
+  for (std::int64_t i = 0; i < count_of(problem); ++i)
     expected += pattern[static_cast<std::size_t>(i) % pattern.size()];
   std::int64_t found = 0;
   std::memcpy(&found, outputs[0].data(), sizeof(found));

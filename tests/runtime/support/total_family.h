@@ -1,6 +1,7 @@
 // TotalFamily: a small kernel family for tests, whose kernels FakeDevice runs.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,11 @@ struct TotalFamilyOptions {
   ParameterSpace space{{{"threads", {128, 256}}, {"work", {1, 2, 4}}, {"finish", {0, 1}, {"alone", "joined"}}}};
   int most_threads = 1024;  ///< variants with more are rejected
   bool alone_is_one_block = false;
+  std::vector<std::string_view> extent_names{"n"};
+  std::function<std::string(const Problem&, const Variant&)> rejects = {};  ///< further reasons; "": none
 };
 
-/// Adds up n integers: extents {n, 1, 1}; buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.
+/// Adds up n integers, or all of a shape: buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.
 ///
 /// A unit's source is the spelled variant, which is how FakeDevice knows what it runs. `joined` variants need a
 /// workspace and two launches, the first of which leaves the total there; `alone` ones are one launch.
@@ -32,6 +35,7 @@ class TotalFamily final : public KernelFamily {
   int version() const override { return options_.version; }
   const ParameterSpace& space() const override { return options_.space; }
   std::span<const std::string_view> operations() const override;
+  std::span<const std::string_view> extent_names() const override { return options_.extent_names; }
   std::span<const SourceFile> sources() const override { return options_.sources; }
 
   std::string refuse(const Problem& problem) const override;
@@ -49,7 +53,9 @@ class TotalFamily final : public KernelFamily {
                      std::span<const std::vector<std::byte>> patterns,
                      std::span<const std::vector<std::byte>> outputs) const override;
 
-  Problem problem(std::int64_t n) const { return {.family = this, .dtype = DType::i32, .extents = {n, 1, 1}}; }
+  Problem problem(std::int64_t n, std::int64_t columns = 1) const {
+    return {.family = this, .dtype = DType::i32, .extents = {n, columns, 1}};
+  }
 
  private:
   TotalFamilyOptions options_;

@@ -1,0 +1,161 @@
+// What a session makes of winners that were tuned for other shapes: where a tuning begins, and what serves a shape that is
+// not tuned.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <hone/error.h>
+#include <hone/portfolio.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/session_impl.h"
+#include "runtime/search/candidates.h"
+#include "runtime/search/model.h"
+
+namespace hone {
+namespace {
+
+/// Neighbours that a tuning measures with all their geometries: more would eat the budget of one of 30 variants.
+constexpr std::size_t kMostStarts = 6;
+
+/// Extents from which a shape can be within kFarthestServed.
+std::array<SizeRange, 3> box_around(const Extents& extents) {
+  constexpr std::int64_t kFactor = 4;
+  static_assert(kFarthestServed == 2, "2^kFarthestServed");
+  std::array<SizeRange, 3> box;
+  for (std::size_t i = 0; i < box.size(); ++i) {
+    const std::int64_t extent = std::max<std::int64_t>(extents[i], 1);
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    box[i] = {.first = extents[i] <= kFactor ? 0 : extent / kFactor,
+              .last = extent > kMost / kFactor ? kMost : extent * kFactor};
+  }
+  return box;
+}
+
+/// A lender that the model expects to fall behind by more than this from its own shape to the asked one is no lender: a
+/// single block that is the fastest for 2^16 elements is not for 2^18.
+constexpr double kMostFallBehind = 1.5;
+
+/// What a winner takes by the model, as a multiple of what the model's first choice takes.
+double modelled_ratio(const DeviceFacts& facts, const Problem& problem, const Winner& winner) {
+  const VariantRanking ranking = rank_variants(facts, problem);
+  if (ranking.variants.empty()) return 1;
+  const WorkShape shape = problem.family->shape(problem, winner.candidate.variant);
+  const double us = predict(facts, shape, problem.family->bytes_moved(problem), winner.resident_blocks,
+                            winner.candidate.geometry, problem.launch_context)
+                        .us;
+  return std::max(1.0, us / ranking.variants.front().predicted_us);
+}
+
+bool falls_behind(const DeviceFacts& facts, const Problem& problem, const Winner& lender) {
+  Problem lending = problem;
+  lending.extents = lender.tuned_extents;
+  return modelled_ratio(facts, problem, lender) > kMostFallBehind * modelled_ratio(facts, lending, lender);
+}
+
+bool share_a_winner(const Extents& a, const Extents& b) { return size_ranges(a) == size_ranges(b); }
+
+}  // namespace
+
+/// Tuned winners of shapes within kFarthestServed, the nearest first; those in memory before those in the files.
+std::vector<Neighbour> Session::Impl::neighbours_of(const Problem& problem) {
+  std::vector<Neighbour> neighbours;
+  const auto add = [&](const Winner& winner) {
+    const double octaves = shape_distance(problem.extents, winner.tuned_extents);
+    const bool is_known = std::any_of(neighbours.begin(), neighbours.end(), [&](const Neighbour& known) {
+      return known.winner.candidate == winner.candidate && known.winner.tuned_extents == winner.tuned_extents;
+    });
+    if (octaves <= kFarthestServed && !is_known) neighbours.push_back({winner, octaves});
+  };
+  // A shape within kFarthestServed may lie in a class one further.
+  constexpr int kReach = static_cast<int>(kFarthestServed) + 1;
+  const std::array<int, 3> centre = size_classes(problem.extents);
+  std::array<int, 3> at{};
+  for (at[0] = centre[0] - kReach; at[0] <= centre[0] + kReach; ++at[0])
+    for (at[1] = centre[1] - kReach; at[1] <= centre[1] + kReach; ++at[1])
+      for (at[2] = centre[2] - kReach; at[2] <= centre[2] + kReach; ++at[2]) {
+        Problem neighbour = problem;
+        const auto is_class = [](int each) { return each >= 0 && each < kLargestSizeClass; };
+        if (!std::all_of(at.begin(), at.end(), is_class)) continue;
+        for (std::size_t i = 0; i < at.size(); ++i) neighbour.extents[i] = std::int64_t{1} << at[i];
+        const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
+        if (plan && plan->winner.tuned && plan->winner.launch_context == problem.launch_context) add(plan->winner);
+      }
+  for (const Winner& winner : cache_.find_near(problem, box_around(problem.extents))) add(winner);
+  std::stable_sort(neighbours.begin(), neighbours.end(),
+                   [](const Neighbour& a, const Neighbour& b) { return a.octaves < b.octaves; });
+  return neighbours;
+}
+
+/// Where a tuning begins: with the nearest shapes' winners, and with that of this shape in the other launch context.
+std::vector<Candidate> Session::Impl::starts_for(const Problem& problem) {
+  std::vector<Candidate> starts;
+  const auto add = [&](const Neighbour& neighbour) {
+    if (std::find(starts.begin(), starts.end(), neighbour.winner.candidate) == starts.end())
+      starts.push_back(neighbour.winner.candidate);
+  };
+  for (const Neighbour& neighbour : neighbours_of(problem))
+    if (starts.size() < kMostStarts && !share_a_winner(neighbour.winner.tuned_extents, problem.extents)) add(neighbour);
+  const bool is_stream = problem.launch_context == LaunchContext::stream;
+  for (const Neighbour& other : neighbours_of(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream)))
+    if (share_a_winner(other.winner.tuned_extents, problem.extents)) add(other);
+  return starts;
+}
+
+/// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's where a graph has none.
+std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
+  std::vector<Neighbour> neighbours = neighbours_of(problem);
+  if (neighbours.empty() && problem.launch_context == LaunchContext::graph)
+    neighbours = neighbours_of(in_context(problem, LaunchContext::stream));
+  std::vector<Winner> lenders;
+  for (Neighbour& neighbour : neighbours) {
+    const bool is_other = !share_a_winner(neighbour.winner.tuned_extents, problem.extents);
+    const bool is_lender = is_other && may_launch(problem, neighbour.winner.candidate) &&
+                           !falls_behind(device_->facts(), problem, neighbour.winner);
+    if (is_lender) lenders.push_back(std::move(neighbour.winner));
+  }
+  return lenders;
+}
+
+/// Serves `problem` with another shape's winner, stored as untuned; nullptr when it does not compile or run here.
+const LoadedPlan* Session::Impl::borrow(const Problem& problem, const Winner& lender, bool capturing) {
+  const Unit unit = unit_of(problem, lender.candidate.variant);
+  CompiledCode code;
+  try {
+    const std::shared_ptr<const Binary> binary = code_for(problem, lender, unit);
+    if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
+    code = load_variant(*device_, problem, lender.candidate.variant, unit, binary);
+  } catch (const Error&) {
+    return nullptr;  // there is no compiler, or the code does not load: the next choice will say so
+  }
+  if (code.compiled.resident_blocks == 0) return nullptr;
+  Winner winner = make_winner(problem,
+                              {.candidate = lender.candidate,
+                               .resources = code.compiled.resources,
+                               .resident_blocks = code.compiled.resident_blocks},
+                              false);
+  winner.launch_context = lender.launch_context;
+  winner.tuned_extents = lender.tuned_extents;
+  const LoadedPlan& plan = install(problem, winner, code.module, capturing);
+  cache_.publish(problem, winner, *code.binary, nullptr);
+  cache_.note_miss(problem, winner.sizes, false);
+  const std::scoped_lock lock(counters_mutex_);
+  ++counters_.nearest;
+  return &plan;
+}
+
+/// What was stored for the lender where that is the same code, else compiled.
+std::shared_ptr<const Binary> Session::Impl::code_for(const Problem& problem, const Winner& lender, const Unit& unit) {
+  Problem lending = in_context(problem, lender.launch_context);
+  lending.extents = lender.tuned_extents;
+  const Unit lent = unit_of(lending, lender.candidate.variant);
+  if (lent.source == unit.source && lent.entries == unit.entries) {
+    std::optional<CachedWinner> cached = cache_.find(lending);
+    if (cached && cached->binary && cached->winner.candidate == lender.candidate)
+      return std::make_shared<const Binary>(std::move(*cached->binary));
+  }
+  return memo_.compile(*device_, std::span(&unit, 1)).front().binary;
+}
+
+}  // namespace hone
