@@ -33,9 +33,6 @@ constexpr int kLeastMergedItems = 7;
 /// Each may take a register of its own.
 constexpr int kMostBytesOfSmallElements = 64;
 
-/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-
 ReduceSpec spec_of(const Problem& problem) {
   return {.op = static_cast<ReduceOp>(problem.operation),
           .dtype = problem.dtype,
