@@ -87,6 +87,12 @@ std::vector<std::byte> make_as(std::string_view kind, std::int64_t segments, std
 
 std::span<const std::string_view> kinds() { return kKinds; }
 
+double longest_of_mean(std::int64_t segments) {
+  const double mean = power_law_sums().back() / static_cast<double>(kLengthPeriod);
+  const auto different = static_cast<double>(std::min(segments, static_cast<std::int64_t>(kLengthPeriod)));
+  return std::max(1.0, (std::pow(2 * different, 1 / kTailExponent) - 1) / mean);
+}
+
 std::vector<std::byte> make(std::string_view kind, DType dtype, std::int64_t segments, std::int64_t elements) {
   return dtype == DType::i64 ? make_as<std::int64_t>(kind, segments, elements)
                              : make_as<std::int32_t>(kind, segments, elements);

@@ -86,6 +86,28 @@ double typical_segment_bytes(const Problem& problem) {
   return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) * static_cast<double>(element_bytes(problem));
 }
 
+/// What blocks take turns at.
+std::int64_t tiles_of(const Problem& problem, const SegmentedVariant& variant) {
+  const std::int64_t tiles =
+      variant.is_merged()
+          ? divide_up(segments_of(problem) + elements_of(problem), std::max<std::int64_t>(merged_items(problem, variant), 1))
+          : divide_up(segments_of(problem), variant.block_threads / variant.group_threads());
+  return std::max<std::int64_t>(tiles, 1);
+}
+
+/// How many loads wait for each other in the longest of the segments that are measured.
+double loads_of_longest(const Problem& problem, const SegmentedVariant& variant) {
+  // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
+  constexpr double kElementsPerLatency = 35;
+  if (segments_of(problem) == 0) return 0;
+  const double mean = static_cast<double>(elements_of(problem)) / static_cast<double>(segments_of(problem));
+  const double elements = std::min(mean * segment_offsets::longest_of_mean(segments_of(problem)),
+                                   static_cast<double>(elements_of(problem)));
+  const double bytes = elements * static_cast<double>(element_bytes(problem));
+  if (!variant.is_in_tiles()) return bytes / (variant.group_threads() * variant.thread_bytes);
+  return bytes / (variant.block_threads * variant.thread_bytes) + elements / variant.group_threads() / kElementsPerLatency;
+}
+
 std::size_t carry_bytes(const Problem& problem) {
   const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
   return index_bytes + 2 * state_bytes(spec_of(problem), index_bytes);
@@ -251,24 +273,17 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
 
 WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Variant& variant) const {
   const SegmentedVariant segmented(variant);
-  const std::int64_t load_bytes = std::int64_t{segmented.block_threads} * segmented.thread_bytes;
-  const bool joins_in_second = segmented.division == Division::merged_second_kernel;
   WorkShape shape{.block_threads = segmented.block_threads,
-                  .bytes_in_flight_per_block = load_bytes,
-                  .launches = joins_in_second ? 2 : 1,
+                  .tiles = tiles_of(problem, segmented),
+                  .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
+                  .launches = segmented.division == Division::merged_second_kernel ? 2 : 1,
                   .joins_blocks = segmented.division == Division::merged_last_block,
                   .dependent_launch = true};
-  if (segmented.is_merged()) {
-    const std::int64_t items = std::max<std::int64_t>(merged_items(problem, segmented), 1);
-    shape.tiles = divide_up(segments_of(problem) + elements_of(problem), items);
-  } else {
-    const std::int64_t groups = segmented.block_threads / segmented.group_threads();
-    shape.tiles = divide_up(segments_of(problem), groups);
-    // Of short segments less is under way than threads could load.
-    const std::int64_t bytes = elements_of(problem) * element_bytes(problem);
-    shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(shape.tiles, 1), 1, load_bytes);
-  }
-  shape.tiles = std::max<std::int64_t>(shape.tiles, 1);
+  if (segmented.is_merged()) return shape;
+  // Of short segments less is under way than threads could load.
+  const std::int64_t bytes_of_tile = elements_of(problem) * element_bytes(problem) / shape.tiles;
+  shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
+  shape.serial_loads = loads_of_longest(problem, segmented);
   return shape;
 }
 
@@ -284,7 +299,7 @@ std::size_t SegmentedReduceFamily::workspace_bytes(const Problem& problem, const
 }
 
 std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  return std::min(candidate.geometry.max_blocks, shape(problem, candidate.variant).tiles);
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, SegmentedVariant(candidate.variant)));
 }
 
 void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,

@@ -93,6 +93,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const double further_us = overlaps ? constants.extra_dependent_us : constants.extra_launch_us;
   double us = first_us + further_us * (shape.launches - 1) + constants.memory_latency_us + bytes / (gbps * 1e3);
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
+  us = std::max(us, first_us + constants.memory_latency_us * shape.serial_loads);
   if (shape.joins_blocks) us += constants.join_us;
   if (blocks > 1)  // someone reads all partial results
     us += constants.memory_latency_us * static_cast<double>(divide_up(blocks, shape.block_threads));

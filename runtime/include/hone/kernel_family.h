@@ -48,6 +48,7 @@ struct WorkShape {
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
   bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
   int cluster_blocks = 1;         ///< blocks of a thread-block cluster
+  double serial_loads = 0;  ///< that wait for each other in the largest piece of work that is not divided; 0: all is alike
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets
