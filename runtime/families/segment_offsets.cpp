@@ -125,7 +125,8 @@ std::vector<ElementRange> verified(std::int64_t segments, std::int64_t elements)
   for (const std::int64_t start : starts)
     if (ranges.empty() || start >= ranges.back().first + run) ranges.push_back({.first = start, .count = run});
   // One that overlaps its predecessor was left out, but never the last.
-  if (ranges.back().first + run < segments) ranges.push_back({.first = ranges.back().first + run, .count = segments - ranges.back().first - run});
+  const std::int64_t behind = ranges.back().first + run;
+  if (behind < segments) ranges.push_back({.first = behind, .count = segments - behind});
   return ranges;
 }
 

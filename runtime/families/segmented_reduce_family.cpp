@@ -89,9 +89,8 @@ double typical_segment_bytes(const Problem& problem) {
 /// What blocks take turns at.
 std::int64_t tiles_of(const Problem& problem, const SegmentedVariant& variant) {
   const std::int64_t tiles =
-      variant.is_merged()
-          ? divide_up(segments_of(problem) + elements_of(problem), std::max<std::int64_t>(merged_items(problem, variant), 1))
-          : divide_up(segments_of(problem), variant.block_threads / variant.group_threads());
+      variant.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, variant))
+                          : divide_up(segments_of(problem), variant.block_threads / variant.group_threads());
   return std::max<std::int64_t>(tiles, 1);
 }
 
@@ -105,7 +104,8 @@ double loads_of_longest(const Problem& problem, const SegmentedVariant& variant)
                                    static_cast<double>(elements_of(problem)));
   const double bytes = elements * static_cast<double>(element_bytes(problem));
   if (!variant.is_in_tiles()) return bytes / (variant.group_threads() * variant.thread_bytes);
-  return bytes / (variant.block_threads * variant.thread_bytes) + elements / variant.group_threads() / kElementsPerLatency;
+  const double of_thread = elements / variant.group_threads();
+  return bytes / (variant.block_threads * variant.thread_bytes) + of_thread / kElementsPerLatency;
 }
 
 std::size_t carry_bytes(const Problem& problem) {
@@ -185,7 +185,8 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant& variant,
+                                          const DeviceFacts& facts) const {
   const SegmentedVariant segmented(variant);
   if (segmented.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", segmented.block_threads, facts.max_threads_per_block);
@@ -244,10 +245,11 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                merged_items(problem, segmented));
 
-  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more, std::string_view body) {
+  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more,
+                         std::string_view body) {
     unit.source += fmt::format(
-        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(const {}* in, {} elements, const {}* offsets, {} segments,\n"
-        "    {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
+        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+        "    const {}* in, {} elements, const {}* offsets, {} segments, {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
         bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
         info(spec.result_dtype()).cuda_name, more, body);
     unit.entries.emplace_back(kernel);
@@ -351,7 +353,8 @@ std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) c
            .elements = segments_of(problem) * op_of(problem).outputs}};
 }
 
-std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int, std::span<const std::byte> contents) const {
+std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
+                                                   std::span<const std::byte> contents) const {
   const segment_offsets::Offsets offsets(offsets_, contents);
   std::int64_t before = 0;
   for (std::int64_t i = 0; i < offsets.size(); ++i) {
