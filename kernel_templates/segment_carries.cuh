@@ -22,7 +22,8 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
 
   const unsigned with_end = __ballot_sync(kFullMask, has_end);
   const unsigned up_to_here = with_end & (kFullMask >> (kWarpThreads - 1 - lane));
-  const unsigned first_of_run = up_to_here == 0 ? 0 : kWarpThreads - 1 - static_cast<unsigned>(__clz(static_cast<int>(up_to_here)));
+  const unsigned first_of_run =
+      up_to_here == 0 ? 0 : kWarpThreads - 1 - static_cast<unsigned>(__clz(static_cast<int>(up_to_here)));
 #pragma unroll
   for (unsigned offset = 1; offset < kWarpThreads; offset *= 2) {
     const State before = shuffle_up(tail, offset);

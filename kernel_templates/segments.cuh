@@ -52,16 +52,18 @@ struct ElementTile {
     const unsigned before = shift(first);
     const unsigned all = (before + count + kPackElements - 1) / kPackElements;
     const In* const aligned = first - before;
+    if (aligned >= begin && aligned + all * kPackElements <= end) {
+      const auto* const from = reinterpret_cast<const ElementPack*>(aligned) + threadIdx.x;
 #pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
-      const unsigned p = threadIdx.x + u * kBlockThreads;
-      if (p >= all) continue;
-      const In* const from = aligned + p * kPackElements;
-      if ((p > 0 || aligned >= begin) && (p + 1 < all || from + kPackElements <= end)) {
-        packs[u] = *reinterpret_cast<const ElementPack*>(from);
-      } else {
-        for (unsigned e = 0; e < kPackElements; ++e)
-          if (p * kPackElements + e - before < count) packs[u].elements[e] = from[e];  // below `before` it wraps
+      for (unsigned u = 0; u < kPacks; ++u)
+        if (threadIdx.x + u * kBlockThreads < all) packs[u] = from[u * kBlockThreads];
+      return;
+    }
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {  // an end of the array, which need not be one of a pack
+      for (unsigned e = 0; e < kPackElements; ++e) {
+        const unsigned i = (threadIdx.x + u * kBlockThreads) * kPackElements + e - before;  // wraps below `before`
+        if (i < count) packs[u].elements[e] = first[i];
       }
     }
   }

@@ -87,6 +87,12 @@ std::vector<std::byte> make_as(std::string_view kind, std::int64_t segments, std
 
 std::span<const std::string_view> kinds() { return kKinds; }
 
+double longest_of_mean(std::int64_t segments) {
+  const double mean = power_law_sums().back() / static_cast<double>(kLengthPeriod);
+  const auto different = static_cast<double>(std::min(segments, static_cast<std::int64_t>(kLengthPeriod)));
+  return std::max(1.0, (std::pow(2 * different, 1 / kTailExponent) - 1) / mean);
+}
+
 std::vector<std::byte> make(std::string_view kind, DType dtype, std::int64_t segments, std::int64_t elements) {
   return dtype == DType::i64 ? make_as<std::int64_t>(kind, segments, elements)
                              : make_as<std::int32_t>(kind, segments, elements);
@@ -119,7 +125,8 @@ std::vector<ElementRange> verified(std::int64_t segments, std::int64_t elements)
   for (const std::int64_t start : starts)
     if (ranges.empty() || start >= ranges.back().first + run) ranges.push_back({.first = start, .count = run});
   // One that overlaps its predecessor was left out, but never the last.
-  if (ranges.back().first + run < segments) ranges.push_back({.first = ranges.back().first + run, .count = segments - ranges.back().first - run});
+  const std::int64_t behind = ranges.back().first + run;
+  if (behind < segments) ranges.push_back({.first = behind, .count = segments - behind});
   return ranges;
 }
 

@@ -17,6 +17,9 @@ namespace hone::segment_offsets {
 /// "mostly_empty", where one of 64 has elements.
 std::span<const std::string_view> kinds();
 
+/// How many times the mean the longest of so many segments of a power law has.
+double longest_of_mean(std::int64_t segments);
+
 /// segments + 1 offsets of `dtype` (i32 or i64), ascending from 0 to `elements`: bytes as they lie in memory. About 3 ns
 /// per segment.
 std::vector<std::byte> make(std::string_view kind, DType dtype, std::int64_t segments, std::int64_t elements);

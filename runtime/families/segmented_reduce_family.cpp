@@ -83,6 +83,28 @@ double typical_segment_bytes(const Problem& problem) {
   return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) * static_cast<double>(element_bytes(problem));
 }
 
+/// What blocks take turns at.
+std::int64_t tiles_of(const Problem& problem, const SegmentedVariant& variant) {
+  const std::int64_t tiles =
+      variant.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, variant))
+                          : divide_up(segments_of(problem), variant.block_threads / variant.group_threads());
+  return std::max<std::int64_t>(tiles, 1);
+}
+
+/// How many loads wait for each other in the longest of the segments that are measured.
+double loads_of_longest(const Problem& problem, const SegmentedVariant& variant) {
+  // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
+  constexpr double kElementsPerLatency = 35;
+  if (segments_of(problem) == 0) return 0;
+  const double mean = static_cast<double>(elements_of(problem)) / static_cast<double>(segments_of(problem));
+  const double elements = std::min(mean * segment_offsets::longest_of_mean(segments_of(problem)),
+                                   static_cast<double>(elements_of(problem)));
+  const double bytes = elements * static_cast<double>(element_bytes(problem));
+  if (!variant.is_in_tiles()) return bytes / (variant.group_threads() * variant.thread_bytes);
+  const double of_thread = elements / variant.group_threads();
+  return bytes / (variant.block_threads * variant.thread_bytes) + of_thread / kElementsPerLatency;
+}
+
 std::size_t carry_bytes(const Problem& problem) {
   const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
   return index_bytes + 2 * state_bytes(spec_of(problem), index_bytes);
@@ -160,7 +182,8 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant& variant,
+                                          const DeviceFacts& facts) const {
   const SegmentedVariant segmented(variant);
   if (segmented.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", segmented.block_threads, facts.max_threads_per_block);
@@ -219,10 +242,11 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                merged_items(problem, segmented));
 
-  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more, std::string_view body) {
+  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more,
+                         std::string_view body) {
     unit.source += fmt::format(
-        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(const {}* in, {} elements, const {}* offsets, {} segments,\n"
-        "    {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
+        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+        "    const {}* in, {} elements, const {}* offsets, {} segments, {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
         bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
         info(spec.result_dtype()).cuda_name, more, body);
     unit.entries.emplace_back(kernel);
@@ -248,24 +272,17 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
 
 WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Variant& variant) const {
   const SegmentedVariant segmented(variant);
-  const std::int64_t load_bytes = std::int64_t{segmented.block_threads} * segmented.thread_bytes;
-  const bool joins_in_second = segmented.division == Division::merged_second_kernel;
   WorkShape shape{.block_threads = segmented.block_threads,
-                  .bytes_in_flight_per_block = load_bytes,
-                  .launches = joins_in_second ? 2 : 1,
+                  .tiles = tiles_of(problem, segmented),
+                  .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
+                  .launches = segmented.division == Division::merged_second_kernel ? 2 : 1,
                   .joins_blocks = segmented.division == Division::merged_last_block,
                   .dependent_launch = true};
-  if (segmented.is_merged()) {
-    const std::int64_t items = std::max<std::int64_t>(merged_items(problem, segmented), 1);
-    shape.tiles = divide_up(segments_of(problem) + elements_of(problem), items);
-  } else {
-    const std::int64_t groups = segmented.block_threads / segmented.group_threads();
-    shape.tiles = divide_up(segments_of(problem), groups);
-    // Of short segments less is under way than threads could load.
-    const std::int64_t bytes = elements_of(problem) * element_bytes(problem);
-    shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(shape.tiles, 1), 1, load_bytes);
-  }
-  shape.tiles = std::max<std::int64_t>(shape.tiles, 1);
+  if (segmented.is_merged()) return shape;
+  // Of short segments less is under way than threads could load.
+  const std::int64_t bytes_of_tile = elements_of(problem) * element_bytes(problem) / shape.tiles;
+  shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
+  shape.serial_loads = loads_of_longest(problem, segmented);
   return shape;
 }
 
@@ -281,7 +298,7 @@ std::size_t SegmentedReduceFamily::workspace_bytes(const Problem& problem, const
 }
 
 std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  return std::min(candidate.geometry.max_blocks, shape(problem, candidate.variant).tiles);
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, SegmentedVariant(candidate.variant)));
 }
 
 void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
@@ -333,7 +350,8 @@ std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) c
            .elements = segments_of(problem) * op_of(problem).outputs}};
 }
 
-std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int, std::span<const std::byte> contents) const {
+std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
+                                                   std::span<const std::byte> contents) const {
   const segment_offsets::Offsets offsets(offsets_, contents);
   std::int64_t before = 0;
   for (std::int64_t i = 0; i < offsets.size(); ++i) {

@@ -123,11 +123,12 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const std::int64_t in_flight = divide_up(std::min(blocks, slots), facts.sm_count) * shape.bytes_in_flight_per_block;
 
   const bool overlaps = shape.dependent_launch && facts.has_dependent_launch;
-  double us = overlaps ? constants.dependent_launch_us : constants.launch_us;
-  us += (overlaps ? constants.extra_dependent_us : constants.extra_launch_us) * (shape.launches - 1);
+  const double first_us = overlaps ? constants.dependent_launch_us : constants.launch_us;
+  double us = first_us + (overlaps ? constants.extra_dependent_us : constants.extra_launch_us) * (shape.launches - 1);
   us += constants.memory_latency_us + constants.block_thread_us * shape.block_threads;
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots);
+  us = std::max(us, first_us + constants.memory_latency_us * shape.serial_loads);
   if (shape.joins_blocks) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
   else if (blocks > 1 && (shape.joins_blocks || shape.launches > 1))

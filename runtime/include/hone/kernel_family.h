@@ -52,6 +52,7 @@ struct WorkShape {
   double traffic = 1;             ///< bytes that go through memory ÷ KernelFamily::bytes_moved(): above 1 where something is
                                   ///< read twice
   bool independent_blocks = false;  ///< blocks leave nothing to combine: a block for every tile is a choice, too
+  double serial_loads = 0;  ///< that wait for each other in the largest piece of work that is not divided; 0: all is alike
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets

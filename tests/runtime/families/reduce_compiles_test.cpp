@@ -96,18 +96,19 @@ TEST_P(ReduceCompiles, WithWideIndices) {
   compile_all(units);
 }
 
-TEST_F(UnitsCompile, ForSegmentsOfEveryOperationAndDType) {
+TEST_F(UnitsCompile, ForSegmentsOfEveryOperationWithSeveralDTypes) {
   std::vector<Unit> units;
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)
     for (const DTypeInfo& dtype : kDTypes) {
-      if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
-      const bool is_wide = ++turn % 4 == 0;
-      const Problem problem = segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, is_wide ? DType::i64 : DType::i32,
-                                                       1 << 20, std::int64_t{1} << (is_wide ? 32 : 25));
+      if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype) || ++turn % 8 != 0) continue;
+      const bool is_wide = turn % 3 == 0;
+      const Problem problem =
+          segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, is_wide ? DType::i64 : DType::i32, 1 << 20,
+                                   std::int64_t{1} << (is_wide ? 32 : 25));
       std::vector<Variant> variants = problem.family->space().all();
       std::erase_if(variants, [&](const Variant& variant) { return !problem.family->reject(problem, variant, {}).empty(); });
-      units.push_back(unit_of(problem, variants[5 * turn % variants.size()]));
+      units.push_back(unit_of(problem, variants[5 * turn / 8 % variants.size()]));
     }
   compile_all(units);
 }

@@ -151,6 +151,15 @@ TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
   EXPECT_FALSE(is_among(of_long, Division::thread));
 }
 
+TEST(SegmentedReduceFamily, TheLongestSegmentHoldsUpThoseThatDoNotDivideIt) {
+  const Problem problem = sum_f32(1 << 20, 32 << 20);
+  EXPECT_EQ(family().shape(problem, variant(Division::merged_last_block)).serial_loads, 0);
+  const double of_warp = family().shape(problem, variant(Division::warp)).serial_loads;
+  EXPECT_NEAR(of_warp, 1300 * 32 * 4 / (32 * 32), 5);
+  EXPECT_GT(family().shape(problem, variant(Division::thread)).serial_loads, of_warp);
+  EXPECT_LT(family().shape(problem, variant(Division::block)).serial_loads, of_warp);
+}
+
 TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
   const Problem middle = sum_f32(1 << 14, 1 << 20);
   const auto ranges = size_ranges(middle.extents);

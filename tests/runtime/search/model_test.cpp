@@ -197,6 +197,20 @@ TEST(Model, TheBestShapeTakesAboutWhatWasMeasured) {
   }
 }
 
+TEST(Model, LoadsThatWaitForEachOtherTakeTheirTimeHoweverManyBlocksThereAre) {
+  WorkShape shape{.block_threads = 256, .tiles = 1 << 16, .bytes_in_flight_per_block = 16 << 10};
+  const auto predicted_us = [&](std::int64_t bytes) {
+    return predict(h100_facts(), shape, bytes, 8, {.max_blocks = 132 * 8}).us;
+  };
+  const double divided_us = predicted_us(1 << 20);
+  shape.serial_loads = 1000;
+  EXPECT_GT(predicted_us(1 << 20), 500);
+  EXPECT_LT(divided_us, 50);
+  const double of_many_bytes = predicted_us(std::int64_t{1} << 33);  // which takes longer than that anyway
+  shape.serial_loads = 0;
+  EXPECT_EQ(predicted_us(std::int64_t{1} << 33), of_many_bytes);
+}
+
 TEST(Model, TheRooflineIsALaunchAndTheBytes) {
   const TotalFamily family;
   Problem problem = family.problem(std::int64_t{1} << 28);
