@@ -106,7 +106,7 @@ struct ProductOfPair {
 /// 1 for what is not zero, NaN included.
 struct NonZero {
   static constexpr unsigned kWidening = 1;
-  template <class Acc, class In> static __device__ Acc of(In x) { return convert<Bool>(x).byte != 0 ? Acc(1) : Acc(0); }
+  template <class Acc, class In> static __device__ Acc of(In x) { return convert<Bool>(x).byte; }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {
     return Itself::add_bytes<Bool>(word, sum);
   }

@@ -7,8 +7,9 @@
 //   RowBlocks  one block, a cluster of blocks, or any number of blocks whose partials a second kernel combines: each is
 //              a Reduce of the row by as many blocks.
 //
-// Rows may begin at any address that is aligned to its element, unless kIsAligned says that all are aligned to a pack: the
-// elements before a row's first aligned pack and after its last whole one go to single lanes. Short rows that are not aligned are better off in staged_reduce.cuh.
+// Rows may begin at any address that is aligned to its element, unless kIsAligned says that all are aligned to a pack:
+// the elements before a row's first aligned pack and after its last whole one go to single lanes. Short rows that are not
+// aligned are better off in staged_reduce.cuh.
 //
 // `pitch` is the number of elements from the beginning of one row to that of the next; row r has its kValues results at
 // out[r · kValues]. In all of them the order of combination follows from the columns, the grid and the row's alignment.

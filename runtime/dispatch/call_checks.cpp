@@ -13,7 +13,8 @@ void require_known(std::string_view function, DType dtype) {
 
 void require_known(std::string_view function, const ReduceSpec& spec) {
   if (static_cast<std::size_t>(spec.op) >= kReduceOps.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: there is no operation {}", function, static_cast<int>(spec.op)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: there is no operation {}", function, static_cast<int>(spec.op)));
   for (DType dtype : {spec.dtype, spec.accumulator.value_or(spec.dtype), spec.result.value_or(spec.dtype)})
     require_known(function, dtype);
 }

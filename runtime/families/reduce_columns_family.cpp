@@ -237,7 +237,9 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
   const ColumnsVariant columns(candidate.variant);
   const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
   const bool has_gaps = pitch_of(problem) != inner_of(problem);
-  const auto grid = [&](std::int64_t tiles) { return static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks)); };
+  const auto grid = [&](std::int64_t tiles) {
+    return static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks));
+  };
 
   Launch& main = launches.add();
   main.block.x = static_cast<unsigned>(columns.block_threads);

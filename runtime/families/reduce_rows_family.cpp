@@ -156,8 +156,10 @@ RowsVariant::RowsVariant(const Variant& variant)
 }
 
 ReduceRowsFamily::ReduceRowsFamily()
-    : space_({{"block_threads", {128, 256, 512, 1024}}, row_threads_parameter(), {"unroll", {1, 2, 4, 8}}, {"rows", {1, 2, 4}}}) {
-}
+    : space_({{"block_threads", {128, 256, 512, 1024}},
+              row_threads_parameter(),
+              {"unroll", {1, 2, 4, 8}},
+              {"rows", {1, 2, 4}}}) {}
 
 AxisLayout ReduceRowsFamily::layout(const Problem& problem) const {
   return {.outer = rows_of(problem),
@@ -295,7 +297,8 @@ void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate
   }
   if (variant.way == Way::cluster) {
     main.cluster_blocks = static_cast<unsigned>(variant.cluster_blocks);
-    const std::int64_t clusters = std::clamp<std::int64_t>(most_blocks / variant.cluster_blocks, 1, std::max<std::int64_t>(1, rows));
+    const std::int64_t clusters =
+        std::clamp<std::int64_t>(most_blocks / variant.cluster_blocks, 1, std::max<std::int64_t>(1, rows));
     main.grid.x = static_cast<unsigned>(clusters) * main.cluster_blocks;
   } else {
     main.grid.x = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks));

@@ -52,7 +52,8 @@ Choice tuned_reduce_rows(Session& session, const ReduceSpec& spec, const void* i
 Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape, void* out,
                             Stream stream);
 
-/// With types that are checked at compile time: tuned_reduce_rows(session, hone::sum, in, {.rows = m, .columns = n}, out, s).
+/// With types that are checked at compile time:
+/// tuned_reduce_rows(session, hone::sum, in, {.rows = m, .columns = n}, out, stream).
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_reduce_rows(Session& session, ReduceTag<kOp>, const T* in, const RowsShape& shape, Result* out, Stream stream,
                          NanPolicy nan = NanPolicy::propagate) {

@@ -212,7 +212,7 @@ class ReduceAxisVariants : public DeviceTest {
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
     const int cluster = family.shape(problem, variant).cluster_blocks;
-    for (std::int64_t max_blocks : {std::int64_t{cluster}, std::int64_t{cluster * 3}, std::int64_t{40}}) {
+    for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
       const LoadedCandidate loaded{{variant, {max_blocks}}, code.module};
       for (const Problem& called : family.verified_problems(problem)) {
         if (!family.refuse(called).empty()) continue;
@@ -249,13 +249,13 @@ std::vector<Problem> problems_of(const ReduceSpec& spec) {
 
 TEST_F(ReduceAxisVariants, EveryWaySumsF32) {
   for (const Problem& problem : problems_of({})) {
-    // Of the variants that differ in who shares the work, one each.
+    // Of the variants that differ in who shares the work, one each; on the host, which compiles them one by one, of a third.
     std::vector<std::string> seen;
     std::size_t taken = 0;
     for (const Variant& variant : variants_of(problem)) {
       const bool is_rows = problem.family == &reduce_rows_family();
       const std::string way = fmt::format("{}", is_rows ? variant[1] : variant[3]);
-      if (std::find(seen.begin(), seen.end(), way) != seen.end() || (++taken % 2 == 0 && !is_cuda())) continue;
+      if (std::find(seen.begin(), seen.end(), way) != seen.end() || (++taken % 3 != 1 && !is_cuda())) continue;
       seen.push_back(way);
       verify(problem, variant);
     }
@@ -268,7 +268,7 @@ TEST_F(ReduceAxisVariants, EveryOperationAndDTypeInSomeWay) {
   for (const ReduceOpInfo& op : kReduceOps)
     for (const DTypeInfo& dtype : kDTypes) {
       if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
-      if (++turn % 5 != 0 && !is_cuda()) continue;  // the host compiles them one by one
+      if (++turn % 11 != 0 && !is_cuda()) continue;  // the host compiles them one by one
       const std::vector<Problem> problems = problems_of({.op = op.op, .dtype = dtype.dtype});
       const Problem& problem = problems[turn * 7 % problems.size()];
       const std::vector<Variant> variants = variants_of(problem);

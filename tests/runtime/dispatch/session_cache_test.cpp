@@ -80,7 +80,7 @@ TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
       [](auto& row) { row.winner.candidate.max_blocks = std::int64_t{1} << 40; },
       [](auto& row) {
         row.winner.candidate.variant = "threads=128 work=1 finish=joined";
-        row.winner.candidate.max_blocks = 100000;  // more partial results than a workspace holds
+        row.winner.candidate.max_blocks = 1000000;  // more partial results than a workspace holds
       },
       [](auto& row) {
         row.winner.candidate.variant = "threads=128 work=1 finish=joined";
