@@ -23,6 +23,9 @@ constexpr int kLeastSmemKib = 48;
 /// Elements of a row that a thread of a tile takes one by one.
 constexpr std::int64_t kMostElementsEach = 24;
 
+/// In registers: 1024 threads have 64 each, of which 8 packs leave too few (24 to 40 bytes spilled on sm_90, CUDA 13.0).
+constexpr int kMostPacksPerBlock = 1024 * 6;
+
 /// Rows of fewer bytes a block are no work for several blocks.
 constexpr std::int64_t kLeastBytesPerBlock = 4096;
 
@@ -184,9 +187,12 @@ std::string reject_block(const Layout& layout, const DeviceFacts& facts) {
     if (held * 2 < layout.center_packs) return fmt::format("holds {} of the {} packs of a row", held, layout.center_packs);
     return "";
   }
+  if (variant.block_threads * variant.packs > kMostPacksPerBlock)
+    return fmt::format("{} packs a thread of {} threads are more than the registers hold", variant.packs,
+                       variant.block_threads);
   if (held > 2 * layout.center_packs) return fmt::format("has room for {} packs, a row has {}", held, layout.center_packs);
   // Where nothing else can, a large block reads what it does not hold twice.
-  const bool is_last_resort = variant.cluster_blocks == 1 && variant.packs == 8 && variant.block_threads >= 512;
+  const bool is_last_resort = variant.cluster_blocks == 1 && variant.packs == 8 && variant.block_threads == 512;
   if (held < layout.center_packs && !is_last_resort)
     return fmt::format("holds {} of the {} packs of a row", held, layout.center_packs);
   return "";
