@@ -178,8 +178,8 @@ TEST(SoftmaxReference, AcceptsWhatIsRightAndNothingElse) {
   EXPECT_EQ(verdict({0, 1}, {0.26894142f, 0.73105858f}, 1, false), "");
   EXPECT_EQ(verdict({0, 1}, {0.73105858f, 0.26894142f}, -1, false), "");
   EXPECT_EQ(verdict({0, 0.5f}, {0.26894142f, 0.73105858f}, 2, false), "");
-  EXPECT_THAT(verdict({0, 1}, {0.26894142f, 0.7310624f}, 1, false), HasSubstr("element 1"));
-  EXPECT_THAT(verdict({0, 1}, {0.2689433f, 0.73105858f}, 1, false), HasSubstr("element 0"));
+  EXPECT_THAT(verdict({0, 1}, {0.26894142f, 0.73110f}, 1, false), HasSubstr("element 1"));
+  EXPECT_THAT(verdict({0, 1}, {0.268955f, 0.73105858f}, 1, false), HasSubstr("element 0"));
   EXPECT_EQ(verdict({0, 1000}, {-1000, 0}, 1, true), "");
   EXPECT_NE(verdict({0, 1000}, {-1000.01f, 0}, 1, true), "");
   EXPECT_EQ(verdict({3e38f, -3e38f}, {1, 0}, 1, false), "") << "their difference overflows";
