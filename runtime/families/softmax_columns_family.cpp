@@ -18,6 +18,8 @@ constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 /// Partial results that fit the workspace (WorkspacePool::kWorkspaceBytes).
 constexpr std::size_t kPartialBytes = 128 * 1024 - kWorkspaceHeaderBytes;
 
+constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
+
 /// Columns of less than this are no work for several blocks.
 constexpr std::int64_t kLeastSharedRows = 64;
 
@@ -95,6 +97,10 @@ std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& 
   const SoftmaxColumnVariant& column = layout.variant;
   if (column.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", column.block_threads, facts.max_threads_per_block);
+  // 1024 threads have 64 registers each: states of f64, or more than 16 elements, spill 80 to 168 bytes (sm_90, CUDA 13.0).
+  if (column.block_threads > 512 &&
+      (layout.traits.accumulator == DType::f64 || column.packs * layout.elements > kMostElementsOfLargeBlocks))
+    return "a thread of so many has too few registers for its elements and their sums";
   if (column.cluster_blocks > std::max(1, facts.max_cluster_blocks))
     return fmt::format("clusters of {} blocks, the device allows {}", column.cluster_blocks, facts.max_cluster_blocks);
   if (layout.static_smem_bytes() > kMostStaticSmemBytes)
