@@ -44,7 +44,8 @@ class SoftmaxResults : public DeviceTest {
     const std::int64_t pitch = shape.pitches[1] != 0 ? shape.pitches[1] : columns;
     for (std::size_t i = 0; i < result.size() && !in_place; ++i) {
       const bool is_result = i < out_bytes && static_cast<std::int64_t>(i / bytes) % pitch < columns;
-      ASSERT_TRUE(is_result || result[i] == std::byte{0xA5}) << "byte " << i << " is no result of " << to_string(problem);
+      ASSERT_TRUE(is_result || result[i] == std::byte{0xA5})
+          << "byte " << i << " is no result of " << to_string(problem);
     }
     std::vector<std::byte> parts;
     for (const ElementRange& part : family.verified_parts(problem, 1)) {
@@ -110,7 +111,8 @@ TEST_F(SoftmaxResults, AreRightForEveryDTypeAndResult) {
     for (const DType result : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
       const bool is_log = ++turn % 2 == 0;
       for (const std::string_view kind : kinds()) {
-        expect_right(session, {.dtype = dtype, .result = result, .scale = 0.7}, is_log, SoftmaxShape::rows(3, 40), kind, 1);
+        expect_right(session, {.dtype = dtype, .result = result, .scale = 0.7}, is_log, SoftmaxShape::rows(3, 40), kind,
+                     1);
         if (turn % 3 == 0)
           expect_right(session, {.dtype = dtype, .result = result}, is_log, SoftmaxShape::axis(2, 9, 8), kind, 0);
       }
@@ -134,7 +136,8 @@ TEST_F(SoftmaxResults, RowsMayHavePitchesAndReplaceTheirElements) {
       expect_right(session, {}, false, SoftmaxShape::rows(6, columns, {columns + gap, columns + 2}), "masked", 1);
       expect_right(session, {}, true, SoftmaxShape::columns(50, columns, pitches), "uniform", 1, true);
     }
-  expect_right(session, {.dtype = DType::f16, .result = DType::bf16}, false, SoftmaxShape::rows(9, 77), "uniform", 0, true);
+  expect_right(session, {.dtype = DType::f16, .result = DType::bf16}, false, SoftmaxShape::rows(9, 77), "uniform", 0,
+               true);
 }
 
 TEST_F(SoftmaxResults, LongRowsAndTallColumnsAreRight) {
@@ -169,7 +172,8 @@ TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
   Session session(device_, quick());
   const DeviceBuffer memory(device_, 4096);
   float* const in = memory.as<float>();
-  const auto message = [&](const SoftmaxSpec& spec, const void* from, const SoftmaxShape& shape, void* to) -> std::string {
+  const auto message = [&](const SoftmaxSpec& spec, const void* from, const SoftmaxShape& shape,
+                           void* to) -> std::string {
     try {
       tuned_log_softmax(session, spec, from, shape, to, nullptr);
     } catch (const Error& error) {
@@ -179,9 +183,11 @@ TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
     return "";
   };
   const SoftmaxShape shape = SoftmaxShape::rows(4, 8);
-  EXPECT_THAT(message({}, nullptr, shape, in), HasSubstr("tuned_log_softmax(softmax log_softmax f32 n=4×8): 'in' is null"));
+  EXPECT_THAT(message({}, nullptr, shape, in),
+              HasSubstr("tuned_log_softmax(softmax log_softmax f32 n=4×8): 'in' is null"));
   EXPECT_THAT(message({}, in, shape, nullptr), HasSubstr("'out' is null"));
-  EXPECT_THAT(message({}, reinterpret_cast<std::byte*>(in) + 2, shape, in + 100), HasSubstr("not aligned to its 4-byte"));
+  EXPECT_THAT(message({}, reinterpret_cast<std::byte*>(in) + 2, shape, in + 100),
+              HasSubstr("not aligned to its 4-byte"));
   EXPECT_THAT(message({}, in, shape, in + 1), HasSubstr("overlap"));
   EXPECT_THAT(message({}, in + 31, shape, in), HasSubstr("overlap"));
   EXPECT_EQ(message({}, in, shape, in + 32), "");

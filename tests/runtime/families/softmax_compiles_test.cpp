@@ -56,7 +56,8 @@ TEST(SoftmaxCompiles, InEveryKindOfVariantWithoutSpills) {
         for (const std::string& entry : units[i].entries) {
           const auto resources = cubin_resources(binary.code, entry);
           if (!resources) fault = "no kernel " + entry;
-          else if (resources->local_bytes > kMostCallFrameBytes) fault = std::to_string(resources->local_bytes) + " bytes of local memory";
+          else if (resources->local_bytes > kMostCallFrameBytes)
+            fault = std::to_string(resources->local_bytes) + " bytes of local memory";
         }
       } catch (const Error& error) {
         fault = error.what();

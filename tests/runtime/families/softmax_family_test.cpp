@@ -1,4 +1,5 @@
-// The softmax families as descriptions: what they refuse, which variants remain, and whether their reference would notice.
+// The softmax families as descriptions: what they refuse, which variants remain, and whether their reference would
+// notice.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -67,9 +68,22 @@ TEST(SoftmaxFamily, RefusesWhatMakesNoSenseByName) {
 }
 
 TEST(SoftmaxFamily, HasVariantsForEveryShapeButNotThousands) {
-  const std::array<std::array<std::int64_t, 2>, 16> shapes{{{1 << 23, 8}, {1 << 20, 64}, {1 << 16, 1 << 10},
-      {1 << 13, 1 << 13}, {1 << 10, 1 << 16}, {1 << 6, 1 << 20}, {4, 1 << 24}, {1, 1 << 30}, {1000003, 7}, {12289, 4097},
-      {31, 1048577}, {0, 0}, {1, 1}, {100000, 1}, {1 << 16, 1 << 17}, {5, 700}}};
+  const std::array<std::array<std::int64_t, 2>, 16> shapes{{{1 << 23, 8},
+                                                            {1 << 20, 64},
+                                                            {1 << 16, 1 << 10},
+                                                            {1 << 13, 1 << 13},
+                                                            {1 << 10, 1 << 16},
+                                                            {1 << 6, 1 << 20},
+                                                            {4, 1 << 24},
+                                                            {1, 1 << 30},
+                                                            {1000003, 7},
+                                                            {12289, 4097},
+                                                            {31, 1048577},
+                                                            {0, 0},
+                                                            {1, 1},
+                                                            {100000, 1},
+                                                            {1 << 16, 1 << 17},
+                                                            {5, 700}}};
   for (const auto& [rows, columns] : shapes) {
     for (const DType dtype : {DType::f16, DType::f32, DType::f64}) {
       for (const SoftmaxShape& shape : {SoftmaxShape::rows(rows, columns), SoftmaxShape::columns(rows, columns)}) {

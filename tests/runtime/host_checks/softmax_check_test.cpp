@@ -1,5 +1,5 @@
-// The softmax templates under the checks of the host device: one variant of every kind that runs there, in several orders of
-// threads and blocks, in place and not. Clusters run on a GPU alone.
+// The softmax templates under the checks of the host device: one variant of every kind that runs there, in several
+// orders of threads and blocks, in place and not. Clusters run on a GPU alone.
 #include <gtest/gtest.h>
 
 #include <hone/error.h>
@@ -31,18 +31,20 @@ std::vector<Case> cases() {
       {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)), "row_threads=1 block_threads=128 hold=4"},
       {"LanesWithEnds", log_softmax_problem(kHalves, SoftmaxShape::rows(13, 203)),
        "row_threads=16 block_threads=128 hold=2", true},
-      {"Tiles", softmax_problem({.scale = -2}, SoftmaxShape::rows(300, 7)), "row_threads=2 block_threads=128 hold=shared_48",
-       true},
+      {"Tiles", softmax_problem({.scale = -2}, SoftmaxShape::rows(300, 7)),
+       "row_threads=2 block_threads=128 hold=shared_48", true},
       {"TilesOfPitchedRows", softmax_problem(kHalvesToFloats, SoftmaxShape::rows(40, 21, {23, 22})),
        "row_threads=8 block_threads=128 hold=shared_48"},
-      {"BlockInRegisters", softmax_problem({}, SoftmaxShape::rows(9, 1027), 4), "row_threads=block block_threads=128 hold=2",
-       true},
+      {"BlockInRegisters", softmax_problem({}, SoftmaxShape::rows(9, 1027), 4),
+       "row_threads=block block_threads=128 hold=2", true},
       {"BlockThatReadsSomeTwice", log_softmax_problem({}, SoftmaxShape::rows(5, 1400)),
        "row_threads=block block_threads=128 hold=2", true},
       {"BlockInSharedMemory", softmax_problem({}, SoftmaxShape::rows(5, 1027)),
        "row_threads=block block_threads=128 hold=shared_48"},
-      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "row_threads=chunks block_threads=128 hold=2", true},
-      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "sharing=block lanes=4 block_threads=256 hold=1", true},
+      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "row_threads=chunks block_threads=128 hold=2",
+       true},
+      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "sharing=block lanes=4 block_threads=256 hold=1",
+       true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
        "sharing=chunks lanes=2 block_threads=256 hold=1", true},
   };
