@@ -89,7 +89,8 @@ struct Softmax {
     for (Index r = blockIdx.x; r < all.rows; r += gridDim.x, turn ^= 1) {
       const Row<Types> row = all.row(r);
       share.load(row, threadIdx.x, all.scale);
-      const State state = combine_block<kBlockThreads>(share.state(row, threadIdx.x, all.scale), all.scale.magnitude(), turn);
+      const State state =
+          combine_block<kBlockThreads>(share.state(row, threadIdx.x, all.scale), all.scale.magnitude(), turn);
       share.write(row, threadIdx.x, state, all.scale);
     }
   }
@@ -133,7 +134,8 @@ struct Softmax {
         sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
       }
       PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
-      const State state = combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
+      const State state =
+          combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
       if (threadIdx.x == 0) partials_of(workspace)[item] = state;
     }
   }

@@ -1,17 +1,17 @@
 // Softmax, or its logarithm, over the middle extent of outer × reduced × inner: of each column of a matrix.
 //
-// A block works on a tile of kLanes packs of neighbouring columns; its threads form kLanes lanes times as many row-lanes as
-// remain, which share the rows. What a thread holds of its columns is in registers; all other rows are read twice. Largest
-// elements and sums of a column meet in shared memory, in that of all blocks of a cluster, or, in two launches, in the
-// workspace, where many blocks share the rows of a column:
+// A block works on a tile of kLanes packs of neighbouring columns; its threads form kLanes lanes times as many
+// row-lanes as remain, which share the rows. What a thread holds of its columns is in registers; all other rows are
+// read twice. Largest elements and sums of a column meet in shared memory, in that of all blocks of a cluster, or, in
+// two launches, in the workspace, where many blocks share the rows of a column:
 //
 //   block      one block a tile
 //   cluster    the rows of a tile are shared by all blocks of a cluster
 //   chunks     by many blocks, in two launches: the first finds largest elements and sums of a chunk of the rows, the
 //              second combines all chunks of its columns, reads its own again and writes it
 //
-// Input and output may be the same memory. Constraints: kBlockThreads and kLanes are powers of two; packs of columns are
-// aligned in every row, and `inner` is a multiple of them.
+// Input and output may be the same memory. Constraints: kBlockThreads and kLanes are powers of two; packs of columns
+// are aligned in every row, and `inner` is a multiple of them.
 #pragma once
 
 #include "grid.cuh"
@@ -97,7 +97,9 @@ struct ColumnStates {
     }
   }
 
-  __device__ SoftmaxState<Acc> turned(unsigned e, const Scale& scale) const { return {scale.turned(heaviest[e]), sum[e]}; }
+  __device__ SoftmaxState<Acc> turned(unsigned e, const Scale& scale) const {
+    return {scale.turned(heaviest[e]), sum[e]};
+  }
 
   __device__ void combine_with(unsigned e, SoftmaxState<Acc> other, const Scale& scale) {
     const SoftmaxState<Acc> both = combine(turned(e, scale), other, scale.magnitude());
@@ -162,7 +164,8 @@ struct SoftmaxColumns {
       InPack packs[kTile];
 #pragma unroll
       for (unsigned u = 0; u < kTile; ++u)
-        packs[u] = row + u * tile.stride < tile.end ? tile.load(all, row + u * tile.stride) : pack_of_nothing<InPack>(all.scale);
+        packs[u] = row + u * tile.stride < tile.end ? tile.load(all, row + u * tile.stride)
+                                                    : pack_of_nothing<InPack>(all.scale);
       states.template add<false>(packs, all.scale);
     }
   }

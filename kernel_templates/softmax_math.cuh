@@ -1,13 +1,13 @@
 // The arithmetic that all softmax kernels share: weights, the pair of largest element and sum that groups of threads
 // agree on, and how results follow from it.
 //
-// Elements x become weights 2^((x/2 − o/2) · 2·scale·log2 e), where o is the largest of the elements that a thread holds
-// (the smallest where the scale is negative): halves, since the difference of two finite numbers may overflow and half of
-// it cannot; one rounded product, since a rounded scale·x would lose what is common to all elements; a base of 2, since
-// that is what multiprocessors have an instruction for.
+// Elements x become weights 2^((x/2 − o/2) · 2·scale·log2 e), where o is the largest of the elements that a thread
+// holds (the smallest where the scale is negative): halves, since the difference of two finite numbers may overflow and
+// half of it cannot; one rounded product, since a rounded scale·x would lose what is common to all elements; a base of
+// 2, since that is what multiprocessors have an instruction for.
 //
-// What follows for special elements: a NaN or a +∞ among scale·x makes every result of the row NaN, and so does a row of
-// nothing but −∞. Where other elements are finite, one of −∞ gets the weight 0.
+// What follows for special elements: a NaN or a +∞ among scale·x makes every result of the row NaN, and so does a row
+// of nothing but −∞. Where other elements are finite, one of −∞ gets the weight 0.
 #pragma once
 
 #include "pack.cuh"
@@ -15,8 +15,8 @@
 
 namespace hone {
 
-/// What the caller's scale becomes. Neither is ever 0: instead of 0 it is the smallest positive number, so that −∞ keeps its
-/// weight of 0 while all finite elements get the same.
+/// What the caller's scale becomes. Neither is ever 0: instead of 0 it is the smallest positive number, so that −∞
+/// keeps its weight of 0 while all finite elements get the same.
 template <class Acc>
 struct SoftmaxScale {
   Acc factor;    ///< 2 · scale
@@ -47,8 +47,8 @@ __device__ inline double power_of_two(double x) { return exp2(x); }
 __device__ inline float natural_logarithm(float x) { return logf(x); }
 __device__ inline double natural_logarithm(double x) { return log(x); }
 
-/// Of some elements of a row: the largest (turned, where the scale is negative), and the sum of their weights relative to
-/// it.
+/// Of some elements of a row: the largest (turned, where the scale is negative), and the sum of their weights relative
+/// to it.
 template <class Acc>
 struct SoftmaxState {
   Acc largest;
@@ -76,8 +76,8 @@ __device__ SoftmaxState<Acc> combine(SoftmaxState<Acc> a, SoftmaxState<Acc> b, A
   return {largest, rescaled_sum(a, largest, magnitude) + rescaled_sum(b, largest, magnitude)};
 }
 
-/// Combines the states of groups of kLanes neighbouring lanes; all of them get the result. All lanes of the warp must call
-/// it.
+/// Combines the states of groups of kLanes neighbouring lanes; all of them get the result. All lanes of the warp must
+/// call it.
 template <unsigned kLanes, class Acc>
 __device__ SoftmaxState<Acc> combine_lanes(SoftmaxState<Acc> state, Acc magnitude) {
   if constexpr (kLanes == 1) return state;

@@ -1,5 +1,6 @@
-// One row of a softmax, as threads divide it: single elements before its first aligned pack and after its last whole one,
-// and packs that a thread holds in registers or shared memory, or reads twice where there are more than it can hold.
+// One row of a softmax, as threads divide it: single elements before its first aligned pack and after its last whole
+// one, and packs that a thread holds in registers or shared memory, or reads twice where there are more than it can
+// hold.
 //
 // A thread reads no element that another one writes, so that results may replace their elements.
 #pragma once
@@ -14,7 +15,8 @@ __device__ constexpr unsigned divide_up(unsigned a, unsigned b) { return (a + b 
 /// The launch's dynamic shared memory.
 extern __shared__ __align__(16) unsigned char dynamic_smem[];
 
-/// What all threads of a kernel know. kAligned_: every row starts at a multiple of a pack, in the input and in the output.
+/// What all threads of a kernel know. kAligned_: every row starts at a multiple of a pack, in the input and in the
+/// output.
 template <class In_, class Out_, class Acc_, class Index_, bool kLog_, bool kAligned_>
 struct SoftmaxTypes {
   using In = In_;
@@ -92,7 +94,8 @@ struct PackRun {
   static constexpr Index kStep = static_cast<Index>(kTile) * kThreads;
 
   /// Adds the packs [first, end) to what a thread has: the weights in `sum` are relative to `heaviest`.
-  static __device__ void add(const Row<Types>& row, Index first, Index end, const Scale& scale, Acc& heaviest, Acc& sum) {
+  static __device__ void add(const Row<Types>& row, Index first, Index end, const Scale& scale, Acc& heaviest,
+                             Acc& sum) {
     for (Index p = first; p < end; p += kStep) {
       InPack tile[kTile];
 #pragma unroll
@@ -127,8 +130,8 @@ struct PackRun {
   }
 };
 
-/// The single elements of a row that one of kThreads threads has. There are hardly any, and in most rows none: they are not
-/// held but loaded again, each time by the thread that writes them in the end.
+/// The single elements of a row that one of kThreads threads has. There are hardly any, and in most rows none: they are
+/// not held but loaded again, each time by the thread that writes them in the end.
 template <class Types, unsigned kThreads>
 struct Singles {
   using Acc = typename Types::Acc;

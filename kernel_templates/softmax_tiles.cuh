@@ -1,9 +1,10 @@
-// Softmax of rows that are too short, or too oddly aligned, for packs of their own: blocks copy as many whole rows as form
-// a contiguous run through shared memory, 16 bytes at a time, while groups of kGroup lanes work on single elements.
+// Softmax of rows that are too short, or too oddly aligned, for packs of their own: blocks copy as many whole rows as
+// form a contiguous run through shared memory, 16 bytes at a time, while groups of kGroup lanes work on single
+// elements.
 //
 // Rows that do not lie side by side are copied element by element. While a run is written the next one is on its way.
-// Constraints: a row has at most kGroup · kEach elements. Dynamic shared memory holds kRows runs of rows in and out, each
-// with 16 bytes more for its alignment.
+// Constraints: a row has at most kGroup · kEach elements. Dynamic shared memory holds kRows runs of rows in and out,
+// each with 16 bytes more for its alignment.
 #pragma once
 
 #include "softmax.cuh"
@@ -30,7 +31,8 @@ struct StagedRun {
     const unsigned first = head(global, count);
     const unsigned vectors = (count - first) / kElements;
     for (unsigned v = threadIdx.x; v < vectors; v += kThreads)
-      copy_to_shared(reinterpret_cast<Vector*>(staged + first) + v, reinterpret_cast<const Vector*>(global + first) + v);
+      copy_to_shared(reinterpret_cast<Vector*>(staged + first) + v,
+                     reinterpret_cast<const Vector*>(global + first) + v);
     const unsigned singles = count - vectors * kElements;
     for (unsigned i = threadIdx.x; i < singles; i += kThreads) {
       const unsigned at = i < first ? i : i + vectors * kElements;
@@ -42,7 +44,8 @@ struct StagedRun {
     const unsigned first = head(global, count);
     const unsigned vectors = (count - first) / kElements;
     for (unsigned v = threadIdx.x; v < vectors; v += kThreads)
-      store_streaming(reinterpret_cast<Vector*>(global + first) + v, reinterpret_cast<const Vector*>(staged + first)[v]);
+      store_streaming(reinterpret_cast<Vector*>(global + first) + v,
+                      reinterpret_cast<const Vector*>(staged + first)[v]);
     const unsigned singles = count - vectors * kElements;
     for (unsigned i = threadIdx.x; i < singles; i += kThreads) {
       const unsigned at = i < first ? i : i + vectors * kElements;
@@ -78,8 +81,12 @@ struct SoftmaxTiles {
     return all.in_pitch == columns && all.out_pitch == columns;
   }
 
-  static __device__ const In* in_of(const Rows& all, Index row) { return all.in + static_cast<long long>(row) * all.in_pitch; }
-  static __device__ Out* out_of(const Rows& all, Index row) { return all.out + static_cast<long long>(row) * all.out_pitch; }
+  static __device__ const In* in_of(const Rows& all, Index row) {
+    return all.in + static_cast<long long>(row) * all.in_pitch;
+  }
+  static __device__ Out* out_of(const Rows& all, Index row) {
+    return all.out + static_cast<long long>(row) * all.out_pitch;
+  }
 
   static __device__ void load(const Rows& all, Index first, unsigned char* area) {
     const auto columns = static_cast<unsigned>(all.columns);

@@ -13,7 +13,8 @@
 namespace hone {
 namespace {
 
-Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const SoftmaxShape& shape, std::uint32_t alignment) {
+Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const SoftmaxShape& shape,
+                   std::uint32_t alignment) {
   Problem problem{.family = shape.over_columns ? &softmax_columns_family() : &softmax_family(),
                   .operation = operation,
                   .dtype = spec.dtype,
@@ -37,7 +38,8 @@ Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const Softma
 
 void require_known(DType dtype) {
   if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("tuned_softmax: there is no dtype {}", static_cast<int>(dtype)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("tuned_softmax: there is no dtype {}", static_cast<int>(dtype)));
 }
 
 /// The bytes of `in` and `out` must be the same elements, or apart.
@@ -49,25 +51,29 @@ void check_apart(std::uint8_t operation, const Problem& problem, const void* in,
   const auto pitch = [&](std::size_t i) { return problem.pitches[i] != 0 ? problem.pitches[i] : columns; };
   if (in == out) {
     if (traits.in_bytes != traits.out_bytes)
-      refuse(operation, problem, fmt::format("in place, elements of {} cannot become results of {}, which have another size",
-                                             info(traits.in).name, info(traits.out).name));
-    if (rows > 1 && pitch(0) != pitch(1)) refuse(operation, problem, "in place, input and output must have the same pitch");
+      refuse(operation, problem,
+             fmt::format("in place, elements of {} cannot become results of {}, which have another size",
+                         info(traits.in).name, info(traits.out).name));
+    if (rows > 1 && pitch(0) != pitch(1))
+      refuse(operation, problem, "in place, input and output must have the same pitch");
     return;
   }
   if (rows_overlap(in, columns * traits.in_bytes, pitch(0) * traits.in_bytes, out, columns * traits.out_bytes,
                    pitch(1) * traits.out_bytes, rows))
-    refuse(operation, problem, fmt::format("'in' at {} and 'out' at {} overlap; pass the same address, or arrays apart", in, out));
+    refuse(operation, problem,
+           fmt::format("'in' at {} and 'out' at {} overlap; pass the same address, or arrays apart", in, out));
 }
 
-Choice launch(std::uint8_t operation, Session& session, const SoftmaxSpec& spec, const void* in, const SoftmaxShape& shape,
-              void* out, Stream stream) {
+Choice launch(std::uint8_t operation, Session& session, const SoftmaxSpec& spec, const void* in,
+              const SoftmaxShape& shape, void* out, Stream stream) {
   require_known(spec.dtype);
   require_known(spec.result_dtype());
   const Problem problem =
       problem_of(operation, spec, shape, std::min(alignment_of(in), alignment_of(out)));
-  // The problem itself is checked on every call, not only on a miss: extents, pitches and the scale are no part of the key,
-  // or only by their class.
-  if (const std::string refusal = problem.family->refuse(problem); !refusal.empty()) refuse(operation, problem, refusal);
+  // The problem itself is checked on every call, not only on a miss: extents, pitches and the scale are no part of the
+  // key, or only by their class.
+  if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
+    refuse(operation, problem, refusal);
   const std::int64_t elements = problem.extents[0] * problem.extents[1] * problem.extents[2];
   static std::byte nothing[kMaxAlignment];  // what empty arrays may point to
   std::array<void*, 2> buffers{const_cast<void*>(in), out};
@@ -97,8 +103,8 @@ Choice tuned_softmax(Session& session, const SoftmaxSpec& spec, const void* in, 
                      Stream stream) {
   return launch(kSoftmaxOperation, session, spec, in, shape, out, stream);
 }
-Choice tuned_log_softmax(Session& session, const SoftmaxSpec& spec, const void* in, const SoftmaxShape& shape, void* out,
-                         Stream stream) {
+Choice tuned_log_softmax(Session& session, const SoftmaxSpec& spec, const void* in, const SoftmaxShape& shape,
+                         void* out, Stream stream) {
   return launch(kLogSoftmaxOperation, session, spec, in, shape, out, stream);
 }
 

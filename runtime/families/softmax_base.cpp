@@ -159,13 +159,22 @@ std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
     const bool is_empty = rows == 0 || matrix_columns(problem) == 0;
     return is_empty ? 0 : (rows - 1) * pitch(problem, buffer) + matrix_columns(problem);
   };
-  // Where packs are not aligned, both arrays start as many elements after a multiple of them: in step with each other, as
-  // arrays are that rows of an odd length have put out of line.
+  // Where packs are not aligned, both arrays start as many elements after a multiple of them: in step with each other,
+  // as arrays are that rows of an odd length have put out of line.
   const auto alignment = [&](std::int64_t bytes) {
-    return problem.alignment >= kMaxAlignment ? kMaxAlignment : static_cast<std::uint32_t>(pack_elements(problem) * bytes);
+    return problem.alignment >= kMaxAlignment ? kMaxAlignment
+                                              : static_cast<std::uint32_t>(pack_elements(problem) * bytes);
   };
-  return {{.name = "in", .is_input = true, .dtype = traits.in, .elements = elements(0), .alignment = alignment(traits.in_bytes)},
-          {.name = "out", .is_input = false, .dtype = traits.out, .elements = elements(1), .alignment = alignment(traits.out_bytes)}};
+  return {{.name = "in",
+           .is_input = true,
+           .dtype = traits.in,
+           .elements = elements(0),
+           .alignment = alignment(traits.in_bytes)},
+          {.name = "out",
+           .is_input = false,
+           .dtype = traits.out,
+           .elements = elements(1),
+           .alignment = alignment(traits.out_bytes)}};
 }
 
 std::span<const std::string_view> SoftmaxBase::input_kinds(const Problem&) const {

@@ -24,15 +24,16 @@ struct SoftmaxTraits {
   std::size_t state_bytes() const { return 2 * info(accumulator).size_bytes; }
 };
 
-/// What the alignment of a problem is, in bytes of the larger element's packs, where both arrays are aligned to `alignment`
-/// bytes: kMaxAlignment if the widest packs are aligned in every row. Over rows anything less counts as single elements.
+/// What the alignment of a problem is, in bytes of the larger element's packs, where both arrays are aligned to
+/// `alignment` bytes: kMaxAlignment if the widest packs are aligned in every row. Over rows anything less counts as
+/// single elements.
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);
 
 /// ⌈a ÷ b⌉.
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Into how many chunks, at most `most`, each of `lines` is cut for so many blocks: what leaves the fewest of them idle in the
-/// last round, few rather than many.
+/// Into how many chunks, at most `most`, each of `lines` is cut for so many blocks: what leaves the fewest of them idle
+/// in the last round, few rather than many.
 std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t most);
 
 /// The power of two that an extent's size class lies around; 1 for 0 and 1.

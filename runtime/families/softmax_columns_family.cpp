@@ -18,6 +18,8 @@ constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 /// Partial results that fit the workspace (WorkspacePool::kWorkspaceBytes).
 constexpr std::size_t kPartialBytes = 128 * 1024 - kWorkspaceHeaderBytes;
 
+constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
+
 /// Columns of less than this are no work for several blocks.
 constexpr std::int64_t kLeastSharedRows = 64;
 
@@ -44,7 +46,8 @@ struct Layout {
 
   /// Shared memory of the kernels: states that meet, those of a cluster's blocks, and the combined ones.
   std::int64_t static_smem_bytes() const {
-    const std::int64_t meeting = std::max<std::int64_t>(variant.block_threads / 32, variant.block_threads / variant.lanes);
+    const std::int64_t meeting =
+        std::max<std::int64_t>(variant.block_threads / 32, variant.block_threads / variant.lanes);
     const std::int64_t places = variant.lanes < 32 ? variant.block_threads / 32 : meeting;
     const std::int64_t of_cluster = variant.cluster_blocks > 1 ? variant.cluster_blocks : 0;
     return (places + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
@@ -90,15 +93,22 @@ SoftmaxColumnsFamily::SoftmaxColumnsFamily()
               {"block_threads", {256, 512, 1024}},
               {"hold", {1, 2, 4, 8}}}) {}
 
-std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& variant,
+                                         const DeviceFacts& facts) const {
   const Layout layout(problem, variant, pack_elements(problem));
   const SoftmaxColumnVariant& column = layout.variant;
   if (column.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", column.block_threads, facts.max_threads_per_block);
+  // 1024 threads have 64 registers each: states of f64, or more than 16 elements, spill 80 to 168 bytes (sm_90, CUDA
+  // 13.0).
+  if (column.block_threads > 512 &&
+      (layout.traits.accumulator == DType::f64 || column.packs * layout.elements > kMostElementsOfLargeBlocks))
+    return "a thread of so many has too few registers for its elements and their sums";
   if (column.cluster_blocks > std::max(1, facts.max_cluster_blocks))
     return fmt::format("clusters of {} blocks, the device allows {}", column.cluster_blocks, facts.max_cluster_blocks);
   if (layout.static_smem_bytes() > kMostStaticSmemBytes)
-    return fmt::format("needs {} bytes of shared memory, kernels have {}", layout.static_smem_bytes(), kMostStaticSmemBytes);
+    return fmt::format("needs {} bytes of shared memory, kernels have {}", layout.static_smem_bytes(),
+                       kMostStaticSmemBytes);
   const std::int64_t row_packs = divide_up(center_of(problem, 2), layout.elements);
   if (column.lanes > 2 && column.lanes > row_packs)
     return fmt::format("rows have {} packs for {} lanes", row_packs, column.lanes);
@@ -112,7 +122,8 @@ std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& 
     return "";
   }
   // What always works: a small block with its rows read twice, or mostly idle where there are hardly any.
-  const bool is_last_resort = column.cluster_blocks == 1 && column.block_threads == 256 && (column.packs == 4 || column.packs == 1);
+  const bool is_last_resort =
+      column.cluster_blocks == 1 && column.block_threads == 256 && (column.packs == 4 || column.packs == 1);
   if (is_last_resort) return "";
   if (layout.held_rows() < rows) return fmt::format("holds {} of {} rows", layout.held_rows(), rows);
   if (layout.held_rows() > 2 * rows) return fmt::format("has room for {} rows, there are {}", layout.held_rows(), rows);
@@ -128,14 +139,16 @@ Unit SoftmaxColumnsFamily::unit(const Problem& problem, const Variant& variant) 
       "#include \"softmax_columns.cuh\"\n\n"
       "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
       "using Kernel = hone::SoftmaxColumns<Types, {threads}, {lanes}, {packs}>;\n"
-      "static_assert(Kernel::kColumns == {columns} && sizeof(Types::State) == {state}, \"host and device disagree\");\n\n"
-      "#define HONE_PARAMETERS const Types::In* in, Types::Out* out, long long outer, long long reduced, long long inner, \\\n"
+      "static_assert(Kernel::kColumns == {columns} && sizeof(Types::State) == {state}, \"host and device "
+      "disagree\");\n\n"
+      "#define HONE_PARAMETERS const Types::In* in, Types::Out* out, long long outer, long long reduced, long long "
+      "inner, \\\n"
       "    long long in_pitch, long long out_pitch, {acc} factor, {acc} exponent\n"
       "#define HONE_ARRAY {{in, out, outer, reduced, inner, in_pitch, out_pitch, {{factor, exponent}}}}\n\n",
-      fmt::arg("types", type_list(problem)), fmt::arg("log", layout.traits.is_log), fmt::arg("elements", layout.elements),
-      fmt::arg("threads", column.block_threads), fmt::arg("lanes", column.lanes), fmt::arg("packs", column.packs),
-      fmt::arg("columns", layout.tile_columns()), fmt::arg("state", layout.traits.state_bytes()),
-      fmt::arg("acc", info(layout.traits.accumulator).cuda_name));
+      fmt::arg("types", type_list(problem)), fmt::arg("log", layout.traits.is_log),
+      fmt::arg("elements", layout.elements), fmt::arg("threads", column.block_threads), fmt::arg("lanes", column.lanes),
+      fmt::arg("packs", column.packs), fmt::arg("columns", layout.tile_columns()),
+      fmt::arg("state", layout.traits.state_bytes()), fmt::arg("acc", info(layout.traits.accumulator).cuda_name));
   const std::string entry =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_softmax_columns", column.block_threads);
   unit.entries.emplace_back("hone_softmax_columns");
@@ -148,7 +161,8 @@ Unit SoftmaxColumnsFamily::unit(const Problem& problem, const Variant& variant) 
         entry);
     unit.entries.emplace_back("hone_softmax_columns_write");
   } else if (column.cluster_blocks > 1) {
-    unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::cluster<{}>(HONE_ARRAY); }}\n", entry, column.cluster_blocks);
+    unit.source +=
+        fmt::format("{}(HONE_PARAMETERS) {{ Kernel::cluster<{}>(HONE_ARRAY); }}\n", entry, column.cluster_blocks);
   } else {
     unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::block(HONE_ARRAY); }}\n", entry);
   }
@@ -211,7 +225,10 @@ std::vector<ElementRange> SoftmaxColumnsFamily::verified_parts(const Problem& pr
   std::vector<ElementRange> parts;
   for (const std::int64_t matrix : outers) {
     for (std::int64_t i = 0; i < std::min(reduced, kMostRows); ++i) {
-      const std::int64_t row = reduced <= kMostRows ? i : i < 4 ? i : i >= 12 ? reduced - kMostRows + i : i * reduced / kMostRows + i % 3;
+      const std::int64_t row = reduced <= kMostRows ? i
+                               : i < 4              ? i
+                               : i >= 12            ? reduced - kMostRows + i
+                                                    : i * reduced / kMostRows + i % 3;
       for (const std::int64_t first : firsts) {
         const std::int64_t at = (matrix * reduced + row) * pitch(problem, 1) + first;
         const std::int64_t after = parts.empty() ? 0 : parts.back().first + parts.back().count;

@@ -23,6 +23,10 @@ constexpr int kLeastSmemKib = 48;
 /// Elements of a row that a thread of a tile takes one by one.
 constexpr std::int64_t kMostElementsEach = 24;
 
+/// In registers: 1024 threads have 64 each, of which 8 packs leave too few (24 to 40 bytes spilled on sm_90, CUDA
+/// 13.0).
+constexpr int kMostPacksPerBlock = 1024 * 6;
+
 /// Rows of fewer bytes a block are no work for several blocks.
 constexpr std::int64_t kLeastBytesPerBlock = 4096;
 
@@ -36,7 +40,8 @@ std::int64_t most_partials(const SoftmaxTraits& traits) {
   return static_cast<std::int64_t>(kPartialBytes / traits.state_bytes());
 }
 
-/// The numbers that a variant has on a problem. The same for all problems of one size class, but for `rows` and `columns`.
+/// The numbers that a variant has on a problem. The same for all problems of one size class, but for `rows` and
+/// `columns`.
 struct Layout {
   SoftmaxRowVariant variant;
   SoftmaxTraits traits;
@@ -113,7 +118,8 @@ struct Layout {
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.
   std::int64_t chunk_tiles() const {
-    return std::max<std::int64_t>(1, divide_up(packs(), std::int64_t{variant.block_threads} * std::max(1, variant.packs)));
+    return std::max<std::int64_t>(1,
+                                  divide_up(packs(), std::int64_t{variant.block_threads} * std::max(1, variant.packs)));
   }
 
   std::int64_t grid(std::int64_t max_blocks) const {
@@ -135,7 +141,8 @@ std::string reject_group(const Layout& layout) {
     return fmt::format("a row has {} packs for {} lanes", layout.center_packs, variant.group_lanes);
   if (variant.packs % layout.row_packs != 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs)))
     return fmt::format("{} packs a thread hold no whole rows of {} packs", variant.packs, layout.center_packs);
-  if (layout.rows_at_once > 4) return fmt::format("{} rows at once are more than the registers hold", layout.rows_at_once);
+  if (layout.rows_at_once > 4)
+    return fmt::format("{} rows at once are more than the registers hold", layout.rows_at_once);
   if (!layout.is_aligned && variant.group_lanes < 8)
     return "the elements outside of packs, which rows that are not aligned have, want 8 lanes or more";
   return "";
@@ -150,14 +157,16 @@ std::string reject_tiles(const Problem& problem, const Layout& layout, const Dev
     return fmt::format("{} elements a lane are more than the registers hold", layout.elements_each);
   const std::int64_t bytes = layout.tile_smem_bytes(last_of(problem, 1));
   if (bytes > facts.smem_bytes_per_block_optin)
-    return fmt::format("a tile needs {} bytes of shared memory, the device has {}", bytes, facts.smem_bytes_per_block_optin);
+    return fmt::format("a tile needs {} bytes of shared memory, the device has {}", bytes,
+                       facts.smem_bytes_per_block_optin);
   return "";
 }
 
 std::string reject_chunks(const Problem& problem, const Layout& layout) {
   if (layout.variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(layout.variant.packs)))
     return "chunks hold no packs";
-  if (layout.center_packs * layout.pack_in_bytes() < kLeastChunkedBytes) return "a row is too short to be cut into chunks";
+  if (layout.center_packs * layout.pack_in_bytes() < kLeastChunkedBytes)
+    return "a row is too short to be cut into chunks";
   if (last_of(problem, 0) > most_partials(layout.traits))
     return fmt::format("{} rows have more partial results than the workspace", last_of(problem, 0));
   return "";
@@ -179,14 +188,20 @@ std::string reject_block(const Layout& layout, const DeviceFacts& facts) {
     if (variant.smem_kib * 1024 + 2048 > facts.smem_bytes_per_block_optin)
       return fmt::format("{} KiB of shared memory, the device has {} bytes", variant.smem_kib,
                          facts.smem_bytes_per_block_optin);
-    if (variant.smem_kib > kLeastSmemKib && layout.smem_bytes(layout.center_packs * layout.traits.pack_elements) <= variant.smem_kib * 512)
+    if (variant.smem_kib > kLeastSmemKib &&
+        layout.smem_bytes(layout.center_packs * layout.traits.pack_elements) <= variant.smem_kib * 512)
       return "less shared memory would do";
-    if (held * 2 < layout.center_packs) return fmt::format("holds {} of the {} packs of a row", held, layout.center_packs);
+    if (held * 2 < layout.center_packs)
+      return fmt::format("holds {} of the {} packs of a row", held, layout.center_packs);
     return "";
   }
-  if (held > 2 * layout.center_packs) return fmt::format("has room for {} packs, a row has {}", held, layout.center_packs);
+  if (variant.block_threads * variant.packs > kMostPacksPerBlock)
+    return fmt::format("{} packs a thread of {} threads are more than the registers hold", variant.packs,
+                       variant.block_threads);
+  if (held > 2 * layout.center_packs)
+    return fmt::format("has room for {} packs, a row has {}", held, layout.center_packs);
   // Where nothing else can, a large block reads what it does not hold twice.
-  const bool is_last_resort = variant.cluster_blocks == 1 && variant.packs == 8 && variant.block_threads >= 512;
+  const bool is_last_resort = variant.cluster_blocks == 1 && variant.packs == 8 && variant.block_threads == 512;
   if (held < layout.center_packs && !is_last_resort)
     return fmt::format("holds {} of the {} packs of a row", held, layout.center_packs);
   return "";
@@ -210,18 +225,20 @@ SoftmaxRowVariant::SoftmaxRowVariant(const Variant& variant) : block_threads(var
 }
 
 SoftmaxFamily::SoftmaxFamily()
-    : space_({{"row_threads",
-               {1, 2, 4, 8, 16, 32, kWholeBlock, 102, 104, 108, 116, kChunks},
-               {"1", "2", "4", "8", "16", "32", "block", "cluster_2", "cluster_4", "cluster_8", "cluster_16", "chunks"}},
-              {"block_threads", {128, 256, 512, 1024}},
-              {"hold",
-               {1, 2, 3, 4, 6, 8, kLeastSmemKib, 112, 224},
-               {"1", "2", "3", "4", "6", "8", "shared_48", "shared_112", "shared_224"}}}) {}
+    : space_(
+          {{"row_threads",
+            {1, 2, 4, 8, 16, 32, kWholeBlock, 102, 104, 108, 116, kChunks},
+            {"1", "2", "4", "8", "16", "32", "block", "cluster_2", "cluster_4", "cluster_8", "cluster_16", "chunks"}},
+           {"block_threads", {128, 256, 512, 1024}},
+           {"hold",
+            {1, 2, 3, 4, 6, 8, kLeastSmemKib, 112, 224},
+            {"1", "2", "3", "4", "6", "8", "shared_48", "shared_112", "shared_224"}}}) {}
 
 std::string SoftmaxFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
   const Layout layout(problem, variant);
   if (layout.variant.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", layout.variant.block_threads, facts.max_threads_per_block);
+    return fmt::format("{} threads a block, the device allows {}", layout.variant.block_threads,
+                       facts.max_threads_per_block);
   switch (layout.variant.way) {
     case Way::group: return reject_group(layout);
     case Way::tiles: return reject_tiles(problem, layout, facts);
@@ -249,29 +266,33 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Variant& variant) const {
       "    out_pitch, {{factor, exponent}}}}\n\n",
       fmt::arg("header", row.way == Way::tiles ? "softmax_tiles.cuh" : "softmax.cuh"),
       fmt::arg("types", type_list(problem)), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
-      fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned), fmt::arg("threads", row.block_threads),
-      fmt::arg("pack", layout.traits.pack_elements), fmt::arg("state", layout.traits.state_bytes()), fmt::arg("acc", acc));
+      fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
+      fmt::arg("threads", row.block_threads), fmt::arg("pack", layout.traits.pack_elements),
+      fmt::arg("state", layout.traits.state_bytes()), fmt::arg("acc", acc));
 
-  const std::string entry = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_softmax", row.block_threads);
+  const std::string entry =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_softmax", row.block_threads);
   switch (row.way) {
     case Way::group:
       unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::groups<{}, {}, {}>(HONE_ROWS); }}\n", entry,
                                  row.group_lanes, layout.row_packs, layout.rows_at_once);
       break;
     case Way::tiles:
-      unit.source += fmt::format("{}(HONE_PARAMETERS) {{\n  hone::SoftmaxTiles<Types, {}, {}, {}, {}>::run(HONE_ROWS);\n}}\n",
-                                 entry, row.block_threads, row.group_lanes, layout.elements_each, layout.rows_at_once);
+      unit.source +=
+          fmt::format("{}(HONE_PARAMETERS) {{\n  hone::SoftmaxTiles<Types, {}, {}, {}, {}>::run(HONE_ROWS);\n}}\n",
+                      entry, row.block_threads, row.group_lanes, layout.elements_each, layout.rows_at_once);
       break;
     case Way::block:
     case Way::cluster: {
       const std::string cluster = row.way == Way::cluster ? fmt::format("{}", row.cluster_blocks) : "";
       const std::string_view kind = row.way == Way::cluster ? "cluster" : "block";
       if (row.smem_kib > 0) {
-        unit.source += fmt::format("{}(HONE_PARAMETERS, unsigned packs) {{ Kernel::{}_in_shared{}(HONE_ROWS, packs); }}\n",
-                                   entry, kind, cluster.empty() ? "" : "<" + cluster + ">");
+        unit.source +=
+            fmt::format("{}(HONE_PARAMETERS, unsigned packs) {{ Kernel::{}_in_shared{}(HONE_ROWS, packs); }}\n", entry,
+                        kind, cluster.empty() ? "" : "<" + cluster + ">");
       } else {
-        unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::{}_in_registers<{}{}{}>(HONE_ROWS); }}\n", entry, kind,
-                                   cluster, cluster.empty() ? "" : ", ", row.packs);
+        unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::{}_in_registers<{}{}{}>(HONE_ROWS); }}\n", entry,
+                                   kind, cluster, cluster.empty() ? "" : ", ", row.packs);
       }
       break;
     }

@@ -74,8 +74,8 @@ class Reference {
 
   LineState<Wide> state_of(const Line& line) const {
     const auto period = static_cast<std::int64_t>(values_.size());
-    // With a stride that shares no factor with the period, which is a prime unless it is the whole input, every period of
-    // elements holds every value once; else the line is taken element by element.
+    // With a stride that shares no factor with the period, which is a prime unless it is the whole input, every period
+    // of elements holds every value once; else the line is taken element by element.
     const bool repeats = line.elements > period && line.in_stride % period != 0;
     const std::int64_t whole = repeats ? line.elements / period : 0;
     const std::int64_t rest = line.elements - whole * period;
@@ -113,7 +113,8 @@ class Reference {
   Expectation result_of(const Line& line, std::int64_t index, const LineState<Wide>& state) const {
     if (state.is_nan) return Expectation::exactly(std::numeric_limits<long double>::quiet_NaN());
     const auto period = static_cast<std::int64_t>(values_.size());
-    const Wide x = turned(values_[static_cast<std::size_t>((line.in_first % period + index % period * (line.in_stride % period)) % period)]);
+    const Wide x = turned(values_[static_cast<std::size_t>(
+        (line.in_first % period + index % period * (line.in_stride % period)) % period)]);
     const Wide distance = (state.heaviest - x) * std::abs(scale_);
     if (computation_.is_log) {
       if (std::isinf(distance)) return Expectation::exactly(-std::numeric_limits<long double>::infinity());

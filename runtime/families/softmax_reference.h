@@ -1,7 +1,7 @@
 // The slow twin of the softmax families: inputs to verify on, and the results in higher precision.
 //
-// A row is computed from one period of the input, in time proportional to it: in double for what kernels accumulate in f32,
-// in long double for f64.
+// A row is computed from one period of the input, in time proportional to it: in double for what kernels accumulate in
+// f32, in long double for f64.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace hone::softmax_reference {
 
-/// What is measured first ("uniform"), then what is awkward: weights that underflow, elements whose difference overflows,
-/// masks of −∞, NaN, +∞, and nothing but −∞.
+/// What is measured first ("uniform"), then what is awkward: weights that underflow, elements whose difference
+/// overflows, masks of −∞, NaN, +∞, and nothing but −∞.
 std::span<const std::string_view> input_kinds();
 
 /// One period of an input of `elements` elements.
@@ -42,17 +42,17 @@ struct Line {
   std::int64_t out_first = 0, out_stride = 1;
 };
 
-/// Checks the `parts` of an output, which lie in `output` one after the other. line_of(i) is the line that output element i
-/// belongs to.
+/// Checks the `parts` of an output, which lie in `output` one after the other. line_of(i) is the line that output
+/// element i belongs to.
 ///
 /// With u the unit roundoff of the accumulator (2^-24, 2^-53), ε = 4u the error of its exponential function (CUDA C++
-/// Programming Guide, Mathematical Functions Appendix: 2 ulp) and dᵢ = |xᵢ − max|·|scale|·log2 e, a weight has a relative
-/// error of aᵢ ≤ 3·ln 2·u·dᵢ + ε: half the difference, the exponent's factor and their product are each rounded. A sum of
-/// weights is off by Σwᵢ·2aᵢ + γ(chain)·(1 + ε ÷ u) of itself: each addition and each rescaling to a larger maximum rounds,
-/// and the distances of an element's rescalings add up to no more than its own (Higham, Accuracy and Stability of Numerical
-/// Algorithms, §4.2). A result has both errors and four more roundings, and is 0 where a weight is subnormal: 2^-125 or
-/// 2^-1021 at most. The logarithm has 3u·|scale·(xᵢ − max)|, the sum's error, 2u·|log| and the last rounding.
-/// Results in a narrower type are rounded once more.
+/// Programming Guide, Mathematical Functions Appendix: 2 ulp) and dᵢ = |xᵢ − max|·|scale|·log2 e, a weight has a
+/// relative error of aᵢ ≤ 3·ln 2·u·dᵢ + ε: half the difference, the exponent's factor and their product are each
+/// rounded. A sum of weights is off by Σwᵢ·2aᵢ + γ(chain)·(1 + ε ÷ u) of itself: each addition and each rescaling to a
+/// larger maximum rounds, and the distances of an element's rescalings add up to no more than its own (Higham, Accuracy
+/// and Stability of Numerical Algorithms, §4.2). A result has both errors and four more roundings, and is 0 where a
+/// weight is subnormal: 2^-125 or 2^-1021 at most. The logarithm has 3u·|scale·(xᵢ − max)|, the sum's error, 2u·|log|
+/// and the last rounding. Results in a narrower type are rounded once more.
 std::string verify(const Computation& computation, std::span<const std::byte> pattern,
                    std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
                    std::span<const std::byte> output);

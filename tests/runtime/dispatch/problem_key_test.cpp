@@ -34,6 +34,13 @@ TEST(ProblemKey, DiffersForWhateverElseDiffers) {
   EXPECT_NE(ProblemKey(one.problem(9)), ProblemKey(other.problem(9)));
 }
 
+TEST(ProblemKey, PitchesAndScalarsArePartsOfTheCallAlone) {
+  Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 9);
+  problem.pitches = {10, 11};
+  problem.scalars = {0.5, -2};
+  EXPECT_EQ(key_of(9), ProblemKey(problem));
+}
+
 TEST(ProblemKey, EachExtentHasItsPlace) {
   Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 1000);
   std::set<std::uint64_t> keys;

@@ -1,0 +1,206 @@
+// tuned_softmax() and tuned_log_softmax() on a real device, and every kind of variant launched directly.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/softmax_base.h"
+#include "runtime/jit/compile_pool.h"
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/workload.h"
+#include "tests/runtime/support/device_fixture.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+class SoftmaxResults : public DeviceTest {
+ protected:
+  /// Runs one call on a kind of input, `offset` elements behind an aligned address, and compares it with the reference;
+  /// what lies between rows, and behind the last one, must be left alone.
+  void expect_right(Session& session, const SoftmaxSpec& spec, bool is_log, const SoftmaxShape& shape,
+                    std::string_view kind, std::size_t offset, bool in_place = false) {
+    const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
+    const KernelFamily& family = *problem.family;
+    const std::vector<BufferSpec> specs = family.buffers(problem);
+    const std::vector<std::byte> pattern = family.input_pattern(problem, 0, kind);
+    std::vector<std::byte> input(specs[0].size_bytes());
+    for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i % pattern.size()];
+    const Array<std::byte> in = upload(input, offset * info(spec.dtype).size_bytes);
+    const std::size_t out_bytes = specs[1].size_bytes();
+    const std::vector<std::byte> poison(out_bytes + 16, std::byte{0xA5});
+    const Array<std::byte> other = upload(poison, offset * info(spec.result_dtype()).size_bytes);
+    std::byte* const out = in_place ? in.data : other.data;
+    if (is_log) tuned_log_softmax(session, spec, in.data, shape, out, nullptr);
+    else tuned_softmax(session, spec, in.data, shape, out, nullptr);
+    std::vector<std::byte> result(in_place ? out_bytes : out_bytes + 16);
+    device_->copy_to_host(result.data(), out, result.size(), nullptr);
+    device_->synchronize(nullptr);
+
+    const std::size_t bytes = info(spec.result_dtype()).size_bytes;
+    const std::int64_t columns = shape.extents[shape.over_columns ? 2 : 1];
+    const std::int64_t pitch = shape.pitches[1] != 0 ? shape.pitches[1] : columns;
+    for (std::size_t i = 0; i < result.size() && !in_place; ++i) {
+      const bool is_result = i < out_bytes && static_cast<std::int64_t>(i / bytes) % pitch < columns;
+      ASSERT_TRUE(is_result || result[i] == std::byte{0xA5})
+          << "byte " << i << " is no result of " << to_string(problem);
+    }
+    std::vector<std::byte> parts;
+    for (const ElementRange& part : family.verified_parts(problem, 1)) {
+      const auto first = result.begin() + part.first * static_cast<std::int64_t>(bytes);
+      parts.insert(parts.end(), first, first + part.count * static_cast<std::int64_t>(bytes));
+    }
+    // The chain of a candidate is part of the bound; any of the family will do for these small arrays.
+    const Candidate candidate{family.space().all().front(), {1}};
+    const std::vector<std::byte> outputs[] = {parts};
+    EXPECT_EQ(family.verify(problem, candidate, std::span(&pattern, 1), outputs), "")
+        << to_string(problem) << " " << kind << " offset " << offset << (in_place ? " in place" : "");
+  }
+
+  std::vector<std::string_view> kinds() const {
+    const Problem problem = softmax_problem({}, SoftmaxShape::array(1));
+    const auto all = problem.family->input_kinds(problem);
+    return {all.begin(), all.end()};
+  }
+
+  /// Every `step`th variant, of those that the device allows, on all that winners are verified on, in several grids.
+  void verify_variants(const Problem& problem, std::size_t step) {
+    std::vector<Variant> variants;
+    std::vector<Unit> units;
+    std::size_t turn = 0;
+    for (const Variant& variant : problem.family->space().all()) {
+      if (!problem.family->reject(problem, variant, device_->facts()).empty() || turn++ % step != 0) continue;
+      variants.push_back(variant);
+      units.push_back(unit_of(problem, variant));
+    }
+    const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+    Workload workload(device_, problem, nullptr);
+    const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
+      const CompiledCode code = load_variant(*device_, problem, variants[i], units[i], outcomes[i].binary);
+      for (std::int64_t max_blocks : {1, 7}) {
+        const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+        for (const Problem& verified : problem.family->verified_problems(problem))
+          for (std::string_view kind : problem.family->input_kinds(verified))
+            EXPECT_EQ(workload.verify(verified, loaded.candidate, kind,
+                                      [&](const Problem& called, std::span<void* const> buffers) {
+                                        loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);
+                                      }),
+                      "")
+                << to_string(verified) << " " << kind << " " << problem.family->space().to_string(variants[i]);
+      }
+    }
+  }
+};
+
+TEST_F(SoftmaxResults, AreRightOnEveryKindOfInputAtAwkwardSizes) {
+  Session session(device_, quick());
+  for (const bool is_log : {false, true})
+    for (const std::string_view kind : kinds())
+      for (const std::int64_t columns : {1, 2, 7, 33, 255})
+        expect_right(session, {}, is_log, SoftmaxShape::rows(5, columns), kind, columns % 3);
+}
+
+TEST_F(SoftmaxResults, AreRightForEveryDTypeAndResult) {
+  Session session(device_, quick());
+  std::size_t turn = 0;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    for (const DType result : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+      const bool is_log = ++turn % 2 == 0;
+      for (const std::string_view kind : kinds()) {
+        expect_right(session, {.dtype = dtype, .result = result, .scale = 0.7}, is_log, SoftmaxShape::rows(3, 40), kind,
+                     1);
+        if (turn % 3 == 0)
+          expect_right(session, {.dtype = dtype, .result = result}, is_log, SoftmaxShape::axis(2, 9, 8), kind, 0);
+      }
+    }
+}
+
+TEST_F(SoftmaxResults, ScalesAreArgumentsAndNoProblemsOfTheirOwn) {
+  Session session(device_, quick());
+  for (const double scale : {1.0, -2.0, 0.0, 1e-30, 3.5, 1e30})
+    for (const std::string_view kind : kinds())
+      expect_right(session, {.scale = scale}, scale == -2.0, SoftmaxShape::rows(4, 61), kind, 0);
+  EXPECT_LE(session.counters().compiles, 2u);
+}
+
+TEST_F(SoftmaxResults, RowsMayHavePitchesAndReplaceTheirElements) {
+  Session session(device_, quick());
+  for (const std::int64_t columns : {7, 64, 300})
+    for (const std::int64_t gap : {0, 1, 4}) {
+      const Pitches pitches{columns + gap, columns + gap};
+      expect_right(session, {}, false, SoftmaxShape::rows(6, columns, pitches), "uniform", 0, true);
+      expect_right(session, {}, false, SoftmaxShape::rows(6, columns, {columns + gap, columns + 2}), "masked", 1);
+      expect_right(session, {}, true, SoftmaxShape::columns(50, columns, pitches), "uniform", 1, true);
+    }
+  expect_right(session, {.dtype = DType::f16, .result = DType::bf16}, false, SoftmaxShape::rows(9, 77), "uniform", 0,
+               true);
+}
+
+TEST_F(SoftmaxResults, LongRowsAndTallColumnsAreRight) {
+  Session session(device_, quick());
+  expect_right(session, {}, false, SoftmaxShape::array(50001), "wide", 1);
+  expect_right(session, {.dtype = DType::f16}, true, SoftmaxShape::rows(2, 30000), "masked", 0);
+  expect_right(session, {}, false, SoftmaxShape::columns(5000, 3), "uniform", 0);
+}
+
+TEST_F(SoftmaxResults, VariantsOfEveryKindAreRight) {
+  const std::size_t step = is_cuda() ? 1 : 9;  // the host compiles them one by one
+  verify_variants(softmax_problem({}, SoftmaxShape::rows(37, 24)), step);
+  verify_variants(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(9, 1003)), step);
+  verify_variants(softmax_problem({}, SoftmaxShape::rows(3, 9000)), step);
+  verify_variants(softmax_problem({}, SoftmaxShape::rows(300, 5)), step);
+  verify_variants(softmax_problem({}, SoftmaxShape::axis(2, 130, 12)), 2 * step);
+  if (!is_cuda()) return;
+  verify_variants(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(3, 1 << 17)), 1);
+  verify_variants(softmax_problem({}, SoftmaxShape::rows(300, 1 << 15)), 2);
+  verify_variants(softmax_problem({}, SoftmaxShape::rows(2, (1 << 20) + 1)), 2);
+  verify_variants(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
+}
+
+TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {
+  Session session(device_, quick());
+  for (const SoftmaxShape& shape : {SoftmaxShape::rows(0, 5), SoftmaxShape::rows(5, 0), SoftmaxShape::axis(3, 0, 4),
+                                    SoftmaxShape::axis(0, 7, 4), SoftmaxShape::columns(7, 0)})
+    EXPECT_NO_THROW(tuned_softmax(session, {}, nullptr, shape, nullptr, nullptr));
+}
+
+TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
+  Session session(device_, quick());
+  const DeviceBuffer memory(device_, 4096);
+  float* const in = memory.as<float>();
+  const auto message = [&](const SoftmaxSpec& spec, const void* from, const SoftmaxShape& shape,
+                           void* to) -> std::string {
+    try {
+      tuned_log_softmax(session, spec, from, shape, to, nullptr);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "";
+  };
+  const SoftmaxShape shape = SoftmaxShape::rows(4, 8);
+  EXPECT_THAT(message({}, nullptr, shape, in),
+              HasSubstr("tuned_log_softmax(softmax log_softmax f32 n=4×8): 'in' is null"));
+  EXPECT_THAT(message({}, in, shape, nullptr), HasSubstr("'out' is null"));
+  EXPECT_THAT(message({}, reinterpret_cast<std::byte*>(in) + 2, shape, in + 100),
+              HasSubstr("not aligned to its 4-byte"));
+  EXPECT_THAT(message({}, in, shape, in + 1), HasSubstr("overlap"));
+  EXPECT_THAT(message({}, in + 31, shape, in), HasSubstr("overlap"));
+  EXPECT_EQ(message({}, in, shape, in + 32), "");
+  EXPECT_EQ(message({}, in, SoftmaxShape::rows(4, 8, {16, 16}), in + 8), "") << "the other half of each row";
+  EXPECT_THAT(message({.result = DType::f16}, in, shape, in), HasSubstr("another size"));
+  EXPECT_THAT(message({}, in, SoftmaxShape::rows(4, 8, {8, 9}), in), HasSubstr("the same pitch"));
+  EXPECT_THAT(message({}, in, SoftmaxShape::rows(4, 8, {7, 0}), in), HasSubstr("pitch of 7"));
+  EXPECT_THAT(message({}, in, SoftmaxShape::rows(-4, 8), in), HasSubstr("-4 is negative"));
+  EXPECT_THAT(message({}, in, SoftmaxShape::rows(std::int64_t{1} << 40, std::int64_t{1} << 40), in), HasSubstr("2^60"));
+  EXPECT_THAT(message({.dtype = DType::i32}, in, shape, in), HasSubstr("not i32"));
+  EXPECT_THAT(message({.dtype = static_cast<DType>(77)}, in, shape, in), HasSubstr("no dtype 77"));
+  EXPECT_THAT(message({.scale = std::numeric_limits<double>::infinity()}, in, shape, in), HasSubstr("not finite"));
+}
+
+}  // namespace
+}  // namespace hone

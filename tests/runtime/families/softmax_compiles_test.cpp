@@ -1,0 +1,74 @@
+// Compiles units of the softmax families with NVRTC: nothing may spill.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include <hone/error.h>
+#include <hone/softmax.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/jit/cubin_resources.h"
+#include "runtime/jit/nvrtc_compiler.h"
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+/// What divisions and exponentials of f64 put on the stack to call their slow paths is no spilled register.
+constexpr int kMostCallFrameBytes = 32;
+
+/// A few of the variants that remain, from `first` on.
+void add_units(std::vector<Unit>& units, const Problem& problem, std::size_t first, std::size_t most) {
+  std::vector<Variant> left;
+  for (const Variant& variant : problem.family->space().all())
+    if (problem.family->reject(problem, variant, h100_facts()).empty()) left.push_back(variant);
+  ASSERT_FALSE(left.empty()) << to_string(problem);
+  const std::size_t step = left.size() / most + 1;
+  for (std::size_t i = first % step; i < left.size(); i += step) units.push_back(unit_of(problem, left[i]));
+}
+
+TEST(SoftmaxCompiles, InEveryKindOfVariantWithoutSpills) {
+  const NvrtcCompiler compiler(NvrtcSearch::from_environment());
+  if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
+  std::vector<Unit> units;
+  std::size_t turn = 0;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    for (const SoftmaxShape& shape :
+         {SoftmaxShape::rows(1 << 20, 8), SoftmaxShape::rows(1 << 16, 1 << 10), SoftmaxShape::rows(1 << 12, 1 << 15),
+          SoftmaxShape::rows(4, 1 << 24), SoftmaxShape::rows(1000003, 7), SoftmaxShape::rows(12289, 4097),
+          SoftmaxShape::columns(1 << 13, 1 << 13), SoftmaxShape::columns(1 << 20, 64), SoftmaxShape::columns(300, 7)}) {
+      ++turn;
+      const SoftmaxSpec spec{.dtype = dtype, .result = turn % 4 == 0 ? DType::f32 : dtype};
+      add_units(units, turn % 2 == 0 ? softmax_problem(spec, shape) : log_softmax_problem(spec, shape), turn, 1);
+    }
+  }
+  add_units(units, softmax_problem({}, SoftmaxShape::array(std::int64_t{1} << 32)), 0, 1);
+
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < units.size(); i = next++) {
+      std::string fault;
+      try {
+        const Binary binary = compiler.compile(units[i], "sm_90");
+        for (const std::string& entry : units[i].entries) {
+          const auto resources = cubin_resources(binary.code, entry);
+          if (!resources) fault = "no kernel " + entry;
+          else if (resources->local_bytes > kMostCallFrameBytes)
+            fault = std::to_string(resources->local_bytes) + " bytes of local memory";
+        }
+      } catch (const Error& error) {
+        fault = error.what();
+      }
+      const std::scoped_lock lock(mutex);
+      EXPECT_EQ(fault, "") << units[i].name;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,232 @@
+// The softmax families as descriptions: what they refuse, which variants remain, and whether their reference would
+// notice.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "runtime/families/softmax_base.h"
+#include "runtime/families/softmax_reference.h"
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Problem rows_of(std::int64_t rows, std::int64_t columns, const SoftmaxSpec& spec = {}, Pitches pitches = {}) {
+  return softmax_problem(spec, SoftmaxShape::rows(rows, columns, pitches));
+}
+
+std::size_t variants_of(const Problem& problem, const DeviceFacts& facts) {
+  std::size_t count = 0;
+  for (const Variant& variant : problem.family->space().all())
+    count += problem.family->reject(problem, variant, facts).empty();
+  return count;
+}
+
+DeviceFacts host_like_facts() {
+  DeviceFacts facts = two_core_host_facts();
+  facts.smem_bytes_per_block_optin = 49152;
+  return facts;
+}
+
+TEST(SoftmaxFamily, RefusesWhatMakesNoSenseByName) {
+  const auto refusal = [](const Problem& problem) { return problem.family->refuse(problem); };
+  EXPECT_EQ(refusal(rows_of(3, 5)), "");
+  EXPECT_EQ(refusal(rows_of(0, 5)), "");
+  EXPECT_EQ(refusal(rows_of(5, 0)), "");
+  EXPECT_THAT(refusal(rows_of(-1, 5)), HasSubstr("-1 is negative"));
+  EXPECT_THAT(refusal(rows_of(3, 5, {}, {4, 0})), HasSubstr("pitch of 4 elements is less than a row of 5"));
+  EXPECT_THAT(refusal(rows_of(3, 5, {}, {0, -6})), HasSubstr("pitch of -6"));
+  EXPECT_THAT(refusal(rows_of(std::int64_t{1} << 40, std::int64_t{1} << 40)), HasSubstr("2^60 bytes"));
+  EXPECT_THAT(refusal(rows_of(std::int64_t{1} << 31, 5, {}, {std::int64_t{1} << 40, 0})), HasSubstr("2^60 bytes"));
+  EXPECT_THAT(refusal(rows_of(3, 5, {.dtype = DType::i32})), HasSubstr("not i32"));
+  EXPECT_THAT(refusal(rows_of(3, 5, {.result = DType::u8})), HasSubstr("not u8"));
+  EXPECT_THAT(refusal(rows_of(3, 5, {.scale = kNan})), HasSubstr("scale of nan"));
+  EXPECT_THAT(refusal(rows_of(3, 5, {.scale = 1e39})), HasSubstr("beyond"));
+  EXPECT_EQ(refusal(rows_of(3, 5, {.dtype = DType::f64, .scale = 1e39})), "");
+
+  Problem problem = rows_of(3, 5);
+  problem.nan = NanPolicy::ignore;
+  EXPECT_THAT(refusal(problem), HasSubstr("NaN cannot be ignored"));
+  problem = rows_of(3, 5);
+  problem.accumulator = DType::f64;
+  EXPECT_THAT(refusal(problem), HasSubstr("accumulated in f32"));
+  problem = rows_of(3, 5);
+  problem.extents[2] = 2;
+  EXPECT_THAT(refusal(problem), HasSubstr("two extents"));
+  problem = rows_of(3, 5);
+  problem.operation = 2;
+  EXPECT_THAT(refusal(problem), HasSubstr("no operation 2"));
+  EXPECT_THAT(refusal(softmax_problem({}, SoftmaxShape::axis(std::int64_t{1} << 30, std::int64_t{1} << 30, 16))),
+              HasSubstr("2^60 bytes"));
+}
+
+TEST(SoftmaxFamily, HasVariantsForEveryShapeButNotThousands) {
+  const std::array<std::array<std::int64_t, 2>, 16> shapes{{{1 << 23, 8},
+                                                            {1 << 20, 64},
+                                                            {1 << 16, 1 << 10},
+                                                            {1 << 13, 1 << 13},
+                                                            {1 << 10, 1 << 16},
+                                                            {1 << 6, 1 << 20},
+                                                            {4, 1 << 24},
+                                                            {1, 1 << 30},
+                                                            {1000003, 7},
+                                                            {12289, 4097},
+                                                            {31, 1048577},
+                                                            {0, 0},
+                                                            {1, 1},
+                                                            {100000, 1},
+                                                            {1 << 16, 1 << 17},
+                                                            {5, 700}}};
+  for (const auto& [rows, columns] : shapes) {
+    for (const DType dtype : {DType::f16, DType::f32, DType::f64}) {
+      for (const SoftmaxShape& shape : {SoftmaxShape::rows(rows, columns), SoftmaxShape::columns(rows, columns)}) {
+        for (const std::uint32_t alignment : {2u, 16u}) {
+          const Problem problem = softmax_problem({.dtype = dtype}, shape, alignment);
+          EXPECT_GE(variants_of(problem, h100_facts()), 1u) << to_string(problem);
+          EXPECT_LE(variants_of(problem, h100_facts()), 150u) << to_string(problem);
+          EXPECT_GE(variants_of(problem, host_like_facts()), 1u) << to_string(problem);
+        }
+      }
+    }
+  }
+}
+
+TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrBlocksInTwoLaunches) {
+  const auto ways = [](const Problem& problem) {
+    std::string found;
+    for (const Variant& variant : problem.family->space().all()) {
+      if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
+      const std::string text = problem.family->space().to_string(variant);
+      const std::string way = text.substr(0, text.find(' ')).substr(text.find('=') + 1);
+      if (!found.ends_with(way)) found += (found.empty() ? "" : " ") + way;
+    }
+    return found;
+  };
+  EXPECT_EQ(ways(rows_of(1 << 23, 8)), "1 2");
+  EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "1");
+  EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), "block cluster_2 cluster_4 cluster_8 chunks");
+  EXPECT_EQ(ways(rows_of(4, 1 << 24)), "block chunks");
+}
+
+TEST(SoftmaxFamily, AlignmentIsThatOfEveryRow) {
+  EXPECT_EQ(rows_of(10, 8).alignment, 16u);
+  EXPECT_EQ(rows_of(10, 7).alignment, 4u);
+  EXPECT_EQ(rows_of(1, 7).alignment, 16u) << "there is only one row";
+  EXPECT_EQ(rows_of(10, 7, {}, {8, 12}).alignment, 16u);
+  EXPECT_EQ(rows_of(10, 7, {}, {8, 10}).alignment, 4u);
+  EXPECT_EQ(rows_of(10, 12, {.dtype = DType::f16}).alignment, 2u) << "packs have eight elements";
+  EXPECT_EQ(rows_of(10, 12, {.dtype = DType::f16, .result = DType::f32}).alignment, 16u) << "packs have four elements";
+  EXPECT_EQ(softmax_problem({}, SoftmaxShape::rows(10, 8), 8).alignment, 4u);
+  EXPECT_EQ(softmax_problem({}, SoftmaxShape::columns(10, 6)).alignment, 8u) << "columns have packs of any width";
+  EXPECT_EQ(softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(10, 12)).alignment, 8u);
+}
+
+TEST(SoftmaxFamily, VerifiesAWidthLessWithThePitchKeptAndAScale) {
+  const std::vector<Problem> rows = softmax_family().verified_problems(rows_of(10, 8));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1].extents, (Extents{10, 7, 1}));
+  EXPECT_EQ(rows[1].pitches, (Pitches{8, 8}));
+  EXPECT_EQ(rows[2].extents, (Extents{9, 8, 1}));
+  EXPECT_EQ(rows[3].scalars[0], -0.5);
+  const Problem columns = softmax_problem({}, SoftmaxShape::axis(2, 10, 12));
+  EXPECT_EQ(columns.family->verified_problems(columns)[1].extents, (Extents{2, 10, 8})) << "a pack less";
+}
+
+TEST(SoftmaxFamily, VerifiesPartsInOrderAndInsideTheOutput) {
+  for (const SoftmaxShape& shape :
+       {SoftmaxShape::rows(1000003, 7), SoftmaxShape::rows(4, 1 << 24), SoftmaxShape::rows(3, 5, {9, 9}),
+        SoftmaxShape::rows(1 << 16, 1 << 10), SoftmaxShape::axis(3, 40, 17), SoftmaxShape::columns(1 << 20, 64),
+        SoftmaxShape::columns(2, 1 << 20), SoftmaxShape::rows(0, 5), SoftmaxShape::axis(2, 0, 5)}) {
+    const Problem problem = softmax_problem({}, shape);
+    const BufferSpec out = problem.family->buffers(problem)[1];
+    std::int64_t after = 0;
+    std::int64_t count = 0;
+    for (const ElementRange& part : problem.family->verified_parts(problem, 1)) {
+      EXPECT_GE(part.first, after) << to_string(problem);
+      EXPECT_GT(part.count, 0);
+      after = part.first + part.count;
+      count += part.count;
+    }
+    EXPECT_LE(count, 1 << 17) << to_string(problem);
+    EXPECT_EQ(after, out.elements) << "the last element is always among them: " << to_string(problem);
+  }
+}
+
+TEST(SoftmaxOverlap, RowsMayLieBetweenRows) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  EXPECT_FALSE(rows_overlap(at(1000), 10, 20, at(1010), 10, 20, 5)) << "the right half of the same matrix";
+  EXPECT_TRUE(rows_overlap(at(1000), 11, 20, at(1010), 10, 20, 5));
+  EXPECT_TRUE(rows_overlap(at(1000), 10, 20, at(1010), 11, 20, 5)) << "reaches into the next row";
+  EXPECT_FALSE(rows_overlap(at(1000), 10, 10, at(1050), 10, 10, 5));
+  EXPECT_TRUE(rows_overlap(at(1000), 10, 10, at(1049), 10, 10, 5));
+  EXPECT_TRUE(rows_overlap(at(1049), 10, 10, at(1000), 10, 10, 5));
+  EXPECT_TRUE(rows_overlap(at(1000), 10, 20, at(1010), 10, 30, 5)) << "pitches differ";
+  EXPECT_FALSE(rows_overlap(at(1000), 10, 10, at(1000), 10, 10, 0));
+}
+
+/// What the reference says of one row of floats.
+std::string verdict(const std::vector<float>& in, const std::vector<float>& out, double scale, bool is_log) {
+  const softmax_reference::Computation computation{.dtype = DType::f32,
+                                                   .result = DType::f32,
+                                                   .accumulator = DType::f32,
+                                                   .scale = scale,
+                                                   .is_log = is_log,
+                                                   .chain = 50};
+  const std::array<ElementRange, 1> parts{{{0, static_cast<std::int64_t>(out.size())}}};
+  const softmax_reference::Line line{.elements = static_cast<std::int64_t>(out.size())};
+  return softmax_reference::verify(computation, std::as_bytes(std::span(in)), parts, [&](std::int64_t) { return line; },
+                                   std::as_bytes(std::span(out)));
+}
+
+TEST(SoftmaxReference, AcceptsWhatIsRightAndNothingElse) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(verdict({0, 0}, {0.5f, 0.5f}, 1, false), "");
+  EXPECT_EQ(verdict({0, 1}, {0.26894142f, 0.73105858f}, 1, false), "");
+  EXPECT_EQ(verdict({0, 1}, {0.73105858f, 0.26894142f}, -1, false), "");
+  EXPECT_EQ(verdict({0, 0.5f}, {0.26894142f, 0.73105858f}, 2, false), "");
+  EXPECT_THAT(verdict({0, 1}, {0.26894142f, 0.73110f}, 1, false), HasSubstr("element 1"));
+  EXPECT_THAT(verdict({0, 1}, {0.268955f, 0.73105858f}, 1, false), HasSubstr("element 0"));
+  EXPECT_EQ(verdict({0, 1000}, {-1000, 0}, 1, true), "");
+  EXPECT_NE(verdict({0, 1000}, {-1000.01f, 0}, 1, true), "");
+  EXPECT_EQ(verdict({3e38f, -3e38f}, {1, 0}, 1, false), "") << "their difference overflows";
+  EXPECT_EQ(verdict({-kInfinity, 1}, {0, 1}, 1, false), "");
+  EXPECT_EQ(verdict({-kInfinity, 1}, {-kInfinity, 0}, 1, true), "");
+  EXPECT_EQ(verdict({-kInfinity, 1}, {0, 1}, 0, false), "") << "a scale of 0 keeps a mask";
+  EXPECT_EQ(verdict({-7, 1}, {0.5f, 0.5f}, 0, false), "");
+  for (const std::vector<float>& row : {std::vector{-kInfinity, -kInfinity}, {kInfinity, 1}, {kFloatNan, 1}}) {
+    EXPECT_EQ(verdict(row, {kFloatNan, kFloatNan}, 1, false), "");
+    EXPECT_NE(verdict(row, {0.5f, 0.5f}, 1, false), "");
+  }
+  EXPECT_EQ(verdict({kInfinity, 1}, {0, 1}, -1, false), "");
+  EXPECT_EQ(verdict({-kInfinity, 1}, {kFloatNan, kFloatNan}, -1, false), "");
+}
+
+TEST(SoftmaxReference, SumsWholePeriodsAtOnceAndTheRestOneByOne) {
+  // Two elements over and over in a row of five: weights 1, e, 1, e, 1.
+  const std::vector<float> in{0, 1};
+  const softmax_reference::Computation computation{
+      .dtype = DType::f32, .result = DType::f32, .accumulator = DType::f32, .chain = 50};
+  const std::array<ElementRange, 1> parts{{{0, 5}}};
+  const auto e = static_cast<float>(std::exp(1.0));
+  const float sum = 3 + 2 * e;
+  std::vector<float> out{1 / sum, e / sum, 1 / sum, e / sum, 1 / sum};
+  const auto line_of = [](std::int64_t) { return softmax_reference::Line{.elements = 5}; };
+  const auto verify = [&] {
+    return softmax_reference::verify(computation, std::as_bytes(std::span(in)), parts, line_of,
+                                     std::as_bytes(std::span(out)));
+  };
+  EXPECT_EQ(verify(), "");
+  std::swap(out[0], out[1]);
+  EXPECT_NE(verify(), "");
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,97 @@
+// The softmax templates under the checks of the host device: one variant of every kind that runs there, in several
+// orders of threads and blocks, in place and not. Clusters run on a GPU alone.
+#include <gtest/gtest.h>
+
+#include <hone/error.h>
+#include <hone/host_check.h>
+#include <hone/softmax.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "runtime/choose/compiled.h"
+
+namespace hone::test {
+namespace {
+
+struct Case {
+  std::string_view name;
+  Problem problem;
+  std::string_view variant;
+  bool in_place = false;
+};
+std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
+
+const SoftmaxSpec kHalves{.dtype = DType::f16};
+const SoftmaxSpec kHalvesToFloats{.dtype = DType::f16, .result = DType::f32, .scale = 0.5};
+
+std::vector<Case> cases() {
+  return {
+      {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)), "row_threads=1 block_threads=128 hold=4"},
+      {"LanesWithEnds", log_softmax_problem(kHalves, SoftmaxShape::rows(13, 203)),
+       "row_threads=16 block_threads=128 hold=2", true},
+      {"Tiles", softmax_problem({.scale = -2}, SoftmaxShape::rows(300, 7)),
+       "row_threads=2 block_threads=128 hold=shared_48", true},
+      {"TilesOfPitchedRows", softmax_problem(kHalvesToFloats, SoftmaxShape::rows(40, 21, {23, 22})),
+       "row_threads=8 block_threads=128 hold=shared_48"},
+      {"BlockInRegisters", softmax_problem({}, SoftmaxShape::rows(9, 1027), 4),
+       "row_threads=block block_threads=128 hold=2", true},
+      {"BlockThatReadsSomeTwice", log_softmax_problem({}, SoftmaxShape::rows(5, 1400)),
+       "row_threads=block block_threads=128 hold=2", true},
+      {"BlockInSharedMemory", softmax_problem({}, SoftmaxShape::rows(5, 1027)),
+       "row_threads=block block_threads=128 hold=shared_48"},
+      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "row_threads=chunks block_threads=128 hold=2",
+       true},
+      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "sharing=block lanes=4 block_threads=256 hold=1",
+       true},
+      {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
+       "sharing=chunks lanes=2 block_threads=256 hold=1", true},
+  };
+}
+
+class SoftmaxCheck : public testing::TestWithParam<Case> {};
+
+TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
+  const auto& [name, problem, variant_text, in_place] = GetParam();
+  const KernelFamily& family = *problem.family;
+  const std::optional<Variant> variant = family.space().parse(variant_text);
+  ASSERT_TRUE(variant) << variant_text;
+  const std::vector<BufferSpec> specs = family.buffers(problem);
+  std::vector<std::byte> input(specs[0].size_bytes());
+  const std::vector<std::byte> pattern = family.input_pattern(problem, 0, "masked");
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i % pattern.size()];
+
+  HostCheck check;
+  check.unit = unit_of(problem, *variant);
+  check.buffers = {{"in", input}, {"out", std::vector<std::byte>(specs[1].size_bytes())},
+                   {"workspace", std::vector<std::byte>(std::size_t{1} << 15)}};
+  check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  check.orders.resize(1);
+#endif
+  check.run = [&](const HostRun& run) {
+    const Candidate candidate{*variant, {5}};
+    auto* const out = run.buffer<std::byte>(in_place ? 0 : 1);
+    LaunchList launches;
+    family.encode(problem, candidate, std::vector<void*>{run.buffer<std::byte>(0), out}, run.buffer<void>(2), launches);
+    for (const Launch& launch : launches) run.launch(launch);
+    std::vector<std::byte> parts;
+    const std::size_t bytes = info(specs[1].dtype).size_bytes;
+    for (const ElementRange& part : family.verified_parts(problem, 1)) {
+      const std::byte* const first = out + static_cast<std::size_t>(part.first) * bytes;
+      parts.insert(parts.end(), first, first + static_cast<std::size_t>(part.count) * bytes);
+    }
+    const std::vector<std::byte> outputs[] = {parts};
+    const std::string wrong = family.verify(problem, candidate, std::span(&pattern, 1), outputs);
+    if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem) + ": " + wrong);
+  };
+  const HostCheckReport report = check_on_host(check);
+  EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SoftmaxCheck, testing::ValuesIn(cases()),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+}  // namespace
+}  // namespace hone::test
