@@ -179,6 +179,7 @@ class Bench {
   }
 
   DeviceBuffer upload(const std::vector<std::int32_t>& offsets) {
+    if (offsets.empty()) return {};
     DeviceBuffer memory(device_, offsets.size() * sizeof(std::int32_t));
     device_->copy_to_device(memory.data(), offsets.data(), memory.size_bytes(), nullptr);
     device_->synchronize(nullptr);

@@ -120,7 +120,7 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
     const int narrow = std::max(element_bytes, vector_bytes / 4);
     const bool is_short = std::min(most_rows, most_columns) * element_bytes < kShortRowBytes;
     if (narrow == vector_bytes) fault = "elements leave no choice of vectors";
-    else if (!is_short && !in_place) fault = "rows are long enough for the widest vectors";
+    else if (!is_short && !in_place && element_bytes > 1) fault = "rows are long enough for the widest vectors";
     vector_bytes = narrow;
   }
 
