@@ -115,10 +115,10 @@ std::vector<Segments> segments_of(const Options& options) {
 
 struct Row {
   Segments segments;
-  std::string op, dtype, variant;
+  std::string op = {}, dtype = {}, variant = {};
   std::int64_t bytes = 0;
-  Timing hone;
-  std::optional<Timing> cub;
+  Timing hone = {};
+  std::optional<Timing> cub = {};
   bool agrees = true;
 };
 
@@ -139,7 +139,9 @@ class Bench {
         segments.offsets.empty()
             ? reduce_rows_problem(spec, {.rows = segments.count, .columns = segments.length})
             : segmented_reduce_problem(spec, DType::i32, segments.count, elements);
-    Row row{.segments = segments, .op = std::string(name(op)), .dtype = std::string(info(dtype).name)};
+    Row row{segments};
+    row.op = name(op);
+    row.dtype = info(dtype).name;
     row.variant = problem.family->space().to_string(session_.prepare(problem).winner->candidate.variant);
     const InputLayout layout = arena_.layout(dtype, elements, 1, false, options_.timing.most_calls);
     const DeviceBuffer offsets = upload(segments.offsets);
@@ -177,6 +179,7 @@ class Bench {
   }
 
   DeviceBuffer upload(const std::vector<std::int32_t>& offsets) {
+    if (offsets.empty()) return {};
     DeviceBuffer memory(device_, offsets.size() * sizeof(std::int32_t));
     device_->copy_to_device(memory.data(), offsets.data(), memory.size_bytes(), nullptr);
     device_->synchronize(nullptr);

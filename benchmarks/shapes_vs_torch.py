@@ -168,6 +168,7 @@ def measure(torch, hone, clock, options, run):
         element_bytes = torch.empty(0, dtype=getattr(torch, DTYPES[dtype])).element_size()
         largest = max(rows_ * columns for rows_, columns in options.shapes)
         arena = make_input(torch, dtype, 2 * largest + 4 * l2_bytes // element_bytes + STRIDE_BYTES, clock.device)
+        clock.synchronize()  # Hone reads in another stream
         read_gbps = hone.read_ceiling_gbps(arena.data_ptr(), arena.numel() * element_bytes // 16 * 16)
         run["read_gbps"][dtype] = read_gbps
         print(f"read ceiling {read_gbps:.0f} GB/s, of {arena.numel() * element_bytes >> 20} MiB\n{HEADLINE}", flush=True)

@@ -20,6 +20,7 @@ constexpr int kVector = 0, kTileKib = 1, kAspect = 2, kBlockThreads = 3, kOrder 
 constexpr int kWidest = 0, kTall = -1, kSquare = 0, kWide = 1;
 
 constexpr int kSmallestTileKib = 4;
+constexpr int kFewestThreads = 64;
 
 /// A thread's loads each take a register at least, and its tile no more than a quarter of them.
 constexpr int kMostLoadsPerThread = 32;
@@ -119,7 +120,7 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
     const int narrow = std::max(element_bytes, vector_bytes / 4);
     const bool is_short = std::min(most_rows, most_columns) * element_bytes < kShortRowBytes;
     if (narrow == vector_bytes) fault = "elements leave no choice of vectors";
-    else if (!is_short && !in_place) fault = "rows are long enough for the widest vectors";
+    else if (!is_short && !in_place && element_bytes > 1) fault = "rows are long enough for the widest vectors";
     vector_bytes = narrow;
   }
 
@@ -131,19 +132,21 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
   const int limit_columns = std::max(1, power_of_two(most_columns) >> (aspect == kTall ? 1 : 0));
   const int limit_rows = std::max(1, power_of_two(most_rows) >> (aspect == kWide ? 1 : 0));
   const bool is_narrow = tile_columns > limit_columns, is_low = tile_rows > limit_rows;
-  if (is_narrow && is_low) {
-    if (variant[kTileKib] != kSmallestTileKib || aspect != kSquare) fault = "the matrix is smaller than a tile";
-  } else if (!in_place && is_narrow) {
+  if (!in_place && is_narrow && !is_low) {
     tile_columns = limit_columns;
     tile_rows = static_cast<int>(elements) / tile_columns;
     if (aspect == kWide) fault = "the matrix is too narrow for other than tall tiles";
-    else if (tile_rows > power_of_two(most_rows)) fault = "the matrix is smaller than a tile";
-  } else if (!in_place && is_low) {
+  } else if (!in_place && is_low && !is_narrow) {
     tile_rows = limit_rows;
     tile_columns = static_cast<int>(elements) / tile_rows;
     if (aspect == kTall) fault = "the matrix has too few rows for other than wide tiles";
-    else if (tile_columns > power_of_two(most_columns)) fault = "the matrix is smaller than a tile";
   }
+  // What is smaller than any tile is left to the smallest that every thread of the smallest block has a part in.
+  const int width = vector_bytes / element_bytes;
+  int smallest_kib = std::max(kSmallestTileKib, kFewestThreads * width * vector_bytes * (in_place ? 2 : 1) >> 10);
+  if (in_place && std::countr_zero(static_cast<unsigned>(smallest_kib << 10) / element_bytes / 2) % 2 == 1) smallest_kib *= 2;
+  const bool is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
+  if (is_small && (variant[kTileKib] > smallest_kib || aspect != kSquare)) fault = "the matrix is smaller than a tile";
   if (in_place && (tile_rows != tile_columns || aspect != kSquare || order != Order::rows))
     fault = "only square tiles in the order of rows change places";
 }
@@ -161,7 +164,7 @@ TransposeFamily::TransposeFamily()
     : space_({{"vector", {0, 1}, {"widest", "narrow"}},
               {"tile_kib", {16, 8, 32, kSmallestTileKib}},
               {"aspect", {kSquare, kTall, kWide}, {"square", "tall", "wide"}},
-              {"block_threads", {256, 128, 512, 64}},
+              {"block_threads", {256, 128, 512, kFewestThreads}},
               {"order", {0, 1, 2}, {"rows", "columns", "groups"}}}) {}
 
 std::span<const std::string_view> TransposeFamily::operations() const { return kOperations; }

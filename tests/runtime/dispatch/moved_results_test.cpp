@@ -121,6 +121,9 @@ TEST_F(MovedResults, TransposesShapesOfEveryKind) {
   expect_transposed({.element_bytes = 2, .rows = 512, .columns = 8});
   expect_transposed({.element_bytes = 4, .rows = 90, .columns = 50, .batch = 5, .in_pitch = 60, .out_pitch = 93});
   expect_transposed({.element_bytes = 16, .rows = 20, .columns = 9}, {8, 0});
+  // Smaller than any tile.
+  expect_transposed({.element_bytes = 2, .rows = 33, .columns = 7});
+  expect_transposed({.element_bytes = 1, .rows = 20, .columns = 21, .in_pitch = 32, .out_pitch = 32});
 }
 
 TEST_F(MovedResults, TransposesSquareMatricesInPlace) {

@@ -97,6 +97,31 @@ TEST(MovedFamilies, OfferEnoughVariantsAndNotThousands) {
   }
 }
 
+TEST(MovedFamilies, LeaveAVariantForEveryShape) {
+  const auto has_variant = [](const Problem& problem) {
+    const std::vector<Variant> all = problem.family->space().all();
+    return std::any_of(all.begin(), all.end(), [&](const Variant& variant) {
+      return problem.family->reject(problem, variant, h100_facts()).empty();
+    });
+  };
+  std::vector<std::int64_t> sides{std::int64_t{1} << 33};
+  for (int exponent = 0; exponent < 15; ++exponent) sides.push_back(1 << exponent);
+  for (const std::size_t bytes : {1, 2, 4, 8, 16})
+    for (const std::uint32_t alignment : {1u, 8u, kMaxAlignment})
+      for (const std::int64_t rows : sides)
+        for (const std::int64_t columns : sides) {
+          const std::int64_t in_pitch = (columns + 15) / 16 * 16, out_pitch = (rows + 15) / 16 * 16;
+          const TransposeSpec spec{.element_bytes = bytes, .rows = rows, .columns = columns, .batch = 3,
+                                   .in_pitch = in_pitch, .out_pitch = out_pitch};
+          const auto of_elements = std::max(alignment, static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 8)));
+          for (const bool in_place : {false, true}) {
+            if (in_place && rows != columns) continue;
+            const Problem problem = transpose_problem(spec, of_elements, in_place);
+            EXPECT_TRUE(has_variant(problem)) << to_string(problem);
+          }
+        }
+}
+
 TEST(MovedFamilies, TheVariantsAreThoseOfAllThatShareAWinner) {
   for (const Problem& problem : {matrix(4, 1 << 20, 8), matrix(2, 5, 1 << 20), matrix(4, 8192, 8192)}) {
     Problem other = problem;
