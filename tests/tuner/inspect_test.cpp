@@ -244,6 +244,35 @@ TEST_F(InspectTest, UntunedWinnersHaveNoRunnersUp) {
   EXPECT_THAT(run.out, Not(HasSubstr("candidates,")));
 }
 
+TEST_F(InspectTest, AWinnerOfTheNearestShapeSaysWhereItWasTuned) {
+  cache::Publication borrowed = tuned_sum();
+  borrowed.key.problem.sizes[0] = {1482911, 2965821};
+  borrowed.winner.tuned = false;
+  borrowed.winner.median_us = 0;
+  borrowed.winner.spread_us = 0;
+  borrowed.tuning.reset();
+  store_.publish(borrowed);
+  EXPECT_THAT(inspect().out, HasSubstr("nearest  3 h"));
+  EXPECT_THAT(inspect({"1"}).out, HasSubstr("measured    never: what was tuned for 1048576, the nearest shape; measure with: "
+                                            "hone tune --missed"));
+  const CommandRun run = testing::run_hone({"explain", "1"}, isolated_environment(path_));
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, HasSubstr("which was tuned for 1048576, the nearest shape: nothing was measured for this one"));
+}
+
+TEST_F(InspectTest, ShapesAreRangesOfEachExtent) {
+  cache::Publication grid = tuned_sum();
+  grid.key.problem.family = "a_family_of_a_program";
+  grid.key.problem.sizes = {{{725, 1448}, {46, 90}, {1, 1}}};
+  grid.winner.tuned_extents = {1024, 64, 1};
+  store_.publish(grid);
+  EXPECT_THAT(inspect().out, HasSubstr("725..1448 × 46..90"));
+  EXPECT_THAT(inspect({"1"}).out, HasSubstr("at n = 1024 × 64"));
+  EXPECT_THAT(inspect({"--size", "1000x64"}).out, HasSubstr("725..1448"));
+  EXPECT_THAT(inspect({"--size", "64x1000"}).err, HasSubstr("none of the 1 winners"));
+  EXPECT_THAT(inspect({"--size", "1000"}).err, HasSubstr("none of the 1 winners")) << "1000 is not 1000x64";
+}
+
 TEST_F(InspectTest, JsonHoldsKeyWinnerAndTrials) {
   fill();
   const auto list = nlohmann::json::parse(inspect({"--json"}).out);
