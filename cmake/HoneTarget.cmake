@@ -7,11 +7,6 @@ function(hone_target target)
   target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   if(HONE_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
-    # Out of precompiled headers, g++ 12 shows its false alarms about the inside of std::string, too.
-    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13
-       AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
-      target_compile_options(${target} PRIVATE -Wno-error=array-bounds -Wno-error=restrict)
-    endif()
   endif()
   if(HONE_SANITIZERS)
     target_compile_options(${target} PRIVATE -fsanitize=${HONE_SANITIZERS} -fno-omit-frame-pointer)

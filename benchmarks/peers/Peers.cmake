@@ -28,7 +28,7 @@ target_link_libraries(hone_benchmarks PUBLIC CUDA::cudart_static)
 
 if(TARGET CUDA::cublas)
   target_sources(hone_benchmarks PRIVATE peers/cublas_peer.cpp)
-  target_compile_definitions(hone_benchmarks PRIVATE HONE_WITH_CUBLAS)
+  target_compile_definitions(hone_benchmarks PUBLIC HONE_WITH_CUBLAS)
   target_link_libraries(hone_benchmarks PRIVATE CUDA::cublas)
 else()
   message(STATUS "Hone: the CUDA toolkit has no cuBLAS; the benchmarks do without")
