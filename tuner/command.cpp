@@ -20,8 +20,10 @@
 #include "tuner/help.h"
 #include "tuner/inspect_command.h"
 #include "tuner/reduce_command.h"
+#include "tuner/softmax_command.h"
 #include "tuner/suggest.h"
 #include "tuner/table.h"
+#include "tuner/transpose_command.h"
 #include "tuner/tune_command.h"
 
 namespace hone::tuner {
@@ -155,6 +157,8 @@ class Command {
     set_up_inspect(app_, inspect_);
     set_up_explain(app_, explain_);
     set_up_reduce(app_, reduce_);
+    set_up_softmax(app_, softmax_);
+    set_up_transpose(app_, transpose_);
     set_up_check(app_, check_);
     set_up_cache(app_, cache_);
     allow_extras(app_);
@@ -204,6 +208,8 @@ class Command {
     if (name == "explain") return run_explain(explain_, context);
     if (name == "check") return run_check(check_, context);
     if (name == "reduce") return run_reduce(reduce_, context);
+    if (name == "softmax") return run_softmax(softmax_, context);
+    if (name == "transpose") return run_transpose(transpose_, context);
     return run_cache(name, cache_, context);
   }
 
@@ -213,6 +219,8 @@ class Command {
   InspectOptions inspect_;
   ExplainOptions explain_;
   ReduceOptions reduce_;
+  SoftmaxOptions softmax_;
+  ArrayOptions transpose_;
   CheckOptions check_;
   CacheOptions cache_;
 };

@@ -25,7 +25,9 @@
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/selection.h"
+#include "tuner/reduce_axis_command.h"
 #include "tuner/table.h"
+#include "tuner/warm_call.h"
 
 namespace hone::tuner {
 namespace {
@@ -90,14 +92,6 @@ std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
   return ops;
 }
 
-/// The median over a few calls on the hit path: one call alone varies by a microsecond.
-double time_warm_call(Device& device, Stream stream, const std::function<void()>& call) {
-  std::array<double, 5> samples{};
-  for (double& sample : samples) sample = device.time_us(stream, call);
-  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
-  return samples[samples.size() / 2];
-}
-
 Reduction reduce_once(Session& session, const ReduceSpec& spec, const InputFile& input, const void* in, void* out,
                       Stream stream) {
   Device& device = *session.device();
@@ -120,23 +114,6 @@ Reduction reduce_once(Session& session, const ReduceSpec& spec, const InputFile&
   return reduction;
 }
 
-/// Where the candidate came from, in the words of the help text.
-std::string source_text(const Reduction& reduction) {
-  switch (reduction.source) {
-    case ChoiceSource::tuned:
-      return "tuned now";
-    case ChoiceSource::heuristic:
-      return "heuristic";
-    case ChoiceSource::nearest:
-      return "nearest, untuned";
-    case ChoiceSource::cache:
-      return reduction.tuned ? "cache" : "cache, untuned";
-    case ChoiceSource::memory:
-      return reduction.tuned ? "memory" : "memory, untuned";
-  }
-  return {};
-}
-
 void print_text(const InputFile& input, const Device& device, const std::vector<Reduction>& reductions,
                 const Context& context) {
   context.out << fmt::format("{}: {} elements of {}, {} ({})\n", printable(input.path.string()), input.elements,
@@ -152,7 +129,7 @@ void print_text(const InputFile& input, const Device& device, const std::vector<
                {"of peak", Align::right, 1}});
   for (const Reduction& reduction : reductions) {
     table.add_row({std::string(name(reduction.spec.op)), reduction.value.text, short_variant(reduction.variant),
-                   fmt::format("{}", reduction.blocks), source_text(reduction), us_text(reduction.warm_us),
+                   fmt::format("{}", reduction.blocks), source_text(reduction.source, reduction.tuned), us_text(reduction.warm_us),
                    gbps_text(reduction.gbps), share_text(reduction.gbps, peak_bandwidth_gbps(device.facts()))});
   }
   table.print(context.out, context.environment.out_columns());
@@ -187,6 +164,19 @@ std::optional<DType> chosen_dtype(const std::string& text) {
   return parse_one_dtype(text);
 }
 
+ArrayOptions array_options(const ReduceOptions& options) {
+  return {.file = options.file,
+          .dtype = options.dtype,
+          .shape = options.shape,
+          .axis = options.axis,
+          .output = options.output,
+          .device = options.device,
+          .cache = options.cache,
+          .on_miss = options.on_miss,
+          .budget = options.budget,
+          .json = options.json};
+}
+
 SessionOptions session_options(const ReduceOptions& options, const Context& context) {
   SessionOptions result = context.environment.session_options();
   choose_cache(result, options.cache);
@@ -201,6 +191,8 @@ void set_up_reduce(CLI::App& app, ReduceOptions& options) {
   CLI::App* sub = app.add_subcommand("reduce");
   sub->add_option("FILE", options.file);
   sub->add_option("--dtype", options.dtype)->take_last();
+  sub->add_option("--shape", options.shape)->take_last();
+  sub->add_option("--axis", options.axis)->take_last();
   sub->add_option("--op", options.ops)->take_last();
   sub->add_option("--nan", options.nan)->take_last();
   sub->add_option("--accumulator", options.accumulator)->take_last();
@@ -222,6 +214,13 @@ ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
                   .result = chosen_dtype(options.result)};
   const std::optional<DType> raw_dtype = chosen_dtype(options.dtype);
   const SessionOptions chosen = session_options(options, context);
+  if (!options.axis.empty()) {
+    const ArrayOptions array = array_options(options);
+    const InputFile input = open_array(array);
+    return reduce_along_axis(input, spec, ops_for(options.ops, input), array, context);
+  }
+  if (!options.shape.empty())
+    throw CommandError(ExitCode::usage, "--shape makes a difference with --axis alone: without it all elements are reduced");
   const InputFile input = open_input(options.file, raw_dtype);
   const std::vector<ReduceOp> ops = ops_for(options.ops, input);
   spec.dtype = input.dtype;

@@ -20,6 +20,8 @@ struct ReduceOptions {
   std::string nan = "propagate";
   std::string accumulator;
   std::string result;
+  std::string shape;
+  std::string axis;
   std::string output;
   std::string device = "auto";
   std::string cache;

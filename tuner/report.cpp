@@ -59,6 +59,22 @@ std::string us_text(double microseconds) { return microseconds > 0 ? format_us(m
 
 std::string share_text(double part, double whole) { return percent_text(part > 0 && whole > 0 ? part / whole : 0); }
 
+std::string source_text(ChoiceSource source, bool tuned) {
+  switch (source) {
+    case ChoiceSource::tuned:
+      return "tuned now";
+    case ChoiceSource::heuristic:
+      return "heuristic";
+    case ChoiceSource::nearest:
+      return "nearest, untuned";
+    case ChoiceSource::cache:
+      return tuned ? "cache" : "cache, untuned";
+    case ChoiceSource::memory:
+      return tuned ? "memory" : "memory, untuned";
+  }
+  return {};
+}
+
 std::string range_text(std::int64_t first, std::int64_t last) {
   return first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last);
 }

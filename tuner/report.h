@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <hone/candidate.h>
+
 namespace hone::tuner {
 
 /// What a table shows where a figure is not known.
@@ -29,6 +31,9 @@ std::string us_text(double microseconds);
 std::string share_text(double part, double whole);
 
 /// "725..1448", or one number.
+/// Where a winner came from: "tuned now", "cache", "cache, untuned", "nearest, untuned", …
+std::string source_text(ChoiceSource source, bool tuned);
+
 std::string range_text(std::int64_t first, std::int64_t last);
 
 }  // namespace hone::tuner

@@ -1,6 +1,7 @@
 // The copy family: every parameter is a choice of copy.cuh.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ class CopyFamily final : public KernelFamily {
   CopyFamily();
 
   std::string_view name() const override { return "copy"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 2> kExtentNames{"rows", "columns"};
+    return kExtentNames;
+  }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
   std::span<const std::string_view> operations() const override;

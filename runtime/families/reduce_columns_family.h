@@ -1,6 +1,10 @@
 // The reduce_columns family: the middle extent of three to one value, or two, for each pair of the others.
 #pragma once
 
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "runtime/families/axis_family.h"
 
 namespace hone {
@@ -30,6 +34,10 @@ class ReduceColumnsFamily final : public AxisFamily {
   ReduceColumnsFamily();
 
   std::string_view name() const override { return "reduce_columns"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 3> kExtentNames{"outer", "reduced", "inner"};
+    return kExtentNames;
+  }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
   std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;

@@ -1,6 +1,10 @@
 // The reduce_rows family: each row of a matrix to one value, or two.
 #pragma once
 
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "runtime/families/axis_family.h"
 
 namespace hone {
@@ -31,6 +35,10 @@ class ReduceRowsFamily final : public AxisFamily {
   ReduceRowsFamily();
 
   std::string_view name() const override { return "reduce_rows"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 2> kExtentNames{"rows", "columns"};
+    return kExtentNames;
+  }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
   std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;

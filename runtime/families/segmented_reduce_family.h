@@ -1,6 +1,7 @@
 // The families of segmented reductions: each segment of an array to one value, or two.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ class SegmentedReduceFamily final : public KernelFamily {
   explicit SegmentedReduceFamily(DType offsets);
 
   std::string_view name() const override { return offsets_ == DType::i32 ? "reduce_segments" : "reduce_segments_i64"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 2> kExtentNames{"segments", "elements"};
+    return kExtentNames;
+  }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
   std::span<const std::string_view> operations() const override;

@@ -1,6 +1,10 @@
 // The softmax family over columns: how many blocks share the rows of a tile of columns.
 #pragma once
 
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "runtime/families/softmax_base.h"
 
 namespace hone {
@@ -24,6 +28,10 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
   SoftmaxColumnsFamily();
 
   std::string_view name() const override { return "softmax_columns"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 3> kExtentNames{"outer", "reduced", "inner"};
+    return kExtentNames;
+  }
   const ParameterSpace& space() const override { return space_; }
   std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
   Unit unit(const Problem& problem, const Variant& variant) const override;

@@ -1,6 +1,10 @@
 // The softmax family over rows: which threads serve a row, and how many of its packs they hold.
 #pragma once
 
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "runtime/families/softmax_base.h"
 
 namespace hone {
@@ -25,6 +29,10 @@ class SoftmaxFamily final : public SoftmaxBase {
   SoftmaxFamily();
 
   std::string_view name() const override { return "softmax"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 2> kExtentNames{"rows", "columns"};
+    return kExtentNames;
+  }
   const ParameterSpace& space() const override { return space_; }
   std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
   Unit unit(const Problem& problem, const Variant& variant) const override;

@@ -1,6 +1,7 @@
 // The transpose family: every parameter is a choice of transpose.cuh.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,10 @@ class TransposeFamily final : public KernelFamily {
   TransposeFamily();
 
   std::string_view name() const override { return "transpose"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 3> kExtentNames{"batch", "rows", "columns"};
+    return kExtentNames;
+  }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
   std::span<const std::string_view> operations() const override;

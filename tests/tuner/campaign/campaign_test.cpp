@@ -1,5 +1,7 @@
 #include "tuner/campaign/campaign.h"
 
+#include <hone/error.h>
+#include <hone/reduce_axis.h>
 #include <hone/session.h>
 
 #include <set>
@@ -112,6 +114,35 @@ TEST_F(CampaignTest, SizesOfOneLineShareWinnersAndSizesBetweenAreServed) {
   }
   // A gap that was filled is not tuned: it is when it is asked for.
   EXPECT_EQ(run({sum_of(1 << 11)}, options()).items[0].outcome, Outcome::tuned);
+}
+
+TEST_F(CampaignTest, AGridOfShapesSharesWinnersAndShapesBetweenAreServed) {
+  const auto rows_of = [](std::int64_t rows, std::int64_t columns) {
+    return reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32}, {.rows = rows, .columns = columns});
+  };
+  CampaignOptions generous = options();
+  generous.budget = std::chrono::milliseconds(1000);
+  generous.most_regret = 1000;  // whatever serves all shapes will do
+  const CampaignResult result =
+      run({rows_of(64, 64), rows_of(64, 256), rows_of(256, 64), rows_of(256, 256)}, generous);
+  ASSERT_EQ(result.lines.size(), 1U);
+  const LineResult& line = result.lines[0];
+  EXPECT_EQ(line.failure, "");
+  EXPECT_EQ(line.sizes, 4U);
+  EXPECT_LE(line.winners, line.winners_before);
+  EXPECT_EQ(line.filled, 5U) << "with 128 rows, with 128 columns, or both";
+
+  SessionOptions lookup;
+  lookup.cache_path = cache_;
+  lookup.on_miss = MissPolicy::error;
+  Session session(Device::open("host"), lookup);
+  for (const std::int64_t rows : {64, 128, 256})
+    for (const std::int64_t columns : {64, 128, 256}) {
+      const Choice choice = session.prepare(rows_of(rows + 1, columns));
+      EXPECT_EQ(choice.source, ChoiceSource::cache) << rows << " × " << columns;
+      EXPECT_TRUE(choice.winner->tuned);
+    }
+  EXPECT_THROW(session.prepare(rows_of(1024, 64)), Error);
 }
 
 TEST_F(CampaignTest, WithoutARegretEachSizeKeepsItsOwn) {

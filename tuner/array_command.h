@@ -1,0 +1,56 @@
+// What commands share that make an array out of the one in a file: hone reduce --axis, hone softmax, hone transpose.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <hone/session.h>
+
+#include "tuner/command.h"
+#include "tuner/command_error.h"
+#include "tuner/input_file.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hone::tuner {
+
+/// The options as typed.
+struct ArrayOptions {
+  std::string file;
+  std::string dtype;
+  std::string shape;
+  std::string axis;
+  std::string output;
+  std::string device = "auto";
+  std::string cache;
+  std::string on_miss;
+  std::string budget;
+  bool json = false;
+};
+
+/// One call on the array, and what it makes of it.
+struct ArrayCall {
+  std::string name;                 ///< "softmax", "sum"
+  Problem problem;                  ///< what `launch` asks the session
+  DType dtype = DType::f32;         ///< of the result
+  std::vector<std::int64_t> shape = {};  ///< likewise
+  std::function<Choice(Session& session, const void* in, void* out, Stream stream)> launch = {};
+};
+
+/// FILE, --dtype, --shape, --output and what all commands have that call a kernel; --axis where there is one.
+void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis);
+
+/// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and Error
+/// as open_input().
+InputFile open_array(const ArrayOptions& options);
+
+/// Makes the calls one after the other, writes what the only one makes where --output says, and reports how fast they were.
+/// Throws Error and CommandError.
+ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
+                      const Context& context);
+
+}  // namespace hone::tuner
