@@ -169,7 +169,7 @@ struct RowBlocks {
     for (unsigned long long row = blockIdx.x / kClusterBlocks; row < rows; row += gridDim.x / kClusterBlocks) {
       const State state =
           block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, rank, kClusterBlocks));
-      if (threadIdx.x == 0) store_in_first_block(&of_block[turn][rank], state);
+      if (threadIdx.x == 0) store_in_block(&of_block[turn][rank], 0, state);
       arrive_at_cluster_barrier();
       wait_at_cluster_barrier();
       if (rank == 0 && threadIdx.x < kWarpThreads) {

@@ -23,9 +23,6 @@ namespace {
 constexpr double kCompileShare = 0.4;
 constexpr double kQualifyingShare = 0.75;
 
-/// What takes this many times as long as the fastest is nobody's choice.
-constexpr double kFarBehind = 1.1;
-
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
@@ -66,7 +63,6 @@ class TuningRun {
     finalists_ = race_.finish({.deadline = after(1), .stop = options_.stop});
     tuning_.stopped = options_.stop.stop_requested();
     const Contender* winner = tuning_.stopped ? nullptr : choose();
-    if (winner && !options_.only.empty()) verify_others(*winner);
     if (winner) tuning_.winner_binary = exploration_.code_of(winner->trial.candidate).binary;
     keep_records(winner);
     return std::move(tuning_);
@@ -106,37 +102,6 @@ class TuningRun {
       std::erase(finalists_, chosen);
     }
     return nullptr;
-  }
-
-  /// Whoever compares candidates may choose any of those that are not far behind.
-  void verify_others(const Contender& winner) {
-    for (Contender& contender : exploration_.contenders()) {
-      Trial& trial = contender.trial;
-      if (&contender == &winner || trial.verdict != Verdict::ok) continue;
-      if (trial.median_us > kFarBehind * winner.trial.median_us) continue;
-      verified(trial);
-    }
-  }
-
-  Contender* best_left() {
-    const auto serves_neighbours = [&](const Contender& contender) {
-      const std::vector<Candidate>& known = options_.start_from;
-      return std::find(known.begin(), known.end(), contender.trial.candidate) != known.end();
-    };
-    const auto wins_tie = [&](const Contender* a, const Contender* b) {
-      const std::int64_t footprint_a = footprint(a->trial, problem_);
-      const std::int64_t footprint_b = footprint(b->trial, problem_);
-      if (footprint_a != footprint_b) return footprint_a < footprint_b;
-      if (serves_neighbours(*a) != serves_neighbours(*b)) return serves_neighbours(*a);
-      return a->trial.median_us < b->trial.median_us;
-    };
-    if (!finalists_.empty()) return *std::min_element(finalists_.begin(), finalists_.end(), wins_tie);
-    // Every finalist was wrong: next is whoever stayed in the race longest.
-    std::deque<Contender>& all = exploration_.contenders();
-    const auto best = std::min_element(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
-      return best_first(a.trial, b.trial);
-    });
-    return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &*best;
   }
 
   /// Runs the candidate on every kind of input and records what was wrong.

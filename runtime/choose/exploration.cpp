@@ -24,9 +24,11 @@ constexpr std::size_t kLargestWave = 32;
 constexpr int kFirstGroup = 8;
 constexpr int kGroup = 4;
 
-/// Of the candidates, this share is measured, at least so many; and half as many again whenever one of them has been faster
-/// than the leader by more than the last percent. Why an eighth: see the evidence in search/model.cpp.
-constexpr double kShareToMeasure = 0.12;
+/// Variants of the first wave that are taken from all over the ranking, to show how wrong the model is.
+constexpr std::size_t kProbes = 4;
+
+/// KernelFamily::share_to_measure() is at least so many candidates; and half as many again follow whenever one of them has been
+/// faster than the leader by more than the last percent.
 constexpr int kFewestToMeasure = 8;
 constexpr double kImprovement = 0.01;
 
@@ -141,7 +143,8 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
   return list;
 }
 
-/// The ranking with the model's choice first, then neighbours' winners.
+/// The ranking with the model's choice first, then neighbours' winners; where the model has to prove itself, the probes among
+/// the first wave.
 std::vector<std::size_t> Exploration::order_variants() {
   std::vector<std::size_t> order;
   std::vector<bool> taken(ranking_.size());
@@ -155,6 +158,16 @@ std::vector<std::size_t> Exploration::order_variants() {
     const auto at = std::find_if(ranking_.begin(), ranking_.end(),
                                  [&](const RankedVariant& ranked) { return ranked.variant == known.variant; });
     take(static_cast<std::size_t>(at - ranking_.begin()));
+  }
+  is_probe_.assign(ranking_.size(), false);
+  if (problem_.family->share_to_measure() >= 1) {
+    const std::size_t top = wave_size() - std::min(wave_size(), order.size() + kProbes);
+    for (std::size_t i = 0; i < top; ++i) take(i + 1);
+    for (std::size_t i = 1; i <= kProbes && order.size() < ranking_.size(); ++i) {
+      const std::size_t place = i * ranking_.size() / (kProbes + 1);
+      is_probe_[place] = !taken[place];
+      take(place);
+    }
   }
   for (std::size_t i = 0; i < ranking_.size(); ++i) take(i);
   return order;
@@ -230,6 +243,7 @@ void Exploration::list(std::size_t place) {
     }
     found_.push_back({.place = place, .trial = std::move(trial)});
   }
+  if (is_probe_[place] && first_found < found_.size()) found_[first_found].must_be_measured = true;
   mark_known(compiled.variant, first_found);
   has_candidates_ = has_candidates_ || !found_.empty();
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
@@ -305,8 +319,9 @@ void Exploration::measure_group(std::span<Found> group) {
 }
 
 bool Exploration::has_settled() const {
-  const int enough = std::max(kFewestToMeasure, static_cast<int>(kShareToMeasure * candidates_));
-  return measured_ >= enough && 2 * (measured_ - leader_since_) >= enough;
+  const double share = problem_.family->share_to_measure();
+  const int enough = std::max(kFewestToMeasure, static_cast<int>(share * candidates_));
+  return share < 1 && measured_ >= enough && 2 * (measured_ - leader_since_) >= enough;
 }
 
 bool Exploration::cannot_win(double predicted_us) const {

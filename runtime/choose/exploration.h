@@ -25,8 +25,8 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem);
 /// the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the neighbours'
 /// winners are measured, then the others in the order of their predictions. A candidate is left out when its prediction,
 /// made as optimistic as the model's error so far allows, lies above the leader. The search ends when that holds for the
-/// best of the rest, when the leader is as fast as memory and enqueueing allow, when an eighth of all candidates has been
-/// measured and what came last did not improve on the leader, or with the budget. TuningOptions::exhaustive measures all,
+/// best of the rest, when the leader is as fast as memory and enqueueing allow, when the family's share of candidates has been
+/// measured (KernelFamily::share_to_measure()) and the last of them did not improve on the leader, or with the budget. TuningOptions::exhaustive measures all,
 /// TuningOptions::only what it lists.
 class Exploration {
  public:
@@ -90,6 +90,7 @@ class Exploration {
   std::vector<RankedVariant> ranking_;
   std::vector<Unit> units_;             ///< of `ranking_`
   std::vector<std::size_t> to_search_;  ///< places in the ranking, in the order of the search
+  std::vector<bool> is_probe_;          ///< of `ranking_`: its best candidate is measured whatever the model says
   std::size_t searched_ = 0;            ///< of `to_search_`
   int candidates_ = 0;                  ///< of all variants, as far as occupancy is known before compiling
   int measured_ = 0;

@@ -140,6 +140,13 @@ void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("the winner of {} cannot serve {}: {}", to_string(tuning.problem), to_string(problem),
                               outcome.error.empty() ? "its geometry does not fit" : outcome.error));
+    if (is_its_own) {  // it may be another candidate than the one that the tuning verified
+      const Tuning check = choose_by_measuring(device_, problem, {.only = {trial.candidate}}, memo_);
+      if (!check.winner)
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} cannot serve {}: {}",
+                                                             problem.family->space().to_string(trial.candidate.variant),
+                                                             to_string(problem), first_failure(check)));
+    }
     const CompiledCode code = load_variant(*device_, problem, trial.candidate.variant, unit, outcome.binary);
     Winner winner = make_winner(problem, trial, true);
     winner.resources = code.compiled.resources;

@@ -22,7 +22,7 @@ constexpr std::string_view kHostPragmas =
     "#endif\n";
 
 /// Elements that verifying one call reduces on the CPU, and the fewest outputs that it looks at even so.
-constexpr std::int64_t kVerifiedElements = std::int64_t{1} << 17;
+constexpr std::int64_t kVerifiedElements = std::int64_t{1} << 15;
 constexpr std::int64_t kFewestOutputs = 3;
 constexpr std::int64_t kMostOutputs = 2048;
 constexpr std::int64_t kRuns = 8;

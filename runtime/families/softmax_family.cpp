@@ -377,10 +377,12 @@ std::vector<ElementRange> SoftmaxFamily::verified_parts(const Problem& problem, 
   if (rows == 0 || columns == 0) return {};
   const std::int64_t count = std::min(rows, std::max<std::int64_t>(3, kElements / columns));
   std::vector<std::int64_t> chosen{0, rows - 1};
+  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
   std::uint64_t state = static_cast<std::uint64_t>(rows * 31 + columns);
   while (count < rows && static_cast<std::int64_t>(chosen.size()) < count) {
     state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX
-    chosen.push_back(static_cast<std::int64_t>((state >> 11) % static_cast<std::uint64_t>(rows)));
+    const auto first = static_cast<std::int64_t>((state >> 11) % static_cast<std::uint64_t>(rows));
+    for (std::int64_t row = first; row < std::min(rows, first + run); ++row) chosen.push_back(row);
   }
   if (count == rows) {
     chosen.resize(static_cast<std::size_t>(rows));

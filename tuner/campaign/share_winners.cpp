@@ -185,7 +185,12 @@ class Sharing {
     const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == chosen; });
     tuning->winner = static_cast<std::size_t>(at - tuning->trials.begin());
-    session_.adopt(*tuning, std::span(&problem, 1));
+    try {
+      session_.adopt(*tuning, std::span(&problem, 1));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      return;  // it gave a wrong result at this size: the former winner stays
+    }
     winners_[size] = chosen;
     result_.changed.push_back({.problem = problem,
                                .outcome = Outcome::tuned,

@@ -40,7 +40,7 @@ enum class InputState : std::uint8_t {
 enum class SearchEnd : std::uint8_t {
   everything_searched,    ///< there are no more
   rest_predicted_slower,  ///< the rest could not win even if the model were as wrong as it has been
-  settled,                ///< an eighth was measured, best prediction first, and the last of them improved nothing
+  settled,                ///< KernelFamily::share_to_measure() was, best prediction first, and the last of it improved nothing
   near_roofline,          ///< the leader is as fast as memory and launching allow
   budget_spent,
   stopped,
@@ -76,7 +76,7 @@ struct TuningOptions {
   /// Candidates that won neighbouring problems: their variants are measured first, and they win ties.
   std::vector<Candidate> start_from = {};
 
-  /// Not empty: these are measured side by side, and no others. Those that are near the fastest are verified, too.
+  /// Not empty: these are measured side by side, and no others. Only the winner is verified.
   std::vector<Candidate> only = {};
 
   /// Never run: recorded as failed, each with its reason. For what hung or killed a process that tuned before.

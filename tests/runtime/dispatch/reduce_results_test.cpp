@@ -225,12 +225,13 @@ TEST_F(ReduceResults, SumsAreBitwiseEqualFromRunToRun) {
 TEST_F(ReduceResults, ATunedWinnerIsRightToo) {
   Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
   const ReduceSpec spec{};
-  const Patterns patterns{reduce_reference::input_pattern(spec, 0, 50000, "uniform")};
+  constexpr std::int64_t kSize = reduce_reference::kInputPeriod;
+  const Patterns patterns{reduce_reference::input_pattern(spec, 0, kSize, "uniform")};
   const auto array = place(patterns[0], patterns[0].size(), 4);
   std::vector<std::byte> found(4);
-  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, 50000, found.data(), nullptr).source, ChoiceSource::tuned);
-  EXPECT_EQ(reduce_reference::verify(spec, 50000, kChain, patterns, found), "");
-  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, 50000, found.data(), nullptr).source, ChoiceSource::memory);
+  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, kSize, found.data(), nullptr).source, ChoiceSource::tuned);
+  EXPECT_EQ(reduce_reference::verify(spec, kSize, kChain, patterns, found), "");
+  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, kSize, found.data(), nullptr).source, ChoiceSource::memory);
 }
 
 TEST_F(ReduceResults, BadArgumentsAreNamed) {
