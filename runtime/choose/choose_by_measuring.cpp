@@ -104,6 +104,27 @@ class TuningRun {
     return nullptr;
   }
 
+  Contender* best_left() {
+    const auto serves_neighbours = [&](const Contender& contender) {
+      const std::vector<Candidate>& known = options_.start_from;
+      return std::find(known.begin(), known.end(), contender.trial.candidate) != known.end();
+    };
+    const auto wins_tie = [&](const Contender* a, const Contender* b) {
+      const std::int64_t footprint_a = footprint(a->trial, problem_);
+      const std::int64_t footprint_b = footprint(b->trial, problem_);
+      if (footprint_a != footprint_b) return footprint_a < footprint_b;
+      if (serves_neighbours(*a) != serves_neighbours(*b)) return serves_neighbours(*a);
+      return a->trial.median_us < b->trial.median_us;
+    };
+    if (!finalists_.empty()) return *std::min_element(finalists_.begin(), finalists_.end(), wins_tie);
+    // Every finalist was wrong: next is whoever stayed in the race longest.
+    std::deque<Contender>& all = exploration_.contenders();
+    const auto best = std::min_element(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+      return best_first(a.trial, b.trial);
+    });
+    return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &*best;
+  }
+
   /// Runs the candidate on every kind of input and records what was wrong.
   bool verified(Trial& trial) {
     const LoadedCandidate loaded{trial.candidate, exploration_.code_of(trial.candidate).module};
