@@ -24,7 +24,9 @@ using namespace std::chrono_literals;
 
 class ExplorationTest : public testing::Test {
  protected:
-  ExplorationTest() {
+  ExplorationTest() { rank(); }
+
+  void rank() {
     for (const RankedVariant& ranked : rank_variants(device_->facts(), problem_).variants)
       predicted_us_[family_.space().to_string(ranked.variant)] = ranked.predicted_us;
   }
@@ -67,16 +69,23 @@ class ExplorationTest : public testing::Test {
     return static_cast<double>(std::hash<std::string_view>{}(variant) % 2001) / 1000 - 1;
   }
 
-  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>(FakeDevice::facts_with_bandwidth());
   TotalFamily family_{{.space = ParameterSpace{{{"threads", {32, 64, 128, 256, 512, 1024}},
                                                 {"work", {1, 2, 4, 8, 16, 32, 64, 128}},
                                                 {"finish", {0, 1}, {"alone", "joined"}}}}}};
-  Problem problem_ = family_.problem(50000);
+  Problem problem_ = [this] {
+    Problem problem = family_.problem(50000);
+    problem.launch_context = LaunchContext::graph;  // in a stream, the host would set the pace
+    return problem;
+  }();
   std::map<std::string, double> predicted_us_;
   std::map<std::string, double> us_;
 };
 
 TEST_F(ExplorationTest, AGoodModelSavesMostOfTheWork) {
+  // A script tells variants apart, not geometries: most variants have one.
+  family_ = TotalFamily({.space = family_.space(), .alone_is_one_block = true});
+  rank();
   script([](std::string_view variant, double predicted) { return 3 * predicted * (1 + 0.1 * noise(variant)); });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
@@ -113,7 +122,7 @@ TEST_F(ExplorationTest, ANeighboursWinnerIsMeasuredHoweverLowItRanks) {
   const auto last = std::max_element(predicted_us_.begin(), predicted_us_.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   const std::string low = last->first;
-  script([&](std::string_view variant, double predicted) { return variant == low ? 4.5 : 3 * predicted; });
+  script([&](std::string_view variant, double predicted) { return variant == low ? 0.9 : 3 * predicted; });
   const Candidate known{*family_.space().parse(low), {8}};
   const Tuning tuning = tune({.budget = 1min, .start_from = {known}});
   ASSERT_TRUE(tuning.winner);
@@ -121,7 +130,7 @@ TEST_F(ExplorationTest, ANeighboursWinnerIsMeasuredHoweverLowItRanks) {
 }
 
 TEST_F(ExplorationTest, ALeaderAtTheRooflineEndsTheSearch) {
-  script([](std::string_view, double) { return 2.0; });  // less than a launch
+  script([](std::string_view, double) { return 0.4; });  // less than a launch
   const Tuning tuning = tune();
   EXPECT_EQ(tuning.search_end, SearchEnd::near_roofline);
   EXPECT_LT(device_->compiles(), 96);
@@ -162,19 +171,6 @@ TEST_F(ExplorationTest, OnlyMeasuresWhatItLists) {
     EXPECT_GT(trial.samples, 0);
     EXPECT_FALSE(trial.is_default);
   }
-}
-
-TEST_F(ExplorationTest, WhatIsComparedIsVerifiedAsFarAsItMightBeChosen) {
-  device_->script = [](std::string_view variant) {
-    if (variant == "threads=64 work=1 finish=alone") return FakeKernel{.us = 5.1, .is_wrong = true};
-    return FakeKernel{.us = 5};
-  };
-  const Candidate wrong{*family_.space().parse("threads=64 work=1 finish=alone"), {.max_blocks = 16}};
-  const Candidate right{*family_.space().parse("threads=128 work=1 finish=alone"), {.max_blocks = 16}};
-  BinaryMemo memo;
-  const Tuning tuning = choose_by_measuring(device_, problem_, {.budget = 1min, .only = {wrong, right}}, memo);
-  for (const Trial& trial : tuning.trials)
-    EXPECT_EQ(trial.verdict, trial.candidate == wrong ? Verdict::wrong : Verdict::ok);
 }
 
 TEST_F(ExplorationTest, ExcludedCandidatesAreNeverRun) {

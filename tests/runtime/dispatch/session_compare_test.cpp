@@ -69,6 +69,31 @@ TEST_F(SessionCompareTest, ATuningThatComparedNothingIsStoredAsUntunedAndMissed)
   EXPECT_EQ(store().misses().size(), 1u);
 }
 
+TEST_F(SessionCompareTest, AWrongCandidateIsNotAdopted) {
+  device_->script = [](std::string_view source) {
+    return source == "threads=128 work=4 finish=alone" ? FakeKernel{.us = 50, .is_wrong = true} : FakeKernel{.us = 40};
+  };
+  Session session(device_, options(MissPolicy::error));
+  const Candidate wrong = candidate("threads=128 work=4 finish=alone");
+  Tuning tuning = session.compare(family_.problem(kSize), {.only = {wrong, candidate("threads=128 work=1 finish=alone")}});
+  ASSERT_TRUE(tuning.winner);
+  const Candidate right = tuning.trials[*tuning.winner].candidate;
+  EXPECT_NE(right, wrong);
+  tuning.winner = 1 - *tuning.winner;
+  const std::vector<Problem> served{family_.problem(kSize)};
+  try {
+    session.adopt(tuning, served);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), testing::HasSubstr("expected"));
+  }
+  EXPECT_THROW(session.prepare(family_.problem(kSize)), Error);
+  tuning.winner = 1 - *tuning.winner;
+  session.adopt(tuning, served);
+  EXPECT_EQ(session.prepare(family_.problem(kSize)).winner->candidate, right);
+}
+
 TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
   TotalFamilyOptions other;
   other.name = "other";
@@ -92,6 +117,7 @@ TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
 }
 
 TEST_F(SessionCompareTest, NothingIsCompiledWhileTheHostSetsThePace) {
+  device_ = std::make_shared<FakeDevice>(FakeDevice::facts_with_bandwidth());
   TotalFamilyOptions other;
   other.sources = {{"other.cuh", "// another text"}};
   const TotalFamily other_family(other);

@@ -178,7 +178,7 @@ TEST_F(NearestShape, IsNothingForAPolicyThatReportsMisses) {
 }
 
 TEST_F(NearestShape, IsWhereATuningOfAnotherProcessBegins) {
-  const Candidate known = tune(64, 64, "threads=128 work=4 finish=alone");
+  const Candidate known = tune(64, 64, "threads=128 work=2 finish=alone");
   fastest_ = "none: all are alike, and ties go to what serves a neighbour";
   const auto winner_of = [&](const SessionOptions& each) {
     return Session(device_, each).prepare(family_.problem(64, 128)).winner->candidate.variant;

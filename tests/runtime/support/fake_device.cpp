@@ -65,6 +65,11 @@ DeviceFacts FakeDevice::default_facts() {
   facts.smem_bytes_per_sm = 100 * 1024;
   facts.l2_bytes = 64 * 1024;
   facts.memory_bytes = std::int64_t{1} << 30;
+  return facts;
+}
+
+DeviceFacts FakeDevice::facts_with_bandwidth() {
+  DeviceFacts facts = default_facts();
   facts.memory_clock_khz = 1000000;
   facts.memory_bus_bits = 256;
   return facts;

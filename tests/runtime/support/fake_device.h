@@ -35,7 +35,9 @@ struct FakeKernel {
 class FakeDevice final : public Device {
  public:
   /// An invented GPU of 8 SMs with an L2 of 64 KiB.
+  /// Of an unknown bandwidth: nothing is near a roofline, and no call so short that the host would set its pace.
   static DeviceFacts default_facts();
+  static DeviceFacts facts_with_bandwidth();
 
   explicit FakeDevice(DeviceFacts facts = default_facts()) : facts_(std::move(facts)) {}
   ~FakeDevice() override;
