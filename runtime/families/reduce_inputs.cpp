@@ -232,16 +232,16 @@ class PatternMaker {
   }
 
   /// Small integers among elements that add nothing: few enough that 2^33 elements sum exactly in a float (the largest
-  /// sum of squares is 64 · 16 · 2^13 = 2^23), so that each one counts.
+  /// sum of squares is 16 · 2^19 + (4 + 4) · 2^19 < 2^24), so that each one counts.
   void sparse() {
     const double nothing = spec_.op == ReduceOp::logsumexp ? -kInfinity : 0;
     const bool is_second_factor = input_ == 1;
     for (Element& x : values_) x = is_second_factor ? small_integer() : of(nothing);
     if (is_second_factor) return;
-    // So few that a float holds the sum of their squares, each at most 16.
+    // So few and so small that a float holds the sum of all squares: those at most 16, these 4 and in each period.
     const std::size_t others = std::min<std::size_t>(62, per_period(std::int64_t{1} << 19));
     for (std::size_t i = 0; i < others; ++i) values_[below(values_.size())] = small_integer();
-    values_.front() = values_.back() = of(std::is_same_v<T, bool> ? 1 : 4);
+    values_.front() = values_.back() = of(std::is_same_v<T, bool> ? 1 : 2);
   }
 
   Element small_integer() {

@@ -142,7 +142,7 @@ TEST(MovedFamilies, ABlockForEveryTileIsAGeometryAndNothingIsCombined) {
   const std::vector<Geometry> all = geometries(h100_facts(), shape, 8);
   EXPECT_GE(all.back().max_blocks, shape.tiles);
   WorkShape combining = shape;
-  combining.independent_blocks = false;
+  combining.joins_blocks = true;
   EXPECT_LT(predict(h100_facts(), shape, 1 << 29, 8, all.back()).us,
             predict(h100_facts(), combining, 1 << 29, 8, all.back()).us);
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/axis_family.h"
+#include "runtime/families/reduce_reference.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/support/invented_devices.h"
 
@@ -185,7 +186,7 @@ TEST(ReduceAxisFamilies, VerifyFewElementsButAllPartsOfTheOutput) {
     }
     EXPECT_EQ(parts.front().first, 0);
     EXPECT_EQ(end, results) << to_string(problem);
-    EXPECT_LE(count * std::min<std::int64_t>(problem.extents[1], 131063), 1 << 19) << to_string(problem);
+    EXPECT_LE(count * std::min<std::int64_t>(problem.extents[1], reduce_reference::kInputPeriod), 1 << 19) << to_string(problem);
     EXPECT_LE(parts.size(), 8u);
   }
 }

@@ -10,6 +10,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/reduce_reference.h"
 #include "runtime/families/segment_offsets.h"
 
 namespace hone {
@@ -103,7 +104,7 @@ TEST(SegmentOffsets, VerifiedPartsAreApartAndHaveBothEndsAndABoundedCost) {
       }
       EXPECT_EQ(parts.front().first, 0);
       EXPECT_EQ(behind, segments);
-      EXPECT_LE(count * std::min<std::int64_t>(mean, 131063), 4 * 131063) << segments << ' ' << mean;
+      EXPECT_LE(count * std::min(mean, reduce_reference::kInputPeriod), 8 * reduce_reference::kInputPeriod) << segments << ' ' << mean;
     }
 }
 
