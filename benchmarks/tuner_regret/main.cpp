@@ -17,6 +17,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/wait.h>
@@ -71,7 +72,8 @@ Output run(const std::vector<std::string>& command) {
   std::FILE* pipe = popen((line + "2>&1").c_str(), "r");
   if (!pipe) throw Error(ErrorCode::io_failed, "cannot run " + line);
   char buffer[4096];
-  while (std::fgets(buffer, sizeof buffer, pipe)) output.text += buffer;
+  while (std::fgets(buffer, sizeof buffer, pipe))
+    if (!std::string_view(buffer).starts_with("Winners are in ")) output.text += buffer;  // a folder that goes with the run
   const int status = pclose(pipe);
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return output;
