@@ -8,6 +8,11 @@ namespace hone {
 /// A workspace starts with this many bytes that are zero between launches; partial results follow.
 inline constexpr unsigned kWorkspaceHeaderBytes = 128;
 
+template <class Partial>
+__device__ Partial* partials_in(void* workspace) {
+  return reinterpret_cast<Partial*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
+}
+
 /// First in every kernel. Where launches may overlap (programmatic dependent launch), the next kernel of the stream may
 /// take its place on the multiprocessors from now on, and this one waits until all that earlier kernels wrote is
 /// visible. Nothing may be read before: the input may be what the kernel before has just written.

@@ -145,7 +145,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
-    *out = convert<Out>(logarithm(state.sum) + shift(state.max));
+    *out = convert<Out>(natural_logarithm(state.sum) + shift(state.max));
   }
 
  private:
@@ -157,6 +157,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     return state.sum * exponential(shift(state.max) - shift(max));
   }
 
+  /// Where a float's result is subnormal, 0: next to a sum of at least 1 it is nothing.
   static __device__ Acc exponential(Acc x) {
     if constexpr (kSame<Acc, float>) return power_of_two(x * kLog2OfE);
     else return exp(x);
@@ -170,22 +171,6 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
   static constexpr float kLog2OfE = 1.44269504f;
-
-  /// exp2f() but for subnormal results, which are 0: next to a sum of at least 1 they are nothing.
-  static __device__ float power_of_two(float x) {
-#ifdef HONE_HOST_DEVICE
-    return exp2f(x);
-#else
-    float result;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-    return result;
-#endif
-  }
-
-  static __device__ Acc logarithm(Acc x) {
-    if constexpr (kSame<Acc, float>) return logf(x);
-    else return log(x);
-  }
 };
 
 }  // namespace hone

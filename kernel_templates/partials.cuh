@@ -1,4 +1,4 @@
-// Partial results of many outputs, each made by several blocks: where they lie, and the kernel that combines them.
+// Partial results of many outputs, each made by several blocks: the kernel that combines them.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -6,13 +6,7 @@
 
 namespace hone {
 
-/// Partial `part` of output o is at [part · outputs + o], behind the workspace's header.
-template <class State>
-__device__ State* partials_in(void* workspace) {
-  return reinterpret_cast<State*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
-}
-
-/// Combines the partials of every output: a block has kOutputs of them side by side, and the other factor of its threads
+/// Combines the partials of every output, of which part p of output o is at [p · outputs + o]: a block has kOutputs of them side by side, and the other factor of its threads
 /// shares the parts. A value of Out is kValues elements of the results.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
 __device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {

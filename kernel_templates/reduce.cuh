@@ -110,14 +110,10 @@ struct Reduce {
     return block_reduce<Op, kBlockThreads>(thread_partial(source, n, blockIdx.x, gridDim.x));
   }
 
-  static __device__ State* partials_of(void* workspace) {
-    return reinterpret_cast<State*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
-  }
-
   /// Combines `count` partials, in one block.
   template <class... Out>
   static __device__ void combine_partials(const void* workspace, unsigned count, Index n, Out*... out) {
-    const State* partials = partials_of(const_cast<void*>(workspace));
+    const State* partials = partials_in<State>(const_cast<void*>(workspace));
     State state = Op::identity();
     for (unsigned i = threadIdx.x; i < count; i += kBlockThreads) state = Op::combine(state, load_from_l2(partials + i));
     state = block_reduce<Op, kBlockThreads>(state);
@@ -134,7 +130,7 @@ struct Reduce {
   static __device__ void publish_partials(const Source& source, Index n, void* workspace) {
     wait_for_earlier_kernels();
     const State state = block_partial(source, n);
-    if (threadIdx.x == 0) partials_of(workspace)[blockIdx.x] = state;
+    if (threadIdx.x == 0) partials_in<State>(workspace)[blockIdx.x] = state;
   }
 
   template <class... Out>
@@ -149,7 +145,7 @@ struct Reduce {
     wait_for_earlier_kernels();
     const State state = block_partial(source, n);
     if (threadIdx.x == 0) {
-      partials_of(workspace)[blockIdx.x] = state;
+      partials_in<State>(workspace)[blockIdx.x] = state;
       is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
     }
     __syncthreads();

@@ -1,4 +1,5 @@
-// What kernels must know of scalar types: the conversions between all of them, their bounds, and which of two is larger.
+// What kernels must know of scalar types: the conversions between all of them, their bounds, which of two is larger, and
+// the exponential and logarithm of an accumulator.
 #pragma once
 
 #include "half.cuh"
@@ -113,5 +114,20 @@ __device__ T smaller(T a, T b) {
   if constexpr (kIgnoreNan) return a < b || is_nan(b) ? a : b;
   else return a < b || is_nan(a) ? a : b;
 }
+
+/// 2^x. A GPU's instruction has an error of 2 ulp and takes subnormal results for 0 (PTX ISA, ex2.approx.ftz.f32).
+__device__ inline float power_of_two(float x) {
+#ifdef HONE_HOST_DEVICE
+  return exp2f(x);
+#else
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+#endif
+}
+__device__ inline double power_of_two(double x) { return exp2(x); }
+
+__device__ inline float natural_logarithm(float x) { return logf(x); }
+__device__ inline double natural_logarithm(double x) { return log(x); }
 
 }  // namespace hone

@@ -59,17 +59,12 @@ struct Carry {
   Words<State> tail;     ///< what is behind the last end, or all
 };
 
-template <class Op>
-__device__ Carry<Op>* carries_of(void* workspace) {
-  return reinterpret_cast<Carry<Op>*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
-}
-
 /// Completes the first segment that ended in each of `blocks` blocks. For one block of kThreads.
 template <class Op, unsigned kThreads, class Arrays>
 __device__ void join_carries(const Arrays& arrays, void* workspace, unsigned blocks) {
   using State = typename Op::State;
   using Index = typename Op::Index;
-  const Carry<Op>* const carries = carries_of<Op>(workspace);
+  const Carry<Op>* const carries = partials_in<Carry<Op>>(workspace);
   State carry = Op::identity();  // of thread 0, from one round to the next
   for (unsigned first = 0; first < blocks; first += kThreads) {
     const unsigned b = first + threadIdx.x;

@@ -299,13 +299,13 @@ struct Merged {
 
   static __device__ void second_kernel_follows(const Arrays& arrays, void* workspace) {
     wait_for_earlier_kernels();
-    reduce_share(arrays, carries_of<Op>(workspace)[blockIdx.x]);
+    reduce_share(arrays, partials_in<Carry<Op>>(workspace)[blockIdx.x]);
   }
 
   static __device__ void last_block_joins(const Arrays& arrays, void* workspace) {
     __shared__ bool is_last;
     wait_for_earlier_kernels();
-    reduce_share(arrays, carries_of<Op>(workspace)[blockIdx.x]);
+    reduce_share(arrays, partials_in<Carry<Op>>(workspace)[blockIdx.x]);
     __syncthreads();
     if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
     __syncthreads();

@@ -103,10 +103,6 @@ struct Softmax {
     block(all, SharedShare<Types, kBlockThreads, kBlockThreads>(packs_per_thread));
   }
 
-  static __device__ State* partials_of(void* workspace) {
-    return reinterpret_cast<State*>(static_cast<char*>(workspace) + 128);
-  }
-
   /// The packs of chunk `part` of a row, of which there are `parts`.
   struct Chunk {
     Index first, end;
@@ -136,7 +132,7 @@ struct Softmax {
       PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
       const State state =
           combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
-      if (threadIdx.x == 0) partials_of(workspace)[item] = state;
+      if (threadIdx.x == 0) partials_in<State>(workspace)[item] = state;
     }
   }
 
@@ -150,7 +146,7 @@ struct Softmax {
       const unsigned item = items - 1 - i;
       const Row<Types> row = all.row(item / parts);
       const Chunk chunk(row, item % parts, parts);
-      const State* const of_row = partials_of(workspace) + item / parts * parts;
+      const State* const of_row = partials_in<State>(workspace) + item / parts * parts;
       State state = State::of_nothing();
       for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
         state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());

@@ -295,7 +295,7 @@ struct SoftmaxColumns {
   }
 
   static __device__ State* partials_of(void* workspace, long long tile, unsigned chunks) {
-    return reinterpret_cast<State*>(static_cast<char*>(workspace) + 128) + tile * chunks * kColumns;
+    return partials_in<State>(workspace) + tile * chunks * kColumns;
   }
 
   /// The rows of one of `chunks` chunks of a tile, for one block.

@@ -32,21 +32,6 @@ struct SoftmaxScale {
   __device__ Acc nothing() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
 };
 
-/// 2^x. A GPU's instruction has an error of 2 ulp and takes subnormal results for 0 (PTX ISA, ex2.approx.ftz.f32).
-__device__ inline float power_of_two(float x) {
-#ifdef HONE_HOST_DEVICE
-  return exp2f(x);
-#else
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-#endif
-}
-__device__ inline double power_of_two(double x) { return exp2(x); }
-
-__device__ inline float natural_logarithm(float x) { return logf(x); }
-__device__ inline double natural_logarithm(double x) { return log(x); }
-
 /// Of some elements of a row: the largest (turned, where the scale is negative), and the sum of their weights relative
 /// to it.
 template <class Acc>

@@ -14,27 +14,9 @@
 #include "block_reduce.cuh"
 #include "grid.cuh"
 #include "pack.cuh"
+#include "streaming.cuh"
 
 namespace hone {
-
-/// Copies a pack to shared memory; it is there after wait_for_copies() and a barrier.
-template <class ElementPack>
-__device__ void start_copy(ElementPack* to_shared, const ElementPack* from) {
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
-  static_assert(sizeof(ElementPack) == 16);
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-#else
-  *to_shared = *from;
-#endif
-}
-
-/// Of the copies that this thread has started.
-__device__ inline void wait_for_copies() {
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
 
 template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, bool kIsFlat, unsigned kValues>
 struct StagedReduce {
@@ -80,8 +62,7 @@ struct StagedReduce {
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       const unsigned p = u * kBlockThreads + threadIdx.x;
-      if (p < packs)
-        start_copy(first_pack + p, reinterpret_cast<const ElementPack*>(from + head) + p);
+      if (p < packs) copy_to_shared(first_pack + p, reinterpret_cast<const ElementPack*>(from + head) + p);
     }
     const unsigned i = threadIdx.x < head ? threadIdx.x : packs * kPackElements + threadIdx.x;
     if (i < count) to[i] = from[i];
