@@ -21,14 +21,6 @@
 namespace hone::tuner {
 namespace {
 
-ReduceSpec reduce_spec_of(const Problem& problem) {
-  return {.op = static_cast<ReduceOp>(problem.operation),
-          .dtype = problem.dtype,
-          .nan = problem.nan,
-          .accumulator = problem.accumulator,
-          .result = problem.result};
-}
-
 Problem call_of_rows(const Problem& problem) {
   const RowsShape shape{.rows = problem.extents[0], .columns = problem.extents[1], .pitch = problem.pitches[0]};
   return reduce_rows_problem(reduce_spec_of(problem), shape, problem.alignment);

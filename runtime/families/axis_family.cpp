@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce_family.h"
 #include "runtime/families/reduce_reference.h"
 #include "runtime/jit/embedded_sources.h"
@@ -26,18 +27,6 @@ constexpr std::int64_t kVerifiedElements = std::int64_t{1} << 15;
 constexpr std::int64_t kFewestOutputs = 3;
 constexpr std::int64_t kMostOutputs = 2048;
 constexpr std::int64_t kRuns = 8;
-
-std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
-
-std::int64_t values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
-
-/// a · b · c; nullopt beyond what any memory holds.
-std::optional<std::int64_t> product_of(std::int64_t a, std::int64_t b, std::int64_t c) {
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result) || __builtin_mul_overflow(result, c, &result) || result > kMostBytes)
-    return std::nullopt;
-  return result;
-}
 
 /// The elements of one output, for as long as they differ from those before.
 std::vector<std::byte> elements_of(const AxisLayout& layout, std::int64_t output, std::span<const std::byte> pattern,
@@ -103,7 +92,7 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   const auto step = [&](std::size_t extent) {
     return std::max<std::int64_t>({extents[extent], extent == row_extent() ? pitch : 0, 1});
   };
-  const std::optional<std::int64_t> elements = product_of(step(0), step(1), step(2));
+  const std::optional<std::int64_t> elements = product_within_memory({step(0), step(1), step(2)});
   const std::int64_t widest = std::max<std::int64_t>(element_bytes(problem), 2 * sizeof(double));
   if (!elements || *elements > kMostBytes / widest)
     return fmt::format("{} was asked for {}{}, but no memory holds that many elements of {}", name(), shape(),

@@ -62,6 +62,12 @@ class AxisFamily : public KernelFamily {
 Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,
                      std::int64_t row_length, std::uint32_t alignment);
 
+/// That one reduction gives: 1, or 2 side by side.
+inline int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
+
+/// Whether every row begins with a whole pack.
+inline bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
+
 /// Whether indices within an output's elements need 64 bits in the size class of the problem.
 bool needs_wide_axis(const Problem& problem);
 std::string_view axis_index_type(const Problem& problem);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
 #include "runtime/jit/embedded_sources.h"
 
@@ -21,11 +22,9 @@ constexpr int kStreaming = 1;
 /// A thread's packs take four registers each.
 constexpr int kMostPacksPerBlock = 4096;
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-
-std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
-
-std::int64_t vector_bytes(const Problem& problem) { return std::max<std::int64_t>(problem.alignment, element_bytes(problem)); }
+std::int64_t vector_bytes(const Problem& problem) {
+  return std::max<std::int64_t>(problem.alignment, element_bytes(problem));
+}
 
 bool is_one_row(const Problem& problem) { return problem.extents[0] == 1; }
 
@@ -44,7 +43,7 @@ std::int64_t packs_per_row(const Problem& problem) {
 
 std::int64_t tiles_of(const Problem& problem, const Variant& variant) {
   const std::int64_t tile = std::int64_t{variant[kBlockThreads]} * variant[kUnroll];
-  return (problem.extents[0] * packs_per_row(problem) + tile - 1) / tile;
+  return divide_up(problem.extents[0] * packs_per_row(problem), tile);
 }
 
 /// By the largest extents that a winner serves.
@@ -67,9 +66,7 @@ std::string refuse_extents(const Problem& problem) {
     if (pitches[i] < columns)
       return fmt::format("copy was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
                          columns, side, pitches[i]);
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(rows, pitches[i], &bytes) ||
-        __builtin_mul_overflow(bytes, element_bytes(problem), &bytes) || bytes > kMostBytes)
+    if (!product_within_memory({rows, pitches[i], element_bytes(problem)}))
       return fmt::format("copy was asked for {} rows {} elements apart in the {}: no memory holds them", rows, pitches[i],
                          side);
   }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 namespace {
 
@@ -22,15 +24,10 @@ constexpr int kLeastTileBytes = 8 * 1024;
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
 std::int64_t outer_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t reduced_of(const Problem& problem) { return problem.extents[1]; }
 std::int64_t inner_of(const Problem& problem) { return problem.extents[2]; }
 std::int64_t pitch_of(const Problem& problem) { return problem.pitches[0] != 0 ? problem.pitches[0] : inner_of(problem); }
-int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
-bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
 std::int64_t largest_inner(const Problem& problem) { return size_ranges(problem.extents)[2].last; }
 
 /// How a variant lies on a problem.

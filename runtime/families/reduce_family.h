@@ -28,9 +28,6 @@ class ReduceFamily final : public ReductionFamily {
   OperationSource operation(const Problem& problem) const override;
 };
 
-/// The spec of a problem whose operations are ReduceOp.
-ReduceSpec reduce_spec_of(const Problem& problem);
-
 /// How the kernels spell an operation, with what it is instantiated for.
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type);
 

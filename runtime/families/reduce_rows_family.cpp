@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 namespace {
 
@@ -51,9 +53,6 @@ constexpr int kLeastTileBytes = 8 * 1024;
 /// More rows than this have no need of several blocks each; what they publish fits the workspace in any case.
 constexpr std::int64_t kMostSplitRows = 2048;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
 std::int64_t rows_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t columns_of(const Problem& problem) { return problem.extents[1]; }
 std::int64_t packs_of_row(const Problem& problem) {
@@ -63,8 +62,6 @@ std::int64_t pitch_of(const Problem& problem) {
   return problem.pitches[0] != 0 ? problem.pitches[0] : columns_of(problem);
 }
 std::int64_t pack_elements(const Problem& problem) { return kMaxAlignment / element_bytes(problem); }
-int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
-bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
 
 std::int64_t staged_elements(const Problem& problem, const RowsVariant& variant) {
   return variant.block_threads * variant.unroll * pack_elements(problem);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/jit/embedded_sources.h"
 
 namespace hone {
@@ -15,8 +16,6 @@ constexpr std::size_t kBlockThreads = 0, kUnroll = 1, kFinish = 2;
 /// A thread's tile is 16 bytes a pack, and of small elements each may take a register of its own.
 constexpr int kMostPacksPerBlock = 4096;
 constexpr int kMostPacksOfSmallElements = 4;
-
-std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
 
 /// The parameters and arguments of the outputs: "float* out0, long long* out1" and "out0, out1".
 struct OutputNames {

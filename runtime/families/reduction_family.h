@@ -33,9 +33,6 @@ struct OperationSource {
   std::string type;                  ///< a C++ type, with `hone::` before its names
 };
 
-/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
-inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-
 /// Offsets are 64 bits wide where the winner's range reaches 2^31: 32-bit arithmetic is faster below.
 bool needs_wide_index(const Problem& problem);
 

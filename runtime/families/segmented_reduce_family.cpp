@@ -9,6 +9,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce_family.h"
 #include "runtime/families/reduce_reference.h"
 #include "runtime/families/segment_offsets.h"
@@ -33,19 +34,9 @@ constexpr int kLeastMergedItems = 7;
 /// Each may take a register of its own.
 constexpr int kMostBytesOfSmallElements = 64;
 
-ReduceSpec spec_of(const Problem& problem) {
-  return {.op = static_cast<ReduceOp>(problem.operation),
-          .dtype = problem.dtype,
-          .nan = problem.nan,
-          .accumulator = problem.accumulator,
-          .result = problem.result};
-}
-
 const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
 std::int64_t segments_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t elements_of(const Problem& problem) { return problem.extents[1]; }
-std::int64_t element_bytes(const Problem& problem) { return static_cast<std::int64_t>(info(problem.dtype).size_bytes); }
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Segment ends and elements are counted together.
 bool counts_in_64_bits(const Problem& problem) {
@@ -61,15 +52,15 @@ std::int64_t merged_items(const Problem& problem, const SegmentedVariant& varian
 /// Of a tile: elements, and ends and states for a part of the items.
 std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& variant) {
   const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, variant) / 4, 4 * variant.block_threads);
-  const auto state = static_cast<std::int64_t>(state_bytes(spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+  const auto state = static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
   return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
 }
 
 /// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave room
 /// for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
 std::string launch_bounds(const Problem& problem, const SegmentedVariant& variant) {
-  const bool fits = variant.thread_bytes <= 64 && element_bytes(problem) == 4 && state_bytes(spec_of(problem), 8) == 4 &&
-                    !counts_in_64_bits(problem);
+  const bool fits = variant.thread_bytes <= 64 && element_bytes(problem) == 4 &&
+                    state_bytes(reduce_spec_of(problem), 8) == 4 && !counts_in_64_bits(problem);
   if (!variant.is_merged() || !fits) return std::to_string(variant.block_threads);
   return fmt::format("{}, {}", variant.block_threads, 1024 / variant.block_threads);
 }
@@ -107,7 +98,7 @@ double loads_of_longest(const Problem& problem, const SegmentedVariant& variant)
 
 std::size_t carry_bytes(const Problem& problem) {
   const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
-  return index_bytes + 2 * state_bytes(spec_of(problem), index_bytes);
+  return index_bytes + 2 * state_bytes(reduce_spec_of(problem), index_bytes);
 }
 
 /// "power_law" and the like with what the reductions measure, and the awkward elements in segments of a power law.
@@ -166,7 +157,7 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
                        segments_of(problem), elements_of(problem), info(problem.dtype).name, why);
   };
   if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
-  if (std::string refusal = refuse_dtypes(spec_of(problem)); !refusal.empty()) return refusal;
+  if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
   if (segments_of(problem) < 0) return refused("a number of segments cannot be negative");
   if (elements_of(problem) < 0) return refused("a number of elements cannot be negative");
   if (problem.extents[2] != 1 || problem.pitches != Pitches{}) return refused("has two extents and no pitch");
@@ -216,7 +207,7 @@ std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant&
 
 Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant) const {
   const SegmentedVariant segmented(variant);
-  const ReduceSpec spec = spec_of(problem);
+  const ReduceSpec spec = reduce_spec_of(problem);
   const bool is_wide = counts_in_64_bits(problem);
   const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
   const OperationSource op = operation_source(spec, index);
@@ -330,7 +321,7 @@ void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& cand
 }
 
 std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) const {
-  const DType result = spec_of(problem).result_dtype();
+  const DType result = reduce_spec_of(problem).result_dtype();
   // Segments start anywhere: the alignment of the arrays is that of their elements.
   const auto alignment = [](DType dtype) { return static_cast<std::uint32_t>(info(dtype).size_bytes); };
   return {{.name = "in",
@@ -376,12 +367,12 @@ std::span<const std::string_view> SegmentedReduceFamily::input_kinds(const Probl
         }
     return kinds;
   }();
-  return lists.at(reduce_reference::input_kinds(spec_of(problem)).data());
+  return lists.at(reduce_reference::input_kinds(reduce_spec_of(problem)).data());
 }
 
 std::vector<std::byte> SegmentedReduceFamily::input_pattern(const Problem& problem, int buffer,
                                                             std::string_view kind) const {
-  const ReduceSpec spec = spec_of(problem);
+  const ReduceSpec spec = reduce_spec_of(problem);
   const InputKind input(spec, kind);
   if (buffer == 0) return reduce_reference::input_pattern(spec, 0, elements_of(problem), input.elements);
   return segment_offsets::make(input.lengths, offsets_, segments_of(problem), elements_of(problem));
@@ -431,7 +422,7 @@ std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const 
 std::string SegmentedReduceFamily::verify(const Problem& problem, const Candidate& candidate,
                                           std::span<const std::vector<std::byte>> patterns,
                                           std::span<const std::vector<std::byte>> outputs) const {
-  const ReduceSpec spec = spec_of(problem);
+  const ReduceSpec spec = reduce_spec_of(problem);
   const segment_offsets::Offsets offsets(offsets_, patterns[1]);
   const std::size_t element = info(spec.dtype).size_bytes;
   const std::size_t result = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(op_of(problem).outputs);

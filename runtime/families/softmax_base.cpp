@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kOperations{"softmax", "log_softmax"};
 
-/// Beyond any address space, and far enough from the largest integer that sums of byte counts do not overflow.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-
 /// Twice the scale, as an accumulator; never 0 (hone::SoftmaxScale says why).
 template <class Acc>
 Acc nonzero(double value) {
@@ -35,13 +32,6 @@ void push_scale_as(double scale, Launch& launch) {
 }
 
 double scale_of(const Problem& problem) { return problem.scalars[0].value_or(1); }
-
-/// Whether rows · pitch elements fit any memory.
-bool fits(std::int64_t outer, std::int64_t rows, std::int64_t pitch, std::int64_t element_bytes) {
-  std::int64_t bytes = element_bytes;
-  return !__builtin_mul_overflow(bytes, outer, &bytes) && !__builtin_mul_overflow(bytes, rows, &bytes) &&
-         !__builtin_mul_overflow(bytes, pitch, &bytes) && bytes <= kMostBytes;
-}
 
 }  // namespace
 
@@ -136,7 +126,7 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
       return refused(fmt::format("a pitch of {} elements is less than a row of {}", asked, matrix_columns(problem)));
     const std::int64_t outer = problem.family == &softmax_family() ? 1 : problem.extents[0];
     const std::int64_t rows = problem.extents[problem.family == &softmax_family() ? 0 : 1];
-    if (!fits(outer, rows, pitch(problem, buffer), buffer == 0 ? traits.in_bytes : traits.out_bytes))
+    if (!product_within_memory({buffer == 0 ? traits.in_bytes : traits.out_bytes, outer, rows, pitch(problem, buffer)}))
       return refused(fmt::format("no memory holds more than 2^60 bytes, and rows of {} elements need more",
                                  pitch(problem, buffer)));
   }

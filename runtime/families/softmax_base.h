@@ -7,6 +7,8 @@
 
 #include <hone/softmax.h>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 
 inline constexpr std::uint8_t kSoftmaxOperation = 0, kLogSoftmaxOperation = 1;
@@ -28,9 +30,6 @@ struct SoftmaxTraits {
 /// `alignment` bytes: kMaxAlignment if the widest packs are aligned in every row. Over rows anything less counts as
 /// single elements.
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);
-
-/// ⌈a ÷ b⌉.
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Into how many chunks, at most `most`, each of `lines` is cut for so many blocks: what leaves the fewest of them idle
 /// in the last round, few rather than many.

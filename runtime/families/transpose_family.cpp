@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
 #include "runtime/jit/embedded_sources.h"
 
@@ -32,13 +33,12 @@ constexpr std::int64_t kMostSmemBytes = 48 << 10;
 /// Rows of fewer bytes leave lanes of wide packs far apart.
 constexpr std::int64_t kShortRowBytes = 128;
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-
 bool is_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
 bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
 
-int element_bytes(const Problem& problem) {
-  return static_cast<int>(info(problem.dtype).size_bytes) * (is_of_pairs(problem) ? 2 : 1);
+/// Of what is moved as one.
+int moved_bytes(const Problem& problem) {
+  return static_cast<int>(element_bytes(problem)) * (is_of_pairs(problem) ? 2 : 1);
 }
 
 std::int64_t rows_of(const Problem& problem) { return problem.extents[1]; }
@@ -48,8 +48,6 @@ Pitches pitches_of(const Problem& problem) {
   return {problem.pitches[0] == 0 ? columns_of(problem) : problem.pitches[0],
           problem.pitches[1] == 0 ? rows_of(problem) : problem.pitches[1]};
 }
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
 /// The smallest power of two that is no smaller, up to one that no tile reaches.
 int power_of_two(std::int64_t extent) {
@@ -86,15 +84,12 @@ std::string refuse_extents(const Problem& problem) {
     if (pitches[i] < lengths[i])
       return fmt::format("transpose was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
                          lengths[i], side, pitches[i]);
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(batch, i == 0 ? rows : columns, &bytes) ||
-        __builtin_mul_overflow(bytes, pitches[i], &bytes) ||
-        __builtin_mul_overflow(bytes, std::int64_t{element_bytes(problem)}, &bytes) || bytes > kMostBytes)
+    if (!product_within_memory({batch, i == 0 ? rows : columns, pitches[i], moved_bytes(problem)}))
       return fmt::format("transpose was asked for {} matrices of {} × {} elements, {} apart in the {}: no memory holds them",
                          batch, rows, columns, pitches[i], side);
-    if (element_bytes(problem) < 16 && pitches[i] * element_bytes(problem) % problem.alignment != 0)
+    if (moved_bytes(problem) < 16 && pitches[i] * moved_bytes(problem) % problem.alignment != 0)
       return fmt::format("transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise in the {}; "
-                         "transpose_problem() finds the alignment", problem.alignment, pitches[i], element_bytes(problem),
+                         "transpose_problem() finds the alignment", problem.alignment, pitches[i], moved_bytes(problem),
                          side);
   }
   if (is_in_place(problem) && (rows != columns || pitches[0] != pitches[1]))
@@ -109,7 +104,7 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
     : block_threads(variant[kBlockThreads]),
       order(static_cast<Order>(variant[kOrder])),
       in_place(is_in_place(problem)),
-      element_bytes(hone::element_bytes(problem)) {
+      element_bytes(moved_bytes(problem)) {
   const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
   const std::int64_t most_rows = sizes[1].last, most_columns = sizes[2].last;
   const int aspect = variant[kAspect];
@@ -242,7 +237,7 @@ WorkShape TransposeFamily::shape(const Problem& problem, const Variant& variant)
 }
 
 std::int64_t TransposeFamily::bytes_moved(const Problem& problem) const {
-  return 2 * problem.extents[0] * rows_of(problem) * columns_of(problem) * element_bytes(problem);
+  return 2 * problem.extents[0] * rows_of(problem) * columns_of(problem) * moved_bytes(problem);
 }
 
 void TransposeFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,

@@ -35,6 +35,9 @@ inline Problem reduce_problem(ReduceOp op, DType dtype, std::int64_t n, std::uin
   return reduce_problem({.op = op, .dtype = dtype}, n, alignment);
 }
 
+/// The spec of a problem of any family whose operations are ReduceOp: reduce, reduce_rows, reduce_columns, reduce_segments.
+ReduceSpec reduce_spec_of(const Problem& problem);
+
 /// Writes the reduction of in[0 … n) to *out (info(spec.op).outputs values), both in memory of the session's device, in
 /// the order of `stream`.
 ///
