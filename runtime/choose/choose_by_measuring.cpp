@@ -8,6 +8,7 @@
 
 #include <hone/error.h>
 #include <hone/own_stream.h>
+#include <hone/rank_correlation.h>
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
@@ -86,9 +87,19 @@ class TuningRun {
     tuning_.measure_ms = ms_since(start_) - tuning_.compile_ms;
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
-    tuning_.rank_correlation = exploration_.model_error().rank_correlation();
+    tuning_.rank_correlation = rank_correlation();
     tuning_.roofline_us = roofline_us(device_->facts(), problem_);
     tuning_.discarded_samples = race_.discarded_samples();
+  }
+
+  double rank_correlation() const {
+    std::vector<double> predicted_us, measured_us;
+    for (const Trial& trial : tuning_.trials) {
+      if (trial.samples == 0 || trial.predicted_us <= 0) continue;
+      predicted_us.push_back(trial.predicted_us);
+      measured_us.push_back(trial.median_us);
+    }
+    return spearman(predicted_us, measured_us);
   }
 
   /// The fastest contender that is right. What cannot be told apart is a tie: it goes to the smallest footprint, then

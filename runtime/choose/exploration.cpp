@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,26 +21,19 @@ namespace {
 constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
 
-/// Candidates are weighed against the leader in groups of this many, since it changes.
+/// Candidates are measured in groups of this many: what is expected of the others changes with each.
 constexpr int kFirstGroup = 8;
 constexpr int kGroup = 4;
 
-/// Variants of the first wave that are taken from all over the ranking, to show how wrong the model is.
-constexpr std::size_t kProbes = 4;
-
-/// KernelFamily::share_to_measure() is at least so many candidates; and half as many again follow whenever one of them has been
-/// faster than the leader by more than the last percent.
-constexpr int kFewestToMeasure = 8;
-constexpr double kImprovement = 0.01;
-
-/// Compiling ahead leaves these to the thread that enqueues what is timed, and to the driver's.
-constexpr std::size_t kSpareCores = 2;
+/// Candidates that are expected to improve on the leader by less are not worth measuring; before so many have been measured,
+/// expectations are worth nothing.
+constexpr double kLeastGain = 0.002;
+constexpr int kFewestMeasured = 12;
 
 /// A leader this close to what memory and launching take at least cannot be beaten by anything worth finding.
 constexpr double kRooflineSlack = 1.005;
 
 constexpr const char* kNearRoofline = "the leader is as fast as memory and launching allow";
-constexpr const char* kSettled = "what was predicted to be faster no longer improved on the leader";
 
 std::size_t wave_size() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
@@ -51,11 +45,15 @@ double ms_since(Clock::time_point start) {
 
 }  // namespace
 
-std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem) {
-  const VariantRanking ranking = rank_variants(facts, problem);
+bool may_compile_meanwhile(const DeviceFacts& facts, const Problem& problem) {
+  return facts.kind != "host" && std::thread::hardware_concurrency() > 1 && !is_paced_by_host(facts, problem);
+}
+
+std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options) {
+  SearchOrder order(facts, problem, options);
   std::vector<Unit> units;
-  for (std::size_t i = 0; i < std::min(wave_size(), ranking.variants.size()); ++i)
-    units.push_back(unit_of(problem, ranking.variants[i].variant));
+  for (const std::size_t place : order.next(wave_size(), std::numeric_limits<double>::infinity()))
+    units.push_back(unit_of(problem, order.ranking()[place].variant));
   return units;
 }
 
@@ -67,52 +65,37 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
       memo_(memo),
       race_(race),
       compile_deadline_(compile_deadline),
-      deadline_(deadline) {}
+      deadline_(deadline),
+      order_(device.facts(), problem, options) {}
 
 void Exploration::run() {
-  VariantRanking ranking = rank_variants(device_.facts(), problem_);
-  ranking_ = std::move(ranking.variants);
-  rejected_ = std::move(ranking.rejected);
-  if (!options_.only.empty()) keep_only();
-  for (const RankedVariant& ranked : ranking_) {
-    units_.push_back(unit_of(problem_, ranked.variant));
-    candidates_ += ranked.geometries;
-  }
-  to_search_ = order_variants();
+  for (const RankedVariant& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.variant));
+  rejected_ = std::move(order_.rejected());
 
-  Wave wave = next_wave();
-  searched_ = wave.size();
+  Wave wave = order_.next(wave_size(), race_.best_us());
   const auto start = Clock::now();
   std::vector<CompileOutcome> outcomes = compile(wave, false);
   compile_ms_ = ms_since(start);
   while (!wave.empty()) {
     for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
-    const Wave next = next_wave();
+    next_.clear();
     std::future<std::vector<CompileOutcome>> ahead;
-    if (compiles_ahead() && !next.empty())
-      ahead = std::async(std::launch::async, [this, &next] { return compile(next, true); });
+    if (measured_ > 0 && may_compile_meanwhile(device_.facts(), problem_)) {
+      next_ = order_.next(wave_size(), race_.best_us());
+      ahead = std::async(std::launch::async, [this] { return compile(next_, true); });
+    }
     measure();
     if (is_done()) {
       if (ahead.valid()) ahead.wait();
       break;
     }
-    searched_ += next.size();
     const auto waiting_since = Clock::now();
-    outcomes = ahead.valid() ? ahead.get() : compile(next, false);
+    if (!ahead.valid()) next_ = order_.next(wave_size(), race_.best_us());
+    outcomes = ahead.valid() ? ahead.get() : compile(next_, false);
     compile_ms_ += ms_since(waiting_since);
-    wave = next;
+    wave = std::exchange(next_, {});
   }
   reject_rest();
-}
-
-/// Leaves of the ranking what is to be compared; the other variants have no part in this tuning, and no record.
-void Exploration::keep_only() {
-  const auto is_other = [&](const Variant& variant) {
-    return std::none_of(options_.only.begin(), options_.only.end(),
-                        [&](const Candidate& candidate) { return candidate.variant == variant; });
-  };
-  std::erase_if(ranking_, [&](const RankedVariant& ranked) { return is_other(ranked.variant); });
-  std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.variant); });
 }
 
 /// The candidates of a variant that are to be compared, whether or not they would be listed for this problem: a grid
@@ -143,48 +126,6 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
   return list;
 }
 
-/// The ranking with the model's choice first, then neighbours' winners; where the model has to prove itself, the probes among
-/// the first wave.
-std::vector<std::size_t> Exploration::order_variants() {
-  std::vector<std::size_t> order;
-  std::vector<bool> taken(ranking_.size());
-  const auto take = [&](std::size_t variant) {
-    if (variant >= ranking_.size() || taken[variant]) return;
-    taken[variant] = true;
-    order.push_back(variant);
-  };
-  take(0);
-  for (const Candidate& known : options_.start_from) {
-    const auto at = std::find_if(ranking_.begin(), ranking_.end(),
-                                 [&](const RankedVariant& ranked) { return ranked.variant == known.variant; });
-    take(static_cast<std::size_t>(at - ranking_.begin()));
-  }
-  is_probe_.assign(ranking_.size(), false);
-  if (problem_.family->share_to_measure() >= 1) {
-    const std::size_t top = wave_size() - std::min(wave_size(), order.size() + kProbes);
-    for (std::size_t i = 0; i < top; ++i) take(i + 1);
-    for (std::size_t i = 1; i <= kProbes && order.size() < ranking_.size(); ++i) {
-      const std::size_t place = i * ranking_.size() / (kProbes + 1);
-      is_probe_[place] = !taken[place];
-      take(place);
-    }
-  }
-  for (std::size_t i = 0; i < ranking_.size(); ++i) take(i);
-  return order;
-}
-
-Exploration::Wave Exploration::next_wave() const {
-  const std::size_t end = std::min(to_search_.size(), searched_ + wave_size());
-  return {to_search_.begin() + static_cast<std::ptrdiff_t>(searched_),
-          to_search_.begin() + static_cast<std::ptrdiff_t>(end)};
-}
-
-/// On the host device, compiling and measuring would take each other's cores.
-bool Exploration::compiles_ahead() const {
-  return device_.facts().kind != "host" && std::thread::hardware_concurrency() > 1 &&
-         !is_paced_by_host(device_.facts(), problem_);
-}
-
 std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_background) const {
   std::vector<Unit> units;
   for (std::size_t place : wave) units.push_back(units_[place]);
@@ -195,7 +136,7 @@ std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_backg
 }
 
 void Exploration::load(std::size_t place, CompileOutcome outcome) {
-  const RankedVariant& ranked = ranking_[place];
+  const RankedVariant& ranked = order_.ranking()[place];
   // However small the budget is, something is measured.
   if (!outcome.started() && !has_candidates_ && !options_.stop.stop_requested())
     outcome = memo_.compile(device_, std::span(units_).subspan(place, 1)).front();
@@ -243,7 +184,9 @@ void Exploration::list(std::size_t place) {
     }
     found_.push_back({.place = place, .trial = std::move(trial)});
   }
-  if (is_probe_[place] && first_found < found_.size()) found_[first_found].must_be_measured = true;
+  for (std::size_t i = first_found; i < found_.size(); ++i)
+    found_[i].point = order_.surrogate().add(found_[i].trial.candidate, found_[i].trial.predicted_us);
+  if (order_.comes_first(place) && first_found < found_.size()) found_[first_found].must_be_measured = true;
   mark_known(compiled.variant, first_found);
   has_candidates_ = has_candidates_ || !found_.empty();
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
@@ -280,16 +223,27 @@ void Exploration::measure() {
   listed_ += static_cast<int>(found_.size());
   std::size_t end = 0;
   for (std::size_t begin = 0; begin < found_.size(); begin = end) {
+    sort_by_gain(std::span(found_).subspan(begin));
     end = std::min(found_.size(), begin + static_cast<std::size_t>(measured_ == 0 ? kFirstGroup : kGroup));
     measure_group(std::span(found_).subspan(begin, end - begin));
   }
   found_.clear();
 }
 
+/// Those that must be measured stay in front.
+void Exploration::sort_by_gain(std::span<Found> found) {
+  if (measures_all() || measured_ == 0) return;
+  const auto optional = std::find_if(found.begin(), found.end(), [](const Found& each) { return !each.must_be_measured; });
+  for (auto each = optional; each != found.end(); ++each)
+    each->gain = order_.surrogate().expected_gain(each->point, race_.best_us());
+  std::stable_sort(optional, found.end(), [](const Found& a, const Found& b) { return a.gain > b.gain; });
+}
+
 void Exploration::measure_group(std::span<Found> group) {
   std::vector<Contender*> contenders;
+  std::vector<std::size_t> points;
   for (Found& found : group) {
-    const std::string reason = found.must_be_measured ? "" : why_not(found.trial.predicted_us);
+    const std::string reason = why_not(found);
     if (!reason.empty()) {
       found.trial.verdict = Verdict::rejected;
       found.trial.reason = "not measured: " + reason;
@@ -301,44 +255,27 @@ void Exploration::measure_group(std::span<Found> group) {
     contender.trial = std::move(found.trial);
     contender.loaded = {contender.trial.candidate, code_of(contender.trial.candidate).module};
     contenders.push_back(&contender);
+    points.push_back(found.point);
   }
   const int done_before = done_;
   race_.qualify(contenders, {.deadline = deadline_, .stop = options_.stop}, [&](int done) {
     done_ = done_before + done;
     report(TuningPhase::measuring, done_, listed_);
   });
-  for (const Contender* contender : contenders) {
-    if (contender->trial.samples == 0) continue;
-    error_.add(contender->trial.predicted_us, contender->trial.median_us);
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (contenders[i]->trial.samples == 0) continue;
+    if (!measures_all()) order_.surrogate().observe(points[i], contenders[i]->trial.median_us);
     ++measured_;
   }
-  if (measured_ > 0 && (leader_us_ == 0 || race_.best_us() < (1 - kImprovement) * leader_us_)) {
-    leader_us_ = race_.best_us();
-    leader_since_ = measured_;
-  }
 }
 
-bool Exploration::has_settled() const {
-  const double share = problem_.family->share_to_measure();
-  const int enough = std::max(kFewestToMeasure, static_cast<int>(share * candidates_));
-  return share < 1 && measured_ >= enough && 2 * (measured_ - leader_since_) >= enough;
-}
-
-bool Exploration::cannot_win(double predicted_us) const {
-  return !measures_all() && error_.optimistic_us(predicted_us) > race_.best_us();
-}
-
-std::string Exploration::why_it_cannot_win(double predicted_us) const {
-  return fmt::format("predicted {:.2f} µs, by the model's error so far at least {:.2f}; the leader takes {:.2f}",
-                     predicted_us, error_.optimistic_us(predicted_us), race_.best_us());
-}
-
-/// Why a candidate of this prediction is not measured; "" if it is.
-std::string Exploration::why_not(double predicted_us) const {
+/// Why a candidate is not measured; "" if it is.
+std::string Exploration::why_not(const Found& found) {
   if (measures_all() || measured_ == 0) return "";
   if (is_near_roofline()) return kNearRoofline;
-  if (has_settled()) return kSettled;
-  return cannot_win(predicted_us) ? why_it_cannot_win(predicted_us) : "";
+  if (found.must_be_measured || measured_ < kFewestMeasured || found.gain >= kLeastGain) return "";
+  return fmt::format("{:.2f} µs are expected, the leader takes {:.2f}: a gain of {:.2f} % is not worth it",
+                     order_.surrogate().expected_us(found.point), race_.best_us(), 100 * found.gain);
 }
 
 bool Exploration::is_near_roofline() const {
@@ -355,48 +292,43 @@ bool Exploration::is_done() {
     return false;
   } else if (is_near_roofline()) {
     end_ = SearchEnd::near_roofline;
-  } else if (searched_ < to_search_.size() && has_settled()) {
-    end_ = SearchEnd::settled;
-  } else if (searched_ < to_search_.size() && cannot_win(best_of_the_rest_us())) {
-    end_ = SearchEnd::rest_predicted_slower;
+  } else if (measured_ >= kFewestMeasured && promises_nothing()) {
+    end_ = SearchEnd::rest_expected_slower;
   } else {
     return false;
   }
   return true;
 }
 
-double Exploration::best_of_the_rest_us() const {
-  double best = std::numeric_limits<double>::infinity();
-  for (std::size_t i = searched_; i < to_search_.size(); ++i)
-    best = std::min(best, ranking_[to_search_[i]].predicted_us);
-  return best;
+/// Of what is left, the wave that is being compiled included; false when nothing is.
+bool Exploration::promises_nothing() {
+  Wave left = order_.left();
+  left.insert(left.end(), next_.begin(), next_.end());
+  return !left.empty() && order_.best_gain(left, race_.best_us()) < kLeastGain;
 }
 
 void Exploration::reject_rest() {
   if (budget_spent_ && end_ != SearchEnd::stopped) end_ = SearchEnd::budget_spent;
-  for (; searched_ < to_search_.size(); ++searched_) {
-    const RankedVariant& ranked = ranking_[to_search_[searched_]];
-    Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.predicted_us};
-    switch (end_) {
-      case SearchEnd::near_roofline:
-        trial.reason = fmt::format("not compiled: {}", kNearRoofline);
-        break;
-      case SearchEnd::settled:
-        trial.reason = fmt::format("not compiled: {}", kSettled);
-        break;
-      case SearchEnd::rest_predicted_slower:
-        trial.reason = "not compiled: " + why_it_cannot_win(ranked.predicted_us);
-        break;
-      case SearchEnd::stopped:
-        trial.reason = "not compiled: the tuning was stopped";
-        break;
-      case SearchEnd::budget_spent:
-      case SearchEnd::everything_searched:
-        trial.reason = "not compiled: the time budget was spent";
-        break;
-    }
-    rejected_.push_back(std::move(trial));
+  Wave left = order_.left();
+  left.insert(left.end(), next_.begin(), next_.end());
+  for (const std::size_t place : left) {
+    const RankedVariant& ranked = order_.ranking()[place];
+    rejected_.push_back({.candidate = {ranked.variant, {}},
+                         .predicted_us = ranked.predicted_us,
+                         .reason = fmt::format("not compiled: {}", why_the_rest_is_not())});
   }
+}
+
+std::string Exploration::why_the_rest_is_not() const {
+  switch (end_) {
+    case SearchEnd::near_roofline: return kNearRoofline;
+    case SearchEnd::rest_expected_slower:
+      return fmt::format("it is not expected to improve on the leader, which takes {:.2f} µs", race_.best_us());
+    case SearchEnd::stopped: return "the tuning was stopped";
+    case SearchEnd::budget_spent:
+    case SearchEnd::everything_searched: break;
+  }
+  return "the time budget was spent";
 }
 
 void Exploration::report(TuningPhase phase, int done, int total) const {

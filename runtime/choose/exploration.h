@@ -10,24 +10,27 @@
 #include <hone/tuning.h>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/choose/model_error.h"
+#include "runtime/choose/search_order.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/race.h"
-#include "runtime/search/candidates.h"
 
 namespace hone {
 
-/// The units that a tuning of `problem` would compile in its first wave, as far as the ranking alone decides.
-std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem);
+/// Compiling while something is measured leaves these to the thread that enqueues what is timed, and to the driver's.
+inline constexpr std::size_t kSpareCores = 2;
 
-/// The first half of a tuning. Variants are taken in waves: first the model's choice, those that won at neighbouring
-/// sizes (TuningOptions::start_from), then the ranking from top to bottom. A wave is compiled on all cores, on a GPU while
-/// the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the neighbours'
-/// winners are measured, then the others in the order of their predictions. A candidate is left out when its prediction,
-/// made as optimistic as the model's error so far allows, lies above the leader. The search ends when that holds for the
-/// best of the rest, when the leader is as fast as memory and enqueueing allow, when the family's share of candidates has been
-/// measured (KernelFamily::share_to_measure()) and the last of them did not improve on the leader, or with the budget. TuningOptions::exhaustive measures all,
-/// TuningOptions::only what it lists.
+/// Whether something may be compiled while the problem is measured: not on the host device, where the two would take each
+/// other's cores, nor where the host sets the pace of the calls.
+bool may_compile_meanwhile(const DeviceFacts& facts, const Problem& problem);
+
+/// The units that a tuning of `problem` would compile in its first wave, as far as can be told before it.
+std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
+
+/// The first half of a tuning. Variants are taken in waves, in the order of SearchOrder. A wave is compiled on all cores, on a
+/// GPU while the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the best
+/// prediction of each variant that comes first are measured, then the others as long as the surrogate expects them to improve
+/// on the leader. The search ends when it expects that of none that is left, when the leader is as fast as memory and
+/// enqueueing allow, or with the budget. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.
@@ -42,24 +45,22 @@ class Exploration {
   std::vector<Trial>& rejected() { return rejected_; }
 
   const CompiledCode& code_of(const Candidate& candidate) const;
-  const ModelError& model_error() const { return error_; }
   SearchEnd end() const { return end_; }
   bool budget_spent() const { return budget_spent_; }
   double compile_ms() const { return compile_ms_; }  ///< that measuring had to wait for
 
  private:
-  using Wave = std::vector<std::size_t>;  ///< of variants, by their place in the ranking
+  using Wave = SearchOrder::Wave;
 
   struct Found {
     std::size_t place = 0;
     Trial trial;
-    bool must_be_measured = false;  ///< whatever the model says: the default, and neighbours' winners
+    std::size_t point = 0;          ///< in the surrogate
+    double gain = 0;                ///< expected, over the leader
+    bool must_be_measured = false;  ///< unless the leader is at the roofline
   };
 
-  std::vector<std::size_t> order_variants();
-  Wave next_wave() const;
   std::vector<CompileOutcome> compile(const Wave& wave, bool in_background) const;
-  void keep_only();
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
   CandidateList list_only(const CompiledVariant& compiled) const;
@@ -68,16 +69,14 @@ class Exploration {
   void measure();
   void measure_group(std::span<Found> group);
   void mark_known(const Variant& variant, std::size_t first_found);
-  bool cannot_win(double predicted_us) const;
-  bool has_settled() const;
+  void sort_by_gain(std::span<Found> found);
   bool is_near_roofline() const;
-  std::string why_it_cannot_win(double predicted_us) const;
-  std::string why_not(double predicted_us) const;
-  double best_of_the_rest_us() const;
+  std::string why_not(const Found& found);
+  bool promises_nothing();
   bool is_done();
   void reject_rest();
+  std::string why_the_rest_is_not() const;
   void report(TuningPhase phase, int done, int total) const;
-  bool compiles_ahead() const;
 
   Device& device_;
   const Problem& problem_;
@@ -87,20 +86,14 @@ class Exploration {
   const Clock::time_point compile_deadline_;
   const Clock::time_point deadline_;
 
-  std::vector<RankedVariant> ranking_;
-  std::vector<Unit> units_;             ///< of `ranking_`
-  std::vector<std::size_t> to_search_;  ///< places in the ranking, in the order of the search
-  std::vector<bool> is_probe_;          ///< of `ranking_`: its best candidate is measured whatever the model says
-  std::size_t searched_ = 0;            ///< of `to_search_`
-  int candidates_ = 0;                  ///< of all variants, as far as occupancy is known before compiling
+  SearchOrder order_;
+  std::vector<Unit> units_;  ///< of the ranking
+  Wave next_;                ///< being compiled
   int measured_ = 0;
-  int leader_since_ = 0;                ///< `measured_` when the leader was last improved on
-  double leader_us_ = 0;                ///< then; 0 before the first
   std::deque<CompiledCode> code_;
   std::vector<Found> found_;  ///< candidates of the wave
   std::deque<Contender> contenders_;
   std::vector<Trial> rejected_;
-  ModelError error_;
   SearchEnd end_ = SearchEnd::everything_searched;
   bool has_candidates_ = false;
   bool has_default_ = false;

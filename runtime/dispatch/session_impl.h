@@ -94,6 +94,8 @@ class Session::Impl {
   std::jthread compile_ahead(const Problem& problem, const std::optional<Problem>& next);
   std::vector<Neighbour> neighbours_of(const Problem& problem);
   std::vector<Candidate> starts_for(const Problem& problem);
+  std::vector<Trial> nearby(const Problem& problem) const;
+  void remember(const Tuning& tuning);
   std::vector<Winner> lenders_for(const Problem& problem);
   const LoadedPlan* borrow(const Problem& problem, const Winner& lender, bool capturing);
   std::shared_ptr<const Binary> code_for(const Problem& problem, const Winner& lender, const Unit& unit);
@@ -113,7 +115,9 @@ class Session::Impl {
   CacheBridge cache_;  ///< reports to what is above, until its end
   BinaryMemo memo_;
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
-  std::mutex miss_mutex_;  ///< one miss at a time: tunings would disturb each other's measurements
+  Problem last_tuned_;
+  std::vector<Trial> last_measured_;  ///< of it, best first
+  std::mutex miss_mutex_;             ///< one miss at a time: tunings would disturb each other's measurements
 };
 
 }  // namespace hone

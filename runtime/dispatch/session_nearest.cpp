@@ -19,6 +19,9 @@ namespace {
 /// Neighbours that a tuning measures with all their geometries: more would eat the budget of one of 30 variants.
 constexpr std::size_t kMostStarts = 6;
 
+/// Candidates of a tuning from which the next one learns: an exhaustive one has hundreds.
+constexpr std::size_t kMostRemembered = 128;
+
 /// Extents from which a shape can be within kFarthestServed.
 std::array<SizeRange, 3> box_around(const Extents& extents) {
   constexpr std::int64_t kFactor = 4;
@@ -101,6 +104,21 @@ std::vector<Candidate> Session::Impl::starts_for(const Problem& problem) {
   for (const Neighbour& other : neighbours_of(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream)))
     if (share_a_winner(other.winner.tuned_extents, problem.extents)) add(other);
   return starts;
+}
+
+/// What the last tuning measured, if it was of a shape within kFarthestServed.
+std::vector<Trial> Session::Impl::nearby(const Problem& problem) const {
+  if (last_measured_.empty() || shape_distance(problem.extents, last_tuned_.extents) > kFarthestServed) return {};
+  Problem same = last_tuned_;
+  same.extents = problem.extents;
+  return ProblemKey(same) == ProblemKey(problem) ? last_measured_ : std::vector<Trial>();
+}
+
+void Session::Impl::remember(const Tuning& tuning) {
+  last_tuned_ = tuning.problem;
+  last_measured_.clear();
+  for (const Trial& trial : tuning.trials)
+    if (trial.samples > 0 && last_measured_.size() < kMostRemembered) last_measured_.push_back(trial);
 }
 
 /// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's where a graph has none.

@@ -21,9 +21,6 @@ using std::chrono::milliseconds;
 /// How long to wait for other writers before tuning without a claim: dozens of processes may start at once.
 constexpr milliseconds kClaimPatience(5000);
 
-/// That compiling ahead leaves to the thread that enqueues what is timed, and to the driver's.
-constexpr std::size_t kSpareCores = 2;
-
 /// How often to renew a claim, well within its lease.
 constexpr milliseconds kRenewal(1000);
 
@@ -75,7 +72,8 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
 const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
   TuningOptions options{.budget = options_.tune_budget,
                         .workspace_bytes = WorkspacePool::kWorkspaceBytes,
-                        .start_from = starts_for(problem)};
+                        .start_from = starts_for(problem),
+                        .nearby = nearby(problem)};
   // Between two steps, so that no file is open while something is measured.
   options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
     if (!is_claimed || Clock::now() - renewed < kRenewal) return;
@@ -84,6 +82,7 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
   };
   try {
     const Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+    remember(tuning);
     if (!tuning.winner)
       throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
                                                         device_->name(), first_failure(tuning)));
@@ -98,13 +97,13 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
   }
 }
 
-/// Compiles what a tuning of `next` would compile first, until the thread is destroyed. On the host device, compiling and
-/// measuring would take each other's cores.
+/// Compiles what a tuning of `next` would compile first by what is known so far, until the thread is destroyed.
 std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::optional<Problem>& next) {
-  if (!next || device_->facts().kind == "host" || is_paced_by_host(device_->facts(), problem)) return {};
-  return std::jthread([this, next = *next](std::stop_token stop) {
+  if (!next || !may_compile_meanwhile(device_->facts(), problem)) return {};
+  const TuningOptions options{.start_from = starts_for(*next), .nearby = nearby(*next)};
+  return std::jthread([this, units = first_units(device_->facts(), *next, options)](std::stop_token stop) {
     try {
-      memo_.compile(*device_, first_units(device_->facts(), next), std::move(stop), {}, std::nullopt, kSpareCores);
+      memo_.compile(*device_, units, std::move(stop), {}, std::nullopt, kSpareCores);
     } catch (const std::exception&) {
       // The tuning will meet it, too.
     }
@@ -115,8 +114,10 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : starts_for(problem)) options.start_from.push_back(candidate);
+  if (options.nearby.empty()) options.nearby = nearby(problem);
   const std::jthread ahead = compile_ahead(problem, options.next);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+  remember(tuning);
   if (tuning.winner) adopt(tuning, tuning.has_compared());
   return tuning;
 }

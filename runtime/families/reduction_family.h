@@ -56,9 +56,6 @@ class ReductionFamily : public KernelFamily {
   Unit unit(const Problem& problem, const Variant& variant) const final;
   WorkShape shape(const Problem& problem, const Variant& variant) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
-
-  /// An eighth: see the evidence in search/model.cpp.
-  double share_to_measure() const final { return 0.12; }
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const final;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const final;

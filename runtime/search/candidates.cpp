@@ -84,12 +84,9 @@ VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
       continue;
     }
     RankedVariant ranked{.variant = variant, .predicted_us = std::numeric_limits<double>::infinity()};
-    bool is_covered = false;
     for (const Geometry& geometry : geometries(facts, shape, resident)) {
       const double us = predict(facts, shape, bytes, resident, geometry, problem.launch_context).us;
-      ranked.predicted_us = std::min(ranked.predicted_us, us);
-      if (!is_covered) ++ranked.geometries;
-      is_covered = shape.tiles <= geometry.max_blocks;
+      if (us < ranked.predicted_us) ranked = {.variant = variant, .geometry = geometry, .predicted_us = us};
     }
     ranking.variants.push_back(ranked);
   }

@@ -20,8 +20,8 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
 /// A variant that may be compiled, with the best prediction that its occupancy could allow.
 struct RankedVariant {
   Variant variant;
+  Geometry geometry = {};  ///< of that prediction
   double predicted_us = 0;
-  int geometries = 0;  ///< different ones that it may be launched with
 };
 
 /// The variants that the family allows for the problem, most promising first. Registers are not known before

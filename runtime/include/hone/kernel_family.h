@@ -95,11 +95,6 @@ class KernelFamily {
   /// Bytes that the algorithm must move through device memory: each input once, each output once.
   virtual std::int64_t bytes_moved(const Problem& problem) const = 0;
 
-  /// How large a share of a problem's candidates a search measures before it may end because the last of them, in the order of
-  /// the occupancy model, improved nothing. 1: all of them, unless the rest is predicted to be slower by more than the model
-  /// has been wrong. Less where measurements have shown that the model finds this family's best candidates.
-  virtual double share_to_measure() const { return 1; }
-
   /// Bytes of workspace, header included; 0 when no launch of the candidate needs any.
   virtual std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const = 0;
 

@@ -38,17 +38,15 @@ enum class InputState : std::uint8_t {
 
 /// Why a tuning measured no further candidates.
 enum class SearchEnd : std::uint8_t {
-  everything_searched,    ///< there are no more
-  rest_predicted_slower,  ///< the rest could not win even if the model were as wrong as it has been
-  settled,                ///< KernelFamily::share_to_measure() was, best prediction first, and the last of it improved nothing
-  near_roofline,          ///< the leader is as fast as memory and launching allow
+  everything_searched,   ///< there are no more
+  rest_expected_slower,  ///< by the model, put right by what was measured, the rest will not improve on the leader
+  near_roofline,         ///< the leader is as fast as memory and launching allow
   budget_spent,
   stopped,
 };
 
-inline constexpr std::array<std::string_view, 6> kSearchEndNames{
-    "everything was searched", "the rest is predicted to be slower",
-    "what is predicted to be next improves nothing", "the leader is as fast as memory allows",
+inline constexpr std::array<std::string_view, 5> kSearchEndNames{
+    "everything was searched", "the rest is expected to be slower", "the leader is as fast as memory allows",
     "the budget was spent", "it was stopped"};
 constexpr std::string_view name(SearchEnd end) { return kSearchEndNames[static_cast<std::size_t>(end)]; }
 
@@ -75,6 +73,9 @@ struct TuningOptions {
 
   /// Candidates that won neighbouring problems: their variants are measured first, and they win ties.
   std::vector<Candidate> start_from = {};
+
+  /// What was measured on a neighbouring problem: the model is expected to be wrong about this one in the same way.
+  std::vector<Trial> nearby = {};
 
   /// Not empty: these are measured side by side, and no others. Only the winner is verified.
   std::vector<Candidate> only = {};

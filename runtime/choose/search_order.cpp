@@ -1,0 +1,85 @@
+#include "runtime/choose/search_order.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hone {
+
+SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
+    : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
+  VariantRanking ranking = rank_variants(facts, problem);
+  ranking_ = std::move(ranking.variants);
+  rejected_ = std::move(ranking.rejected);
+  if (!options.only.empty()) {
+    const auto is_other = [&](const Variant& variant) {
+      return std::none_of(options.only.begin(), options.only.end(),
+                          [&](const Candidate& candidate) { return candidate.variant == variant; });
+    };
+    std::erase_if(ranking_, [&](const RankedVariant& ranked) { return is_other(ranked.variant); });
+    std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.variant); });
+  }
+  for (const RankedVariant& ranked : ranking_)
+    points_.push_back(surrogate_.add({ranked.variant, ranked.geometry}, ranked.predicted_us));
+  for (const Trial& trial : options.nearby)
+    surrogate_.observe_nearby(trial.candidate, trial.predicted_us, trial.median_us);
+  is_taken_.resize(ranking_.size());
+  comes_first_.resize(ranking_.size());
+  put_first();
+}
+
+void SearchOrder::put_first() {
+  const auto put = [&](std::size_t place) {
+    if (place >= ranking_.size() || comes_first_[place]) return;
+    comes_first_[place] = true;
+    first_.push_back(place);
+  };
+  const auto put_first_of = [&](const auto& is_wanted) {
+    const auto at = std::find_if(ranking_.begin(), ranking_.end(),
+                                 [&](const RankedVariant& ranked) { return is_wanted(ranked.variant); });
+    put(static_cast<std::size_t>(at - ranking_.begin()));
+  };
+  put(0);
+  for (const Candidate& known : options_.start_from)
+    put_first_of([&](const Variant& variant) { return variant == known.variant; });
+  const std::vector<Parameter>& parameters = problem_.family->space().parameters();
+  for (int i = 0; options_.nearby.empty() && i < static_cast<int>(parameters.size()); ++i)
+    for (const std::int32_t value : parameters[static_cast<std::size_t>(i)].values)
+      put_first_of([&](const Variant& variant) { return variant[i] == value; });
+  std::reverse(first_.begin(), first_.end());
+}
+
+SearchOrder::Wave SearchOrder::next(std::size_t count, double leader_us) {
+  Wave wave;
+  const auto take = [&](std::size_t place) {
+    wave.push_back(place);
+    is_taken_[place] = true;
+  };
+  for (; wave.size() < count && !first_.empty(); first_.pop_back()) take(first_.back());
+  Wave others = left();
+  std::erase_if(others, [&](std::size_t place) { return comes_first_[place]; });
+  if (wave.size() == count || others.empty()) return wave;
+
+  if (!std::isfinite(leader_us))
+    for (const std::size_t point : points_) leader_us = std::min(leader_us, surrogate_.expected_us(point));
+  std::vector<double> gains(ranking_.size());
+  for (const std::size_t place : others) gains[place] = surrogate_.expected_gain(points_[place], leader_us);
+  std::stable_sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) { return gains[a] > gains[b]; });
+  for (std::size_t i = 0; wave.size() < count && i < others.size(); ++i) take(others[i]);
+  return wave;
+}
+
+SearchOrder::Wave SearchOrder::left() const {
+  Wave places;
+  for (std::size_t i = 0; i < ranking_.size(); ++i)
+    if (!is_taken_[i]) places.push_back(i);
+  return places;
+}
+
+double SearchOrder::best_gain(const Wave& places, double leader_us) {
+  double best = 0;
+  for (const std::size_t place : places) best = std::max(best, surrogate_.expected_gain(points_[place], leader_us));
+  return best;
+}
+
+}  // namespace hone

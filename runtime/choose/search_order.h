@@ -1,0 +1,56 @@
+// SearchOrder: which variants of a problem a search compiles and measures next.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <hone/tuning.h>
+
+#include "runtime/search/candidates.h"
+#include "runtime/search/surrogate.h"
+
+namespace hone {
+
+/// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where nothing was
+/// measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked variant of each value of each parameter, so
+/// that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
+class SearchOrder {
+ public:
+  using Wave = std::vector<std::size_t>;  ///< of variants, by their place in the ranking
+
+  /// All references must outlive it.
+  SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
+
+  /// The variants that may be compiled, most promising first.
+  const std::vector<RankedVariant>& ranking() const { return ranking_; }
+  std::vector<Trial>& rejected() { return rejected_; }
+
+  /// The next variants, `count` of them or all that are left; not to be asked for again. `leader_us`: infinite while
+  /// nothing was measured.
+  Wave next(std::size_t count, double leader_us);
+
+  /// Whether a variant is among those that come first: of it, something is measured whatever is expected.
+  bool comes_first(std::size_t place) const { return comes_first_[place]; }
+
+  /// Those that next() has not given yet, most promising first.
+  Wave left() const;
+
+  /// The most that any of `places` is expected to improve on the leader; 0 when there are none.
+  double best_gain(const Wave& places, double leader_us);
+
+  Surrogate& surrogate() { return surrogate_; }
+
+ private:
+  void put_first();
+
+  const Problem& problem_;
+  const TuningOptions& options_;
+  Surrogate surrogate_;
+  std::vector<RankedVariant> ranking_;
+  std::vector<Trial> rejected_;
+  std::vector<std::size_t> points_;  ///< in the surrogate, of the ranking
+  std::vector<bool> comes_first_, is_taken_;
+  Wave first_;  ///< in reverse: the next is the last
+};
+
+}  // namespace hone

@@ -1,0 +1,86 @@
+// Which variants a search takes first, and which next.
+#include "runtime/choose/search_order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "tests/runtime/support/fake_device.h"
+#include "tests/runtime/support/total_family.h"
+
+namespace hone {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+class SearchOrderTest : public testing::Test {
+ protected:
+  SearchOrderTest() { problem_.launch_context = LaunchContext::graph; }
+
+  const Variant& variant(const SearchOrder& order, std::size_t place) const { return order.ranking()[place].variant; }
+
+  DeviceFacts facts_ = FakeDevice::facts_with_bandwidth();
+  TotalFamily family_{{.space = ParameterSpace{{{"threads", {32, 64, 128, 256, 512, 1024}},
+                                                {"work", {1, 2, 4, 8, 16, 32, 64, 128}},
+                                                {"finish", {0, 1}, {"alone", "joined"}}}}}};
+  Problem problem_ = family_.problem(50000);
+  TuningOptions options_;
+};
+
+TEST_F(SearchOrderTest, TheModelsChoiceThenNeighboursWinnersThenEveryValueOnce) {
+  options_.start_from = {{{1024, 128, 1}, {8}}};
+  SearchOrder order(facts_, problem_, options_);
+  const SearchOrder::Wave wave = order.next(16, kUnknown);
+  ASSERT_EQ(wave.size(), 16u);
+  EXPECT_EQ(wave[0], 0u);
+  EXPECT_EQ(variant(order, wave[1]), options_.start_from[0].variant);
+  std::set<std::int32_t> threads, work, finish;
+  for (const std::size_t place : wave) {
+    threads.insert(variant(order, place)[0]);
+    work.insert(variant(order, place)[1]);
+    finish.insert(variant(order, place)[2]);
+  }
+  EXPECT_EQ(threads.size(), 6u);
+  EXPECT_EQ(work.size(), 8u);
+  EXPECT_EQ(finish.size(), 2u);
+  EXPECT_TRUE(order.comes_first(wave[1]));
+}
+
+TEST_F(SearchOrderTest, NothingIsTakenTwiceAndNothingIsLeftOut) {
+  SearchOrder order(facts_, problem_, options_);
+  std::set<std::size_t> taken;
+  for (SearchOrder::Wave wave = order.next(7, kUnknown); !wave.empty(); wave = order.next(7, 20)) {
+    EXPECT_LE(wave.size(), 7u);
+    for (const std::size_t place : wave) EXPECT_TRUE(taken.insert(place).second);
+    EXPECT_EQ(order.left().size() + taken.size(), order.ranking().size());
+  }
+  EXPECT_EQ(taken.size(), order.ranking().size());
+  EXPECT_EQ(order.best_gain(order.left(), 20), 0);
+}
+
+TEST_F(SearchOrderTest, WhatANeighbouringProblemFoundFastComesNext) {
+  for (const std::int32_t threads : {32, 128, 512})
+    for (const std::int32_t work : {1, 4, 16, 64})
+      for (const std::int32_t finish : {0, 1})
+        options_.nearby.push_back({.candidate = {{threads, work, finish}, {8}},
+                                   .predicted_us = 10,
+                                   .median_us = threads == 512 && work == 64 ? 1.0 : 30.0});
+  SearchOrder order(facts_, problem_, options_);
+  const SearchOrder::Wave wave = order.next(5, kUnknown);
+  EXPECT_EQ(wave[0], 0u) << "the model's choice is the default that is to be beaten";
+  const auto is_alike = [&](std::size_t place) {
+    return variant(order, place)[0] >= 256 && variant(order, place)[1] >= 32;
+  };
+  EXPECT_GE(std::count_if(wave.begin() + 1, wave.end(), is_alike), 3);
+}
+
+TEST_F(SearchOrderTest, OnlyWhatIsListedIsRankedAndRejected) {
+  options_.only = {{{64, 1, 0}, {8}}, {{128, 2, 1}, {8}}};
+  SearchOrder order(facts_, problem_, options_);
+  EXPECT_EQ(order.ranking().size() + order.rejected().size(), 2u);
+}
+
+}  // namespace
+}  // namespace hone
