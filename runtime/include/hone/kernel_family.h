@@ -59,6 +59,10 @@ struct WorkShape {
 /// itself). What follows is scratch that may hold anything.
 inline constexpr std::size_t kWorkspaceHeaderBytes = 128;
 
+/// Bytes of a session's workspaces, the header included: room for the partial results of 1,000 blocks of 128 columns and
+/// 8 bytes each.
+inline constexpr std::size_t kWorkspaceBytes = 1024 * 1024;
+
 /// One tunable algorithm. Implementations are immutable: every method may be called from any thread at any time.
 ///
 /// A family is pure description; Sessions do the compiling, measuring, storing and launching.

@@ -64,7 +64,7 @@ struct TuningOptions {
   std::chrono::milliseconds budget{2000};
 
   /// Candidates that need more workspace than this are rejected.
-  std::size_t workspace_bytes = 1024 * 1024;
+  std::size_t workspace_bytes = kWorkspaceBytes;
 
   /// What is assumed of the inputs. No part of a Problem: a call cannot know what is in the cache, so a winner could
   /// not be looked up by it. Choose `warm` where calls follow the kernel that made their input and it fits the cache.

@@ -210,7 +210,7 @@ class ReduceAxisVariants : public DeviceTest {
     const auto binary = std::make_shared<const Binary>(device_->compile(unit));
     const CompiledCode code = load_variant(*device_, problem, variant, unit, binary);
     Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+    const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
     const int cluster = family.shape(problem, variant).cluster_blocks;
     for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
       const LoadedCandidate loaded{{variant, {max_blocks}}, code.module};
