@@ -1,8 +1,8 @@
-// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same kernel
-// with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
+// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same
+// kernel with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
 //
-// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the binary
-// and one launch, until the result is there.
+// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the
+// binary and one launch, until the result is there.
 //
 // usage: dispatch_overhead [FILE.json]
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without CUB
-// (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
+// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without
+// CUB (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -79,8 +79,8 @@ struct Segments {
   }
 };
 
-/// Lengths between 0 and twice the mean, each as likely; or by a power law (Pareto, exponent 1.5 as in the degrees of many
-/// graphs), a fifth of them empty, the longest at most a hundredth of all.
+/// Lengths between 0 and twice the mean, each as likely; or by a power law (Pareto, exponent 1.5 as in the degrees of
+/// many graphs), a fifth of them empty, the longest at most a hundredth of all.
 Segments csr_segments(const std::string& kind, std::int64_t count, std::int64_t mean) {
   std::mt19937_64 random(99);
   std::vector<double> lengths(static_cast<std::size_t>(count));

@@ -44,12 +44,12 @@ struct ArrayCall {
 /// FILE, --dtype, --shape, --output and what all commands have that call a kernel; --axis where there is one.
 void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis);
 
-/// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and Error
-/// as open_input().
+/// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and
+/// Error as open_input().
 InputFile open_array(const ArrayOptions& options);
 
-/// Makes the calls one after the other, writes what the only one makes where --output says, and reports how fast they were.
-/// Throws Error and CommandError.
+/// Makes the calls one after the other, writes what the only one makes where --output says, and reports how fast they
+/// were. Throws Error and CommandError.
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
                       const Context& context);
 

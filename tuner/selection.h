@@ -41,8 +41,8 @@ std::vector<LaunchContext> parse_contexts(std::string_view text);
 /// "propagate" or "ignore".
 NanPolicy parse_nan_policy(std::string_view text);
 
-/// The devices that a campaign works on: "auto" is the first there is, "all" every CUDA device, or else the host. Throws
-/// as open_device(), without opening what exists.
+/// The devices that a campaign works on: "auto" is the first there is, "all" every CUDA device, or else the host.
+/// Throws as open_device(), without opening what exists.
 std::vector<std::string> parse_devices(const std::string& text);
 
 /// "cuda:0, host": the devices of this machine, for messages.

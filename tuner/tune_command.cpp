@@ -121,8 +121,8 @@ CampaignOptions campaign_options(const TuneOptions& options, const CampaignFile&
   return campaign;
 }
 
-/// Waits for campaigns on the same devices and cache, in the order of the names: two that want the same ones cannot wait
-/// for each other.
+/// Waits for campaigns on the same devices and cache, in the order of the names: two that want the same ones cannot
+/// wait for each other.
 std::vector<DeviceLock> lock_devices(const CampaignOptions& campaign, const Context& context) {
   std::vector<std::string> devices = campaign.devices;
   std::sort(devices.begin(), devices.end());

@@ -1,5 +1,5 @@
-// Prints how accurate Hone's sums are, next to CUB's; ends with 1 if a float's error is beyond its bound or an integer's
-// sum is not exact.
+// Prints how accurate Hone's sums are, next to CUB's; ends with 1 if a float's error is beyond its bound or an
+// integer's sum is not exact.
 #include <algorithm>
 #include <chrono>
 #include <fstream>

@@ -1,5 +1,5 @@
-// The ladder: what each step of a tutorial buys, of reductions or of transposes, as one table. Ends with 1 if a step's result
-// is wrong.
+// The ladder: what each step of a tutorial buys, of reductions or of transposes, as one table. Ends with 1 if a step's
+// result is wrong.
 #include <algorithm>
 #include <chrono>
 #include <fstream>

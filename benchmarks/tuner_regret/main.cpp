@@ -73,7 +73,8 @@ Output run(const std::vector<std::string>& command) {
   if (!pipe) throw Error(ErrorCode::io_failed, "cannot run " + line);
   char buffer[4096];
   while (std::fgets(buffer, sizeof buffer, pipe))
-    if (!std::string_view(buffer).starts_with("Winners are in ")) output.text += buffer;  // a folder that goes with the run
+    if (!std::string_view(buffer).starts_with("Winners are in ")) output.text += buffer;  // a folder that goes with the
+                                                                                          // run
   const int status = pclose(pipe);
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return output;

@@ -21,13 +21,13 @@ namespace hone {
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem);
 
 /// The first half of a tuning. Variants are taken in waves: first the model's choice, those that won at neighbouring
-/// sizes (TuningOptions::start_from), then the ranking from top to bottom. A wave is compiled on all cores, on a GPU while
-/// the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the neighbours'
-/// winners are measured, then the others in the order of their predictions. A candidate is left out when its prediction,
-/// made as optimistic as the model's error so far allows, lies above the leader. The search ends when that holds for the
-/// best of the rest, when the leader is as fast as memory and enqueueing allow, when the family's share of candidates has been
-/// measured (KernelFamily::share_to_measure()) and the last of them did not improve on the leader, or with the budget. TuningOptions::exhaustive measures all,
-/// TuningOptions::only what it lists.
+/// sizes (TuningOptions::start_from), then the ranking from top to bottom. A wave is compiled on all cores, on a GPU
+/// while the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the
+/// neighbours' winners are measured, then the others in the order of their predictions. A candidate is left out when
+/// its prediction, made as optimistic as the model's error so far allows, lies above the leader. The search ends when
+/// that holds for the best of the rest, when the leader is as fast as memory and enqueueing allow, when the family's
+/// share of candidates has been measured (KernelFamily::share_to_measure()) and the last of them did not improve on the
+/// leader, or with the budget. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.

@@ -1,5 +1,5 @@
-// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the nearest shape's,
-// the model.
+// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the nearest
+// shape's, the model.
 #include <limits>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// What a session makes of winners that were tuned for other shapes: where a tuning begins, and what serves a shape that is
-// not tuned.
+// What a session makes of winners that were tuned for other shapes: where a tuning begins, and what serves a shape that
+// is not tuned.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -103,7 +103,8 @@ std::vector<Candidate> Session::Impl::starts_for(const Problem& problem) {
   return starts;
 }
 
-/// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's where a graph has none.
+/// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's
+/// where a graph has none.
 std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
   std::vector<Neighbour> neighbours = neighbours_of(problem);
   if (neighbours.empty() && problem.launch_context == LaunchContext::graph)

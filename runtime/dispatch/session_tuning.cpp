@@ -98,8 +98,8 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
   }
 }
 
-/// Compiles what a tuning of `next` would compile first, until the thread is destroyed. On the host device, compiling and
-/// measuring would take each other's cores.
+/// Compiles what a tuning of `next` would compile first, until the thread is destroyed. On the host device, compiling
+/// and measuring would take each other's cores.
 std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::optional<Problem>& next) {
   if (!next || device_->facts().kind == "host" || is_paced_by_host(device_->facts(), problem)) return {};
   return std::jthread([this, next = *next](std::stop_token stop) {

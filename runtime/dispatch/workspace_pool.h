@@ -23,8 +23,8 @@ struct Workspace {
   std::mutex order;  ///< held from the first to the last launch of a call that consists of several
 };
 
-/// Hands out workspaces of kWorkspaceBytes: zeroed once, then kept by their stream or graph for the life of the pool, so
-/// that calls in different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
+/// Hands out workspaces of kWorkspaceBytes: zeroed once, then kept by their stream or graph for the life of the pool,
+/// so that calls in different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
 class WorkspacePool {
  public:
   /// Allocates `for_captures` workspaces that only captured graphs get.

@@ -40,7 +40,8 @@ enum class InputState : std::uint8_t {
 enum class SearchEnd : std::uint8_t {
   everything_searched,    ///< there are no more
   rest_predicted_slower,  ///< the rest could not win even if the model were as wrong as it has been
-  settled,                ///< KernelFamily::share_to_measure() was, best prediction first, and the last of it improved nothing
+  settled,                ///< KernelFamily::share_to_measure() was, best prediction first, and the last of it improved
+                          ///< nothing
   near_roofline,          ///< the leader is as fast as memory and launching allow
   budget_spent,
   stopped,
@@ -86,8 +87,8 @@ struct TuningOptions {
   /// this one's doing. Must be quick; it is called before every sample.
   std::function<void(const Candidate&)> on_run = {};
 
-  /// What will be tuned next: what that would compile first is compiled while this one is measured, on a GPU, where it does
-  /// not disturb the measuring.
+  /// What will be tuned next: what that would compile first is compiled while this one is measured, on a GPU, where it
+  /// does not disturb the measuring.
   std::optional<Problem> next = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
@@ -118,8 +119,8 @@ struct Tuning {
 
 /// Measures candidates for `problem` on `device` and picks the fastest that verifies. Uses streams and memory of
 /// its own and never touches the caller's. Throws invalid_argument when the family refuses the problem and
-/// out_of_memory when the inputs do not fit; a candidate's failure is a Trial, but device_lost is thrown when the device
-/// does not work any more after it.
+/// out_of_memory when the inputs do not fit; a candidate's failure is a Trial, but device_lost is thrown when the
+/// device does not work any more after it.
 Tuning tune(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options);
 
 }  // namespace hone

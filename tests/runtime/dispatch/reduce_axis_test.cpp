@@ -1,5 +1,5 @@
-// tuned_reduce_rows() and tuned_reduce_columns() on a real device, against plain loops; and every way in which threads can
-// share the work, launched directly, against the families' reference.
+// tuned_reduce_rows() and tuned_reduce_columns() on a real device, against plain loops; and every way in which threads
+// can share the work, launched directly, against the families' reference.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -249,7 +249,8 @@ std::vector<Problem> problems_of(const ReduceSpec& spec) {
 
 TEST_F(ReduceAxisVariants, EveryWaySumsF32) {
   for (const Problem& problem : problems_of({})) {
-    // Of the variants that differ in who shares the work, one each; on the host, which compiles them one by one, of a third.
+    // Of the variants that differ in who shares the work, one each; on the host, which compiles them one by one, of a
+    // third.
     std::vector<std::string> seen;
     std::size_t taken = 0;
     for (const Variant& variant : variants_of(problem)) {

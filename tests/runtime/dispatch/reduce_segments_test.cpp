@@ -1,5 +1,5 @@
-// tuned_reduce_segments() on a real device: operations, dtypes and distributions of lengths against the reference, every
-// variant on a GPU, and what is refused.
+// tuned_reduce_segments() on a real device: operations, dtypes and distributions of lengths against the reference,
+// every variant on a GPU, and what is refused.
 #include <gmock/gmock.h>
 
 #include <numeric>

@@ -1,6 +1,6 @@
 // The templates of row and column reductions under the checks of the host device: every way in which threads share the
-// work, operations and dtypes in turns; in several orders, on shapes with rows that are aligned or not, with gaps, and with
-// less than one tile.
+// work, operations and dtypes in turns; in several orders, on shapes with rows that are aligned or not, with gaps, and
+// with less than one tile.
 #include <gtest/gtest.h>
 
 #include <hone/error.h>
