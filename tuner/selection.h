@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ std::vector<std::string_view> parse_operation_names(Families families, std::stri
 
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);
+std::optional<DType> parse_optional_dtype(std::string_view text);  ///< nullopt for "": an option that was not given
 MissPolicy parse_miss_policy(std::string_view text);
 
 /// Alignments in bytes: 4, 8 and 16, or "all".

@@ -18,11 +18,6 @@
 namespace hone::tuner {
 namespace {
 
-std::optional<DType> parse_optional_dtype(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return parse_one_dtype(text);
-}
-
 /// Problems and why others are none.
 class Listing {
  public:
