@@ -7,6 +7,7 @@
 
 #include <hone/kernel_family.h>
 
+#include "tuner/json_output.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/warm_call.h"
@@ -74,7 +75,7 @@ void CallReport::print_text(Align results, const Context& context) const {
 }
 
 void CallReport::print_json(const Context& context) const {
-  context.out << json_.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  tuner::print_json(json_, context);
 }
 
 }  // namespace hone::tuner

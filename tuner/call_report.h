@@ -26,8 +26,8 @@ struct MadeCall {
   double gbps = 0;
 };
 
-/// Makes the call once and then, where it launched something, a few times on the hit path. All its work is done when this
-/// returns. Throws what the call throws.
+/// Makes the call once and then, where it launched something, a few times on the hit path. All its work is done when
+/// this returns. Throws what the call throws.
 MadeCall make_call(Session& session, const Problem& problem, Stream stream, const std::function<Choice()>& call);
 
 /// A row for each call, as a table for people or as JSON.
@@ -35,7 +35,8 @@ class CallReport {
  public:
   using Json = nlohmann::ordered_json;
 
-  /// `input_extent` is what JSON says of the input's size, such as {"shape", …}. All references must outlive the report.
+  /// `input_extent` is what JSON says of the input's size, such as {"shape", …}. Both references must outlive the
+  /// report.
   CallReport(const InputFile& input, const Device& device, Json::object_t::value_type input_extent);
 
   /// The result as a table shows it, and its members in JSON, which follow "op".

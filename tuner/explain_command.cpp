@@ -21,6 +21,7 @@
 #include "tuner/explanation.h"
 #include "tuner/inspect_detail.h"
 #include "tuner/inspect_json.h"
+#include "tuner/json_output.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/table.h"
@@ -130,8 +131,7 @@ void print_table(const Explanation& explanation, const Context& context) {
                    trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
                    us_text(trial.predicted_us), us_text(trial.median_us),
                    is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
-                   is_measured && trial.verdict == "ok" ? fmt::format("{:+.1f} %", 100 * candidate.gap)
-                                                        : std::string(kUnknown),
+                   is_measured && trial.verdict == "ok" ? gap_text(candidate.gap) : std::string(kUnknown),
                    is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown),
                    std::string(name(candidate.fate)) + (trial.is_default ? " (default)" : ""),
                    candidate.why.substr(0, candidate.why.find('\n'))});
@@ -256,7 +256,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     if (tuning) print_explanation(stored, *tuning, context);
     if (!tuning) explain_untuned(stored, context);
   }
-  if (options.json) context.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  if (options.json) print_json(json, context);
   return ExitCode::ok;
 }
 

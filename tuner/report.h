@@ -27,6 +27,9 @@ std::string gbps_text(double gbps);
 std::string percent_text(double fraction);
 std::string us_text(double microseconds);
 
+/// How much slower than the winner, 0.05 for 5 %: "+5.0 %", "+31 %".
+std::string gap_text(double gap);
+
 /// `part` of `whole` as a percentage, kUnknown when either is unknown.
 std::string share_text(double part, double whole);
 

@@ -156,9 +156,9 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
   const auto untuned = std::count_if(result.items.begin(), result.items.end(),
                                      [](const CampaignItem& item) { return item.outcome == Outcome::untuned; });
   if (untuned > 0) {
-    context.err << fmt::format("hone: the budget was too small to compare anything for {} problem{}: the heuristic's choice "
+    context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
                                "is stored, as untuned; give a longer --budget\n",
-                               untuned, untuned == 1 ? "" : "s");
+                               count_text(untuned, "problem"));
   }
   for (const CampaignItem& item : result.items) {
     if (item.outcome == Outcome::failed) {
