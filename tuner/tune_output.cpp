@@ -63,13 +63,13 @@ bool has_winner(const CampaignItem& item) {
   return item.outcome == Outcome::tuned || item.outcome == Outcome::kept || item.outcome == Outcome::untuned;
 }
 
-/// "725..1448", "5793..11585 x 46..90".
+/// "725..1448", "5793..11585 × 46..90".
 std::string serves_text(const Problem& problem) {
   const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
   const std::size_t count = problem.family->extent_names().size();
   std::string text;
   for (std::size_t i = count == 3 && problem.extents[0] == 1 ? 1 : 0; i < count; ++i)
-    text.append(text.empty() ? "" : " x ").append(range_text(ranges[i].first, ranges[i].last));
+    text.append(text.empty() ? "" : " × ").append(range_text(ranges[i].first, ranges[i].last));
   return text;
 }
 

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <hone/error.h>
+
 namespace hone::benchmarks {
 
 void add_run_options(CLI::App& app, RunOptions& options) {

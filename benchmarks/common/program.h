@@ -18,7 +18,7 @@ namespace hone::benchmarks {
 
 /// Where Hone runs and what it may spend, as given on the command line.
 struct RunOptions {
-  std::string device = "auto", cache, json;
+  std::string device = "auto", cache = {}, json = {};
   int budget_ms = 500;  ///< of tuning, a problem
 };
 
