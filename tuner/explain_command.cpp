@@ -146,9 +146,10 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem), sizes_text(stored),
                                stored.key.problem.alignment, device_text(stored.key.device)))
       << '\n';
-  out << printable(fmt::format("is served by {} in at most {} blocks: {} µs ± {} at n = {}",
-                               short_variant(candidate.variant), candidate.max_blocks, us_text(stored.winner.median_us),
-                               format_us(stored.winner.spread_us), measured_at_text(stored)))
+  out << printable(fmt::format("is served by {} in at most {}: {} µs ± {} at n = {}",
+                               short_variant(candidate.variant), count_text(candidate.max_blocks, "block"),
+                               us_text(stored.winner.median_us), format_us(stored.winner.spread_us),
+                               measured_at_text(stored)))
       << "\n\nWhat it gains\n";
   print_gain(stored, explanation, out);
   out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
@@ -197,11 +198,12 @@ std::string why_without_trials(const StoredWinner& stored) {
 }
 
 void explain_untuned(const StoredWinner& stored, const Context& context) {
-  context.out << printable(fmt::format(
-                     "{} for n = {} on {}\nis served by {} in at most {} blocks, {}",
-                     problem_text(stored.key.problem), sizes_text(stored), device_text(stored.key.device),
-                     short_variant(stored.winner.candidate.variant), stored.winner.candidate.max_blocks,
-                     why_without_trials(stored)))
+  context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
+                                       device_text(stored.key.device)))
+              << '\n'
+              << printable(fmt::format("is served by {} in at most {}, {}", short_variant(stored.winner.candidate.variant),
+                                       count_text(stored.winner.candidate.max_blocks, "block"),
+                                       why_without_trials(stored)))
               << "\nMeasure with: hone tune --again\n";
 }
 
