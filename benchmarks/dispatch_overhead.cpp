@@ -1,24 +1,26 @@
-// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same kernel
-// with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
+// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same
+// kernel with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
 //
-// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the binary
-// and one launch, until the result is there.
+// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the
+// binary and one launch, until the result is there.
 //
 // usage: dispatch_overhead [FILE.json]
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include <cuda_runtime_api.h>
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
 #include "benchmarks/common/cuda_version.h"
+#include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 
 namespace {
@@ -92,23 +94,22 @@ class BareCall {
   std::vector<Prepared> prepared_;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) try {
+bool run(const std::string& json_path) {
   const auto device = hone::Device::open("cuda:0");
   hone::Session session(device);
-  const hone::Stream stream = device->create_stream();
+  const hone::OwnStream own_stream(*device);
+  const hone::Stream stream = own_stream.get();
 
   fmt::print("{}, CUDA {}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
              device->facts().name, cuda_version(), today(), kBatches, kCallsPerBatch);
   fmt::print("{:>10}  {:<14} {:>10} {:>14} {:>10}\n", "n", "finish", "bare ns", "tuned_reduce", "added ns");
 
-  std::string rows;
+  nlohmann::ordered_json rows;
   std::vector<double> first_call_ms;
   for (const std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 16, std::int64_t{1} << 20}) {
     const hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float));
     const hone::DeviceBuffer out(device, sizeof(float));
-    const hone::DeviceBuffer workspace(device, 128 * 1024);
+    const hone::DeviceBuffer workspace(device, hone::kWorkspaceBytes);
     device->fill_bytes(in.data(), 0, in.size_bytes(), stream);
     device->fill_bytes(workspace.data(), 0, workspace.size_bytes(), stream);
 
@@ -126,25 +127,33 @@ int main(int argc, char** argv) try {
     for (int fresh = 0; fresh < kFreshSessions; ++fresh)
       first_call_ms.push_back(time_first_call_ms(device, in.as<float>(), n, out.as<float>(), stream));
     const auto& space = problem.family->space();
-    const std::string finish = space.parameters().back().spell(winner.candidate.variant[winner.candidate.variant.size() - 1]);
+    const hone::Variant& variant = winner.candidate.variant;
+    const std::string finish = space.parameters().back().spell(variant[variant.size() - 1]);
     const double added = median(added_ns);
     fmt::print("{:>10}  {:<14} {:>10.0f} {:>14.0f} {:>10.0f}\n", n, finish, median(bare_ns), median(tuned_ns), added);
-    rows += fmt::format("{}\n    {{\"n\": {}, \"finish\": \"{}\", \"bare_ns\": {:.1f}, \"tuned_reduce_ns\": {:.1f}, "
-                        "\"added_ns\": {:.1f}}}",
-                        rows.empty() ? "" : ",", n, finish, median(bare_ns), median(tuned_ns), added);
+    rows.push_back({{"n", n},
+                    {"finish", finish},
+                    {"bare_ns", median(bare_ns)},
+                    {"tuned_reduce_ns", median(tuned_ns)},
+                    {"added_ns", added}});
   }
-  device->destroy_stream(stream);
   fmt::print("\nfirst call of a fresh session, winner from the cache file: {:.2f} ms\n", median(first_call_ms));
 
-  if (argc > 1) {
-    std::FILE* file = std::fopen(argv[1], "w");
-    if (!file) throw hone::Error(hone::ErrorCode::io_failed, fmt::format("cannot write {}", argv[1]));
-    fmt::print(file, "{{\n  \"device\": \"{}\",\n  \"cuda\": \"{}\",\n  \"date\": \"{}\",\n"
-                     "  \"first_call_ms\": {:.3f},\n  \"rows\": [{}\n  ]\n}}\n",
-               device->facts().name, cuda_version(), today(), median(first_call_ms), rows);
-    std::fclose(file);
-  }
-} catch (const hone::Error& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+  hone::benchmarks::write_json(json_path, {{"device", device->facts().name},
+                                           {"cuda", cuda_version()},
+                                           {"date", today()},
+                                           {"first_call_ms", median(first_call_ms)},
+                                           {"rows", rows}});
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string json_path;
+  const auto set_up = [&](CLI::App& app) {
+    app.description("CPU time of a call of tuned_reduce() on a hit, next to a bare launch of the same kernel");
+    app.add_option("FILE", json_path, "write the figures to this JSON file");
+  };
+  return hone::benchmarks::run_program("dispatch_overhead", argc, argv, set_up, [&] { return run(json_path); });
 }

@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kRepeats = 15;
 
-/// Processor time of the calling thread or of the whole process, in nanoseconds: what other processes do does not count.
-/// A launch of one block runs on the calling thread.
+/// Processor time of the calling thread or of the whole process, in nanoseconds: what other processes do does not
+/// count. A launch of one block runs on the calling thread.
 double cpu_ns(clockid_t whose) {
   timespec time{};
   clock_gettime(whose, &time);

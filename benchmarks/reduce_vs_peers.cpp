@@ -1,7 +1,6 @@
 // Reductions next to CUB and cuBLAS on the same buffers, in one run: see benchmarks/README.md for what is measured how.
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "benchmarks/common/cuda_version.h"
 #endif
 #include "benchmarks/accuracy/accuracy.h"
+#include "benchmarks/common/program.h"
 #include "benchmarks/sweep/summary.h"
 
 namespace {
@@ -26,15 +26,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kRowsInFull = 120;
 
 struct Options {
-  std::string device = "auto";
+  RunOptions run{.budget_ms = 60};
   CellSelection cells;
   std::string sizes;
   std::vector<std::string> contexts{"stream", "graph"};
   std::vector<std::string> alignments{"aligned", "misaligned"};
-  int budget_ms = 60;
   double seconds = 240;
-  std::string cache;
-  std::string json;
   TimingOptions timing;
   bool with_peers = true;
   bool with_accuracy = true;
@@ -43,7 +40,7 @@ struct Options {
 
 void set_up(CLI::App& app, Options& options) {
   app.description("Reductions by Hone, CUB and cuBLAS, side by side");
-  app.add_option("--device", options.device, "auto, cuda:0, … or host");
+  add_run_options(app, options.run);
   app.add_option("--ops", options.cells.operations, "operations (default: all)")->delimiter(',');
   app.add_option("--dtypes", options.cells.dtypes, "dtypes (default: all)")->delimiter(',');
   app.add_option("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: see benchmarks/README.md)");
@@ -51,13 +48,9 @@ void set_up(CLI::App& app, Options& options) {
       ->delimiter(',')->check(CLI::IsMember({"stream", "graph"}));
   app.add_option("--alignments", options.alignments, "aligned, misaligned (default: both)")
       ->delimiter(',')->check(CLI::IsMember({"aligned", "misaligned"}));
-  app.add_option("--budget", options.budget_ms, "tuning time a problem, in ms (default: 60)")->check(CLI::PositiveNumber);
-  app.add_option("--cache", options.cache, "cache file: winners in it are used, new ones stored (default: none)");
-  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")->check(CLI::PositiveNumber);
-  app.add_option("--cell-ms", options.timing.cap_ms, "time a cell, in ms, once it has five batches of each (default: 30)");
-  app.add_option("--rounds", options.timing.rounds, "batches of each contestant in a cell, at most (default: 20)")
+  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "write every row to this file");
+  add_timing_options(app, options.timing);
   app.add_flag("!--no-peers", options.with_peers, "time Hone alone");
   app.add_flag("!--no-accuracy", options.with_accuracy, "leave out the accuracy figures");
   app.add_flag("--rows", options.all_rows, "print every row, however many there are");
@@ -78,19 +71,11 @@ CellSelection selection_of(const Options& options) {
   return selection;
 }
 
-Session make_session(const Options& options) {
-  SessionOptions session;
-  session.on_miss = MissPolicy::tune;
-  session.tune_budget = std::chrono::milliseconds(options.budget_ms);
-  session.cache_path = options.cache;
-  return Session(Device::open(options.device), session);
-}
-
 /// Whether everyone had the same results.
 bool run(const Options& options) {
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  Session session = make_session(options);
+  Session session = make_session(options.run);
   const std::vector<Cell> cells = choose_cells(reduce_family(), selection_of(options));
   Comparison comparison(session,
                         options.with_peers ? make_peers(session.device()) : std::vector<std::unique_ptr<Peer>>{}, cells,
@@ -123,11 +108,7 @@ bool run(const Options& options) {
     fmt::print("\n{}", accuracy_table(accuracy));
     json["accuracy"] = to_json(accuracy);
   }
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << json.dump(1) << '\n';
-    if (!file.flush()) throw Error(ErrorCode::io_failed, fmt::format("cannot write {}", options.json));
-  }
+  write_json(options.run.json, json);
   return std::all_of(rows.begin(), rows.end(), [](const Row& row) {
     return std::all_of(row.peers.begin(), row.peers.end(), [](const PeerTiming& peer) { return peer.agrees; });
   });
@@ -136,14 +117,7 @@ bool run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app;
   Options options;
-  set_up(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options) ? 0 : 1;
-  } catch (const hone::Error& error) {
-    fmt::print(stderr, "reduce_vs_peers: {}\n", error.what());
-    return 2;
-  }
+  return hone::benchmarks::run_program(
+      "reduce_vs_peers", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
 }

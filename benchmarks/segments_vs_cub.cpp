@@ -1,10 +1,9 @@
-// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without CUB
-// (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
+// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without
+// CUB (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -20,6 +19,7 @@
 #include "benchmarks/common/input_arena.h"
 #include "benchmarks/common/interleaved.h"
 #include "benchmarks/common/numbers.h"
+#include "benchmarks/common/program.h"
 #include "benchmarks/common/reader.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/sweep/cells.h"
@@ -34,11 +34,10 @@ using namespace hone::benchmarks;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string device = "auto", cache, json;
+  RunOptions run{.budget_ms = 400};
   std::string shapes = "2^23x8,2^20x64,2^16x2^10,2^13x2^13,2^10x2^16,2^6x2^20,4x2^24,1000003x7,12289x4097,31x1048577";
   std::vector<std::string> kinds{"rows", "uniform", "power_law"}, ops{"sum", "max", "min"}, dtypes{"f32", "f16"};
   std::int64_t segments = 1'000'000, mean = 64;
-  int budget_ms = 400;
   double seconds = 240;
   TimingOptions timing{.cap_ms = 60};
   bool with_cub = true;
@@ -46,21 +45,20 @@ struct Options {
 
 void set_up(CLI::App& app, Options& options) {
   app.description("Reductions of rows and of CSR segments by Hone and CUB, side by side");
-  app.add_option("--device", options.device, "auto, cuda:0, … or host");
+  add_run_options(app, options.run);
   app.add_option("--kinds", options.kinds, "rows, uniform, power_law (default: all)")
       ->delimiter(',')->check(CLI::IsMember({"rows", "uniform", "power_law"}));
   app.add_option("--ops", options.ops, "sum, max, min (default: all)")
       ->delimiter(',')->check(CLI::IsMember({"sum", "max", "min"}));
-  app.add_option("--dtypes", options.dtypes, "f32, f16 (default: both)")->delimiter(',')->check(CLI::IsMember({"f32", "f16"}));
+  app.add_option("--dtypes", options.dtypes, "f32, f16 (default: both)")
+      ->delimiter(',')->check(CLI::IsMember({"f32", "f16"}));
   app.add_option("--shapes", options.shapes, "of rows: 1024x64,2^20+1x8 (default: ten)");
   app.add_option("--segments", options.segments, "of CSR (default: 1000000)")->check(CLI::PositiveNumber);
-  app.add_option("--mean", options.mean, "elements of a CSR segment on average (default: 64)")->check(CLI::PositiveNumber);
-  app.add_option("--budget", options.budget_ms, "tuning time a problem, in ms (default: 400)")->check(CLI::PositiveNumber);
-  app.add_option("--cache", options.cache, "cache file (default: none)");
-  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")->check(CLI::PositiveNumber);
-  app.add_option("--cell-ms", options.timing.cap_ms, "time a cell, in ms, once it has five batches of each (default: 60)");
-  app.add_option("--rounds", options.timing.rounds, "batches of each in a cell, at most (default: 20)")->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "write every row to this file, after each cell");
+  app.add_option("--mean", options.mean, "elements of a CSR segment on average (default: 64)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")
+      ->check(CLI::PositiveNumber);
+  add_timing_options(app, options.timing);
   app.add_flag("!--no-cub", options.with_cub, "time Hone alone");
 }
 
@@ -79,8 +77,8 @@ struct Segments {
   }
 };
 
-/// Lengths between 0 and twice the mean, each as likely; or by a power law (Pareto, exponent 1.5 as in the degrees of many
-/// graphs), a fifth of them empty, the longest at most a hundredth of all.
+/// Lengths between 0 and twice the mean, each as likely; or by a power law (Pareto, exponent 1.5 as in the degrees of
+/// many graphs), a fifth of them empty, the longest at most a hundredth of all.
 Segments csr_segments(const std::string& kind, std::int64_t count, std::int64_t mean) {
   std::mt19937_64 random(99);
   std::vector<double> lengths(static_cast<std::size_t>(count));
@@ -269,11 +267,7 @@ void print_summary(const std::vector<Row>& rows) {
 bool run(const Options& options) {
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  SessionOptions session_options;
-  session_options.on_miss = MissPolicy::tune;
-  session_options.tune_budget = std::chrono::milliseconds(options.budget_ms);
-  session_options.cache_path = options.cache;
-  Session session(Device::open(options.device), session_options);
+  Session session = make_session(options.run);
   const std::vector<Segments> all = segments_of(options);
   Bench bench(session, options, all);
   bench.fill(DType::f32);
@@ -296,10 +290,7 @@ bool run(const Options& options) {
         fmt::print("{}\n", text_of(rows.back(), ceiling));
         std::fflush(stdout);
         json["rows"].push_back(to_json(rows.back(), ceiling));
-        if (options.json.empty()) continue;
-        std::ofstream file(options.json);
-        file << json.dump(1) << '\n';
-        if (!file.flush()) throw Error(ErrorCode::io_failed, "cannot write " + options.json);
+        write_json(options.run.json, json);
       }
   }
   fmt::print("\n");
@@ -311,14 +302,7 @@ bool run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app;
   Options options;
-  set_up(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options) ? 0 : 1;
-  } catch (const hone::Error& error) {
-    fmt::print(stderr, "segments_vs_cub: {}\n", error.what());
-    return 2;
-  }
+  return hone::benchmarks::run_program(
+      "segments_vs_cub", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
 }

@@ -1,7 +1,8 @@
-// Hone's calls for Python's ctypes: names and numbers in, error texts out. Used by reduce_vs_torch.py and shapes_vs_torch.py.
+// Hone's calls for Python's ctypes: names and numbers in, error texts out. Used by reduce_vs_torch.py and
+// shapes_vs_torch.py.
 //
-// Every function may be called from any thread. Those that return int return −1 (and those that return pointers null) when
-// they fail; hone_error() then says why, to the thread that called.
+// Every function may be called from any thread. Those that return int return −1 (and those that return pointers null)
+// when they fail; hone_error() then says why, to the thread that called.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -134,7 +135,8 @@ extern "C" {
 
 const char* hone_error() { return last_error.c_str(); }
 
-/// A session that tunes for `budget_ms` what is neither known nor in the cache file (none if empty). Owned by the caller.
+/// A session that tunes for `budget_ms` what is neither known nor in the cache file (none if empty). Owned by the
+/// caller.
 void* hone_open(const char* device, const char* cache, int budget_ms) {
   return guarded(
       [&]() -> void* {

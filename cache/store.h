@@ -80,7 +80,8 @@ class Store {
   /// Counts loads of winners, and misses.
   void note(const Notes& notes, Milliseconds patience) const;
 
-  /// The classes that sessions missed, the heaviest first: by how often, then by bytes moved. The file may be anybody's.
+  /// The classes that sessions missed, the heaviest first: by how often, then by bytes moved. The file may be
+  /// anybody's.
   std::vector<StoredMiss> misses() const;
 
   /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's.

@@ -45,8 +45,8 @@ struct Located {
   Words<Index> index;
 };
 
-/// The index of the value that Order puts first. Only the values of a tile are compared with each other; where the first
-/// of them stands is looked up when it comes before all so far, which happens less and less often.
+/// The index of the value that Order puts first. Only the values of a tile are compared with each other; where the
+/// first of them stands is looked up when it comes before all so far, which happens less and less often.
 template <class Order, class In, class Acc, class Index, bool kIgnoreNan>
 struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, Located<Acc, Index>, Index> {
   using State = Located<Acc, Index>;
@@ -79,8 +79,8 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
   }
 
   /// Bytes have so few values that most are soon found. A lane alone would look up its first of each, and some lane of
-  /// the warp always does; together they look up only what no lane has seen. Then `value` is the warp's in all lanes, and
-  /// `index` is nowhere in those that do not have it.
+  /// the warp always does; together they look up only what no lane has seen. Then `value` is the warp's in all lanes,
+  /// and `index` is nowhere in those that do not have it.
   template <class ElementPack, unsigned kPacks>
   static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kHasWarpInstructions && kInBytes<In, ElementPack>) {

@@ -40,9 +40,9 @@ struct Moments {
   Words<Acc> squares;  ///< Σ (x − mean)²
 };
 
-/// Mean and population variance of floats and wide integers. Two sets of elements combine as Chan, Golub and LeVeque do (Updating formulae and a
-/// pairwise algorithm for computing sample variances, 1979), which loses nothing to a mean that is far from zero; the
-/// deviations of a tile are taken from the tile's own mean.
+/// Mean and population variance of floats and wide integers. Two sets of elements combine as Chan, Golub and LeVeque do
+/// (Updating formulae and a pairwise algorithm for computing sample variances, 1979), which loses nothing to a mean
+/// that is far from zero; the deviations of a tile are taken from the tile's own mean.
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
   using State = Moments<Acc, Index>;

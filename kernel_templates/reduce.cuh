@@ -15,7 +15,8 @@
 // In all of them the order of combination follows from n, the grid and the pointer's alignment alone.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; kVectorBytes is a
-// power of two, at least an element, at most 16; kUnroll is a power of two; Op::Index holds n plus one grid-wide stride.
+// power of two, at least an element, at most 16; kUnroll is a power of two; Op::Index holds n plus one grid-wide
+// stride.
 #pragma once
 
 #include "block_reduce.cuh"

@@ -142,8 +142,8 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static constexpr bool kInWord = kSame<Acc, int> || kSame<Acc, unsigned>;
   static constexpr WarpInstruction kWarpInstruction = kInWord ? Monoid::kWarpInstruction : WarpInstruction::none;
 
-  /// Sums of small integers are made in 32 bits within a pack, which holds at most 16 of them, and products as far as 32
-  /// bits hold them.
+  /// Sums of small integers are made in 32 bits within a pack, which holds at most 16 of them, and products as far as
+  /// 32 bits hold them.
   static constexpr bool kWideInteger = !kIsFloating<Acc> && sizeof(Acc) == 8 && !kIgnoreNan;
   static constexpr bool kNarrowSums = kWideInteger && kSame<Monoid, Plus> &&
                                       (kSame<Map, NonZero> || (!kIsFloating<In> && sizeof(In) * Map::kWidening <= 2));
@@ -196,7 +196,8 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       if constexpr (kSame<Map, Magnitude> && kIsSigned<Acc>)
         extreme = combine(extreme, convert<Acc>(-extreme_of_bytes<false, In>(tile)));
       acc = combine(acc, extreme);
-    } else if constexpr (kNarrowSums && ElementPack::kElements == 1) {  // a column: what a pack is elsewhere is its tile
+    } else if constexpr (kNarrowSums && ElementPack::kElements == 1) {  // a column: what a pack is elsewhere is its
+                                                                        // tile
       static_assert(kPacks <= 16);
       int sums[kPacks];
 #pragma unroll

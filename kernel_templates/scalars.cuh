@@ -1,5 +1,5 @@
-// What kernels must know of scalar types: the conversions between all of them, their bounds, which of two is larger, and
-// the exponential and logarithm of an accumulator.
+// What kernels must know of scalar types: the conversions between all of them, their bounds, which of two is larger,
+// and the exponential and logarithm of an accumulator.
 #pragma once
 
 #include "half.cuh"

@@ -1,7 +1,8 @@
 // What threads, and blocks, hand on to those behind them when segments go on across their borders.
 //
-// Every participant, in order, has some elements behind its last segment end (its tail), or none but a tail if no segment
-// ends with it. The first segment that ends with a participant began with the tails since the last one with an end.
+// Every participant, in order, has some elements behind its last segment end (its tail), or none but a tail if no
+// segment ends with it. The first segment that ends with a participant began with the tails since the last one with an
+// end.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -9,8 +10,9 @@
 
 namespace hone {
 
-/// What goes before the first end of this thread: the tails since the last thread with an end. `all` is set in thread 0:
-/// what is left behind the last end of the block. Each of kThreads must call it; two calls need a barrier between them.
+/// What goes before the first end of this thread: the tails since the last thread with an end. `all` is set in thread
+/// 0: what is left behind the last end of the block. Each of kThreads must call it; two calls need a barrier between
+/// them.
 template <class Op, unsigned kThreads>
 __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, typename Op::State& all) {
   using State = typename Op::State;

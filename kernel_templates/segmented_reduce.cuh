@@ -9,12 +9,13 @@
 //              ends: for lengths of any distribution, empty segments included
 //
 // Merged walks along the merge path of Green, Odeh and Birk (Merge path – a visually intuitive approach to parallel
-// merging, 2014), as Merrill and Garland do for sparse matrices (Merge-based parallel sparse matrix-vector multiplication,
-// 2016): item k of a call is an element, or the end of a segment, which comes right behind the segment's last element.
-// The end of segment s is item offsets[s + 1] − offsets[0] + s, which increases strictly, so that a search finds where a
-// share begins. A tile with ends goes to shared memory and is divided equally among the threads by the same rule; where
-// no end is near, the block goes straight through memory. What a share has of its first and last segment is left in the
-// workspace and joined afterwards, by the block that finishes last or by a second kernel of one block.
+// merging, 2014), as Merrill and Garland do for sparse matrices (Merge-based parallel sparse matrix-vector
+// multiplication, 2016): item k of a call is an element, or the end of a segment, which comes right behind the
+// segment's last element. The end of segment s is item offsets[s + 1] − offsets[0] + s, which increases strictly, so
+// that a search finds where a share begins. A tile with ends goes to shared memory and is divided equally among the
+// threads by the same rule; where no end is near, the block goes straight through memory. What a share has of its first
+// and last segment is left in the workspace and joined afterwards, by the block that finishes last or by a second
+// kernel of one block.
 //
 // The order of combination follows from the offsets, the grid and the array's alignment alone.
 //
@@ -124,8 +125,8 @@ struct Merged {
   using State = typename Op::State;
   using Tile = ElementTile<In, kBlockThreads, kPacks>;
 
-  /// One less than a thread loads, and so an odd number: what the threads of a warp read at once from shared memory lies
-  /// in different banks.
+  /// One less than a thread loads, and so an odd number: what the threads of a warp read at once from shared memory
+  /// lies in different banks.
   static constexpr unsigned kItems = kPacks * kPackBytes / sizeof(In) - 1;
   static constexpr unsigned kTileItems = kBlockThreads * kItems;
 
@@ -145,8 +146,8 @@ struct Merged {
     Index origin;  ///< the first element of all segments
     Index stop;    ///< the item behind the block's share
 
-    /// How many ends come before `item`, if at least `low` do and at most `high`. Every thread of the block must call it,
-    /// and looks at kProbes ends at a time.
+    /// How many ends come before `item`, if at least `low` do and at most `high`. Every thread of the block must call
+    /// it, and looks at kProbes ends at a time.
     template <unsigned kProbes>
     __device__ Index ends_before(Index low, Index high, Index item) const {
       while (low < high) {
@@ -180,7 +181,8 @@ struct Merged {
   /// A tile in shared memory.
   struct Shared {
     alignas(kPackBytes) unsigned char elements[Tile::kBytes];
-    unsigned short ends[kMostEnds + 1];  ///< the element behind each segment, counted from the tile's first; then kNoEnd
+    unsigned short ends[kMostEnds + 1];  ///< the element behind each segment, counted from the tile's first; then
+                                         ///< kNoEnd
     Words<State> of_segments[kMostEnds];
   };
 

@@ -1,14 +1,15 @@
 // Reduces the middle extent of slices × reduced × inner where a slice is small: a few elements to a few thousand.
 //
 // Slices lie side by side, so a block copies as many as fit its tile with 16-byte loads, wherever each of them begins,
-// into shared memory, and its threads find the elements of each output there. Only the ends of the tile are copied one by
-// one. Nothing passes through registers on the way: kBlockThreads × kUnroll packs per block are in flight.
+// into shared memory, and its threads find the elements of each output there. Only the ends of the tile are copied one
+// by one. Nothing passes through registers on the way: kBlockThreads × kUnroll packs per block are in flight.
 //
-// kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows whose
-// size is no multiple of 16 bytes begin in banks that differ, so that threads with a row each hardly meet in one bank.
+// kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows
+// whose size is no multiple of 16 bytes begin in banks that differ, so that threads with a row each hardly meet in one
+// bank.
 //
-// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements; kBlockThreads is a
-// multiple of a warp and at least two packs' elements.
+// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements; kBlockThreads is
+// a multiple of a warp and at least two packs' elements.
 #pragma once
 
 #include "block_reduce.cuh"

@@ -1,8 +1,10 @@
-// What commands share that make an array out of the one in a file: hone reduce --axis, hone softmax, hone transpose.
+// What commands share that call a kernel on the array in a file: hone reduce, hone softmax, hone transpose.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "tuner/command.h"
 #include "tuner/command_error.h"
 #include "tuner/input_file.h"
+#include "tuner/output_file.h"
 
 namespace CLI {
 class App;
@@ -34,9 +37,9 @@ struct ArrayOptions {
 
 /// One call on the array, and what it makes of it.
 struct ArrayCall {
-  std::string name;                 ///< "softmax", "sum"
-  Problem problem;                  ///< what `launch` asks the session
-  DType dtype = DType::f32;         ///< of the result
+  std::string name;                      ///< "softmax", "sum"
+  Problem problem;                       ///< what `launch` asks the session
+  DType dtype = DType::f32;              ///< of the result
   std::vector<std::int64_t> shape = {};  ///< likewise
   std::function<Choice(Session& session, const void* in, void* out, Stream stream)> launch = {};
 };
@@ -44,12 +47,22 @@ struct ArrayCall {
 /// FILE, --dtype, --shape, --output and what all commands have that call a kernel; --axis where there is one.
 void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis);
 
-/// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and Error
-/// as open_input().
+/// What --cache, --on-miss and --budget make of the environment's options. Throws CommandError(usage).
+SessionOptions session_options(const ArrayOptions& options, const Context& context);
+
+/// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and
+/// Error as open_input().
 InputFile open_array(const ArrayOptions& options);
 
-/// Makes the calls one after the other, writes what the only one makes where --output says, and reports how fast they were.
-/// Throws Error and CommandError.
+/// The file of --output; null where none is named. Throws CommandError(usage) unless it is for one result, and Error as
+/// OutputFile.
+std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t results);
+
+/// Says on the error stream that the session went without the cache, where it had to.
+void warn_of_failed_cache(const Session& session, const Context& context);
+
+/// Makes the calls one after the other, writes what the only one makes where --output says, and reports how fast they
+/// were. Throws Error and CommandError.
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
                       const Context& context);
 

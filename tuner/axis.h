@@ -20,14 +20,14 @@ struct AxisSplit {
   bool operator==(const AxisSplit&) const = default;
 };
 
-/// The axis that `text` names in an array of so many dimensions: 0 is the first, -1 the last. Throws CommandError(usage) for
-/// other texts and for an axis that the array does not have.
+/// The axis that `text` names in an array of so many dimensions: 0 is the first, -1 the last. Throws
+/// CommandError(usage) for other texts and for an axis that the array does not have.
 std::size_t parse_axis(const std::string& text, const InputFile& input);
 
 AxisSplit split_at(std::span<const std::int64_t> shape, std::size_t axis);
 
-/// Throws CommandError(usage), with what to do, where the axes of the file do not lie in memory as its shape says: an array
-/// in Fortran order.
+/// Throws CommandError(usage), with what to do, where the axes of the file do not lie in memory as its shape says: an
+/// array in Fortran order.
 void require_c_order(const InputFile& input);
 
 }  // namespace hone::tuner

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/json_output.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/table.h"
@@ -163,7 +164,7 @@ ExitCode run_devices(const DevicesOptions& options, const Context& context) {
     nlohmann::ordered_json json{{"devices", nlohmann::ordered_json::array()}};
     for (const ListedDevice& device : devices) json["devices"].push_back(to_json(device));
     json["cuda_unavailable_reason"] = reason;
-    context.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    print_json(json, context);
     return ExitCode::ok;
   }
   print_table(devices, context.out);

@@ -21,6 +21,7 @@
 #include "tuner/explanation.h"
 #include "tuner/inspect_detail.h"
 #include "tuner/inspect_json.h"
+#include "tuner/json_output.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/table.h"
@@ -130,8 +131,7 @@ void print_table(const Explanation& explanation, const Context& context) {
                    trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
                    us_text(trial.predicted_us), us_text(trial.median_us),
                    is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
-                   is_measured && trial.verdict == "ok" ? fmt::format("{:+.1f} %", 100 * candidate.gap)
-                                                        : std::string(kUnknown),
+                   is_measured && trial.verdict == "ok" ? gap_text(candidate.gap) : std::string(kUnknown),
                    is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown),
                    std::string(name(candidate.fate)) + (trial.is_default ? " (default)" : ""),
                    candidate.why.substr(0, candidate.why.find('\n'))});
@@ -146,9 +146,10 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem), sizes_text(stored),
                                stored.key.problem.alignment, device_text(stored.key.device)))
       << '\n';
-  out << printable(fmt::format("is served by {} in at most {} blocks: {} µs ± {} at n = {}",
-                               short_variant(candidate.variant), candidate.max_blocks, us_text(stored.winner.median_us),
-                               format_us(stored.winner.spread_us), measured_at_text(stored)))
+  out << printable(fmt::format("is served by {} in at most {}: {} µs ± {} at n = {}",
+                               short_variant(candidate.variant), count_text(candidate.max_blocks, "block"),
+                               us_text(stored.winner.median_us), format_us(stored.winner.spread_us),
+                               measured_at_text(stored)))
       << "\n\nWhat it gains\n";
   print_gain(stored, explanation, out);
   out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
@@ -197,11 +198,12 @@ std::string why_without_trials(const StoredWinner& stored) {
 }
 
 void explain_untuned(const StoredWinner& stored, const Context& context) {
-  context.out << printable(fmt::format(
-                     "{} for n = {} on {}\nis served by {} in at most {} blocks, {}",
-                     problem_text(stored.key.problem), sizes_text(stored), device_text(stored.key.device),
-                     short_variant(stored.winner.candidate.variant), stored.winner.candidate.max_blocks,
-                     why_without_trials(stored)))
+  context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
+                                       device_text(stored.key.device)))
+              << '\n'
+              << printable(fmt::format("is served by {} in at most {}, {}", short_variant(stored.winner.candidate.variant),
+                                       count_text(stored.winner.candidate.max_blocks, "block"),
+                                       why_without_trials(stored)))
               << "\nMeasure with: hone tune --again\n";
 }
 
@@ -256,7 +258,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     if (tuning) print_explanation(stored, *tuning, context);
     if (!tuning) explain_untuned(stored, context);
   }
-  if (options.json) context.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  if (options.json) print_json(json, context);
   return ExitCode::ok;
 }
 

@@ -51,8 +51,8 @@ CandidateFate fate_of(const TrialRecord& trial, const TrialRecord* winner) {
   } else {
     fate.fate = Fate::beaten;
     fate.why = to_the_end ? "slower than the winner, side by side to the end"
-                          : fmt::format("dropped out after {} sample{}, slower by more than they scatter", trial.samples,
-                                        trial.samples == 1 ? "" : "s");
+                          : fmt::format("dropped out after {}, slower by more than they scatter",
+                                        count_text(trial.samples, "sample"));
   }
   return fate;
 }

@@ -14,8 +14,8 @@ struct FamilyRow {
   std::string_view dtypes;      ///< likewise of --dtype
   std::string_view shapes;      ///< likewise of --size
 
-  /// The problem as a call asks it whose arrays have this alignment: where a row begins decides, too, and rows of 7 floats
-  /// begin anywhere. nullptr: the same problem.
+  /// The problem as a call asks it whose arrays have this alignment: where a row begins decides, too, and rows of 7
+  /// floats begin anywhere. nullptr: the same problem.
   Problem (*as_called)(const Problem& problem) = nullptr;
 };
 

@@ -19,6 +19,7 @@
 #include "tuner/families.h"
 #include "tuner/inspect_detail.h"
 #include "tuner/inspect_json.h"
+#include "tuner/json_output.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/selection.h"
@@ -207,7 +208,7 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
       const std::optional<cache::TuningRecord> tuning = store.tuning(stored.id);
       entry["tuning"] = tuning ? to_json(*tuning) : Json(nullptr);
     }
-    context.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    print_json(json, context);
   } else if (in_detail) {
     for (const StoredWinner& stored : winners) {
       if (&stored != &winners.front()) context.out << '\n';

@@ -110,12 +110,6 @@ void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
   print_field(out, "binary", format_bytes(stored.binary_bytes));
 }
 
-std::string gap_text(double median_us, double winner_us) {
-  if (median_us <= 0 || winner_us <= 0) return std::string(kUnknown);
-  const double percent = (median_us / winner_us - 1) * 100;
-  return fmt::format("{:+.{}f} %", percent, std::abs(percent) < 10 ? 1 : 0);
-}
-
 std::string note_of(const cache::TrialRecord& trial, const cache::StoredWinner& stored) {
   const bool is_winner = trial.candidate.variant == stored.winner.candidate.variant &&
                          trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
@@ -139,7 +133,8 @@ std::vector<std::string> trial_row(std::size_t rank, const cache::TrialRecord& t
       us_text(trial.predicted_us),
       us_text(trial.median_us),
       trial.median_us > 0 ? format_us(trial.spread_us) : std::string(kUnknown),
-      gap_text(trial.median_us, stored.winner.median_us),
+      trial.median_us > 0 && stored.winner.median_us > 0 ? gap_text(trial.median_us / stored.winner.median_us - 1)
+                                                         : std::string(kUnknown),
       count(trial.samples),
       note_of(trial, stored)};
 }
@@ -191,8 +186,8 @@ std::string problem_text(const cache::ProblemRecord& problem) {
 }
 
 std::string device_text(const cache::DeviceRecord& device) {
-  std::string text = fmt::format("{} ({}, {}): {} SM{}", device.name, device.kind, device.architecture, device.sm_count,
-                                 device.sm_count == 1 ? "" : "s");
+  std::string text = fmt::format("{} ({}, {}): {}", device.name, device.kind, device.architecture,
+                                 count_text(device.sm_count, "SM"));
   if (device.peak_bandwidth_gbps > 0) text += fmt::format(", {} GB/s", gbps_text(device.peak_bandwidth_gbps));
   return text;
 }

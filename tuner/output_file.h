@@ -12,8 +12,8 @@
 
 namespace hone::tuner {
 
-/// Writes beside `path` and puts it into its place when it is complete: nobody ever reads half of it, and what was there
-/// stays until then. Names that end in .npy get a header; others are raw little-endian elements.
+/// Writes beside `path` and puts it into its place when it is complete: nobody ever reads half of it, and what was
+/// there stays until then. Names that end in .npy get a header; others are raw little-endian elements.
 class OutputFile {
  public:
   /// Opens the file beside it, so that what cannot be written is refused before anything is computed. Throws
@@ -23,8 +23,8 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// Writes a C-ordered array of `shape` from `memory` through a staging buffer of a few MiB; waits for `stream`. Once only.
-  /// Throws Error: io_failed, and unsupported for a dtype that such a file cannot hold.
+  /// Writes a C-ordered array of `shape` from `memory` through a staging buffer of a few MiB; waits for `stream`. Once
+  /// only. Throws Error: io_failed, and unsupported for a dtype that such a file cannot hold.
   void save(DType dtype, std::span<const std::int64_t> shape, const void* memory, Device& device, Stream stream);
 
  private:

@@ -167,6 +167,13 @@ std::string format_bytes(std::int64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value >= 10 ? 1 : 2, kUnits[unit]);
 }
 
+std::string count_text(std::int64_t count, std::string_view singular) {
+  if (count == 1) return fmt::format("1 {}", singular);
+  const bool ends_in_y = singular.ends_with('y');
+  return fmt::format("{} {}{}", count, ends_in_y ? singular.substr(0, singular.size() - 1) : singular,
+                     ends_in_y ? "ies" : "s");
+}
+
 std::string format_us(double microseconds) {
   return fmt::format("{:.{}f}", microseconds, microseconds < 100 ? 2 : microseconds < 1000 ? 1 : 0);
 }

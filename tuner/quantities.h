@@ -34,6 +34,9 @@ std::string format_size(std::int64_t size);
 /// "50 MiB", "79.6 GiB"; binary units, three significant digits at least.
 std::string format_bytes(std::int64_t bytes);
 
+/// "1 winner", "2 winners", "3 binaries".
+std::string count_text(std::int64_t count, std::string_view singular);
+
 /// A time in microseconds without its unit, three to four significant digits: "2.68", "26.60", "345.8", "1379".
 std::string format_us(double microseconds);
 

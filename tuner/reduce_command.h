@@ -3,31 +3,17 @@
 
 #include <string>
 
-#include "tuner/command.h"
-#include "tuner/command_error.h"
-
-namespace CLI {
-class App;
-}
+#include "tuner/array_command.h"
 
 namespace hone::tuner {
 
 /// The options as typed; run_reduce() gives them their meaning.
 struct ReduceOptions {
-  std::string file;
-  std::string dtype;
+  ArrayOptions array;
   std::string ops = "sum";
   std::string nan = "propagate";
   std::string accumulator;
   std::string result;
-  std::string shape;
-  std::string axis;
-  std::string output;
-  std::string device = "auto";
-  std::string cache;
-  std::string on_miss;
-  std::string budget;
-  bool json = false;
 };
 
 void set_up_reduce(CLI::App& app, ReduceOptions& options);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tuner/quantities.h"
 
@@ -56,6 +57,8 @@ std::string percent_text(double fraction) {
 }
 
 std::string us_text(double microseconds) { return microseconds > 0 ? format_us(microseconds) : std::string(kUnknown); }
+
+std::string gap_text(double gap) { return fmt::format("{:+.{}f} %", 100 * gap, std::abs(gap) < 0.1 ? 1 : 0); }
 
 std::string share_text(double part, double whole) { return percent_text(part > 0 && whole > 0 ? part / whole : 0); }
 

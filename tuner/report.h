@@ -27,13 +27,16 @@ std::string gbps_text(double gbps);
 std::string percent_text(double fraction);
 std::string us_text(double microseconds);
 
+/// How much slower than the winner, 0.05 for 5 %: "+5.0 %", "+31 %".
+std::string gap_text(double gap);
+
 /// `part` of `whole` as a percentage, kUnknown when either is unknown.
 std::string share_text(double part, double whole);
 
-/// "725..1448", or one number.
 /// Where a winner came from: "tuned now", "cache", "cache, untuned", "nearest, untuned", …
 std::string source_text(ChoiceSource source, bool tuned);
 
+/// "725..1448", or one number.
 std::string range_text(std::int64_t first, std::int64_t last);
 
 }  // namespace hone::tuner

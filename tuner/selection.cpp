@@ -103,6 +103,11 @@ std::vector<DType> parse_dtypes(std::string_view text) {
 
 DType parse_one_dtype(std::string_view text) { return kDTypes[pick("dtype", text, kDTypeNames)].dtype; }
 
+std::optional<DType> parse_optional_dtype(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  return parse_one_dtype(text);
+}
+
 MissPolicy parse_miss_policy(std::string_view text) {
   return static_cast<MissPolicy>(pick("miss policy", text, kMissPolicyNames));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ std::vector<std::string_view> parse_operation_names(Families families, std::stri
 
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);
+std::optional<DType> parse_optional_dtype(std::string_view text);  ///< nullopt for "": an option that was not given
 MissPolicy parse_miss_policy(std::string_view text);
 
 /// Alignments in bytes: 4, 8 and 16, or "all".
@@ -41,8 +43,8 @@ std::vector<LaunchContext> parse_contexts(std::string_view text);
 /// "propagate" or "ignore".
 NanPolicy parse_nan_policy(std::string_view text);
 
-/// The devices that a campaign works on: "auto" is the first there is, "all" every CUDA device, or else the host. Throws
-/// as open_device(), without opening what exists.
+/// The devices that a campaign works on: "auto" is the first there is, "all" every CUDA device, or else the host.
+/// Throws as open_device(), without opening what exists.
 std::vector<std::string> parse_devices(const std::string& text);
 
 /// "cuda:0, host": the devices of this machine, for messages.

@@ -37,8 +37,7 @@ void set_up_softmax(CLI::App& app, SoftmaxOptions& options) {
 ExitCode run_softmax(const SoftmaxOptions& options, const Context& context) {
   if (options.array.file.empty()) throw CommandError(ExitCode::usage, "no file was given: hone softmax FILE -o OUT.npy");
   // Unknown words are refused before the file is read.
-  SoftmaxSpec spec{.scale = parse_scale(options.scale)};
-  if (!options.result.empty()) spec.result = parse_one_dtype(options.result);
+  SoftmaxSpec spec{.result = parse_optional_dtype(options.result), .scale = parse_scale(options.scale)};
   const InputFile input = open_array(options.array);
   spec.dtype = input.dtype;
   const AxisSplit split = split_at(input.shape, parse_axis(options.array.axis, input));

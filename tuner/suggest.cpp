@@ -5,16 +5,13 @@
 #include <vector>
 
 namespace hone::tuner {
-namespace {
 
-std::string lower(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
-
-}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Optimal string alignment: rows i−2, i−1 and i of the dynamic programme.
@@ -39,11 +36,11 @@ std::string_view closest(std::string_view word, std::span<const std::string_view
   // Long enough for every word of ours; keeps the quadratic work bounded whatever was typed.
   constexpr std::size_t kLongestWord = 64;
   if (word.size() > kLongestWord) return {};
-  const std::string wanted = lower(word);
+  const std::string wanted = lower_case(word);
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::string_view best;
   for (const std::string_view candidate : known) {
-    const std::size_t distance = edit_distance(wanted, lower(candidate));
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;
       best = candidate;

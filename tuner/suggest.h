@@ -1,4 +1,4 @@
-// did_you_mean(): the known word that a misspelt one was meant to be.
+// did_you_mean(): the known word that a misspelt one was meant to be; and what compares words without letter case.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,9 @@
 #include <string_view>
 
 namespace hone::tuner {
+
+/// ASCII letters made small.
+std::string lower_case(std::string_view text);
 
 /// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -121,8 +121,8 @@ CampaignOptions campaign_options(const TuneOptions& options, const CampaignFile&
   return campaign;
 }
 
-/// Waits for campaigns on the same devices and cache, in the order of the names: two that want the same ones cannot wait
-/// for each other.
+/// Waits for campaigns on the same devices and cache, in the order of the names: two that want the same ones cannot
+/// wait for each other.
 std::vector<DeviceLock> lock_devices(const CampaignOptions& campaign, const Context& context) {
   std::vector<std::string> devices = campaign.devices;
   std::sort(devices.begin(), devices.end());
@@ -156,9 +156,9 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
   const auto untuned = std::count_if(result.items.begin(), result.items.end(),
                                      [](const CampaignItem& item) { return item.outcome == Outcome::untuned; });
   if (untuned > 0) {
-    context.err << fmt::format("hone: the budget was too small to compare anything for {} problem{}: the heuristic's choice "
+    context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
                                "is stored, as untuned; give a longer --budget\n",
-                               untuned, untuned == 1 ? "" : "s");
+                               count_text(untuned, "problem"));
   }
   for (const CampaignItem& item : result.items) {
     if (item.outcome == Outcome::failed) {

@@ -40,10 +40,9 @@ double measured_gbps(const CampaignItem& item) {
 }
 
 std::string winner_text(const CampaignItem& item, double peak) {
-  const std::int64_t blocks = item.candidate.geometry.max_blocks;
   const double gbps = measured_gbps(item);
-  return fmt::format("{}, {} block{}: {} µs, {} GB/s{}{}", candidate_text(item), blocks, blocks == 1 ? "" : "s",
-                     us_text(item.median_us), gbps_text(gbps),
+  return fmt::format("{}, {}: {} µs, {} GB/s{}{}", candidate_text(item),
+                     count_text(item.candidate.geometry.max_blocks, "block"), us_text(item.median_us), gbps_text(gbps),
                      peak > 0 ? fmt::format(", {} of peak", share_text(gbps, peak)) : "",
                      item.outcome == Outcome::untuned ? " (the only one that the budget allowed for: untuned)"
                      : item.budget_spent              ? " (budget spent)"
@@ -64,13 +63,13 @@ bool has_winner(const CampaignItem& item) {
   return item.outcome == Outcome::tuned || item.outcome == Outcome::kept || item.outcome == Outcome::untuned;
 }
 
-/// "725..1448", "5793..11585 x 46..90".
+/// "725..1448", "5793..11585 × 46..90".
 std::string serves_text(const Problem& problem) {
   const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
   const std::size_t count = problem.family->extent_names().size();
   std::string text;
   for (std::size_t i = count == 3 && problem.extents[0] == 1 ? 1 : 0; i < count; ++i)
-    text.append(text.empty() ? "" : " x ").append(range_text(ranges[i].first, ranges[i].last));
+    text.append(text.empty() ? "" : " × ").append(range_text(ranges[i].first, ranges[i].last));
   return text;
 }
 
@@ -125,8 +124,8 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
 std::string shared_text(const LineResult& line) {
   const std::string label = line_label(line.first);
   if (!line.failure.empty()) return fmt::format("{}: each size keeps its own winner: {}", label, line.failure);
-  return fmt::format("{}: {} winner{} for {} sizes (each size's own: {}), at most {:.2f} % behind, {:.2f} % in the mean{}",
-                     label, line.winners, line.winners == 1 ? "" : "s", line.sizes, line.winners_before,
+  return fmt::format("{}: {} for {} sizes (each size's own: {}), at most {:.2f} % behind, {:.2f} % in the mean{}",
+                     label, count_text(line.winners, "winner"), line.sizes, line.winners_before,
                      100 * line.worst_regret, 100 * line.mean_regret,
                      line.filled > 0 ? fmt::format("; {} size classes between them served, too", line.filled) : "");
 }
@@ -171,7 +170,7 @@ void TuneProgressPrinter::planned(const std::vector<CampaignDevice>& devices, st
   if (to_tune == 0) {
     context_.err << fmt::format("Everything is tuned already on {} (--again repeats)", names);
   } else {
-    context_.err << fmt::format("Tuning {} problem{} on {}", to_tune, to_tune == 1 ? "" : "s", names);
+    context_.err << fmt::format("Tuning {} on {}", count_text(to_tune, "problem"), names);
     if (kept > 0) context_.err << fmt::format("; {} more tuned already (--again repeats)", kept);
     context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now())));
   }

@@ -2,9 +2,10 @@
 //
 //   0  uniform     random multiples of 2^−24 in [0, 1), exact in f32
 //   1  constant    1.23f
-//   2  cancelling  random multiples of 2^−12 below 4096; the second half are the first half's negatives in reverse order,
-//                  and the one in the middle, if n is odd, is 1
-//   3  swamped     2^26, 1, −2^26, 0, over and over: each 1 is less than half a unit in the last place of its neighbours
+//   2  cancelling  random multiples of 2^−12 below 4096; the second half are the first half's negatives in reverse
+//                  order, and the one in the middle, if n is odd, is 1
+//   3  swamped     2^26, 1, −2^26, 0, over and over: each 1 is less than half a unit in the last place of its
+//                  neighbours
 //   4  bits        random bits, as many as an element has
 //
 // Element (the type) and kKind are defined in front of this file.

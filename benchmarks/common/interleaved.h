@@ -11,8 +11,8 @@
 
 namespace hone::benchmarks {
 
-/// One who takes part: enqueues one call on the stream given. `turn` counts calls up from 0 within a batch, so that each
-/// can read another copy of the input.
+/// One who takes part: enqueues one call on the stream given. `turn` counts calls up from 0 within a batch, so that
+/// each can read another copy of the input.
 struct Contestant {
   std::string name;
   std::function<void(int turn, Stream stream)> enqueue;

@@ -1,7 +1,7 @@
 // Reads an array and does nothing with it: the fastest that any reduction can be.
 //
-// A grid-stride loop in which each thread has kUnroll 16-byte loads in flight. The words are combined with xor and stored
-// only if they make a value that cannot be expected, so that the loads stay and nothing else costs.
+// A grid-stride loop in which each thread has kUnroll 16-byte loads in flight. The words are combined with xor and
+// stored only if they make a value that cannot be expected, so that the loads stay and nothing else costs.
 //
 // kThreads and kUnroll are defined in front of this file.
 

@@ -1,5 +1,5 @@
-// The other way round: neighbouring lanes write neighbours, and read `columns` elements apart. Caches forgive strided loads
-// more than strided stores: what a line holds besides is there for the next loads.
+// The other way round: neighbouring lanes write neighbours, and read `columns` elements apart. Caches forgive strided
+// loads more than strided stores: what a line holds besides is there for the next loads.
 #include "tile_place.cuh"
 
 extern "C" __global__ void __launch_bounds__(kTileThreads) coalesced_write(const float* in, float* out, unsigned rows,

@@ -1,8 +1,8 @@
 // One launch: each block leaves its sum and takes a ticket; who has the last one adds up all sums.
 //
-// The fence before the ticket publishes the sum, the one after it makes the others' sums visible; they are read through L2
-// (__ldcg), since this multiprocessor's L1 may be stale. atomicInc wraps to 0 after the last block: the ticket is ready for
-// the next launch.
+// The fence before the ticket publishes the sum, the one after it makes the others' sums visible; they are read through
+// L2 (__ldcg), since this multiprocessor's L1 may be stale. atomicInc wraps to 0 after the last block: the ticket is
+// ready for the next launch.
 #include "vector_sum.cuh"
 
 /// block_sum() a second time needs a barrier and a buffer of its own.

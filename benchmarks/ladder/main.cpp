@@ -1,8 +1,6 @@
-// The ladder: what each step of a tutorial buys, of reductions or of transposes, as one table. Ends with 1 if a step's result
-// is wrong.
+// The ladder: what each step of a tutorial buys, of reductions or of transposes, as one table. Ends with 1 if a step's
+// result is wrong.
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +9,7 @@
 
 #include <hone/hone.h>
 
+#include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/ladder/run.h"
 #include "benchmarks/ladder/steps.h"
@@ -22,24 +21,20 @@ using namespace hone;
 using namespace hone::benchmarks;
 
 struct Options {
-  std::string device = "auto", what = "sum", sizes = "2^14,2^18,2^22,2^28", shapes = "1024x1024,8192x8192,1048576x64";
-  std::string context = "stream", cache, json;
-  int budget_ms = 500;
+  RunOptions run;
+  std::string what = "sum", sizes = "2^14,2^18,2^22,2^28", shapes = "1024x1024,8192x8192,1048576x64";
+  std::string context = "stream";
   TimingOptions timing{.cap_ms = 300};
 };
 
 void set_up(CLI::App& app, Options& options) {
   app.description("Sums or transposes of floats, from a tutorial's first kernel to Hone, a step at a time");
   app.add_option("--what", options.what, "sum (default) or transpose")->check(CLI::IsMember({"sum", "transpose"}));
-  app.add_option("--device", options.device, "auto, cuda:0, … or host");
+  add_run_options(app, options.run);
   app.add_option("--sizes", options.sizes, "of sums: 1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^28)");
   app.add_option("--shapes", options.shapes, "of transposes, rows x columns (default: 1024x1024,8192x8192,1048576x64)");
   app.add_option("--context", options.context, "stream (default) or graph")->check(CLI::IsMember({"stream", "graph"}));
-  app.add_option("--budget", options.budget_ms, "Hone's tuning time a size, in ms (default: 500)")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.timing.rounds, "batches of each step, at most (default: 20)")->check(CLI::PositiveNumber);
-  app.add_option("--cell-ms", options.timing.cap_ms, "time a size, in ms, once it has five batches of each (default: 300)");
-  app.add_option("--cache", options.cache, "cache file (default: none)");
-  app.add_option("--json", options.json, "write the figures to this file");
+  add_timing_options(app, options.timing);
 }
 
 nlohmann::ordered_json to_json(const LadderRow& row) {
@@ -71,10 +66,7 @@ std::vector<Size> sizes_of(const Options& options) {
 
 bool run(const Options& options) {
   const std::vector<Size> sizes = sizes_of(options);
-  SessionOptions session_options;
-  session_options.tune_budget = std::chrono::milliseconds(options.budget_ms);
-  session_options.cache_path = options.cache;
-  Session session(Device::open(options.device), session_options);
+  Session session = make_session(options.run);
   const std::shared_ptr<Device>& device = session.device();
   const bool is_sum = options.what == "sum";
   const LaunchContext context = options.context == "graph" ? LaunchContext::graph : LaunchContext::stream;
@@ -111,25 +103,14 @@ bool run(const Options& options) {
     is_right = false;
     fmt::print("WRONG: {} of {}: {}\n", row.step, row.size, row.fault);
   }
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << json.dump(1) << '\n';
-    if (!file.flush()) throw Error(ErrorCode::io_failed, "cannot write " + options.json);
-  }
+  write_json(options.run.json, json);
   return is_right;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app;
   Options options;
-  set_up(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options) ? 0 : 1;
-  } catch (const hone::Error& error) {
-    fmt::print(stderr, "ladder: {}\n", error.what());
-    return 2;
-  }
+  return hone::benchmarks::run_program(
+      "ladder", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <hone/own_stream.h>
 #include <hone/tuned_reduce.h>
 
 #include "benchmarks/common/numbers.h"
@@ -61,8 +62,8 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   const std::shared_ptr<Device>& device = session.device();
   const InputLayout layout = arena.layout(DType::f32, n, 1, false, options.most_calls);
   const DeviceBuffer out(device, sizeof(float));
-  const Stream stream = device->create_stream();
-  const std::shared_ptr<void> stream_owner(nullptr, [&](void*) { device->destroy_stream(stream); });
+  const OwnStream own_stream(*device);
+  const Stream stream = own_stream.get();
 
   const std::string size = fmt::format("n = {}", n);
   const std::int64_t bytes = n * std::int64_t{sizeof(float)};

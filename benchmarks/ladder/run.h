@@ -24,13 +24,13 @@ struct LadderRow {
   std::string fault = {};  ///< what is wrong with its result; "" if nothing is
 };
 
-/// All steps, then Hone, timed side by side on the arena, which is full of f32. Sums must be right within 10^−5; the ceiling
-/// is left to the caller. Throws Error.
+/// All steps, then Hone, timed side by side on the arena, which is full of f32. Sums must be right within 10^−5; the
+/// ceiling is left to the caller. Throws Error.
 std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const CacheFlush& flush, std::int64_t n,
                                   LaunchContext context, const TimingOptions& options);
 
-/// The same for transposing rows × columns floats, with the device's own copy of as many bytes, their ceiling, ahead of the
-/// steps. Parts of every output must be exactly right.
+/// The same for transposing rows × columns floats, with the device's own copy of as many bytes, their ceiling, ahead of
+/// the steps. Parts of every output must be exactly right.
 std::vector<LadderRow> run_transpose_ladder(Session& session, const InputArena& arena, const CacheFlush& flush,
                                             std::int64_t rows, std::int64_t columns, LaunchContext context,
                                             const TimingOptions& options);

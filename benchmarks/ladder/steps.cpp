@@ -25,7 +25,8 @@ std::int64_t blocks_for(std::int64_t elements, std::int64_t per_block) {
   return std::max<std::int64_t>(1, (elements + per_block - 1) / per_block);
 }
 
-/// Where things lie in the scratch memory: the ticket, two arrays of block sums by turns, the copy that global_tree works in.
+/// Where things lie in the scratch memory: the ticket, two arrays of block sums by turns, the copy that global_tree
+/// works in.
 struct Scratch {
   std::byte* ticket;
   float* sums[2];

@@ -30,8 +30,8 @@ std::span<const LadderStep> ladder_steps();
 inline constexpr std::int64_t kLadderBlockThreads = 256;
 inline constexpr std::int64_t kMostLadderElements = (std::int64_t{1} << 31) - 1;  ///< 32-bit indices
 
-/// The memory of a call. `in` is aligned to 16 bytes; `scratch` holds ladder_scratch_bytes() and is zero before the first
-/// call.
+/// The memory of a call. `in` is aligned to 16 bytes; `scratch` holds ladder_scratch_bytes() and is zero before the
+/// first call.
 struct LadderBuffers {
   const float* in;
   float* out;
@@ -42,8 +42,8 @@ std::size_t ladder_scratch_bytes(std::int64_t n);
 
 Unit ladder_unit(const LadderStep& step);
 
-/// The launches of a call, in stream order; a step that finishes with atomics wants *out zeroed first. `most_blocks` is what
-/// the device holds at once of the step's kernel.
+/// The launches of a call, in stream order; a step that finishes with atomics wants *out zeroed first. `most_blocks` is
+/// what the device holds at once of the step's kernel.
 std::vector<Launch> ladder_launches(const LadderStep& step, const LadderBuffers& buffers, std::int64_t n,
                                     std::int64_t most_blocks);
 

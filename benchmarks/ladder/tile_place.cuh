@@ -6,7 +6,8 @@ constexpr unsigned kTile = 32;
 constexpr unsigned kTileThreadRows = 8;
 constexpr unsigned kTileThreads = kTile * kTileThreadRows;
 
-/// Where the block's tile begins, and where in it this thread's first element lies: `across` is neighbouring lanes' next.
+/// Where the block's tile begins, and where in it this thread's first element lies: `across` is neighbouring lanes'
+/// next.
 struct TilePlace {
   unsigned row, column, across, down;
 };

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <hone/own_stream.h>
 #include <hone/transpose.h>
 
 #include "benchmarks/common/report.h"
@@ -46,8 +47,8 @@ std::vector<LadderRow> run_transpose_ladder(Session& session, const InputArena& 
   const std::size_t bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
   const InputLayout layout = arena.layout(DType::f32, rows * columns, 1, false, options.most_calls);
   const DeviceBuffer out(device, bytes);
-  const Stream stream = device->create_stream();
-  const std::shared_ptr<void> stream_owner(nullptr, [&](void*) { device->destroy_stream(stream); });
+  const OwnStream own_stream(*device);
+  const Stream stream = own_stream.get();
   const auto in_of = [&](int turn) { return static_cast<const float*>(arena.at(layout, turn, 0)); };
 
   std::vector<Contestant> contestants{

@@ -5,8 +5,8 @@
 
 constexpr unsigned kUnroll = 4;
 
-/// Four 16-byte loads in flight before the first of them is used: enough bytes on their way to keep memory busy. `in` must
-/// be aligned to 16 bytes; the last n % 4 elements go to single threads of block 0.
+/// Four 16-byte loads in flight before the first of them is used: enough bytes on their way to keep memory busy. `in`
+/// must be aligned to 16 bytes; the last n % 4 elements go to single threads of block 0.
 __device__ inline float thread_sum(const float* in, unsigned n) {
   const float4* const packs = reinterpret_cast<const float4*>(in);
   const unsigned count = n / 4, stride = gridDim.x * kThreads * kUnroll;

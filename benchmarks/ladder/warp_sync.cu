@@ -1,7 +1,7 @@
 // The shared tree whose last six levels are one warp's business: no barrier for the whole block, only for the warp.
 //
-// Lanes of a warp need not run in step (since Volta they do not), so that each level reads, meets, writes and meets again;
-// `volatile` instead of __syncwarp(), as in older tutorials, is a race.
+// Lanes of a warp need not run in step (since Volta they do not), so that each level reads, meets, writes and meets
+// again; `volatile` instead of __syncwarp(), as in older tutorials, is a race.
 #include "block_sum.cuh"
 
 extern "C" __global__ void __launch_bounds__(kThreads) warp_sync(const float* in, unsigned n, float* out) {

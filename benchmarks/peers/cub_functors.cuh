@@ -15,8 +15,8 @@ template <class T>
 inline constexpr bool kIsFloating =
     cuda::std::is_floating_point_v<T> || cuda::std::is_same_v<T, __half> || cuda::std::is_same_v<T, __nv_bfloat16>;
 
-/// The type that sums of T are kept in: f32 for 16-bit floats, 64 bits for integers. As Hone's, so that both do the same
-/// work.
+/// The type that sums of T are kept in: f32 for 16-bit floats, 64 bits for integers. As Hone's, so that both do the
+/// same work.
 template <class T>
 using Wide = cuda::std::conditional_t<
     cuda::std::is_same_v<T, double>, double,

@@ -1,6 +1,7 @@
-// One dtype's column of the table; compiled once for each, with HONE_ELEMENT (its C++ type) and HONE_TABLE (the function
-// to define). Operations that CUB has are called by name, the others are what its documentation has a user write:
-// TransformReduce with an element map and an operator, and an output iterator for what is done to the final value.
+// One dtype's column of the table; compiled once for each, with HONE_ELEMENT (its C++ type) and HONE_TABLE (the
+// function to define). Operations that CUB has are called by name, the others are what its documentation has a user
+// write: TransformReduce with an element map and an operator, and an output iterator for what is done to the final
+// value.
 #include <cub/device/device_reduce.cuh>
 #include <cub/version.cuh>
 #include <cuda/functional>

@@ -1,5 +1,5 @@
-// The table of cub_segments.h. CUB 3.0 has no interface for segments of one length: iterators that compute the offsets are
-// what its documentation has a user write.
+// The table of cub_segments.h. CUB 3.0 has no interface for segments of one length: iterators that compute the offsets
+// are what its documentation has a user write.
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cuda/std/functional>
 #include <thrust/iterator/counting_iterator.h>

@@ -34,7 +34,8 @@ struct CellSelection {
 /// The cells of all pairs of operation and dtype that the family accepts, those of one dtype together.
 ///
 /// Without sizes: the sum of f32 at every other power of two from 2^8 to 2^30, half of them made odd, at both
-/// alignments; every other pair at four such sizes, misaligned at two of them. Throws Error(not_found) for unknown names.
+/// alignments; every other pair at four such sizes, misaligned at two of them. Throws Error(not_found) for unknown
+/// names.
 std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& selection);
 
 /// "1000", "2^20", "2^20+1", "2^8..2^30" (every power between) or "2^8..2^30/2" (every other), with commas between.

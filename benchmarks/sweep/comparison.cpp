@@ -122,16 +122,14 @@ Comparison::Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peer
       options_(options),
       arena_(session.device(), arena_bytes(*session.device(), cells)),
       flush_(session.device()),
-      stream_(session.device()->create_stream()) {
-  arena_.fill(DType::f32, stream_);
+      stream_(*session.device()) {
+  arena_.fill(DType::f32, stream());
   filled_with_ = info(DType::f32).name;
-  ceiling_ = measure_read_ceiling(session.device(), arena_.data(), arena_.size_bytes(), stream_);
+  ceiling_ = measure_read_ceiling(session.device(), arena_.data(), arena_.size_bytes(), stream());
 }
 
-Comparison::~Comparison() { session_.device()->destroy_stream(stream_); }
-
 std::vector<Row> Comparison::run(const Cell& cell) {
-  if (filled_with_ != info(cell.dtype).name) arena_.fill(cell.dtype, stream_);
+  if (filled_with_ != info(cell.dtype).name) arena_.fill(cell.dtype, stream());
   filled_with_ = info(cell.dtype).name;
   const std::string_view operation = reduce_family().operations()[cell.operation];
 
@@ -149,14 +147,14 @@ std::vector<Row> Comparison::run(const Cell& cell) {
     row.variant = seat.variant();
     contestants.push_back({"Hone", [&seat](int turn, Stream stream) { seat.enqueue(turn, stream); }});
 
-    seat.enqueue(0, stream_);
-    const std::vector<long double> ours = seat.result(stream_);
+    seat.enqueue(0, stream());
+    const std::vector<long double> ours = seat.result(stream());
     for (const auto& peer : peers_) {
       std::unique_ptr<PeerCall> planned = peer->plan({operation, cell.dtype, seat.result_dtype(), cell.n});
       if (!planned) continue;
       PeerCall& call = *calls.emplace_back(std::move(planned));
-      call.enqueue(seat.inputs(0), stream_);
-      row.peers.push_back({std::string(peer->name()), {}, agree(operation, ours, call.result(stream_))});
+      call.enqueue(seat.inputs(0), stream());
+      row.peers.push_back({std::string(peer->name()), {}, agree(operation, ours, call.result(stream()))});
       contestants.push_back({std::string(peer->name()),
                              [&seat, &call](int turn, Stream stream) { call.enqueue(seat.inputs(turn), stream); }});
     }
@@ -167,7 +165,7 @@ std::vector<Row> Comparison::run(const Cell& cell) {
     if (!rows.empty() && flush_.is_needed_for(static_cast<std::size_t>(rows.front().bytes))) flush_.enqueue(stream);
   };
   const std::vector<Timing> timings =
-      time_interleaved(*session_.device(), stream_, cell.context, contestants, make_cold, options_);
+      time_interleaved(*session_.device(), stream(), cell.context, contestants, make_cold, options_);
   std::size_t next = 0;
   for (Row& row : rows) {
     row.hone = timings[next++];

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <hone/own_stream.h>
 #include <hone/session.h>
 
 #include "benchmarks/common/input_arena.h"
@@ -39,9 +40,6 @@ class Comparison {
  public:
   Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peers, const std::vector<Cell>& cells,
              TimingOptions options);
-  ~Comparison();
-  Comparison(const Comparison&) = delete;
-  Comparison& operator=(const Comparison&) = delete;
 
   /// Tunes what is not tuned yet, then times everyone at once. One row for each alignment of the cell.
   std::vector<Row> run(const Cell& cell);
@@ -49,7 +47,7 @@ class Comparison {
   const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
   const ReadCeiling& ceiling() const { return ceiling_; }
   double tuning_seconds() const { return tuning_seconds_; }
-  Stream stream() const { return stream_; }
+  Stream stream() const { return stream_.get(); }
   InputArena& arena() { return arena_; }
 
  private:
@@ -60,7 +58,7 @@ class Comparison {
   TimingOptions options_;
   InputArena arena_;
   CacheFlush flush_;
-  Stream stream_;
+  OwnStream stream_;
   ReadCeiling ceiling_;
   std::string filled_with_;  ///< the dtype that the arena is full of
   double tuning_seconds_ = 0;

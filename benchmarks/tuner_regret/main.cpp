@@ -28,6 +28,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/tuner_regret/findings.h"
 
@@ -73,7 +74,8 @@ Output run(const std::vector<std::string>& command) {
   if (!pipe) throw Error(ErrorCode::io_failed, "cannot run " + line);
   char buffer[4096];
   while (std::fgets(buffer, sizeof buffer, pipe))
-    if (!std::string_view(buffer).starts_with("Winners are in ")) output.text += buffer;  // a folder that goes with the run
+    if (!std::string_view(buffer).starts_with("Winners are in ")) output.text += buffer;  // a folder that goes with the
+                                                                                          // run
   const int status = pclose(pipe);
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return output;
@@ -125,7 +127,8 @@ class Study {
       }
   }
 
-  int exit_code() const { return exit_code_; }
+  /// Whether every campaign and every comparison succeeded.
+  bool is_good() const { return is_good_; }
 
  private:
   bool wants(std::string_view part) const {
@@ -134,9 +137,7 @@ class Study {
   bool is_over() const { return Clock::now() - start_ > std::chrono::seconds(options_.time_limit_s); }
 
   Problem problem(const std::string& op, const std::string& dtype, std::int64_t n) const {
-    const auto row = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& info) { return info.name == dtype; });
-    if (row == kDTypes.end()) throw Error(ErrorCode::invalid_argument, "no dtype is called " + dtype);
-    return reduce_problem(parse_reduce_op(op), row->dtype, n);
+    return reduce_problem(parse_reduce_op(op), parse_dtype(dtype), n);
   }
 
   std::string text(const Problem& problem, const Candidate& candidate) const {
@@ -160,7 +161,7 @@ class Study {
                           .last_lines = totals == std::string::npos ? output.text : output.text.substr(totals + 2)});
     fmt::print("{:.1f} s: {}\n", seconds, words);
     if (output.exit_code != 0) {
-      exit_code_ = 1;
+      is_good_ = false;
       fmt::print(stderr, "{}\n", output.text);
     }
   }
@@ -279,7 +280,7 @@ class Study {
       if (finding.chosen_us <= 0 || finding.reference_us <= 0) {
         fmt::print(stderr, "{}: {} or {} could not be measured or is wrong\n", to_string(at), finding.chosen,
                    finding.reference);
-        exit_code_ = 1;
+        is_good_ = false;
       }
     }
     findings_.push_back(finding);
@@ -293,7 +294,7 @@ class Study {
     json["device"] = device_->facts().name;
     json["driver"] = device_->facts().driver;
     json["date"] = today();
-    std::ofstream(options_.out + ".json") << json.dump(2) << '\n';
+    write_json(options_.out + ".json", json);
     std::ofstream table(options_.out + ".txt");
     table << fmt::format("{}, driver {}, {}\n\n", device_->facts().name, device_->facts().driver, today())
           << to_table(findings_, campaigns_);
@@ -309,15 +310,12 @@ class Study {
   std::vector<Finding> findings_;
   std::vector<TimedCampaign> campaigns_;
   Clock::time_point start_ = Clock::now();
-  int exit_code_ = 0;
+  bool is_good_ = true;
 };
 
-}  // namespace
-}  // namespace hone::benchmarks
-
-int main(int argc, char** argv) try {
-  hone::benchmarks::Options options;
-  CLI::App app("What the tuner's choices are worth: against an exhaustive search, a second campaign, and at sizes between");
+void set_up(CLI::App& app, Options& options) {
+  app.description(
+      "What the tuner's choices are worth: against an exhaustive search, a second campaign, and at sizes between");
   app.add_option("--hone", options.hone, "the hone command")->required();
   app.add_option("--device", options.device, "auto, cuda:N or host");
   app.add_option("--part", options.parts, "regret, stability, untuned, time; all of them")->delimiter(',');
@@ -331,12 +329,21 @@ int main(int argc, char** argv) try {
   app.add_option("--time-limit-s", options.time_limit_s, "what is not begun by then is left out");
   app.add_flag("--standard", options.standard, "time hone tune --preset standard, too");
   app.add_option("--out", options.out, "write OUT.json and OUT.txt");
-  CLI11_PARSE(app, argc, argv);
-  hone::benchmarks::Study study(options);
+}
+
+bool run_study(const Options& options) {
+  Study study(options);
   study.run_all();
   fmt::print("\n{}", study.table());
-  return study.exit_code();
-} catch (const std::exception& error) {
-  fmt::print(stderr, "{}\n", error.what());
-  return 1;
+  return study.is_good();
+}
+
+}  // namespace
+}  // namespace hone::benchmarks
+
+int main(int argc, char** argv) {
+  using namespace hone::benchmarks;
+  Options options;
+  return run_program(
+      "tuner_regret", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run_study(options); });
 }

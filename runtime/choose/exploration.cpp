@@ -25,8 +25,8 @@ constexpr std::size_t kLargestWave = 32;
 constexpr int kFirstGroup = 8;
 constexpr int kGroup = 4;
 
-/// Candidates that are expected to improve on the leader by less are not worth measuring; before so many have been measured,
-/// expectations are worth nothing.
+/// Candidates that are expected to improve on the leader by less are not worth measuring; before so many have been
+/// measured, expectations are worth nothing.
 constexpr double kLeastGain = 0.002;
 constexpr int kFewestMeasured = 12;
 
@@ -192,7 +192,8 @@ void Exploration::list(std::size_t place) {
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
 }
 
-/// A neighbour's winner must be measured; where its geometry makes no sense for this problem, the best one of its variant.
+/// A neighbour's winner must be measured; where its geometry makes no sense for this problem, the best one of its
+/// variant.
 void Exploration::mark_known(const Variant& variant, std::size_t first_found) {
   if (first_found == found_.size()) return;
   for (const Candidate& known : options_.start_from) {
@@ -233,7 +234,8 @@ void Exploration::measure() {
 /// Those that must be measured stay in front.
 void Exploration::sort_by_gain(std::span<Found> found) {
   if (measures_all() || measured_ == 0) return;
-  const auto optional = std::find_if(found.begin(), found.end(), [](const Found& each) { return !each.must_be_measured; });
+  const auto optional =
+      std::find_if(found.begin(), found.end(), [](const Found& each) { return !each.must_be_measured; });
   for (auto each = optional; each != found.end(); ++each)
     each->gain = order_.surrogate().expected_gain(each->point, race_.best_us());
   std::stable_sort(optional, found.end(), [](const Found& a, const Found& b) { return a.gain > b.gain; });

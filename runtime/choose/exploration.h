@@ -19,18 +19,19 @@ namespace hone {
 /// Compiling while something is measured leaves these to the thread that enqueues what is timed, and to the driver's.
 inline constexpr std::size_t kSpareCores = 2;
 
-/// Whether something may be compiled while the problem is measured: not on the host device, where the two would take each
-/// other's cores, nor where the host sets the pace of the calls.
+/// Whether something may be compiled while the problem is measured: not on the host device, where the two would take
+/// each other's cores, nor where the host sets the pace of the calls.
 bool may_compile_meanwhile(const DeviceFacts& facts, const Problem& problem);
 
 /// The units that a tuning of `problem` would compile in its first wave, as far as can be told before it.
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
 
-/// The first half of a tuning. Variants are taken in waves, in the order of SearchOrder. A wave is compiled on all cores, on a
-/// GPU while the one before it is measured, unless that would disturb it. Of its candidates, the model's choice and the best
-/// prediction of each variant that comes first are measured, then the others as long as the surrogate expects them to improve
-/// on the leader. The search ends when it expects that of none that is left, when the leader is as fast as memory and
-/// enqueueing allow, or with the budget. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
+/// The first half of a tuning. Variants are taken in waves, in the order of SearchOrder. A wave is compiled on all
+/// cores, on a GPU while the one before it is measured, unless that would disturb it. Of its candidates, the model's
+/// choice and the best prediction of each variant that comes first are measured, then the others as long as the
+/// surrogate expects them to improve on the leader. The search ends when it expects that of none that is left, when the
+/// leader is as fast as memory and enqueueing allow, or with the budget. TuningOptions::exhaustive measures all,
+/// TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.

@@ -11,9 +11,9 @@
 
 namespace hone {
 
-/// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where nothing was
-/// measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked variant of each value of each parameter, so
-/// that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
+/// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
+/// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked variant of each value of
+/// each parameter, so that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
 class SearchOrder {
  public:
   using Wave = std::vector<std::size_t>;  ///< of variants, by their place in the ranking

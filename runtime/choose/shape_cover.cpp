@@ -56,7 +56,8 @@ class CoverSearch {
     std::vector<std::size_t> holders;
     for (std::size_t candidate = 0; candidate < covered_.size(); ++candidate)
       if (has(covered_[candidate], shape)) holders.push_back(candidate);
-    std::stable_sort(holders.begin(), holders.end(), [&](std::size_t a, std::size_t b) { return is_better(a, b, left); });
+    std::stable_sort(holders.begin(), holders.end(),
+                     [&](std::size_t a, std::size_t b) { return is_better(a, b, left); });
     return holders;
   }
 

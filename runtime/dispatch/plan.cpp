@@ -48,7 +48,7 @@ Plan Session::make_plan(const Problem& problem) {
   state->session = impl_.get();
   state->planned = problem;
   state->plan = impl_->resolve(problem, false).plan;
-  if (state->plan->needs_workspace) state->workspace = zeroed_buffer(impl_->device(), WorkspacePool::kWorkspaceBytes);
+  if (state->plan->needs_workspace) state->workspace = zeroed_buffer(impl_->device(), kWorkspaceBytes);
   return Plan(std::move(state));
 }
 

@@ -39,7 +39,8 @@ struct Resolved {
 /// What the cache files have for a problem.
 struct CachedPlan {
   const LoadedPlan* plan = nullptr;               ///< of a tuned winner
-  bool is_misfit = false;                         ///< there is one, but row and code do not fit each other or this device
+  bool is_misfit = false;                         ///< there is one, but row and code do not fit each other or this
+                                                  ///< device
   std::optional<CachedWinner> untuned = {};       ///< else
 };
 

@@ -1,5 +1,5 @@
-// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the nearest shape's,
-// the model.
+// What a session does with a problem that it has no plan for: the cache files, the stream's winner, the nearest
+// shape's, the model.
 #include <limits>
 #include <utility>
 
@@ -59,7 +59,7 @@ Resolved Session::Impl::choose_untuned(const Problem& problem, const std::option
 
 /// The occupancy model's first choice, stored as untuned.
 const LoadedPlan& Session::Impl::choose_heuristic(const Problem& problem, bool capturing) {
-  const ModelChoice choice = choose_by_model(*device_, problem, WorkspacePool::kWorkspaceBytes, memo_);
+  const ModelChoice choice = choose_by_model(*device_, problem, kWorkspaceBytes, memo_);
   const Winner winner = make_winner(problem, choice.trial, false);
   const LoadedPlan& plan = install(problem, winner, choice.module, capturing);
   cache_.publish(problem, winner, *choice.binary, nullptr);
@@ -98,7 +98,7 @@ bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidat
   return problem.family->reject(problem, candidate.variant, device_->facts()).empty() &&
          (!shape.one_block || blocks == shape.cluster_blocks) &&
          blocks <= std::numeric_limits<std::int32_t>::max() &&
-         problem.family->workspace_bytes(problem, candidate) <= WorkspacePool::kWorkspaceBytes;
+         problem.family->workspace_bytes(problem, candidate) <= kWorkspaceBytes;
 }
 
 /// A tuned winner is loaded; an untuned one is only found.

@@ -1,5 +1,5 @@
-// What a session makes of winners that were tuned for other shapes: where a tuning begins, and what serves a shape that is
-// not tuned.
+// What a session makes of winners that were tuned for other shapes: where a tuning begins, and what serves a shape that
+// is not tuned.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -101,7 +101,8 @@ std::vector<Candidate> Session::Impl::starts_for(const Problem& problem) {
   for (const Neighbour& neighbour : neighbours_of(problem))
     if (starts.size() < kMostStarts && !share_a_winner(neighbour.winner.tuned_extents, problem.extents)) add(neighbour);
   const bool is_stream = problem.launch_context == LaunchContext::stream;
-  for (const Neighbour& other : neighbours_of(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream)))
+  for (const Neighbour& other :
+       neighbours_of(in_context(problem, is_stream ? LaunchContext::graph : LaunchContext::stream)))
     if (share_a_winner(other.winner.tuned_extents, problem.extents)) add(other);
   return starts;
 }
@@ -121,7 +122,8 @@ void Session::Impl::remember(const Tuning& tuning) {
     if (trial.samples > 0 && last_measured_.size() < kMostRemembered) last_measured_.push_back(trial);
 }
 
-/// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's where a graph has none.
+/// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's
+/// where a graph has none.
 std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
   std::vector<Neighbour> neighbours = neighbours_of(problem);
   if (neighbours.empty() && problem.launch_context == LaunchContext::graph)

@@ -71,7 +71,7 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
 /// nullptr when there is too little memory to measure in.
 const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_claimed) {
   TuningOptions options{.budget = options_.tune_budget,
-                        .workspace_bytes = WorkspacePool::kWorkspaceBytes,
+                        .workspace_bytes = kWorkspaceBytes,
                         .start_from = starts_for(problem),
                         .nearby = nearby(problem)};
   // Between two steps, so that no file is open while something is measured.
@@ -111,7 +111,7 @@ std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::opt
 }
 
 Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
-  options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
+  options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : starts_for(problem)) options.start_from.push_back(candidate);
   if (options.nearby.empty()) options.nearby = nearby(problem);
@@ -123,8 +123,9 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
 }
 
 Tuning Session::Impl::compare(const Problem& problem, TuningOptions options) {
-  if (options.only.empty()) throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
-  options.workspace_bytes = std::min(options.workspace_bytes, WorkspacePool::kWorkspaceBytes);
+  if (options.only.empty())
+    throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
+  options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
   return choose_by_measuring(device_, problem, options, memo_);
 }

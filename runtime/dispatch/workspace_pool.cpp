@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/kernel_family.h>
+#include <hone/own_stream.h>
 
 namespace hone {
 namespace {
@@ -13,10 +15,9 @@ constexpr int kStreamsPerAllocation = 8;
 
 DeviceBuffer zeroed_buffer(const std::shared_ptr<Device>& device, std::size_t bytes) {
   DeviceBuffer buffer(device, bytes);
-  const Stream stream = device->create_stream();
-  device->fill_bytes(buffer.data(), 0, bytes, stream);
-  device->synchronize(stream);
-  device->destroy_stream(stream);
+  const OwnStream stream(*device);
+  device->fill_bytes(buffer.data(), 0, bytes, stream.get());
+  device->synchronize(stream.get());
   return buffer;
 }
 

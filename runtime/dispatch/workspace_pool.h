@@ -23,13 +23,10 @@ struct Workspace {
   std::mutex order;  ///< held from the first to the last launch of a call that consists of several
 };
 
-/// Hands out workspaces: zeroed once, then kept by their stream or graph for the life of the pool, so that calls in
-/// different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
+/// Hands out workspaces of kWorkspaceBytes: zeroed once, then kept by their stream or graph for the life of the pool,
+/// so that calls in different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
 class WorkspacePool {
  public:
-  /// Bytes of one workspace: room for the partial results of 1,000 blocks of 128 columns and 8 bytes each.
-  static constexpr std::size_t kWorkspaceBytes = 1024 * 1024;
-
   /// Allocates `for_captures` workspaces that only captured graphs get.
   WorkspacePool(std::shared_ptr<Device> device, int for_captures);
 

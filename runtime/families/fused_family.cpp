@@ -17,8 +17,8 @@ namespace {
 
 ReduceSpec member(const Problem& problem, ReduceOp op) { return {.op = op, .dtype = problem.dtype, .nan = problem.nan}; }
 
-/// The operations whose inputs all are verified on. The order of its factors decides whether a product of floats overflows
-/// on the inputs of others.
+/// The operations whose inputs all are verified on. The order of its factors decides whether a product of floats
+/// overflows on the inputs of others.
 std::vector<ReduceOp> makers_of_inputs(std::span<const ReduceOp> ops, DType dtype) {
   if (info(dtype).is_floating() && std::find(ops.begin(), ops.end(), ReduceOp::product) != ops.end())
     return {ReduceOp::product};

@@ -17,14 +17,15 @@ DType dtype_of_size(std::size_t bytes);
 /// Why elements cannot be `dtype` ("" if they can): only the dtypes of dtype_of_size() are asked for.
 std::string refuse_dtype(std::string_view family, DType dtype);
 
-/// The C++ type of elements in kernel source: as large as `dtype`, or twice that for `pairs` of it, which lie at multiples
-/// of `alignment` bytes.
+/// The C++ type of elements in kernel source: as large as `dtype`, or twice that for `pairs` of it, which lie at
+/// multiples of `alignment` bytes.
 std::string element_type(DType dtype, bool pairs, std::uint32_t alignment);
 
 /// Random elements, the same for every call; one period, of a prime length.
 std::vector<std::byte> input_pattern(std::int64_t elements, DType dtype);
 
-/// Parts of a large array that are worth checking: both ends and pieces in between, spread at random; all of a small one.
+/// Parts of a large array that are worth checking: both ends and pieces in between, spread at random; all of a small
+/// one.
 std::vector<ElementRange> spread_parts(std::int64_t elements);
 
 /// Compares the `parts` of an output, one after the other in `found`, with the input that `pattern` is repeated in.

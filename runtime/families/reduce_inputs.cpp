@@ -279,9 +279,9 @@ class PatternMaker {
     for (Element& x : values_) x = of(sign());
   }
 
-  /// Signs, and pairs of a number near one and its rounded reciprocal. There are so few of them, and so near to one, that
-  /// the logarithms of their absolute values add up to less than 70: no subset of them, in whatever order, leaves the range
-  /// of a float, though grids have strides that bring together what is far apart.
+  /// Signs, and pairs of a number near one and its rounded reciprocal. There are so few of them, and so near to one,
+  /// that the logarithms of their absolute values add up to less than 70: no subset of them, in whatever order, leaves
+  /// the range of a float, though grids have strides that bring together what is far apart.
   void near_one() {
     signs();
     const std::size_t count = std::min(values_.size() / 2, std::max<std::size_t>(1, per_period(std::int64_t{1} << 10)));

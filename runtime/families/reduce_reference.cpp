@@ -228,14 +228,14 @@ Expectation expected_sum(const Inputs& inputs) {
   return Expectation::near(sum.value, sum.error, accumulator);
 }
 
-/// Mean and population variance by the merging of Chan, Golub and LeVeque (Algorithms for computing the sample variance,
-/// 1983), in which variance is off by about chain · u · κ relative, κ² = Σx² ÷ Σ(x − mean)².
+/// Mean and population variance by the merging of Chan, Golub and LeVeque (Algorithms for computing the sample
+/// variance, 1983), in which variance is off by about chain · u · κ relative, κ² = Σx² ÷ Σ(x − mean)².
 ///
-/// One merge of groups no more unequal than their elements allow rounds the mean by up to 6u · mean|x|, the merges above
-/// average that. It adds δ² · w, w = n₁n₂ ÷ n ≤ min(n₁, n₂), to the sum S of squared deviations, where δ, the difference
-/// of the two means, is off by the error e ≤ 6 chain · u · mean|x| of either: in all Σ w(2δ · 2e + 4e²). By Cauchy and
-/// Schwarz with Σ w δ² ≤ S and Σ w e² ≤ log₂(n) · (6 chain · u)² · Σx² that is the second line; the additions of
-/// nonnegative S and the formula itself are the first.
+/// One merge of groups no more unequal than their elements allow rounds the mean by up to 6u · mean|x|, the merges
+/// above average that. It adds δ² · w, w = n₁n₂ ÷ n ≤ min(n₁, n₂), to the sum S of squared deviations, where δ, the
+/// difference of the two means, is off by the error e ≤ 6 chain · u · mean|x| of either: in all Σ w(2δ · 2e + 4e²). By
+/// Cauchy and Schwarz with Σ w δ² ≤ S and Σ w e² ≤ log₂(n) · (6 chain · u)² · Σx² that is the second line; the
+/// additions of nonnegative S and the formula itself are the first.
 std::array<Expectation, 2> expected_mean_variance(const Inputs& inputs) {
   const Sums sums = sum_all(inputs, [&](std::size_t i) { return inputs.first[i]; });
   if (sums.count == 0) return {Expectation::exactly(kNan), Expectation::exactly(kNan)};

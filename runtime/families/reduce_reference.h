@@ -20,8 +20,8 @@ namespace hone::reduce_reference {
 /// stays in range; for indices ties. On at least one kind, one element that is missing or read twice shows.
 std::span<const std::string_view> input_kinds(const ReduceSpec& spec);
 
-/// A prime: no multiple of any tile. So short that making and reducing it on the CPU some fifty times, which is what verifying a
-/// winner takes, costs little next to measuring.
+/// A prime: no multiple of any tile. So short that making and reducing it on the CPU some fifty times, which is what
+/// verifying a winner takes, costs little next to measuring.
 inline constexpr std::int64_t kInputPeriod = 16381;
 
 /// One period of input number `input` (0, for dot also 1) of n elements: min(n, kInputPeriod) of them.

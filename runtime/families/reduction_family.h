@@ -12,8 +12,8 @@ namespace hone {
 
 /// A Variant of a reduction, decoded.
 ///
-/// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads of
-/// 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
+/// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads
+/// of 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
 struct ReduceVariant {
   enum class Finish { one_block, cluster_8, cluster_16, last_block, second_kernel };
 
@@ -39,8 +39,8 @@ bool needs_wide_index(const Problem& problem);
 /// "unsigned" or "unsigned long long", as needs_wide_index() says: the type that operations count elements in.
 std::string_view index_type(const Problem& problem);
 
-/// The alignment that a problem of one array has. An array is peeled up to its first whole pack, so what matters is whether
-/// there is anything to peel.
+/// The alignment that a problem of one array has. An array is peeled up to its first whole pack, so what matters is
+/// whether there is anything to peel.
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment);
 
 /// Extents {n, 1, 1}; one or two input arrays of n elements each, then the outputs.

@@ -12,16 +12,16 @@
 
 namespace hone::segment_offsets {
 
-/// "power_law", the first and what is measured: lengths ℓ with P(ℓ ≥ x) = (1 + x ÷ λ)^−1.5, so that the shortest are empty
-/// and the longest thousands of times the mean. "uniform_lengths"; "one_segment", which has all elements;
+/// "power_law", the first and what is measured: lengths ℓ with P(ℓ ≥ x) = (1 + x ÷ λ)^−1.5, so that the shortest are
+/// empty and the longest thousands of times the mean. "uniform_lengths"; "one_segment", which has all elements;
 /// "mostly_empty", where one of 64 has elements.
 std::span<const std::string_view> kinds();
 
 /// How many times the mean the longest of so many segments of a power law has.
 double longest_of_mean(std::int64_t segments);
 
-/// segments + 1 offsets of `dtype` (i32 or i64), ascending from 0 to `elements`: bytes as they lie in memory. About 3 ns
-/// per segment.
+/// segments + 1 offsets of `dtype` (i32 or i64), ascending from 0 to `elements`: bytes as they lie in memory. About 3
+/// ns per segment.
 std::vector<std::byte> make(std::string_view kind, DType dtype, std::int64_t segments, std::int64_t elements);
 
 /// The offsets in `bytes`, as make() returns them.

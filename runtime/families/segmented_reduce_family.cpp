@@ -56,8 +56,8 @@ std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& v
   return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
 }
 
-/// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave room
-/// for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
+/// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave
+/// room for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
 std::string launch_bounds(const Problem& problem, const SegmentedVariant& variant) {
   const bool fits = variant.thread_bytes <= 64 && element_bytes(problem) == 4 &&
                     state_bytes(reduce_spec_of(problem), 8) == 4 && !counts_in_64_bits(problem);

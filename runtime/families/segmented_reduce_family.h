@@ -12,8 +12,8 @@ namespace hone {
 
 /// A Variant of a segmented reduction, decoded.
 struct SegmentedVariant {
-  /// Who takes a segment, in the words of segmented_reduce.cuh: Merged, with the last block or a second kernel to join the
-  /// shares; InTiles with 1, 4 or 16 threads; OneGroup with a warp or a block.
+  /// Who takes a segment, in the words of segmented_reduce.cuh: Merged, with the last block or a second kernel to join
+  /// the shares; InTiles with 1, 4 or 16 threads; OneGroup with a warp or a block.
   enum class Division { merged_last_block, merged_second_kernel, thread, threads_4, threads_16, warp, block };
 
   Division division;

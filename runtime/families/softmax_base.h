@@ -24,6 +24,11 @@ struct SoftmaxTraits {
 
   /// Of the largest element and sum that partial results are.
   std::size_t state_bytes() const { return 2 * info(accumulator).size_bytes; }
+
+  /// Partial results that a workspace has room for.
+  std::int64_t most_partials() const {
+    return static_cast<std::int64_t>((kWorkspaceBytes - kWorkspaceHeaderBytes) / state_bytes());
+  }
 };
 
 /// What the alignment of a problem is, in bytes of the larger element's packs, where both arrays are aligned to

@@ -15,9 +15,6 @@ constexpr int kChunks = 0;  ///< a value of `sharing`; the others are blocks of 
 
 constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 
-/// Partial results that fit the workspace (WorkspacePool::kWorkspaceBytes).
-constexpr std::size_t kPartialBytes = 128 * 1024 - kWorkspaceHeaderBytes;
-
 constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 
 /// Columns of less than this are no work for several blocks.
@@ -57,11 +54,10 @@ struct Layout {
   std::int64_t partials_per_chunk(std::int64_t of_outer, std::int64_t of_inner) const {
     return std::max<std::int64_t>(1, of_outer * column_tiles(of_inner) * tile_columns());
   }
-  std::int64_t most_partials() const { return static_cast<std::int64_t>(kPartialBytes / traits.state_bytes()); }
 
   std::int64_t most_chunks() const {
     const std::int64_t of_rows = divide_up(std::max<std::int64_t>(1, reduced), held_rows());
-    return std::max<std::int64_t>(1, std::min(of_rows, most_partials() / partials_per_chunk(outer, inner)));
+    return std::max<std::int64_t>(1, std::min(of_rows, traits.most_partials() / partials_per_chunk(outer, inner)));
   }
 
   std::int64_t work_items() const {
@@ -117,7 +113,7 @@ std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& 
   if (shares && rows < kLeastSharedRows) return fmt::format("{} rows are too few for several blocks", rows);
   if (column.in_chunks) {
     const std::int64_t partials = layout.partials_per_chunk(last_of(problem, 0), last_of(problem, 2));
-    if (2 * partials > layout.most_partials())
+    if (2 * partials > layout.traits.most_partials())
       return fmt::format("{} columns have more partial results than the workspace", partials);
     return "";
   }

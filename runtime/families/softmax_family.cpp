@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -32,13 +33,6 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 
 /// Two launches and a second reading of everything cost more than a block that is busy for a while.
 constexpr std::int64_t kLeastChunkedBytes = 32768;
-
-/// Partial results that fit the workspace (WorkspacePool::kWorkspaceBytes).
-constexpr std::size_t kPartialBytes = 128 * 1024 - kWorkspaceHeaderBytes;
-
-std::int64_t most_partials(const SoftmaxTraits& traits) {
-  return static_cast<std::int64_t>(kPartialBytes / traits.state_bytes());
-}
 
 /// The numbers that a variant has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
@@ -129,7 +123,7 @@ struct Layout {
 
   std::int64_t chunks(std::int64_t max_blocks) const {
     const std::int64_t row_count = std::max<std::int64_t>(1, rows);
-    const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), most_partials(traits) / row_count));
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
     return best_chunks(grid(max_blocks), row_count, most);
   }
 };
@@ -167,7 +161,7 @@ std::string reject_chunks(const Problem& problem, const Layout& layout) {
     return "chunks hold no packs";
   if (layout.center_packs * layout.pack_in_bytes() < kLeastChunkedBytes)
     return "a row is too short to be cut into chunks";
-  if (last_of(problem, 0) > most_partials(layout.traits))
+  if (last_of(problem, 0) > layout.traits.most_partials())
     return fmt::format("{} rows have more partial results than the workspace", last_of(problem, 0));
   return "";
 }
@@ -378,10 +372,9 @@ std::vector<ElementRange> SoftmaxFamily::verified_parts(const Problem& problem, 
   const std::int64_t count = std::min(rows, std::max<std::int64_t>(3, kElements / columns));
   std::vector<std::int64_t> chosen{0, rows - 1};
   const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
-  std::uint64_t state = static_cast<std::uint64_t>(rows * 31 + columns);
+  std::mt19937_64 random(static_cast<std::uint64_t>(rows * 31 + columns));
   while (count < rows && static_cast<std::int64_t>(chosen.size()) < count) {
-    state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX
-    const auto first = static_cast<std::int64_t>((state >> 11) % static_cast<std::uint64_t>(rows));
+    const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows));
     for (std::int64_t row = first; row < std::min(rows, first + run); ++row) chosen.push_back(row);
   }
   if (count == rows) {

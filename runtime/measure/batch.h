@@ -35,8 +35,9 @@ struct Bench {
 /// A number of back-to-back calls on inputs in the state that the workload says, between two device events. A stream
 /// problem enqueues them each time; a graph problem captures them once, when first timed, and replays them.
 ///
-/// Calls that are paced by the host are replayed, too: a stream takes as long as the slower of host and device, the host's
-/// part is the same for all candidates of as many launches, and whatever else the host does would drown the device's.
+/// Calls that are paced by the host are replayed, too: a stream takes as long as the slower of host and device, the
+/// host's part is the same for all candidates of as many launches, and whatever else the host does would drown the
+/// device's.
 class Batch {
  public:
   /// Both references must outlive the batch.

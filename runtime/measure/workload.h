@@ -39,9 +39,9 @@ class Workload {
   using Run = std::function<void(const Problem&, std::span<void* const>)>;
 
   /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
-  /// outputs, and lets the family compare; where results must be reproducible, runs it twice, and where an output may lie
-  /// on an input (BufferSpec::in_place_of), once more so. `run_reference` is that of a family with a reference kernel.
-  /// "" when right, else what was wrong.
+  /// outputs, and lets the family compare; where results must be reproducible, runs it twice, and where an output may
+  /// lie on an input (BufferSpec::in_place_of), once more so. `run_reference` is that of a family with a reference
+  /// kernel. "" when right, else what was wrong.
   std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
                      const Run& run_reference = {});
 

@@ -37,7 +37,8 @@ std::string reason_against(const DeviceFacts& facts, const Problem& problem, con
   const bool saturating =
       needed > 0 && problem.family->bytes_moved(problem) > needed * facts.sm_count * kSaturatingMultiple;
   if (saturating && shape.one_block) return "one block cannot draw the bandwidth of all SMs";
-  if (saturating && static_cast<double>(trial.bytes_in_flight_per_sm) < kLeastShareInFlight * static_cast<double>(needed))
+  if (saturating &&
+      static_cast<double>(trial.bytes_in_flight_per_sm) < kLeastShareInFlight * static_cast<double>(needed))
     return fmt::format("has {} bytes in flight per SM, memory needs {}", trial.bytes_in_flight_per_sm, needed);
   return "";
 }
@@ -46,7 +47,8 @@ std::string reason_against(const DeviceFacts& facts, const Problem& problem, con
 constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
 
 /// For devices whose threads run one after the other.
-std::vector<Geometry> sweeping_geometries(const DeviceFacts& facts, const WorkShape& shape, std::int64_t blocks_at_once) {
+std::vector<Geometry> sweeping_geometries(const DeviceFacts& facts, const WorkShape& shape,
+                                          std::int64_t blocks_at_once) {
   const double work_bytes = static_cast<double>(shape.tiles) * static_cast<double>(shape.bytes_in_flight_per_block);
   const double least_share = model_constants(facts).block_share_bytes / 4;
   std::vector<Geometry> result{{.max_blocks = blocks_at_once}};
@@ -77,7 +79,8 @@ VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
   for (const Variant& variant : family.space().all()) {
     std::string reason = family.reject(problem, variant, facts);
     const WorkShape shape = family.shape(problem, variant);
-    const int resident = reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
+    const int resident =
+        reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
     if (reason.empty() && resident == 0) reason = "no block of it fits an SM";
     if (!reason.empty()) {
       ranking.rejected.push_back({.candidate = {variant, {}}, .reason = std::move(reason)});

@@ -6,11 +6,12 @@
 namespace hone {
 namespace {
 
-// Fitted to the times of 5,800 candidates (sums and argmax of f32, f16 and i8, 2^10 to 2^28 elements, in streams and graphs;
-// H100 80GB HBM3, CUDA 13.0, 2026-11): of those that are predicted to be the fastest, one in seven, the best is 0.06 % behind
-// the best of all in the mean and 1.4 % at worst. In a stream the host takes 2.66 µs to enqueue a kernel, or more where its
-// processor is slower; what the device does meanwhile is hidden. An empty kernel takes 0.79 µs in a replayed graph, 0.50
-// with dependent launches. The best reductions reach 93 % of the bandwidth that clock and bus width imply.
+// Fitted to the times of 5,800 candidates (sums and argmax of f32, f16 and i8, 2^10 to 2^28 elements, in streams and
+// graphs; H100 80GB HBM3, CUDA 13.0, 2026-11): of those that are predicted to be the fastest, one in seven, the best is
+// 0.06 % behind the best of all in the mean and 1.4 % at worst. In a stream the host takes 2.66 µs to enqueue a kernel,
+// or more where its processor is slower; what the device does meanwhile is hidden. An empty kernel takes 0.79 µs in a
+// replayed graph, 0.50 with dependent launches. The best reductions reach 93 % of the bandwidth that clock and bus
+// width imply.
 constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .launch_us = 0.79,
                                     .extra_launch_us = 0.8,
@@ -45,8 +46,8 @@ constexpr double kClearOfEnqueueing = 4;
 
 // Two cores of an x86-64 server (1 MiB of L2 each), g++ 12 -O3, 2026-11: threads are fibers, and a core waits for no
 // load before it issues the next. The sum of 2^24 floats by 128 threads × 1, in M elements/s of both cores: 1090 in 2
-// blocks, 1270 in 9, 3180 in 33, 3040 in 65; with -O2, where more were tried, 1020 in 8, 1940 in 17, 2055 in 33, 1930 in
-// 34 and in 65, but 1270 in 64, 1710 in 129, 970 in 513: 0.3 µs per thread and block.
+// blocks, 1270 in 9, 3180 in 33, 3040 in 65; with -O2, where more were tried, 1020 in 8, 1940 in 17, 2055 in 33, 1930
+// in 34 and in 65, but 1270 in 64, 1710 in 129, 970 in 513: 0.3 µs per thread and block.
 constexpr ModelConstants kHost{.enqueue_us = 0,
                                .launch_us = 10,
                                .extra_launch_us = 10,
@@ -67,13 +68,15 @@ constexpr double kLostPerDoubling = 0.35;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// What `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are on, and the
-/// bytes that they have in flight allow.
-double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape, std::int64_t blocks) {
+/// What `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are on, and
+/// the bytes that they have in flight allow.
+double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
+                 std::int64_t blocks) {
   const auto busy_sms = static_cast<double>(std::min<std::int64_t>(blocks, facts.sm_count));
   double most = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * busy_sms);
   if (shape.cluster_blocks > 1 && constants.cluster_bandwidth_gbps > 0)
-    most = std::min(most, constants.cluster_bandwidth_gbps * static_cast<double>(divide_up(blocks, shape.cluster_blocks)));
+    most =
+        std::min(most, constants.cluster_bandwidth_gbps * static_cast<double>(divide_up(blocks, shape.cluster_blocks)));
   if (constants.memory_latency_us == 0) return most;
   const double in_flight_gbps = static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) /
                                 constants.memory_latency_us * 1e-3;
@@ -133,7 +136,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
   else if (blocks > 1 && (shape.joins_blocks || shape.launches > 1))
     us += constants.partials_us * static_cast<double>(divide_up(blocks, shape.block_threads));
-  return {.blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = std::max(us, constants.enqueue_us * shape.launches)};
+  return {
+      .blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = std::max(us, constants.enqueue_us * shape.launches)};
 }
 
 double roofline_us(const DeviceFacts& facts, const Problem& problem) {

@@ -18,15 +18,15 @@ struct ModelConstants {
   double extra_dependent_us;      ///< each further kernel that may
   double join_us;                 ///< ticket, fence and reload of a last block
   double cluster_us;              ///< the barriers of a cluster
-  double partials_us;             ///< each round in which a block reads the partial results of as many as it has threads
+  double partials_us;  ///< each round in which a block reads the partial results of as many as it has threads
   double block_thread_us;         ///< per thread of a block: starting it, and its part in combining them
   double memory_latency_us;       ///< of one load under load; 0: loads do not wait
   double thread_us;               ///< per thread and block: starting it and taking it through the block's barriers
   double bandwidth_gbps;          ///< what the best kernels reach
   double sm_bandwidth_gbps;       ///< most that one SM can draw when the others are idle
   double cluster_bandwidth_gbps;  ///< likewise one cluster, whose SMs are neighbours; 0: there are none
-  double block_share_bytes;       ///< 0: threads run together. Else they run one after the other, and each sweeps all of
-                                  ///< the block's share: beyond this size the lines that they have in common are lost
+  double block_share_bytes;  ///< 0: threads run together. Else they run one after the other, and each sweeps all of
+                             ///< the block's share: beyond this size the lines that they have in common are lost
 };
 
 /// Constants for the device's kind and the launch context; bandwidth from the memory clock and bus width where those
@@ -39,9 +39,9 @@ struct Prediction {
   double us = 0;
 };
 
-/// Time of one call by Little's law and whole waves: blocks draw their bytes in flight ÷ latency, all together at most the
-/// device's bandwidth; what is left after the last whole wave, or the last whole round of tiles, is drawn by fewer blocks. In a
-/// stream, at least what the host takes to enqueue it.
+/// Time of one call by Little's law and whole waves: blocks draw their bytes in flight ÷ latency, all together at most
+/// the device's bandwidth; what is left after the last whole wave, or the last whole round of tiles, is drawn by fewer
+/// blocks. In a stream, at least what the host takes to enqueue it.
 Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
                    const Geometry& geometry, LaunchContext context = LaunchContext::stream);
 
@@ -49,8 +49,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
 /// where the device's bandwidth is a guess.
 double roofline_us(const DeviceFacts& facts, const Problem& problem);
 
-/// Whether calls of the problem may be so short that the host's enqueueing sets their pace: whatever else runs on the host
-/// then shows in what is measured.
+/// Whether calls of the problem may be so short that the host's enqueueing sets their pace: whatever else runs on the
+/// host then shows in what is measured.
 bool is_paced_by_host(const DeviceFacts& facts, const Problem& problem);
 
 /// Bytes per SM that must be outstanding to saturate memory: bandwidth × latency ÷ SMs. 0 where loads do not wait.

@@ -8,9 +8,10 @@
 namespace hone {
 namespace {
 
-// Chosen by searching the recorded times of 94 problems all of whose candidates had been measured (reductions, rows, columns,
-// softmax, transposes; H100 and H200, CUDA 13.0, 2026-11): winners 0.2 % behind the best in the mean, 2 % at worst, with one
-// candidate in six measured. Correlations of 0.6 or 0.85 and half or twice the noise change neither by much.
+// Chosen by searching the recorded times of 94 problems all of whose candidates had been measured (reductions, rows,
+// columns, softmax, transposes; H100 and H200, CUDA 13.0, 2026-11): winners 0.2 % behind the best in the mean, 2 % at
+// worst, with one candidate in six measured. Correlations of 0.6 or 0.85 and half or twice the noise change neither by
+// much.
 
 /// Of candidates a step apart in one parameter; more than kMostSteps are no less alike. (For these two numbers, the
 /// correlations of any candidates are positive semidefinite.)
@@ -32,7 +33,8 @@ constexpr double kMostBlocksPerSm = 64;
 
 }  // namespace
 
-Surrogate::Surrogate(const ParameterSpace& space, const DeviceFacts& facts) : space_(space), sm_count_(facts.sm_count) {}
+Surrogate::Surrogate(const ParameterSpace& space, const DeviceFacts& facts)
+    : space_(space), sm_count_(facts.sm_count) {}
 
 std::size_t Surrogate::add(const Candidate& candidate, double predicted_us) {
   Point point{.log_us = std::log(std::max(predicted_us, 1e-6))};
@@ -84,7 +86,8 @@ void Surrogate::observe(std::size_t point, double measured_us, double noise) {
     observation.residual -= factor * observations_[i].residual;
     observation.one -= factor * observations_[i].one;
   }
-  const double deviation = std::sqrt(std::max(variance, noise));  // below it by rounding alone: correlations are positive
+  const double deviation =
+      std::sqrt(std::max(variance, noise));  // below it by rounding alone: correlations are positive
   observation.row.push_back(deviation);
   observation.residual /= deviation;
   observation.one /= deviation;

@@ -15,7 +15,8 @@ struct sqlite3;
 
 namespace hone::cache {
 
-/// Files of this process may grow to so many bytes, and no further, as long as this lives: then writing fails with EFBIG.
+/// Files of this process may grow to so many bytes, and no further, as long as this lives: then writing fails with
+/// EFBIG.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(::rlim_t bytes) {

@@ -257,6 +257,7 @@ TEST_F(InspectTest, AWinnerOfTheNearestShapeSaysWhereItWasTuned) {
                                             "hone tune --missed"));
   const CommandRun run = testing::run_hone({"explain", "1"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, HasSubstr("\nis served by 512t"));
   EXPECT_THAT(run.out, HasSubstr("which was tuned for 1048576, the nearest shape: nothing was measured for this one"));
 }
 

@@ -80,6 +80,12 @@ TEST(Format, SizesAndBytes) {
   EXPECT_EQ(format_bytes(1500), "1.46 KiB");
 }
 
+TEST(Format, Counts) {
+  EXPECT_EQ(count_text(1, "winner"), "1 winner");
+  EXPECT_EQ(count_text(0, "winner"), "0 winners");
+  EXPECT_EQ(count_text(2, "binary"), "2 binaries");
+}
+
 TEST(Format, Times) {
   EXPECT_EQ(format_us(2.684), "2.68");
   EXPECT_EQ(format_us(345.82), "345.8");

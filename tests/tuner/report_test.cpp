@@ -39,6 +39,9 @@ TEST(Texts, ShowWhatIsUnknownAsUnknown) {
   EXPECT_EQ(share_text(3027, 3352), "90 %");
   EXPECT_EQ(share_text(3027, 0), kUnknown);
   EXPECT_EQ(us_text(0), kUnknown);
+  EXPECT_EQ(gap_text(0), "+0.0 %");
+  EXPECT_EQ(gap_text(-0.031), "-3.1 %");
+  EXPECT_EQ(gap_text(0.314), "+31 %");
   EXPECT_EQ(range_text(725, 1448), "725..1448");
   EXPECT_EQ(range_text(1, 1), "1");
 }

@@ -37,17 +37,6 @@ void say_nothing_there(const std::filesystem::path& path, const Context& context
                                  : fmt::format("there is no cache file {} yet", file));
 }
 
-std::string count_text(std::int64_t count, std::string_view singular) {
-  if (count == 1) return fmt::format("1 {}", singular);
-  const bool ends_in_y = singular.ends_with('y');
-  return fmt::format("{} {}{}", count, ends_in_y ? singular.substr(0, singular.size() - 1) : singular,
-                     ends_in_y ? "ies" : "s");
-}
-
-void print_json(const nlohmann::ordered_json& json, const Context& context) {
-  context.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-}
-
 nlohmann::ordered_json to_json(const cache::CopyCounts& counts) {
   return {{"added", counts.added},
           {"replaced", counts.replaced},

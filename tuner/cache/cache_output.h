@@ -10,6 +10,8 @@
 
 #include "cache/maintenance/copy.h"
 #include "tuner/command.h"
+#include "tuner/json_output.h"
+#include "tuner/quantities.h"
 
 namespace hone::tuner {
 
@@ -22,12 +24,6 @@ std::filesystem::path changed_cache_file(const std::string& option, bool dry_run
 
 /// Says on standard error that there is nothing to work on, and what to run.
 void say_nothing_there(const std::filesystem::path& path, const Context& context);
-
-/// "1 winner", "2 winners".
-std::string count_text(std::int64_t count, std::string_view singular);
-
-/// Indented by two blanks.
-void print_json(const nlohmann::ordered_json& json, const Context& context);
 
 nlohmann::ordered_json to_json(const cache::CopyCounts& counts);
 

@@ -79,11 +79,11 @@ struct CampaignOptions {
 /// The problems without those that share a size class, and so a winner, with an earlier one.
 std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem> problems);
 
-/// Tunes each problem that the cache has no tuned winner for, in this order; devices of one identity share the work, others
-/// do all of it. A candidate that hangs or kills its worker is recorded as failed, and its problem tuned again without it.
-/// When all sizes of a line are tuned, share_winners() makes them few. A problem that fails does not end the campaign; a
-/// stop, a spent total budget, a lost device or a cache that cannot be written does. Everything finished by then is stored.
-/// Throws CommandError when a device cannot be opened or is too small for a problem.
+/// Tunes each problem that the cache has no tuned winner for, in this order; devices of one identity share the work,
+/// others do all of it. A candidate that hangs or kills its worker is recorded as failed, and its problem tuned again
+/// without it. When all sizes of a line are tuned, share_winners() makes them few. A problem that fails does not end
+/// the campaign; a stop, a spent total budget, a lost device or a cache that cannot be written does. Everything
+/// finished by then is stored. Throws CommandError when a device cannot be opened or is too small for a problem.
 CampaignResult run_campaign(std::span<const WeightedProblem> problems, const CampaignOptions& options,
                             CampaignObserver& observer);
 

@@ -20,8 +20,8 @@ namespace hone::tuner {
 ///     problem  := family: WORD, op: WORDS, dtype: WORDS, size: SHAPES, pitch: SIZES, align: WORDS, context: WORD,
 ///                 nan: WORD, accumulator: WORD, result: WORD, weight: NUMBER
 ///
-/// A problem that several entries name counts once, with the largest weight. Words, sizes, shapes and times are those of
-/// the options of `hone tune`; WORDS, SIZES and SHAPES are a text, a number or a list of them.
+/// A problem that several entries name counts once, with the largest weight. Words, sizes, shapes and times are those
+/// of the options of `hone tune`; WORDS, SIZES and SHAPES are a text, a number or a list of them.
 struct CampaignFile {
   std::vector<WeightedProblem> problems;  ///< the heaviest first, otherwise in their order
   std::optional<std::chrono::milliseconds> budget;
@@ -30,8 +30,8 @@ struct CampaignFile {
   std::optional<InputState> inputs;
 };
 
-/// Throws CommandError(input), with "name:line:column: " in front, for fields that are unknown, of the wrong kind, given
-/// twice or contradict each other, and where no problem is left.
+/// Throws CommandError(input), with "name:line:column: " in front, for fields that are unknown, of the wrong kind,
+/// given twice or contradict each other, and where no problem is left.
 CampaignFile parse_campaign(std::string_view text, FileFormat format, std::string_view name);
 
 /// The file at `path`; its name says what it is: .json or .toml. Throws CommandError(input).

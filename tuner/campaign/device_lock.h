@@ -9,12 +9,13 @@
 
 namespace hone::tuner {
 
-/// Two campaigns on one device would disturb each other's measurements, and tune the same problems. The lock is on a file
-/// beside the cache ("cache.sqlite.cuda:0.tuning"), which stays; it goes with the process, however that ends. Move-only.
+/// Two campaigns on one device would disturb each other's measurements, and tune the same problems. The lock is on a
+/// file beside the cache ("cache.sqlite.cuda:0.tuning"), which stays; it goes with the process, however that ends.
+/// Move-only.
 class DeviceLock {
  public:
-  /// Waits while another process holds it; calls `on_wait` before, with that process's number (0: not known). Not held when
-  /// `stop` was requested meanwhile. Throws CommandError(cache) when the file cannot be made.
+  /// Waits while another process holds it; calls `on_wait` before, with that process's number (0: not known). Not held
+  /// when `stop` was requested meanwhile. Throws CommandError(cache) when the file cannot be made.
   DeviceLock(const std::filesystem::path& cache, const std::string& device, const std::stop_token& stop,
              const std::function<void(long process)>& on_wait);
   ~DeviceLock();

@@ -8,8 +8,8 @@
 
 namespace hone::tuner {
 
-/// The missed problems of families that are built in, the heaviest first, each for the device that missed it and weighed
-/// by how often that was. Throws StoreError.
+/// The missed problems of families that are built in, the heaviest first, each for the device that missed it and
+/// weighed by how often that was. Throws StoreError.
 std::vector<WeightedProblem> list_missed(const cache::Store& store);
 
 }  // namespace hone::tuner

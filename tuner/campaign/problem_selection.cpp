@@ -18,11 +18,6 @@
 namespace hone::tuner {
 namespace {
 
-std::optional<DType> parse_optional_dtype(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return parse_one_dtype(text);
-}
-
 /// Problems and why others are none.
 class Listing {
  public:
@@ -107,12 +102,13 @@ std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string
   std::vector<Extents> shapes;
   for (const TypedShape& typed : parse_shapes(text)) {
     const std::optional<Extents> extents = extents_of(typed, names.size());
-    if (!extents)
+    if (!extents) {
+      const std::string_view example = names.size() == 1 ? "2^20" : names.size() == 2 ? "2^10x2^10" : "2^4x2^10x2^10";
       throw CommandError(ExitCode::usage,
-                         fmt::format("{} has {} extent{} ({}), but {} has {}; give --size {}", family.name(), names.size(),
-                                     names.size() == 1 ? "" : "s", fmt::join(names, " x "), fmt::join(typed, "x"),
-                                     typed.size(), names.size() == 1 ? "2^20" : names.size() == 2 ? "2^10x2^10"
-                                                                                                   : "2^4x2^10x2^10"));
+                         fmt::format("{} has {} ({}), but {} has {}; give --size {}", family.name(),
+                                     count_text(static_cast<std::int64_t>(names.size()), "extent"),
+                                     fmt::join(names, " x "), fmt::join(typed, "x"), typed.size(), example));
+    }
     shapes.push_back(*extents);
   }
   return shapes;

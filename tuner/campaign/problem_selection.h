@@ -26,12 +26,14 @@ struct Selection {
   std::string result = {};
 };
 
-/// Every combination that exists: an alignment below that of the element is left out, and so is an operation that is not
-/// defined for a dtype, unless the selection names nothing else. Throws CommandError(usage) when nothing is left, and for
-/// words that mean nothing, and for shapes that have other extents than the family's or are larger than any memory.
+/// Every combination that exists: an alignment below that of the element is left out, and so is an operation that is
+/// not defined for a dtype, unless the selection names nothing else. Throws CommandError(usage) when nothing is left,
+/// and for words that mean nothing, and for shapes that have other extents than the family's or are larger than any
+/// memory.
 std::vector<Problem> list_problems(const Selection& selection, Families families = built_in_families());
 
-/// parse_shapes() of a family: "reduce_rows has 2 extents (rows x columns), but '1024' has 1". Throws CommandError(usage).
+/// parse_shapes() of a family: "reduce_rows has 2 extents (rows x columns), but '1024' has 1". Throws
+/// CommandError(usage).
 std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string_view text);
 
 /// {0, 0} for "". Throws CommandError(usage).

@@ -1,5 +1,5 @@
-// Problems, candidates and results of a campaign as JSON, and the problems of cache rows: how the processes of a campaign
-// tell each other what to do, and how a campaign finds what a cache says of a problem.
+// Problems, candidates and results of a campaign as JSON, and the problems of cache rows: how the processes of a
+// campaign tell each other what to do, and how a campaign finds what a cache says of a problem.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,9 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
 /// Whether the problem is of the class that the columns describe.
 bool is_described(const Problem& problem, const cache::ProblemRecord& record, Families families = built_in_families());
 
-/// "sum f32 2^20", "reduce_rows sum f32 2^13x2^13", "softmax f16 2^13x2^13": of other families than the first, the name,
-/// where the operation is not called the same; with what is not usual about it behind: "in f64", "to f16", "NaN ignored", "align 4", "graph".
+/// "sum f32 2^20", "reduce_rows sum f32 2^13x2^13", "softmax f16 2^13x2^13": of other families than the first, the
+/// name, where the operation is not called the same; with what is not usual about it behind: "in f64", "to f16", "NaN
+/// ignored", "align 4", "graph".
 std::string problem_label(const Problem& problem);
 
 /// The same without the size: what problems of one line have in common.

@@ -10,8 +10,8 @@
 
 namespace hone::tuner {
 
-/// The newest tuning of `problem` at this very size on a device with these facts, its winner found again among the trials;
-/// nullopt where there is none. Throws StoreError.
+/// The newest tuning of `problem` at this very size on a device with these facts, its winner found again among the
+/// trials; nullopt where there is none. Throws StoreError.
 std::optional<Tuning> stored_tuning(const cache::Store& store, const DeviceFacts& facts, const Problem& problem);
 
 /// A stored trial as the runtime has it; nullopt where the family has no such variant any more.

@@ -33,9 +33,9 @@ class FaultGuard {
 /// no longer ours.
 void interrupt(pthread_t thread);
 
-/// Makes the page above the lowest one of a stack inaccessible, which the lowest of stack 0 is not: it holds the block's
-/// address. Returns false when pages are too large for that or the process has its share of such pages (each splits a
-/// mapping, and their number is limited): overflows of that stack are then seen at the lane's end only.
+/// Makes the page above the lowest one of a stack inaccessible, which the lowest of stack 0 is not: it holds the
+/// block's address. Returns false when pages are too large for that or the process has its share of such pages (each
+/// splits a mapping, and their number is limited): overflows of that stack are then seen at the lane's end only.
 bool guard_stack(unsigned char* stack_bottom);
 
 /// Gives back the share of `stacks` that were guarded.

@@ -63,8 +63,8 @@ struct Winner {
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
   LaunchContext launch_context = LaunchContext::stream;  ///< that it was chosen for; a graph may be lent the stream's
-  Extents tuned_extents{1, 1, 1};  ///< where it was measured; of an untuned one outside of `sizes`: the tuned shape that it
-                                   ///< was taken from, see is_from_nearest()
+  Extents tuned_extents{1, 1, 1};  ///< where it was measured; of an untuned one outside of `sizes`: the tuned shape
+                                   ///< that it was taken from, see is_from_nearest()
   std::array<SizeRange, 3> sizes = {};  ///< the extents that it serves
 
   /// Whether it is untuned here, but was tuned for the nearest shape that was.

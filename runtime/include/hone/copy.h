@@ -31,9 +31,9 @@ Problem copy_problem(const CopySpec& spec, std::uint32_t alignment = kMaxAlignme
 /// out[r][c] = in[r][c] in memory of the session's device, in the order of `stream`.
 ///
 /// Elements of `out` between its rows are not touched. Pointers need the alignment of their elements only, those of 16
-/// bytes that of 8. At full speed where both addresses and the difference of the pitches are multiples of 16 bytes, however
-/// the single rows lie. Neither waits nor allocates on `stream`. Where there is nothing to copy nothing is launched: the
-/// Choice then has no winner. Thread-safe.
+/// bytes that of 8. At full speed where both addresses and the difference of the pitches are multiples of 16 bytes,
+/// however the single rows lie. Neither waits nor allocates on `stream`. Where there is nothing to copy nothing is
+/// launched: the Choice then has no winner. Thread-safe.
 ///
 /// Throws Error: invalid_argument for a null or misaligned pointer, an unknown element size, negative extents, extents
 /// whose product overflows, a pitch that is shorter than a row, and arrays that overlap; otherwise as Session::launch.

@@ -17,7 +17,8 @@ enum class ErrorCode {
   cache_failed,      ///< the cache file cannot be used (only where the caller asked for the cache itself)
   io_failed,         ///< an input file cannot be read
   not_tuned,         ///< MissPolicy::error and no winner serves the problem
-  device_lost,       ///< nothing runs on the device any more: its context is corrupt, or it is gone; start a new process
+  device_lost,       ///< nothing runs on the device any more: its context is corrupt, or it is gone; start a new
+                     ///< process
 };
 
 /// Thrown for everything that is not an ordinary outcome. The message names what was asked, what was found and

@@ -22,8 +22,8 @@ struct BufferSpec {
   bool is_input = true;
   DType dtype = DType::f32;
   std::int64_t elements = 0;
-  std::uint32_t alignment = 0;  ///< bytes that its address is a multiple of; 0: an input's Problem::alignment, an output's
-                                ///< the element
+  std::uint32_t alignment = 0;  ///< bytes that its address is a multiple of; 0: an input's Problem::alignment, an
+                                ///< output's the element
   bool is_validated = false;    ///< an input that KernelFamily::refuse_contents() has something to say about
   int in_place_of = -1;         ///< of an output: the input, as long as it, that it may lie on; -1: none
 
@@ -49,15 +49,19 @@ struct WorkShape {
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
   bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
   int cluster_blocks = 1;         ///< blocks of a thread-block cluster
-  double traffic = 1;             ///< bytes that go through memory ÷ KernelFamily::bytes_moved(): above 1 where something is
-                                  ///< read twice
+  double traffic = 1;             ///< bytes that go through memory ÷ KernelFamily::bytes_moved(): above 1 where
+                                  ///< something is read twice
   bool independent_blocks = false;  ///< blocks leave nothing to combine: a block for every tile is a choice, too
-  double serial_loads = 0;  ///< that wait for each other in the largest piece of work that is not divided; 0: all is alike
+  double serial_loads = 0;  ///< that wait for each other in the largest piece of work that is not divided; 0: all alike
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets
 /// itself). What follows is scratch that may hold anything.
 inline constexpr std::size_t kWorkspaceHeaderBytes = 128;
+
+/// Bytes of a session's workspaces, the header included: room for the partial results of 1,000 blocks of 128 columns
+/// and 8 bytes each.
+inline constexpr std::size_t kWorkspaceBytes = 1024 * 1024;
 
 /// One tunable algorithm. Implementations are immutable: every method may be called from any thread at any time.
 ///
@@ -105,8 +109,8 @@ class KernelFamily {
   /// The arrays of a call, inputs first.
   virtual std::vector<BufferSpec> buffers(const Problem& problem) const = 0;
 
-  /// Why an input that BufferSpec::is_validated cannot be right ("" if it can): offsets that descend, an index beyond the
-  /// end. Asked for with all of it in host memory, on calls under SessionOptions::validate_pointers alone.
+  /// Why an input that BufferSpec::is_validated cannot be right ("" if it can): offsets that descend, an index beyond
+  /// the end. Asked for with all of it in host memory, on calls under SessionOptions::validate_pointers alone.
   virtual std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const;
 
   /// Names of the kinds of input that results are verified on. The first is what is measured; the others are the
@@ -118,23 +122,23 @@ class KernelFamily {
   /// (offsets, which ascend) is as long as the buffer.
   virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const = 0;
 
-  /// What a winner of `problem` is verified on: itself and one element less, unless the family says otherwise. No problem
-  /// may be larger than the first; those that the family refuses are left out.
+  /// What a winner of `problem` is verified on: itself and one element less, unless the family says otherwise. No
+  /// problem may be larger than the first; those that the family refuses are left out.
   virtual std::vector<Problem> verified_problems(const Problem& problem) const;
 
-  /// The parts of an output that are verified, in ascending order: all of it, unless the family says otherwise, as it should
-  /// where copying and checking gigabytes would take longer than tuning.
+  /// The parts of an output that are verified, in ascending order: all of it, unless the family says otherwise, as it
+  /// should where copying and checking gigabytes would take longer than tuning.
   virtual std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const;
 
   /// Compares outputs with a reference in higher precision, computed from the patterns. "" when right, else what
-  /// was expected, found and allowed. `outputs` hold the verified_parts() one after the other. Families with a reference
-  /// kernel have compare() instead.
+  /// was expected, found and allowed. `outputs` hold the verified_parts() one after the other. Families with a
+  /// reference kernel have compare() instead.
   virtual std::string verify(const Problem& problem, const Candidate& candidate,
                              std::span<const std::vector<std::byte>> patterns,
                              std::span<const std::vector<std::byte>> outputs) const;
 
-  /// Where only a kernel can tell what is right: a plain one, as unlike the tuned ones as can be, that is run on the same
-  /// buffers, and the comparison of its outputs with theirs.
+  /// Where only a kernel can tell what is right: a plain one, as unlike the tuned ones as can be, that is run on the
+  /// same buffers, and the comparison of its outputs with theirs.
   virtual bool has_reference_kernel() const { return false; }
   virtual Unit reference_unit(const Problem& problem) const;
   virtual void encode_reference(const Problem& problem, std::span<void* const> buffers, LaunchList& launches) const;

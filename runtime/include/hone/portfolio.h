@@ -68,15 +68,15 @@ struct Cover {
   bool is_fewest = true;                  ///< false: the search for fewer was ended early
 };
 
-/// Gives each shape a candidate that is within `most_regret` of the best there, of as few different ones as possible: of
-/// the chosen ones, the fastest at that shape. There is no order of shapes that could make the choice easy, as there is of
-/// sizes: it is a set cover, searched in full as long as that takes less than a tenth of a second or so, beginning with the
-/// greedy one, which has at most 1 + ln(shapes) times as many as necessary.
+/// Gives each shape a candidate that is within `most_regret` of the best there, of as few different ones as possible:
+/// of the chosen ones, the fastest at that shape. There is no order of shapes that could make the choice easy, as there
+/// is of sizes: it is a set cover, searched in full as long as that takes less than a tenth of a second or so,
+/// beginning with the greedy one, which has at most 1 + ln(shapes) times as many as necessary.
 Cover choose_cover(const ShapeTrials& trials, double most_regret = 0.01);
 
-/// Octaves up to which the winner of a tuned shape serves another one unmeasured. Further away kernels change their kind
-/// (one block, one wave, many waves; a row a thread, a warp, a block), and the occupancy model, which knows the shape
-/// itself, is the better guess.
+/// Octaves up to which the winner of a tuned shape serves another one unmeasured. Further away kernels change their
+/// kind (one block, one wave, many waves; a row a thread, a warp, a block), and the occupancy model, which knows the
+/// shape itself, is the better guess.
 inline constexpr double kFarthestServed = 2;
 
 /// A class of shapes that lies between tuned ones, and the one whose winner serves it.
@@ -87,10 +87,10 @@ struct ShapeBetween {
   bool operator==(const ShapeBetween&) const = default;
 };
 
-/// The classes of shapes that have a tuned shape in no class of their own, but one at or below and one at or above it in
-/// every extent. Served by the nearest one (shape_distance()) that is at least as large in every extent, else by the nearest
-/// of all. Where one extent alone differs among the tuned ones, that is the next larger size, however far away; otherwise
-/// classes further than kFarthestServed from all of them are left out.
+/// The classes of shapes that have a tuned shape in no class of their own, but one at or below and one at or above it
+/// in every extent. Served by the nearest one (shape_distance()) that is at least as large in every extent, else by the
+/// nearest of all. Where one extent alone differs among the tuned ones, that is the next larger size, however far away;
+/// otherwise classes further than kFarthestServed from all of them are left out.
 std::vector<ShapeBetween> shapes_between(std::span<const Extents> tuned);
 
 }  // namespace hone

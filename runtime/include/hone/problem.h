@@ -84,7 +84,8 @@ inline constexpr int kLargestSizeClass = 63;
 int size_class(std::int64_t extent);
 SizeRange size_range(int size_class);
 
-/// Of each extent. Those of shapes, in which more than the first is used, have classes from 0 on; class 0 holds 0 and 1.
+/// Of each extent. Those of shapes, in which more than the first is used, have classes from 0 on; class 0 holds 0 and
+/// 1.
 std::array<int, 3> size_classes(const Extents& extents);
 
 /// The extents that share their classes with these; 0 and 1, for which a kernel may have to do different things, are
@@ -95,8 +96,8 @@ std::array<SizeRange, 3> size_ranges(const Extents& extents);
 /// octaves apart. An extent of 0 counts as 1.
 double shape_distance(const Extents& a, const Extents& b);
 
-/// "1048576", "1024x64": the extents that the family uses, as `hone tune --size` has them. Of three, a first one of 1 is
-/// left out: a batch of one is a matrix.
+/// "1048576", "1024x64": the extents that the family uses, as `hone tune --size` has them. Of three, a first one of 1
+/// is left out: a batch of one is a matrix.
 std::string shape_text(const Problem& problem);
 
 /// "reduce sum f32 n=1048576 in a graph": for messages.

@@ -22,33 +22,34 @@ struct ColumnsShape {
   std::int64_t pitch = 0;    ///< elements from the beginning of one row of `inner` to that of the next; 0: inner
 };
 
-/// The built-in families: extents {rows, columns, 1} and {outer, reduced, inner}, operations as ReduceOp (dot, which takes
-/// two arrays, is refused), pitches {of the input, 0}, buffers {in, out}.
+/// The built-in families: extents {rows, columns, 1} and {outer, reduced, inner}, operations as ReduceOp (dot, which
+/// takes two arrays, is refused), pitches {of the input, 0}, buffers {in, out}.
 const KernelFamily& reduce_rows_family();
 const KernelFamily& reduce_columns_family();
 
-/// The Problems that the calls below ask for where `in` is aligned to so many bytes. Columns whose inner extent is 1 and
-/// has no gaps are the rows of a matrix, and a problem of that family.
+/// The Problems that the calls below ask for where `in` is aligned to so many bytes. Columns whose inner extent is 1
+/// and has no gaps are the rows of a matrix, and a problem of that family.
 Problem reduce_rows_problem(const ReduceSpec& spec, const RowsShape& shape, std::uint32_t alignment = kMaxAlignment);
 Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape,
                                std::uint32_t alignment = kMaxAlignment);
 
 /// Writes the reduction of row r to out[r · v … r · v + v), v = info(spec.op).outputs: the two values of minmax and of
 /// mean_variance lie side by side. Indices of argmin and argmax count within the row. Otherwise each row is reduced as
-/// tuned_reduce() would do it: the same results and types, NaN policies, ties, empty rows, and bits that repeat from run to
-/// run for one winner and one alignment. Elements in the gaps of a pitch may be read, but change nothing.
+/// tuned_reduce() would do it: the same results and types, NaN policies, ties, empty rows, and bits that repeat from
+/// run to run for one winner and one alignment. Elements in the gaps of a pitch may be read, but change nothing.
 ///
-/// `in` and its pitch need the alignment of the element only; rows that all begin at a multiple of 16 bytes are a problem
-/// of their own. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on `stream`.
-/// Thread-safe.
+/// `in` and its pitch need the alignment of the element only; rows that all begin at a multiple of 16 bytes are a
+/// problem of their own. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on
+/// `stream`. Thread-safe.
 ///
-/// Throws Error: invalid_argument for null or misaligned pointers, negative extents, a pitch that is negative or smaller
-/// than a row, shapes that no memory holds, empty rows where there is no result, and types that do not go together;
-/// otherwise as Session::launch.
+/// Throws Error: invalid_argument for null or misaligned pointers, negative extents, a pitch that is negative or
+/// smaller than a row, shapes that no memory holds, empty rows where there is no result, and types that do not go
+/// together; otherwise as Session::launch.
 Choice tuned_reduce_rows(Session& session, const ReduceSpec& spec, const void* in, const RowsShape& shape, void* out,
                          Stream stream);
 
-/// The same for the middle extent of three: writes the reduction of in[o, 0 … reduced, i] to out[(o · inner + i) · v …].
+/// The same for the middle extent of three: writes the reduction of in[o, 0 … reduced, i] to out[(o · inner + i) · v
+/// …].
 Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape, void* out,
                             Stream stream);
 

@@ -24,13 +24,14 @@ Problem segmented_reduce_problem(const ReduceSpec& spec, DType offsets, std::int
 /// reads them all and throws invalid_argument with the first that is wrong. (While `stream` is captured they cannot be
 /// read.)
 ///
-/// A segment without elements gives what tuned_reduce() gives for none (sums 0, products 1, NaN for means …), and −1 for
-/// argmin and argmax; these count from the beginning of their segment. `in`, `offsets` and `out` need the alignment of
-/// their elements only. Results are bitwise equal from run to run for one winner, one alignment of `in`, and the same
-/// offsets. Neither waits nor allocates on `stream`. Thread-safe. What tuning assumes of the lengths: docs/reductions.md.
+/// A segment without elements gives what tuned_reduce() gives for none (sums 0, products 1, NaN for means …), and −1
+/// for argmin and argmax; these count from the beginning of their segment. `in`, `offsets` and `out` need the alignment
+/// of their elements only. Results are bitwise equal from run to run for one winner, one alignment of `in`, and the
+/// same offsets. Neither waits nor allocates on `stream`. Thread-safe. What tuning assumes of the lengths:
+/// docs/reductions.md.
 ///
-/// Throws Error: invalid_argument for null or misaligned pointers, negative counts, more elements than offsets can name,
-/// `dot` (which takes two arrays), and types that do not go together; otherwise as Session::launch.
+/// Throws Error: invalid_argument for null or misaligned pointers, negative counts, more elements than offsets can
+/// name, `dot` (which takes two arrays), and types that do not go together; otherwise as Session::launch.
 Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, const void* in, std::int64_t elements,
                              const void* offsets, DType offset_dtype, std::int64_t segments, void* out, Stream stream);
 
@@ -43,8 +44,8 @@ inline Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, co
   return tuned_reduce_segments(session, spec, in, elements, offsets, DType::i64, segments, out, stream);
 }
 
-/// With types that are checked at compile time: tuned_reduce_segments(session, hone::sum, values, nnz, row_pointers, rows,
-/// sums, stream).
+/// With types that are checked at compile time: tuned_reduce_segments(session, hone::sum, values, nnz, row_pointers,
+/// rows, sums, stream).
 template <ReduceOp kOp, class T, class Offset, class Result>
 Choice tuned_reduce_segments(Session& session, ReduceTag<kOp>, const T* in, std::int64_t elements, const Offset* offsets,
                              std::int64_t segments, Result* out, Stream stream, NanPolicy nan = NanPolicy::propagate) {

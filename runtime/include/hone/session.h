@@ -54,9 +54,9 @@ struct SessionOptions {
   /// thread that met it; must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
 
-  /// Ask the driver on every call whether pointers are device memory, at about a microsecond a pointer, and check inputs
-  /// that say where others are read, such as the offsets of segments: that waits for the stream and copies them to the
-  /// host. For tests and for finding a bug. While a stream is captured contents cannot be checked.
+  /// Ask the driver on every call whether pointers are device memory, at about a microsecond a pointer, and check
+  /// inputs that say where others are read, such as the offsets of segments: that waits for the stream and copies them
+  /// to the host. For tests and for finding a bug. While a stream is captured contents cannot be checked.
   bool validate_pointers = false;
 
   /// Workspaces set aside for stream capture, where nothing may be allocated: one for each captured graph and
@@ -119,8 +119,9 @@ class Plan {
 /// The runtime of one device. Thread-safe: any number of threads may call with any streams at once. Construct it
 /// once per device and keep it; destroy it only when no launch is pending.
 ///
-/// A failing cache file never fails a call: it is counted, and the session goes on without it. Of several processes that
-/// miss the same problem at once, one tunes it; the others wait for its winner, for as long as they would have tuned.
+/// A failing cache file never fails a call: it is counted, and the session goes on without it. Of several processes
+/// that miss the same problem at once, one tunes it; the others wait for its winner, for as long as they would have
+/// tuned.
 class Session {
  public:
   explicit Session(std::shared_ptr<Device> device, SessionOptions options = SessionOptions::from_environment());
@@ -138,7 +139,8 @@ class Session {
   /// prepare() or tune() the graph problem ahead of the capture.
   ///
   /// The heuristic is the tuned winner of the nearest shape of the same problem (shape_distance()), in memory or in a
-  /// cache file, within two octaves, where the family allows it and the model does not advise against it; else the occupancy model's first choice.
+  /// cache file, within two octaves, where the family allows it and the model does not advise against it; else the
+  /// occupancy model's first choice.
   ///
   /// One workspace belongs to each stream: finish the work of a stream before destroying it. Throws invalid_argument
   /// (refused problem, null or misaligned pointer), not_tuned, compile_failed, device_failed, out_of_memory.
@@ -158,9 +160,9 @@ class Session {
   /// Measures options.only on `problem`, side by side. Nothing is stored, and no call is dispatched otherwise.
   Tuning compare(const Problem& problem, const TuningOptions& options);
 
-  /// Dispatches each problem of `served` to the winner of `tuning` from now on and stores that, with the trials where the
-  /// problem is the tuned one: that is where the winner is verified. The others have to differ from it in their extents
-  /// alone. Throws invalid_argument when there is no winner, or it cannot serve one of them.
+  /// Dispatches each problem of `served` to the winner of `tuning` from now on and stores that, with the trials where
+  /// the problem is the tuned one: that is where the winner is verified. The others have to differ from it in their
+  /// extents alone. Throws invalid_argument when there is no winner, or it cannot serve one of them.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 
   const std::shared_ptr<Device>& device() const;

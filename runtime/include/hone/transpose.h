@@ -23,9 +23,10 @@ struct TransposeSpec {
   constexpr std::int64_t output_pitch() const { return out_pitch == 0 ? rows : out_pitch; }
 };
 
-/// The built-in family behind tuned_transpose(): extents {batch, rows, columns}, dtypes u8, u16, u32 and u64 by the size of
-/// an element, buffers {in, out}. Operations: `transpose` and, for square matrices that may be their own output,
-/// `transpose_in_place`; elements of 16 bytes are pairs of u64: `transpose_pairs` and `transpose_pairs_in_place`.
+/// The built-in family behind tuned_transpose(): extents {batch, rows, columns}, dtypes u8, u16, u32 and u64 by the
+/// size of an element, buffers {in, out}. Operations: `transpose` and, for square matrices that may be their own
+/// output, `transpose_in_place`; elements of 16 bytes are pairs of u64: `transpose_pairs` and
+/// `transpose_pairs_in_place`.
 const KernelFamily& transpose_family();
 
 /// The Problem that tuned_transpose() asks for arrays at `alignment` bytes: what both addresses and the bytes of both
@@ -34,10 +35,10 @@ Problem transpose_problem(const TransposeSpec& spec, std::uint32_t alignment = k
 
 /// out[b][c][r] = in[b][r][c] in memory of the session's device, in the order of `stream`.
 ///
-/// Elements of `out` between its rows are not touched. `out` may be `in` if the matrices are square and both pitches are
-/// equal; any other overlap is refused. Pointers need the alignment of their elements only, those of 16 bytes that of 8;
-/// where rows do not lie at multiples of 16 bytes, they are moved by the largest unit that they do. Neither waits nor
-/// allocates on `stream`. An empty matrix launches nothing: the Choice then has no winner. Thread-safe.
+/// Elements of `out` between its rows are not touched. `out` may be `in` if the matrices are square and both pitches
+/// are equal; any other overlap is refused. Pointers need the alignment of their elements only, those of 16 bytes that
+/// of 8; where rows do not lie at multiples of 16 bytes, they are moved by the largest unit that they do. Neither waits
+/// nor allocates on `stream`. An empty matrix launches nothing: the Choice then has no winner. Thread-safe.
 ///
 /// Throws Error: invalid_argument for a null or misaligned pointer, an unknown element size, negative extents, extents
 /// whose product overflows, a pitch that is shorter than a row, and arrays that overlap; otherwise as Session::launch.

@@ -28,14 +28,15 @@ struct ReduceSpec {
 /// for dot {a[n], b[n], out[1]}.
 const KernelFamily& reduce_family();
 
-/// The Problem that tuned_reduce() asks for an array at `alignment` bytes; for dot, the alignment of the distance between
-/// the two.
+/// The Problem that tuned_reduce() asks for an array at `alignment` bytes; for dot, the alignment of the distance
+/// between the two.
 Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t alignment = kMaxAlignment);
 inline Problem reduce_problem(ReduceOp op, DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment) {
   return reduce_problem({.op = op, .dtype = dtype}, n, alignment);
 }
 
-/// The spec of a problem of any family whose operations are ReduceOp: reduce, reduce_rows, reduce_columns, reduce_segments.
+/// The spec of a problem of any family whose operations are ReduceOp: reduce, reduce_rows, reduce_columns,
+/// reduce_segments.
 ReduceSpec reduce_spec_of(const Problem& problem);
 
 /// Writes the reduction of in[0 … n) to *out (info(spec.op).outputs values), both in memory of the session's device, in
@@ -58,7 +59,8 @@ Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const 
 Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out_host,
                              Stream stream);
 
-/// The operations as types, so that dtypes are checked at compile time: tuned_reduce(session, hone::sum, in, n, out, s).
+/// The operations as types, so that dtypes are checked at compile time: tuned_reduce(session, hone::sum, in, n, out,
+/// s).
 template <ReduceOp kOp>
 struct ReduceTag {
   static constexpr ReduceOp op = kOp;

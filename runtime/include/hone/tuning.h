@@ -62,7 +62,7 @@ struct TuningOptions {
   std::chrono::milliseconds budget{2000};
 
   /// Candidates that need more workspace than this are rejected.
-  std::size_t workspace_bytes = 1024 * 1024;
+  std::size_t workspace_bytes = kWorkspaceBytes;
 
   /// What is assumed of the inputs. No part of a Problem: a call cannot know what is in the cache, so a winner could
   /// not be looked up by it. Choose `warm` where calls follow the kernel that made their input and it fits the cache.
@@ -87,8 +87,8 @@ struct TuningOptions {
   /// this one's doing. Must be quick; it is called before every sample.
   std::function<void(const Candidate&)> on_run = {};
 
-  /// What will be tuned next: what that would compile first is compiled while this one is measured, on a GPU, where it does
-  /// not disturb the measuring.
+  /// What will be tuned next: what that would compile first is compiled while this one is measured, on a GPU, where it
+  /// does not disturb the measuring.
   std::optional<Problem> next = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
@@ -119,8 +119,8 @@ struct Tuning {
 
 /// Measures candidates for `problem` on `device` and picks the fastest that verifies. Uses streams and memory of
 /// its own and never touches the caller's. Throws invalid_argument when the family refuses the problem and
-/// out_of_memory when the inputs do not fit; a candidate's failure is a Trial, but device_lost is thrown when the device
-/// does not work any more after it.
+/// out_of_memory when the inputs do not fit; a candidate's failure is a Trial, but device_lost is thrown when the
+/// device does not work any more after it.
 Tuning tune(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options);
 
 }  // namespace hone

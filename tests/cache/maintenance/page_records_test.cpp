@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "tests/cache/maintenance/maintenance_fixture.h"
 
@@ -177,11 +178,10 @@ TEST_F(CachePageRecords, NothingThatIsWrittenThereIsBelieved) {
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)"
       " INSERT INTO t SELECT 'row ' || i, randomblob(i * 29) FROM n; DELETE FROM t WHERE rowid % 3 = 0");
   const Bytes intact = read_bytes(file_);
-  std::uint64_t random = 1;
-  const auto next = [&] { return (random = random * 6364136223846793005u + 1442695040888963407u) >> 33; };
+  std::mt19937_64 random(1);
   for (int round = 0; round < 2000; ++round) {
     Bytes bytes = intact;
-    for (int change = 0; change < 20; ++change) bytes[next() % bytes.size()] = static_cast<std::byte>(next());
+    for (int change = 0; change < 20; ++change) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     for (const RawRecord& record : records_of(bytes)) EXPECT_LE(record.values.size(), 200u);
   }
 }

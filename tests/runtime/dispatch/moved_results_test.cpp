@@ -1,5 +1,5 @@
-// tuned_transpose() and tuned_copy() on a real device: every element size, at awkward shapes, pitches and addresses, and
-// every class of variants.
+// tuned_transpose() and tuned_copy() on a real device: every element size, at awkward shapes, pitches and addresses,
+// and every class of variants.
 #include <gmock/gmock.h>
 
 #include <cstring>

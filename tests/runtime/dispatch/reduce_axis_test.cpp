@@ -1,5 +1,5 @@
-// tuned_reduce_rows() and tuned_reduce_columns() on a real device, against plain loops; and every way in which threads can
-// share the work, launched directly, against the families' reference.
+// tuned_reduce_rows() and tuned_reduce_columns() on a real device, against plain loops; and every way in which threads
+// can share the work, launched directly, against the families' reference.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -210,7 +210,7 @@ class ReduceAxisVariants : public DeviceTest {
     const auto binary = std::make_shared<const Binary>(device_->compile(unit));
     const CompiledCode code = load_variant(*device_, problem, variant, unit, binary);
     Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+    const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
     const int cluster = family.shape(problem, variant).cluster_blocks;
     for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
       const LoadedCandidate loaded{{variant, {max_blocks}}, code.module};
@@ -249,7 +249,8 @@ std::vector<Problem> problems_of(const ReduceSpec& spec) {
 
 TEST_F(ReduceAxisVariants, EveryWaySumsF32) {
   for (const Problem& problem : problems_of({})) {
-    // Of the variants that differ in who shares the work, one each; on the host, which compiles them one by one, of a third.
+    // Of the variants that differ in who shares the work, one each; on the host, which compiles them one by one, of a
+    // third.
     std::vector<std::string> seen;
     std::size_t taken = 0;
     for (const Variant& variant : variants_of(problem)) {

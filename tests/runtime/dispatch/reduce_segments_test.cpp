@@ -1,5 +1,5 @@
-// tuned_reduce_segments() on a real device: operations, dtypes and distributions of lengths against the reference, every
-// variant on a GPU, and what is refused.
+// tuned_reduce_segments() on a real device: operations, dtypes and distributions of lengths against the reference,
+// every variant on a GPU, and what is refused.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -230,7 +230,7 @@ TEST_F(ReduceSegments, EveryVariantIsRight) {
         for (const Variant& variant : variants) units.push_back(unit_of(problem, variant));
         const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
         Workload workload(device_, problem, nullptr);
-        const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+        const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
         for (std::size_t i = 0; i < variants.size(); ++i) {
           ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
           const CompiledCode code = load_variant(*device_, problem, variants[i], units[i], outcomes[i].binary);

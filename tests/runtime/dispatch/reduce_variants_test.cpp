@@ -22,7 +22,7 @@ class ReduceVariants : public DeviceTest {
     for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
     const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
     Workload workload(device_, largest, nullptr);
-    const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+    const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
     for (std::size_t i = 0; i < variants.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_variant(*device_, largest, variants[i], units[i], outcomes[i].binary);
@@ -91,7 +91,7 @@ TEST_F(ReduceVariants, TheTicketIsZeroAfterEveryLaunch) {
   const LoadedCandidate loaded{{variant, {7}}, code.module};
   const auto in = upload(std::vector<std::int64_t>(50000, 3));
   const DeviceBuffer out(device_, 8);
-  const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+  const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
   const std::array<void*, 2> buffers{in.data, out.data()};
   for (int i = 0; i < 5; ++i) {
     loaded.enqueue(*device_, problem, buffers, workspace.data(), nullptr);

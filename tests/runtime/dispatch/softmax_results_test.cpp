@@ -77,7 +77,7 @@ class SoftmaxResults : public DeviceTest {
     }
     const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
     Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = zeroed_buffer(device_, WorkspacePool::kWorkspaceBytes);
+    const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
     for (std::size_t i = 0; i < variants.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_variant(*device_, problem, variants[i], units[i], outcomes[i].binary);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <hone/error.h>
+#include <hone/kernel_family.h>
 
 #include "tests/runtime/support/fake_device.h"
 
@@ -30,16 +31,16 @@ TEST_F(WorkspacePoolTest, StreamsHaveDistinctOnesThatDoNotOverlap) {
   for (std::uint64_t id = 0; id < 50; ++id) starts.insert(static_cast<std::byte*>(pool.of({.id = id}).memory));
   ASSERT_EQ(starts.size(), 50u);
   for (auto start = starts.begin(); std::next(start) != starts.end(); ++start)
-    EXPECT_GE(*std::next(start) - *start, static_cast<std::ptrdiff_t>(WorkspacePool::kWorkspaceBytes));
+    EXPECT_GE(*std::next(start) - *start, static_cast<std::ptrdiff_t>(kWorkspaceBytes));
   for (std::byte* start : starts)
-    EXPECT_EQ(device_->memory_kind(start + WorkspacePool::kWorkspaceBytes - 1), MemoryKind::device);
+    EXPECT_EQ(device_->memory_kind(start + kWorkspaceBytes - 1), MemoryKind::device);
 }
 
 TEST_F(WorkspacePoolTest, TheyHoldZeros) {
   WorkspacePool pool(device_, 1);
   for (const StreamState& stream : {StreamState{.id = 7}, StreamState{.id = 7, .capturing = true, .capture_id = 1}}) {
     const auto* memory = static_cast<const unsigned char*>(pool.of(stream).memory);
-    EXPECT_TRUE(std::all_of(memory, memory + WorkspacePool::kWorkspaceBytes, [](unsigned char x) { return x == 0; }));
+    EXPECT_TRUE(std::all_of(memory, memory + kWorkspaceBytes, [](unsigned char x) { return x == 0; }));
   }
 }
 

@@ -1,4 +1,5 @@
-// The families transpose and copy as descriptions: problems, variants, verification, and what a GPU's compiler makes of them.
+// The families transpose and copy as descriptions: problems, variants, verification, and what a GPU's compiler makes of
+// them.
 #include <gmock/gmock.h>
 
 #include <set>

@@ -29,8 +29,8 @@ class UnitsCompile : public testing::Test {
     if (compiler_.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
   }
 
-  /// Compiles on all cores. An error fails the test, and so does it when more than a few units spill: tiles that are too
-  /// large for the registers belong among those that the family rejects.
+  /// Compiles on all cores. An error fails the test, and so does it when more than a few units spill: tiles that are
+  /// too large for the registers belong among those that the family rejects.
   void compile_all(const std::vector<Unit>& units) {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {

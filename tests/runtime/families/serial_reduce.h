@@ -1,4 +1,5 @@
-// serial_reduce(): reduces as a kernel does (lanes, then a tree) in the accumulator's arithmetic, on purpose with faults.
+// serial_reduce(): reduces as a kernel does (lanes, then a tree) in the accumulator's arithmetic, on purpose with
+// faults.
 #pragma once
 
 #include <cstddef>

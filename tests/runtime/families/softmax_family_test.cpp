@@ -2,6 +2,7 @@
 // notice.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -113,6 +114,35 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrBlocksInTwoLaunches) {
   EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "1");
   EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), "block cluster_2 cluster_4 cluster_8 chunks");
   EXPECT_EQ(ways(rows_of(4, 1 << 24)), "block chunks");
+}
+
+TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) {
+  constexpr std::int64_t kBlocks = 4096;
+  std::size_t most_bytes = 0;
+  for (const SoftmaxShape& shape :
+       {SoftmaxShape::rows(1, 1 << 26), SoftmaxShape::rows(11, 1 << 26), SoftmaxShape::rows(1 << 16, 1 << 14),
+        SoftmaxShape::columns(1 << 20, 8), SoftmaxShape::columns(1 << 17, 5000),
+        SoftmaxShape::columns(1 << 14, 1 << 15), SoftmaxShape::axis(90, 1 << 14, 90)}) {
+    for (const DType dtype : {DType::f16, DType::f64}) {
+      const Problem problem = softmax_problem({.dtype = dtype}, shape, 2);
+      const auto ranges = size_ranges(problem.extents);
+      Problem smallest = problem;
+      Problem largest = problem;
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        smallest.extents[i] = ranges[i].first;
+        largest.extents[i] = ranges[i].last;
+      }
+      for (const Variant& variant : problem.family->space().all()) {
+        if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
+        for (const Problem& each : {smallest, problem, largest}) {
+          const std::size_t bytes = problem.family->workspace_bytes(each, {variant, {kBlocks}});
+          EXPECT_LE(bytes, kWorkspaceBytes) << to_string(each) << problem.family->space().to_string(variant);
+          most_bytes = std::max(most_bytes, bytes);
+        }
+      }
+    }
+  }
+  EXPECT_GT(most_bytes, kWorkspaceBytes / 2) << "room is left unused";
 }
 
 TEST(SoftmaxFamily, AlignmentIsThatOfEveryRow) {

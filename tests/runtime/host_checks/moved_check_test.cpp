@@ -1,5 +1,5 @@
-// The transpose and copy templates under the checks of the host device: every element size, width of vectors and order of
-// tiles, in place and not, in several orders of threads.
+// The transpose and copy templates under the checks of the host device: every element size, width of vectors and order
+// of tiles, in place and not, in several orders of threads.
 #include <gtest/gtest.h>
 
 #include <hone/copy.h>

@@ -1,6 +1,6 @@
 // The templates of row and column reductions under the checks of the host device: every way in which threads share the
-// work, operations and dtypes in turns; in several orders, on shapes with rows that are aligned or not, with gaps, and with
-// less than one tile.
+// work, operations and dtypes in turns; in several orders, on shapes with rows that are aligned or not, with gaps, and
+// with less than one tile.
 #include <gtest/gtest.h>
 
 #include <hone/error.h>
@@ -22,7 +22,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-constexpr std::size_t kWorkspaceBytes = 1 << 16;
+constexpr std::size_t kCheckedWorkspaceBytes = 1 << 16;
 constexpr std::int64_t kBlocks = 5;
 
 /// A variant, the shape that it is for, and what is reduced.
@@ -69,12 +69,12 @@ TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
   const std::optional<Variant> variant = family.space().parse(GetParam().variant);
   ASSERT_TRUE(variant);
   const Candidate candidate{*variant, {kBlocks}};
-  ASSERT_LE(family.workspace_bytes(problem, candidate), kWorkspaceBytes);
+  ASSERT_LE(family.workspace_bytes(problem, candidate), kCheckedWorkspaceBytes);
   std::vector<Problem> problems = family.verified_problems(problem);
 
   HostCheck check;
   check.unit = unit_of(problem, *variant);
-  check.buffers.push_back({"workspace", std::vector<std::byte>(kWorkspaceBytes)});
+  check.buffers.push_back({"workspace", std::vector<std::byte>(kCheckedWorkspaceBytes)});
   for (const Problem& called : problems) {
     const std::vector<BufferSpec> specs = family.buffers(called);
     // Exactly as long as the call may read and write.

@@ -27,7 +27,7 @@ constexpr bool kSanitized = false;
 
 constexpr std::size_t kMaxCases = 16;
 constexpr std::size_t kMostResultBytes = 2 * sizeof(double);
-constexpr std::size_t kWorkspaceBytes = 4096;
+constexpr std::size_t kCheckedWorkspaceBytes = 4096;
 
 /// One call on a slice of the input buffer.
 struct Case {
@@ -96,7 +96,7 @@ HostCheck check_of(const ReduceSpec& spec, const Variant& variant, std::size_t r
     check.buffers.push_back(
         {"in", repeated(pattern, static_cast<std::size_t>(8 * tile + 2) * info(spec.dtype).size_bytes)});
   check.buffers.push_back({"out", std::vector<std::byte>(kMaxCases * kMostResultBytes)});
-  check.buffers.push_back({"workspace", std::vector<std::byte>(kWorkspaceBytes)});
+  check.buffers.push_back({"workspace", std::vector<std::byte>(kCheckedWorkspaceBytes)});
   check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
   if (kSanitized) check.orders.resize(1);
   check.run = [=](const HostRun& run) {

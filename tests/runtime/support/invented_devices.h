@@ -24,7 +24,8 @@ inline DeviceFacts h100_facts() {
   return facts;
 }
 
-/// The SM of Kirk and Hwu, "Programming Massively Parallel Processors": 1536 threads, 8 blocks, and nothing else limits.
+/// The SM of Kirk and Hwu, "Programming Massively Parallel Processors": 1536 threads, 8 blocks, and nothing else
+/// limits.
 inline DeviceFacts textbook_facts() {
   DeviceFacts facts;
   facts.kind = "cuda";
