@@ -1,0 +1,260 @@
+// Transposes matrices of which not all rows start at multiples of 16 bytes: as transpose.cuh, with packs of 16 bytes and
+// whole sectors on both sides all the same.
+//
+// Input: a block loads the aligned packs that cover its piece of each input row, and keeps them in shared memory as they
+// lie, so that a row's first element is some bytes behind the beginning of its slot. Output: where an output row's piece
+// begins is up to that row, at the last sector (32 bytes) that starts at or before the tile. No sector is then written by
+// two blocks, but at the ends of output rows; for the price of kStep - 1 input rows, which the tile before has, too.
+//
+// Output rows kStep apart are equally aligned, and so are input rows kPack apart. The lanes of a warp store packs that
+// follow each other in kLanesAcross output rows kStep apart, so they all find their elements at the same place of a
+// 16-byte word, kPack rows apart; groups of kPack rows start one bank apart, and no two lanes meet in a bank.
+//
+// Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both sides
+// of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one grid and
+// every extent plus a tile and a sector.
+#pragma once
+
+#include "element.cuh"
+#include "grid.cuh"
+#include "tile_order.cuh"
+
+namespace hone {
+
+template <class T, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads, TileOrder kOrder, class Index>
+struct ShiftedTranspose {
+  static constexpr unsigned kSectorBytes = 32, kPackBytes = 16;
+  static constexpr unsigned kStep = kSectorBytes / sizeof(T);
+  static constexpr unsigned kPack = kPackBytes / sizeof(T);  // elements
+  static constexpr unsigned kHeldRows = kTileRows + kStep;   // of the input; the first is never used
+  static constexpr unsigned kRowPacks = kTileColumns / kPack + 1;
+  static constexpr unsigned kRowBytes = kRowPacks * kPackBytes;
+  static constexpr unsigned kGroups = kHeldRows / kPack;
+  static constexpr unsigned kGroupBytes = kPack * kRowBytes + (sizeof(T) < 4 ? 4 : sizeof(T));
+  static constexpr unsigned kLoads = (kHeldRows * kRowPacks + kBlockThreads - 1) / kBlockThreads;
+
+  static constexpr unsigned kLanesDown = 8, kLanesAcross = 4;
+  static constexpr unsigned kRunRows = kLanesDown * kPack;         // of the input, that a warp stores at once
+  static constexpr unsigned kRunColumns = kLanesAcross * kStep;
+  static constexpr unsigned kRunsDown = kTileRows / kRunRows;
+  static constexpr unsigned kRuns = kRunsDown * (kTileColumns / kRunColumns);  // of equally aligned output rows
+  static constexpr unsigned kWarps = kBlockThreads / 32;
+  static constexpr unsigned kSharers = kWarps > kStep ? kWarps / kStep : 1;  // warps that share such runs
+  static_assert(sizeof(T) <= 8 && kRunsDown >= 1 && kRuns >= kSharers && kWarps >= 1);
+
+  using Given = Matrices<T, Index>;
+  using Word = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
+  using WordPack = Pack<Word, kPackBytes / sizeof(Word)>;
+
+  struct alignas(16) Tile {
+    unsigned char bytes[kGroups * kGroupBytes];
+
+    __device__ unsigned char* slot(unsigned row) { return bytes + row / kPack * kGroupBytes + row % kPack * kRowBytes; }
+  };
+
+  /// What a tile is of its matrix. Held rows are counted from kStep rows before the tile's first one.
+  struct Place {
+    long long in;               ///< bytes from the input's beginning to the first held row's piece, were it there
+    T* out;                     ///< the output of the tile's first row and column
+    unsigned first, end;        ///< the held rows that there are
+    unsigned columns;           ///< that there are
+    bool is_whole;              ///< the matrix has all elements that the tile's packs of the output may need
+    bool is_inside;             ///< all packs of the input lie inside the matrices
+  };
+
+  /// A pack of a row: where it starts, in bytes from the beginning of the input, and in the row's slot.
+  struct Source {
+    unsigned row, slot_bytes;
+    long long offset;
+    bool is_needed;
+  };
+
+  static __device__ unsigned low_bits(const void* pointer) {
+    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer));
+  }
+
+  static __device__ long long end_of(const Given& given) {
+    const long long rows = static_cast<long long>(given.batch) * static_cast<long long>(given.rows);
+    return ((rows - 1) * given.in_pitch + static_cast<long long>(given.columns)) * static_cast<long long>(sizeof(T));
+  }
+
+  static __device__ Place place(const Given& given, const TilePosition<Index>& tile) {
+    const Index row = tile.row * kTileRows, column = tile.column * kTileColumns;
+    const Index rows = given.rows + kStep - row, columns = given.columns - column;  // of rows, held ones
+    const auto matrix = static_cast<long long>(tile.matrix);
+    const long long first_in = matrix * static_cast<long long>(given.rows) + static_cast<long long>(row) - kStep;
+    const long long first_out = matrix * static_cast<long long>(given.columns) + static_cast<long long>(column);
+    Place at;
+    at.in = (first_in * given.in_pitch + static_cast<long long>(column)) * static_cast<long long>(sizeof(T));
+    at.out = given.out + (first_out * given.out_pitch + static_cast<long long>(row));
+    at.first = row == 0 ? kStep : 1;
+    at.end = rows < kHeldRows ? static_cast<unsigned>(rows) : kHeldRows;
+    at.columns = columns < kTileColumns ? static_cast<unsigned>(columns) : kTileColumns;
+    at.is_whole = row != 0 && at.end == kHeldRows && at.columns == kTileColumns;
+    const long long pitch_bytes = given.in_pitch * static_cast<long long>(sizeof(T));
+    at.is_inside = at.in + at.first * pitch_bytes >= kPackBytes &&
+                   at.in + (at.end - 1) * pitch_bytes + static_cast<long long>(kRowBytes) <= end_of(given);
+    return at;
+  }
+
+  /// The value, of which nothing is known any more: what depends on it is computed when it is needed, rather than kept in
+  /// registers until then.
+  static __device__ unsigned known_anew(unsigned value) {
+#ifndef HONE_HOST_DEVICE
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+  }
+
+  /// The held row of the pack with number `index`. A row's packs follow each other, then those of the row kPack further.
+  static __device__ unsigned row_of(unsigned index) {
+    const unsigned line = index / kRowPacks;
+    return line % kGroups * kPack + line / kGroups;
+  }
+
+  static __device__ Source source(const Given& given, const Place& at, unsigned index) {
+    Source source;
+    source.row = row_of(index);
+    source.slot_bytes = index % kRowPacks * kPackBytes;
+    const long long row_offset = at.in + source.row * (given.in_pitch * static_cast<long long>(sizeof(T)));
+    const unsigned shift = (low_bits(given.in) + static_cast<unsigned>(row_offset)) % kPackBytes;
+    source.offset = row_offset - shift + source.slot_bytes;
+    source.is_needed = index < kHeldRows * kRowPacks && source.row >= at.first && source.row < at.end &&
+                       source.slot_bytes < shift + at.columns * static_cast<unsigned>(sizeof(T));
+    return source;
+  }
+
+  static __device__ bool is_inside(long long offset, long long end) {
+    return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
+  }
+
+  /// `end`: of the matrices, in bytes; at least a pack.
+  static __device__ void load(const Given& given, const Place& at, long long end, WordPack (&packs)[kLoads]) {
+    const auto* const in = reinterpret_cast<const unsigned char*>(given.in);
+#pragma unroll
+    for (unsigned turn = 0; turn < kLoads; ++turn) {
+      const Source from = source(given, at, threadIdx.x + turn * kBlockThreads);
+      packs[turn] = from.is_needed && is_inside(from.offset, end)
+                        ? *reinterpret_cast<const WordPack*>(in + from.offset)
+                        : WordPack{};
+    }
+  }
+
+  /// Also what was not loaded, which is never used.
+  static __device__ void keep(const WordPack (&packs)[kLoads], Tile& tile) {
+    const unsigned thread = known_anew(threadIdx.x);
+#pragma unroll
+    for (unsigned turn = 0; turn < kLoads; ++turn) {
+      const unsigned index = thread + turn * kBlockThreads;
+      if (index >= kHeldRows * kRowPacks) continue;
+      auto* const to = reinterpret_cast<Word*>(tile.slot(row_of(index)) + index % kRowPacks * kPackBytes);
+#pragma unroll
+      for (unsigned i = 0; i < WordPack::kElements; ++i) to[i] = packs[turn][i];
+    }
+  }
+
+  /// What is left of packs that reach beyond the matrices, by the threads that kept them.
+  static __device__ void keep_ends(const Given& given, const Place& at, long long end, Tile& tile) {
+#pragma unroll 1
+    for (unsigned turn = 0; turn < kLoads; ++turn) {
+      const Source from = source(given, at, threadIdx.x + turn * kBlockThreads);
+      if (!from.is_needed || is_inside(from.offset, end)) continue;
+      auto* const to = reinterpret_cast<T*>(tile.slot(from.row) + from.slot_bytes);
+      const long long first = from.offset / static_cast<long long>(sizeof(T));
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e)
+        if (first + e >= 0 && (first + e) * static_cast<long long>(sizeof(T)) < end) to[e] = given.in[first + e];
+    }
+  }
+
+  /// The element at each of kPack places, `bytes` behind them, as the words of one pack.
+  static __device__ WordPack gather(const unsigned char* const (&places)[kPack], unsigned bytes) {
+    Word elements[kPack];
+#pragma unroll
+    for (unsigned i = 0; i < kPack; ++i) elements[i] = *reinterpret_cast<const T*>(places[i] + bytes);
+    WordPack pack;
+#pragma unroll
+    for (unsigned w = 0; w < WordPack::kElements; ++w) {
+      if constexpr (sizeof(T) == 1)
+        pack.elements[w] = __byte_perm(__byte_perm(elements[4 * w], elements[4 * w + 1], 0x0040),
+                                       __byte_perm(elements[4 * w + 2], elements[4 * w + 3], 0x0040), 0x5410);
+      else if constexpr (sizeof(T) == 2) pack.elements[w] = __byte_perm(elements[2 * w], elements[2 * w + 1], 0x5410);
+      else pack.elements[w] = elements[w];
+    }
+    return pack;
+  }
+
+  /// In one access, which the assignment of a pack is not always here: NVRTC 13.0 divides some into words.
+  static __device__ void store_pack(T* to, const WordPack& pack) {
+#ifdef HONE_HOST_DEVICE
+    *reinterpret_cast<WordPack*>(to) = pack;
+#else
+    const auto raw = Words<WordPack>::of(pack);
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(raw.words[0]),
+                 "r"(raw.words[1]), "r"(raw.words[2]), "r"(raw.words[3]));
+#endif
+  }
+
+  template <bool kWhole>
+  static __device__ void store(const Given& given, const Place& at, Tile& tile) {
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned in_pitch_bytes = static_cast<unsigned>(given.in_pitch) * static_cast<unsigned>(sizeof(T));
+    const unsigned in = low_bits(given.in) + static_cast<unsigned>(at.in);
+#pragma unroll 1
+    for (unsigned step = warp % kStep; step < kStep; step += kWarps < kStep ? kWarps : kStep) {
+      const unsigned column = step + lane / kLanesDown * kStep;
+      T* const row_out = at.out + column * given.out_pitch;
+      const unsigned back = low_bits(row_out) % kSectorBytes / static_cast<unsigned>(sizeof(T));
+      const unsigned row = kStep - back + lane % kLanesDown * kPack;
+      const unsigned char* places[kPack];
+#pragma unroll
+      for (unsigned i = 0; i < kPack; ++i)
+        places[i] = tile.slot(row + i) + (in + (row + i) * in_pitch_bytes) % kPackBytes + column * sizeof(T);
+#pragma unroll(kWhole ? 8 : 1)
+      for (unsigned turn = 0; turn < kRuns; turn += kSharers) {
+        const unsigned run = turn + warp / kStep % kSharers;
+        const unsigned down = run % kRunsDown * kRunRows, across = run / kRunsDown * kRunColumns;
+        const WordPack pack =
+            gather(places, down / kPack * kGroupBytes + across * static_cast<unsigned>(sizeof(T)));
+        T* const to = row_out + across * given.out_pitch + (static_cast<int>(row + down) - static_cast<int>(kStep));
+        if constexpr (kWhole) store_pack(to, pack);
+        else store_at_ends(at, column + across, row + down, pack, to);
+      }
+    }
+  }
+
+  static __device__ void store_at_ends(const Place& at, unsigned column, unsigned row, const WordPack& pack, T* to) {
+    if (column >= at.columns) return;
+    if (row >= at.first && row + kPack <= at.end) {
+      store_pack(to, pack);
+      return;
+    }
+    T elements[kPack];
+    memcpy(elements, &pack, sizeof(pack));
+#pragma unroll
+    for (unsigned i = 0; i < kPack; ++i)
+      if (row + i >= at.first && row + i < at.end) to[i] = elements[i];
+  }
+
+  static __device__ void transpose(const Given& given) {
+    __shared__ Tile tile;
+    wait_for_earlier_kernels();
+    const Index tile_rows = (given.rows + (kStep - 1) + (kTileRows - 1)) / kTileRows;
+    const Index tile_columns = (given.columns + (kTileColumns - 1)) / kTileColumns;
+    const Index tiles = given.batch * tile_rows * tile_columns;
+    const long long end = end_of(given);
+    for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
+      const Place at = place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
+      WordPack packs[kLoads];
+      load(given, at, end, packs);
+      if (index != blockIdx.x) __syncthreads();  // the tile before has left
+      keep(packs, tile);
+      if (!at.is_inside) keep_ends(given, at, end, tile);
+      __syncthreads();
+      if (at.is_whole) store<true>(given, at, tile);
+      else store<false>(given, at, tile);
+    }
+  }
+};
+
+}  // namespace hone
