@@ -31,14 +31,24 @@ struct ShiftedTranspose {
   static constexpr unsigned kRowBytes = kRowPacks * kPackBytes;
   static constexpr unsigned kGroups = kHeldRows / kPack;
   static constexpr unsigned kGroupBytes = kPack * kRowBytes + (sizeof(T) < 4 ? 4 : sizeof(T));
-  static constexpr unsigned kLoads = (kHeldRows * kRowPacks + kBlockThreads - 1) / kBlockThreads;
+  static constexpr unsigned kWarps = kBlockThreads / 32;
+
+  // A warp loads kSpanPacks neighbouring packs of a row at once, in four rows kPack apart: equally aligned ones, whose places
+  // in shared memory follow from one another by adding a constant. The last pack of each row is loaded by a thread a row.
+  static constexpr unsigned kSpanPacks = 8, kSpanRows = 4;
+  static constexpr unsigned kSpans = kTileColumns / (kSpanPacks * kPack);
+  static constexpr unsigned kPhases = kWarps < kPack ? kPack / kWarps : 1;       // rows of a group that a warp has
+  static constexpr unsigned kPhaseWarps = kWarps > kPack ? kWarps / kPack : 1;   // that share the groups
+  static constexpr unsigned kTurnGroups = kSpanRows * kPhaseWarps;
+  static constexpr unsigned kTurns = (kGroups + kTurnGroups - 1) / kTurnGroups;
+  static constexpr unsigned kLastPacks = (kHeldRows + kBlockThreads - 1) / kBlockThreads;
+  static constexpr unsigned kLoads = kPhases * kTurns * kSpans + kLastPacks;
 
   static constexpr unsigned kLanesDown = 8, kLanesAcross = 4;
   static constexpr unsigned kRunRows = kLanesDown * kPack;         // of the input, that a warp stores at once
   static constexpr unsigned kRunColumns = kLanesAcross * kStep;
   static constexpr unsigned kRunsDown = kTileRows / kRunRows;
   static constexpr unsigned kRuns = kRunsDown * (kTileColumns / kRunColumns);  // of equally aligned output rows
-  static constexpr unsigned kWarps = kBlockThreads / 32;
   static constexpr unsigned kSharers = kWarps > kStep ? kWarps / kStep : 1;  // warps that share such runs
   static_assert(sizeof(T) <= 8 && kRunsDown >= 1 && kRuns >= kSharers && kWarps >= 1);
 
@@ -62,11 +72,28 @@ struct ShiftedTranspose {
     bool is_inside;             ///< all packs of the input lie inside the matrices
   };
 
-  /// A pack of a row: where it starts, in bytes from the beginning of the input, and in the row's slot.
+  /// What a thread loads of a tile.
+  struct Loaded {
+    WordPack spans[kPhases][kTurns][kSpans];
+    WordPack last[kLastPacks];
+  };
+
+  /// A pack that starts `slot_bytes` after the beginning of a row's slot, where the row's first element is `shift` after it.
   struct Source {
-    unsigned row, slot_bytes;
-    long long offset;
-    bool is_needed;
+    long long offset;  ///< in bytes, from the beginning of the input
+    unsigned shift, slot_bytes;
+
+    __device__ Source(const Given& given, const Place& at, unsigned row, unsigned slot_bytes_)
+        : offset(at.in + row * (given.in_pitch * static_cast<long long>(sizeof(T)))),
+          shift((low_bits(given.in) + static_cast<unsigned>(offset)) % kPackBytes),
+          slot_bytes(slot_bytes_) {
+      offset += static_cast<long long>(slot_bytes) - shift;
+    }
+
+    /// Whether the tile has elements in the pack `further` bytes behind.
+    __device__ bool is_needed(const Place& at, unsigned further) const {
+      return slot_bytes + further < shift + at.columns * static_cast<unsigned>(sizeof(T));
+    }
   };
 
   static __device__ unsigned low_bits(const void* pointer) {
@@ -97,69 +124,84 @@ struct ShiftedTranspose {
     return at;
   }
 
-  /// The value, of which nothing is known any more: what depends on it is computed when it is needed, rather than kept in
-  /// registers until then.
-  static __device__ unsigned known_anew(unsigned value) {
-#ifndef HONE_HOST_DEVICE
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-  }
-
-  /// The held row of the pack with number `index`. A row's packs follow each other, then those of the row kPack further.
-  static __device__ unsigned row_of(unsigned index) {
-    const unsigned line = index / kRowPacks;
-    return line % kGroups * kPack + line / kGroups;
-  }
-
-  static __device__ Source source(const Given& given, const Place& at, unsigned index) {
-    Source source;
-    source.row = row_of(index);
-    source.slot_bytes = index % kRowPacks * kPackBytes;
-    const long long row_offset = at.in + source.row * (given.in_pitch * static_cast<long long>(sizeof(T)));
-    const unsigned shift = (low_bits(given.in) + static_cast<unsigned>(row_offset)) % kPackBytes;
-    source.offset = row_offset - shift + source.slot_bytes;
-    source.is_needed = index < kHeldRows * kRowPacks && source.row >= at.first && source.row < at.end &&
-                       source.slot_bytes < shift + at.columns * static_cast<unsigned>(sizeof(T));
-    return source;
-  }
-
   static __device__ bool is_inside(long long offset, long long end) {
     return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
   }
 
-  /// `end`: of the matrices, in bytes; at least a pack.
-  static __device__ void load(const Given& given, const Place& at, long long end, WordPack (&packs)[kLoads]) {
+  /// The held row of which a thread loads its first packs in a phase; those of other turns are kTurnGroups groups further.
+  static __device__ unsigned first_row(unsigned phase) {
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned group = warp / kPack * kSpanRows + lane / kSpanPacks;
+    return group * kPack + warp % kPack + phase * kWarps;
+  }
+  static __device__ unsigned first_bytes() { return threadIdx.x % kSpanPacks * kPackBytes; }
+
+  static __device__ bool is_there(const Place& at, unsigned row) { return row - at.first < at.end - at.first; }
+
+  /// Nothing where nothing is needed. `end`: of the matrices, in bytes; at least a pack.
+  template <bool kInside>
+  static __device__ void load(const Given& given, const Place& at, long long end, Loaded& loaded) {
     const auto* const in = reinterpret_cast<const unsigned char*>(given.in);
+    const auto load_if = [&](bool is_needed, long long offset) {
+      return is_needed && (kInside || is_inside(offset, end)) ? *reinterpret_cast<const WordPack*>(in + offset) : WordPack{};
+    };
 #pragma unroll
-    for (unsigned turn = 0; turn < kLoads; ++turn) {
-      const Source from = source(given, at, threadIdx.x + turn * kBlockThreads);
-      packs[turn] = from.is_needed && is_inside(from.offset, end)
-                        ? *reinterpret_cast<const WordPack*>(in + from.offset)
-                        : WordPack{};
+    for (unsigned phase = 0; phase < kPhases; ++phase) {
+      const unsigned row = first_row(phase);
+      Source from(given, at, row, first_bytes());
+#pragma unroll
+      for (unsigned turn = 0; turn < kTurns; ++turn) {
+        const bool has_row = is_there(at, row + turn * (kTurnGroups * kPack));
+#pragma unroll
+        for (unsigned span = 0; span < kSpans; ++span) {
+          const unsigned further = span * (kSpanPacks * kPackBytes);
+          loaded.spans[phase][turn][span] = load_if(has_row && from.is_needed(at, further), from.offset + further);
+        }
+        from.offset += given.in_pitch * static_cast<long long>(kTurnGroups * kPack * sizeof(T));
+      }
+    }
+#pragma unroll
+    for (unsigned turn = 0; turn < kLastPacks; ++turn) {
+      const unsigned row = threadIdx.x + turn * kBlockThreads;
+      const Source from(given, at, row, kRowBytes - kPackBytes);
+      loaded.last[turn] = load_if(is_there(at, row) && from.is_needed(at, 0), from.offset);
     }
   }
 
-  /// Also what was not loaded, which is never used.
-  static __device__ void keep(const WordPack (&packs)[kLoads], Tile& tile) {
-    const unsigned thread = known_anew(threadIdx.x);
+  static __device__ void keep_pack(unsigned char* to, const WordPack& pack) {
 #pragma unroll
-    for (unsigned turn = 0; turn < kLoads; ++turn) {
-      const unsigned index = thread + turn * kBlockThreads;
-      if (index >= kHeldRows * kRowPacks) continue;
-      auto* const to = reinterpret_cast<Word*>(tile.slot(row_of(index)) + index % kRowPacks * kPackBytes);
+    for (unsigned i = 0; i < WordPack::kElements; ++i) reinterpret_cast<Word*>(to)[i] = pack[i];
+  }
+
+  static __device__ void keep(const Loaded& loaded, Tile& tile) {
 #pragma unroll
-      for (unsigned i = 0; i < WordPack::kElements; ++i) to[i] = packs[turn][i];
+    for (unsigned phase = 0; phase < kPhases; ++phase) {
+      const unsigned row = first_row(phase);
+      unsigned char* const to = tile.slot(row) + first_bytes();
+#pragma unroll
+      for (unsigned turn = 0; turn < kTurns; ++turn) {
+        if ((turn + 1) * kTurnGroups > kGroups && row + turn * (kTurnGroups * kPack) >= kHeldRows) continue;
+#pragma unroll
+        for (unsigned span = 0; span < kSpans; ++span)
+          keep_pack(to + turn * (kTurnGroups * kGroupBytes) + span * (kSpanPacks * kPackBytes),
+                    loaded.spans[phase][turn][span]);
+      }
+    }
+#pragma unroll
+    for (unsigned turn = 0; turn < kLastPacks; ++turn) {
+      const unsigned row = threadIdx.x + turn * kBlockThreads;
+      if (row < kHeldRows) keep_pack(tile.slot(row) + (kRowBytes - kPackBytes), loaded.last[turn]);
     }
   }
 
-  /// What is left of packs that reach beyond the matrices, by the threads that kept them.
+  /// What there is of packs that reach beyond the matrices, of which nothing was loaded.
   static __device__ void keep_ends(const Given& given, const Place& at, long long end, Tile& tile) {
 #pragma unroll 1
-    for (unsigned turn = 0; turn < kLoads; ++turn) {
-      const Source from = source(given, at, threadIdx.x + turn * kBlockThreads);
-      if (!from.is_needed || is_inside(from.offset, end)) continue;
-      auto* const to = reinterpret_cast<T*>(tile.slot(from.row) + from.slot_bytes);
+    for (unsigned index = threadIdx.x; index < kHeldRows * kRowPacks; index += kBlockThreads) {
+      const unsigned row = index / kRowPacks;
+      const Source from(given, at, row, index % kRowPacks * kPackBytes);
+      if (!is_there(at, row) || !from.is_needed(at, 0) || is_inside(from.offset, end)) continue;
+      auto* const to = reinterpret_cast<T*>(tile.slot(row) + from.slot_bytes);
       const long long first = from.offset / static_cast<long long>(sizeof(T));
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e)
@@ -245,12 +287,16 @@ struct ShiftedTranspose {
     const long long end = end_of(given);
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
       const Place at = place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
-      WordPack packs[kLoads];
-      load(given, at, end, packs);
+      Loaded loaded;
+      if (at.is_inside) load<true>(given, at, end, loaded);
+      else load<false>(given, at, end, loaded);
       if (index != blockIdx.x) __syncthreads();  // the tile before has left
-      keep(packs, tile);
-      if (!at.is_inside) keep_ends(given, at, end, tile);
+      keep(loaded, tile);
       __syncthreads();
+      if (!at.is_inside) {
+        keep_ends(given, at, end, tile);
+        __syncthreads();
+      }
       if (at.is_whole) store<true>(given, at, tile);
       else store<false>(given, at, tile);
     }
