@@ -90,7 +90,8 @@ struct SoftmaxPipeline {
       unsigned* const counter = header + kCounters + slot;
       const unsigned before = item.row / kRing * (2 * parts);  // counted by the rows that had the slot
       State* const of_row = partials_in<State>(workspace) + slot * parts;
-      if (threadIdx.x == 0) tickets[turn ^ 1] = atomicAdd(header, 1u);  // of the next item, long before it is needed
+      unsigned next = 0;
+      if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // long before it is needed
       if (item.publishes) {
         const State state = publish(all, item, parts, turn);
         if (threadIdx.x == 0) {
@@ -103,6 +104,7 @@ struct SoftmaxPipeline {
         __syncthreads();
         write(all, item, parts, of_row, counter, turn);
       }
+      if (threadIdx.x == 0) tickets[turn ^ 1] = next;
       __syncthreads();
     }
     if (threadIdx.x == 0 && take_last_ticket(header + 1, gridDim.x)) {

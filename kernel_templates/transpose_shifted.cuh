@@ -30,7 +30,8 @@ struct ShiftedTranspose {
   static constexpr unsigned kRowPacks = kTileColumns / kPack + 1;
   static constexpr unsigned kRowBytes = kRowPacks * kPackBytes;
   static constexpr unsigned kGroups = kHeldRows / kPack;
-  static constexpr unsigned kGroupBytes = kPack * kRowBytes + (sizeof(T) < 4 ? 4 : sizeof(T));
+  static constexpr unsigned kGapBytes = sizeof(T) < 4 ? 4 : sizeof(T);  // between groups
+  static constexpr unsigned kGroupBytes = kPack * kRowBytes + kGapBytes;
   static constexpr unsigned kWarps = kBlockThreads / 32;
 
   // A warp loads kSpanPacks neighbouring packs of a row at once, in four rows kPack apart: equally aligned ones, whose places
@@ -59,7 +60,7 @@ struct ShiftedTranspose {
   struct alignas(16) Tile {
     unsigned char bytes[kGroups * kGroupBytes];
 
-    __device__ unsigned char* slot(unsigned row) { return bytes + row / kPack * kGroupBytes + row % kPack * kRowBytes; }
+    __device__ unsigned char* slot(unsigned row) { return bytes + row * kRowBytes + row / kPack * kGapBytes; }
   };
 
   /// What a tile is of its matrix. Held rows are counted from kStep rows before the tile's first one.
@@ -209,11 +210,13 @@ struct ShiftedTranspose {
     }
   }
 
-  /// The element at each of kPack places, `bytes` behind them, as the words of one pack.
-  static __device__ WordPack gather(const unsigned char* const (&places)[kPack], unsigned bytes) {
+  /// Elements of kPack rows that follow each other, as the words of one pack. `places` are those of the elements but for the
+  /// rows' distance, which, with `bytes`, is known when this is compiled.
+  static __device__ WordPack gather(const Tile& tile, const unsigned (&places)[kPack], unsigned bytes) {
     Word elements[kPack];
 #pragma unroll
-    for (unsigned i = 0; i < kPack; ++i) elements[i] = *reinterpret_cast<const T*>(places[i] + bytes);
+    for (unsigned i = 0; i < kPack; ++i)
+      elements[i] = *reinterpret_cast<const T*>(tile.bytes + places[i] + (i * kRowBytes + bytes));
     WordPack pack;
 #pragma unroll
     for (unsigned w = 0; w < WordPack::kElements; ++w) {
@@ -248,16 +251,18 @@ struct ShiftedTranspose {
       T* const row_out = at.out + column * given.out_pitch;
       const unsigned back = low_bits(row_out) % kSectorBytes / static_cast<unsigned>(sizeof(T));
       const unsigned row = kStep - back + lane % kLanesDown * kPack;
-      const unsigned char* places[kPack];
+      const unsigned first_place = row * kRowBytes + column * static_cast<unsigned>(sizeof(T));
+      unsigned address = in + row * in_pitch_bytes;
+      unsigned places[kPack];
 #pragma unroll
-      for (unsigned i = 0; i < kPack; ++i)
-        places[i] = tile.slot(row + i) + (in + (row + i) * in_pitch_bytes) % kPackBytes + column * sizeof(T);
+      for (unsigned i = 0; i < kPack; ++i, address += in_pitch_bytes)
+        places[i] = first_place + (row + i) / kPack * kGapBytes + address % kPackBytes;
 #pragma unroll(kWhole ? 8 : 1)
       for (unsigned turn = 0; turn < kRuns; turn += kSharers) {
         const unsigned run = turn + warp / kStep % kSharers;
         const unsigned down = run % kRunsDown * kRunRows, across = run / kRunsDown * kRunColumns;
         const WordPack pack =
-            gather(places, down / kPack * kGroupBytes + across * static_cast<unsigned>(sizeof(T)));
+            gather(tile, places, down / kPack * kGroupBytes + across * static_cast<unsigned>(sizeof(T)));
         T* const to = row_out + across * given.out_pitch + (static_cast<int>(row + down) - static_cast<int>(kStep));
         if constexpr (kWhole) store_pack(to, pack);
         else store_at_ends(at, column + across, row + down, pack, to);

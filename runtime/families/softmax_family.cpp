@@ -36,6 +36,9 @@ constexpr std::int64_t kLeastChunkedBytes = 32768;
 /// Shorter rows have not enough chunks for all blocks of a pipeline, which then holds too many rows in L2.
 constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
 
+/// Of a chunk, at once: of more, few blocks hold too many bytes of rows in L2 (and f64 spills).
+constexpr int kMostPipelinedPacks = 2048;
+
 /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
 constexpr std::int64_t kPipelinedRows = 16;
 
@@ -194,7 +197,8 @@ std::string reject_chunks(const Problem& problem, const Layout& layout) {
 std::string reject_pipeline(const Problem& problem, const Layout& layout, const DeviceFacts& facts) {
   const SoftmaxRowVariant& variant = layout.variant;
   if (variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs))) return "chunks hold no packs";
-  if (variant.block_threads > 512 || variant.packs == 1) return "chunks so large or small do not fill a pipeline";
+  const int packs = variant.block_threads * variant.packs;
+  if (packs > kMostPipelinedPacks || variant.block_threads > 512 || variant.packs == 1) return "chunks so large or small do not fill a pipeline";
   const std::int64_t row_bytes = layout.center_packs * layout.pack_in_bytes();
   if (row_bytes < kLeastPipelinedBytes) return "a row is too short to be cut into chunks that follow each other";
   if (size_ranges(problem.extents)[0].first < 4) return "few rows have no others to be published meanwhile";

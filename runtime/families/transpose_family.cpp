@@ -27,9 +27,11 @@ constexpr int kFewestThreads = 64;
 constexpr int kMostLoadsPerThread = 32;
 constexpr std::int64_t kLeastBytesPerThread = 16, kMostBytesPerThread = 256;
 
-/// Of packs of 16 bytes: fewer leave threads of a turn idle, more occupy half of a thread's registers.
-constexpr int kSmallestShiftedTileKib = 8;
-constexpr int kFewestShiftedLoads = 4, kMostShiftedLoads = 12;
+/// The input rows that a tile has in common with the next are a fourth of those of smaller tiles, and more.
+constexpr int kSmallestShiftedTileKib = 16;
+
+/// Of packs of 16 bytes: fewer leave threads idle in the last turn, more occupy half of a thread's registers.
+constexpr int kFewestShiftedLoads = 5, kMostShiftedLoads = 14;
 
 /// Static shared memory of a block, on every GPU.
 constexpr std::int64_t kMostSmemBytes = 48 << 10;
@@ -159,8 +161,12 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
 
 int TransposeVariant::loads_per_thread() const {
   if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads / vector_bytes;
-  const int row_packs = tile_columns * element_bytes / vector_bytes + 1;
-  return static_cast<int>(divide_up(std::int64_t{tile_rows + step_rows()} * row_packs, block_threads));
+  // As transpose_shifted.cuh divides them: kPhases · kTurns · kSpans + kLastPacks.
+  const int warps = block_threads / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
+  const std::int64_t phases = std::max(1, pack / warps), phase_warps = std::max(1, warps / pack);
+  const std::int64_t turns = divide_up(held_rows / pack, 4 * phase_warps);
+  const std::int64_t spans = tile_columns * element_bytes / kShortRowBytes;
+  return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads));
 }
 
 std::int64_t TransposeVariant::smem_bytes() const {

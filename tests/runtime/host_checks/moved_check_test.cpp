@@ -86,7 +86,7 @@ TEST(MovedCheck, TransposesAreClean) {
                           Case{8, 60, 70, false, {0, 4, kSquare, 64, kGroups}},
                           Case{16, 33, 40, false, {0, 4, kSquare, 128, kRows}},
                           Case{2, 131, 199, false, {kShifted, 16, kSquare, 256, kColumns}},
-                          Case{4, 101, 67, false, {kShifted, 8, kSquare, 64, kRows}},
+                          Case{4, 101, 67, false, {kShifted, 16, kTall, 128, kRows}},
                           Case{4, 100, 100, true, {0, 8, kSquare, 64, kRows}},
                           Case{2, 97, 97, true, {0, 4, kSquare, 64, kRows}}}) {
     const Problem problem = transpose_problem(
