@@ -196,9 +196,11 @@ std::string reject_chunks(const Problem& problem, const Layout& layout) {
 
 std::string reject_pipeline(const Problem& problem, const Layout& layout, const DeviceFacts& facts) {
   const SoftmaxRowVariant& variant = layout.variant;
-  if (variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs))) return "chunks hold no packs";
+  if (variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs)))
+    return "chunks hold no packs";
   const int packs = variant.block_threads * variant.packs;
-  if (packs > kMostPipelinedPacks || variant.block_threads > 512 || variant.packs == 1) return "chunks so large or small do not fill a pipeline";
+  if (packs > kMostPipelinedPacks || variant.block_threads > 512 || variant.packs == 1)
+    return "chunks so large or small do not fill a pipeline";
   const std::int64_t row_bytes = layout.center_packs * layout.pack_in_bytes();
   if (row_bytes < kLeastPipelinedBytes) return "a row is too short to be cut into chunks that follow each other";
   if (size_ranges(problem.extents)[0].first < 4) return "few rows have no others to be published meanwhile";
@@ -410,7 +412,8 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
     if (row.cuts_rows()) {
       launch.arguments.push(static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)));
       launch.arguments.push(workspace);
-      if (row.way == Way::pipeline) launch.arguments.push(static_cast<unsigned>(layout.lag(candidate.geometry.max_blocks)));
+      if (row.way == Way::pipeline)
+        launch.arguments.push(static_cast<unsigned>(layout.lag(candidate.geometry.max_blocks)));
     } else if (row.smem_kib > 0 && row.way != Way::tiles) {
       launch.arguments.push(static_cast<unsigned>(layout.shared_packs(layout.packs())));
     }

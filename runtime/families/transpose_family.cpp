@@ -256,7 +256,8 @@ Unit TransposeFamily::unit(const Problem& problem, const Variant& variant) const
       "    const T* in, T* out, Index batch, Index rows, Index columns, long long in_pitch, long long out_pitch) {{\n"
       "  Kernel::{call}({{in, out, batch, rows, columns, in_pitch, out_pitch}});\n}}\n",
       fmt::arg("type", moved::element_type(problem.dtype, is_of_pairs(problem), problem.alignment)),
-      fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"), fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
+      fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
+      fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
       fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
       fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns), fmt::arg("threads", tile.block_threads),
       fmt::arg("order", kOrders[static_cast<std::size_t>(tile.order)]), fmt::arg("bytes", tile.element_bytes),
