@@ -38,6 +38,31 @@ __device__ inline bool take_last_ticket(unsigned* ticket, unsigned count) {
   return taken == count - 1;
 }
 
+/// Adds one to a counter, after all that the calling thread, and its block before a barrier, has read and written.
+__device__ inline void count_up(unsigned* counter) {
+#ifdef HONE_HOST_DEVICE
+  __threadfence();
+  atomicAdd(counter, 1u);
+#else
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(counter)) : "memory");
+#endif
+}
+
+/// Waits until a counter, which never falls, is at least `count`; what was written before it was counted up is then
+/// visible to the calling thread, and to its block behind a barrier.
+__device__ inline void wait_for_count(unsigned* counter, unsigned count) {
+#ifdef HONE_HOST_DEVICE
+  while (atomicAdd(counter, 0u) < count) __nanosleep(0);
+  __threadfence();
+#else
+  for (unsigned found = 0;;) {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(__cvta_generic_to_global(counter)) : "memory");
+    if (found >= count) break;
+    __nanosleep(40);
+  }
+#endif
+}
+
 /// Reads what another multiprocessor wrote: through L2, never from this one's own cache.
 template <class T>
 __device__ T load_from_l2(const T* address) {

@@ -2,7 +2,8 @@
 //
 // A block has a tile of neighbouring columns: kSharing threads share each group of kPackElements columns and take the rows
 // in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs, and the
-// states of the threads that share a column meet in shared memory. Where there are fewer tiles than blocks, several blocks
+// states of the threads that share a column meet in shared memory; where none share one, packs of outputs leave straight
+// from registers. Where there are fewer tiles than blocks, several blocks
 // share a tile's rows, and a second kernel (partials.cuh) combines what they publish.
 //
 // Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its packs
@@ -19,6 +20,7 @@
 
 #include "pack.cuh"
 #include "partials.cuh"
+#include "streaming.cuh"
 
 namespace hone {
 
@@ -38,6 +40,7 @@ struct ColumnReduce {
   using ElementPack = Pack<In, kPackElements>;
   using Offset = long long;  ///< in elements, from the array's beginning; rows are counted in it, too
 
+  static constexpr bool kWritesPacks = kSharing == 1 && kIsAligned && !kFolds && kValues == 1;
   static constexpr bool kShifts = !kIsAligned && kPackElements > 1;
   static constexpr unsigned kLanes = kBlockThreads / kSharing;
   static constexpr unsigned kTileColumns = (kShifts ? kLanes - 1 : kLanes) * kPackElements;
@@ -51,12 +54,20 @@ struct ColumnReduce {
     const unsigned long long tiles_of_slice = kFolds ? 1 : (shape.inner + kTileColumns - 1) / kTileColumns;
     const unsigned long long tiles = shape.outer * tiles_of_slice;
     for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
-      const unsigned part = static_cast<unsigned>(item / tiles);  // neighbouring blocks have neighbouring columns
+      // 64-bit divisions take longer than a tile of few rows: none where the quotient is known.
+      const unsigned part = shape.parts == 1 ? 0 : static_cast<unsigned>(item / tiles);  // neighbours: by columns
       const unsigned long long number = item - part * tiles;
-      const unsigned long long slice = number / tiles_of_slice;
+      const unsigned long long slice = shape.outer == 1 ? 0 : number / tiles_of_slice;
       const unsigned long long column = (number - slice * tiles_of_slice) * kTileColumns;
       const Tile tile(shape, slice, column, part);
-      take_packs(in, tile, of_column);
+      const Columns columns = columns_of(in, tile);
+      if constexpr (kWritesPacks) {
+        if (shape.parts == 1 && tile.has_packs_only()) {
+          columns.write(static_cast<Index>(shape.reduced), tile, out + (slice * shape.inner + column));
+          continue;
+        }
+      }
+      columns.keep(tile, of_column);
       __syncthreads();
       combine_sharers(in, tile, of_column);
       if constexpr (kFolds) __syncthreads();
@@ -80,7 +91,7 @@ struct ColumnReduce {
         : folds(kFolds ? shape.folds : 1), inner(static_cast<unsigned>(shape.inner)) {
       const unsigned long long left = shape.inner - column;
       const Offset rows = static_cast<Offset>((shape.reduced + folds - 1) / folds);
-      const Offset share = (rows + shape.parts - 1) / shape.parts;
+      const Offset share = shape.parts == 1 ? rows : (rows + shape.parts - 1) / shape.parts;
       // A long row at a slice's end may be cut short, and what follows does not count; else any row may be followed.
       const unsigned long long slices = kFolds ? slice + 1 : shape.outer;
       first = static_cast<Offset>(slice * shape.reduced * shape.pitch + column);
@@ -94,8 +105,10 @@ struct ColumnReduce {
       const Offset behind = kShifts ? kPackElements - 1 : (kPackElements - width % kPackElements) % kPackElements;
       const Offset room = end - first - width - behind;
       row_of_packs = larger_of(row, first < before ? (before - first + pitch - 1) / pitch : 0);
-      last_of_packs = smaller_of(last_row, room < 0 ? 0 : room / pitch + 1);
+      last_of_packs = room >= (last_row - 1) * pitch ? last_row : smaller_of(last_row, room < 0 ? 0 : room / pitch + 1);
     }
+
+    __device__ bool has_packs_only() const { return row_of_packs == row && last_of_packs == last_row; }
 
     static __device__ Offset larger_of(Offset a, Offset b) { return a > b ? a : b; }
     static __device__ Offset smaller_of(Offset a, Offset b) { return a < b ? a : b; }
@@ -106,8 +119,9 @@ struct ColumnReduce {
     State states[kPackElements];
     unsigned fold[kPackElements];  ///< of the rows that are one, the number of that which the column is of
     unsigned folds;
+    int column;  ///< the first, of the tile; may lie before it
 
-    __device__ Columns(int column, const Tile& tile) : folds(tile.folds) {
+    __device__ Columns(int column_, const Tile& tile) : folds(tile.folds), column(column_) {
 #pragma unroll
       for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
         states[e] = Op::identity();
@@ -137,6 +151,36 @@ struct ColumnReduce {
         }
     }
 
+    /// Where the threads that share them meet.
+    __device__ void keep(const Tile& tile, State (&of_column)[kSharing][kTileColumns]) const {
+#pragma unroll
+      for (int e = 0; e < static_cast<int>(kPackElements); ++e)
+        if (column + e >= 0 && column + e < static_cast<int>(tile.width))
+          of_column[threadIdx.x / kLanes][column + e] = states[e];
+    }
+
+    /// The results over `reduced` rows; `out` is that of the tile's first column.
+    template <class Out>
+    __device__ void write(Index reduced, const Tile& tile, Out* out) const {
+      constexpr int kElements = static_cast<int>(kPackElements * sizeof(Out) > 16 ? 16 / sizeof(Out) : kPackElements);
+      using OutPack = Pack<Out, kElements>;
+      const int width = static_cast<int>(tile.width);
+#pragma unroll
+      for (int first = 0; first < static_cast<int>(kPackElements); first += kElements) {
+        OutPack results;
+#pragma unroll
+        for (int e = 0; e < kElements; ++e) Op::write(states[first + e], reduced, &results.elements[e]);
+        Out* const to = out + (column + first);
+        if (column + first + kElements <= width && elements_before_alignment<sizeof(OutPack)>(to) == 0) {
+          store_streaming(reinterpret_cast<OutPack*>(to), results);
+        } else {
+#pragma unroll
+          for (int e = 0; e < kElements; ++e)
+            if (column + first + e < width) to[e] = results[static_cast<unsigned>(e)];
+        }
+      }
+    }
+
    private:
     template <unsigned kRows>
     __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
@@ -150,8 +194,8 @@ struct ColumnReduce {
     }
   };
 
-  /// Leaves what each thread found in its columns in shared memory.
-  static __device__ void take_packs(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
+  /// What a thread finds in its columns, in the rows of packs that are its own.
+  static __device__ Columns columns_of(const In* in, const Tile& tile) {
     const unsigned sharer = threadIdx.x / kLanes;
     const int width = static_cast<int>(tile.width);
     Offset row = tile.row_of_packs + sharer;
@@ -171,9 +215,7 @@ struct ColumnReduce {
         columns.take_last(from, stride, row,
                           static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing));
     }
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(kPackElements); ++e)
-      if (column + e >= 0 && column + e < width) of_column[sharer][column + e] = columns.states[e];
+    return columns;
   }
 
   /// Combines the states of each column into the row of the first sharer, with the rows that were not taken in packs.

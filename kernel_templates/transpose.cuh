@@ -17,23 +17,9 @@
 
 #include "element.cuh"
 #include "grid.cuh"
+#include "tile_order.cuh"
 
 namespace hone {
-
-/// In which order blocks take the tiles: along the input's rows, along the output's, or in groups of kGroupRows rows of
-/// tiles, each column by column.
-enum class TileOrder { rows, columns, groups };
-
-inline constexpr unsigned kGroupRows = 8;
-
-/// Matrices of rows × columns elements, one after the other; rows are `pitch` elements apart.
-template <class T, class Index>
-struct Matrices {
-  const T* in;
-  T* out;
-  Index batch, rows, columns;
-  long long in_pitch, out_pitch;
-};
 
 template <class T, unsigned kVectorBytes, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads,
           TileOrder kOrder, class Index>
@@ -173,31 +159,6 @@ struct Transpose {
     }
   }
 
-  /// The tile with number `index`, of all matrices together.
-  static __device__ Place tile_at(const Given& given, Index tile_rows, Index tile_columns, Index index) {
-    Index matrix = 0;
-    const Index of_matrix = tile_rows * tile_columns;
-    if (index >= of_matrix) {
-      matrix = index / of_matrix;
-      index -= matrix * of_matrix;
-    }
-    if constexpr (kOrder == TileOrder::rows) {
-      const Index row = index / tile_columns;
-      return place(given, matrix, row, index - row * tile_columns);
-    } else if constexpr (kOrder == TileOrder::columns) {
-      const Index column = index / tile_rows;
-      return place(given, matrix, index - column * tile_rows, column);
-    } else {
-      const Index of_group = kGroupRows * tile_columns;
-      const Index group = index / of_group;
-      const Index first = group * kGroupRows;
-      const Index rows = tile_rows - first < kGroupRows ? tile_rows - first : kGroupRows;
-      index -= group * of_group;
-      const Index column = index / rows;
-      return place(given, matrix, first + (index - column * rows), column);
-    }
-  }
-
   template <bool kWhole>
   static __device__ void move(const Given& given, const Place& at, Tile& tile, bool is_first) {
     const long long in_pitch = computed_anew(given.in_pitch), out_pitch = computed_anew(given.out_pitch);
@@ -216,7 +177,8 @@ struct Transpose {
     const Index tile_columns = (given.columns + (kTileColumns - 1)) / kTileColumns;
     const Index tiles = given.batch * tile_rows * tile_columns;
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const Place at = tile_at(given, tile_rows, tile_columns, index);
+      const auto tile_at = tile_position<kOrder>(tile_rows, tile_columns, index);
+      const Place at = place(given, tile_at.matrix, tile_at.row, tile_at.column);
       if (at.is_whole()) move<true>(given, at, tile, index == blockIdx.x);
       else move<false>(given, at, tile, index == blockIdx.x);
     }

@@ -16,7 +16,7 @@ using Way = SoftmaxRowVariant::Way;
 constexpr std::size_t kRowThreads = 0, kBlockThreads = 1, kHold = 2;
 
 // Values of row_threads: lanes of a group up to 32, then these.
-constexpr int kWholeBlock = 100, kChunks = 200;
+constexpr int kWholeBlock = 100, kChunks = 200, kPipeline = 201;
 
 /// Values of `hold` from here on are KiB of shared memory, below packs in registers.
 constexpr int kLeastSmemKib = 48;
@@ -33,6 +33,15 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 
 /// Two launches and a second reading of everything cost more than a block that is busy for a while.
 constexpr std::int64_t kLeastChunkedBytes = 32768;
+
+/// Shorter rows have not enough chunks for all blocks of a pipeline, which then holds too many rows in L2.
+constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
+
+/// Of a chunk, at once: of more, few blocks hold too many bytes of rows in L2 (and f64 spills).
+constexpr int kMostPipelinedPacks = 2048;
+
+/// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
+constexpr std::int64_t kPipelinedRows = 16;
 
 /// The numbers that a variant has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
@@ -94,7 +103,7 @@ struct Layout {
   /// Packs of a row that its threads hold together.
   std::int64_t held_packs(std::int64_t packs_of_row) const {
     if (variant.way == Way::tiles) return packs_of_row;
-    if (variant.way == Way::chunks) return 0;
+    if (variant.cuts_rows()) return 0;
     return row_threads * (variant.smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
   }
 
@@ -105,7 +114,8 @@ struct Layout {
       case Way::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
       case Way::block:
       case Way::cluster: return std::max<std::int64_t>(1, rows) * variant.cluster_blocks;
-      case Way::chunks: break;
+      case Way::chunks:
+      case Way::pipeline: break;
     }
     return std::max<std::int64_t>(1, rows) * chunk_tiles();
   }
@@ -122,9 +132,21 @@ struct Layout {
   }
 
   std::int64_t chunks(std::int64_t max_blocks) const {
+    if (variant.way == Way::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
     const std::int64_t row_count = std::max<std::int64_t>(1, rows);
     const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
     return best_chunks(grid(max_blocks), row_count, most);
+  }
+
+  /// Rows whose chunks are published before one of the first is written: while all blocks have an item and a ticket for
+  /// the next, half of them to publish, nothing is taken that waits.
+  std::int64_t lag(std::int64_t max_blocks) const {
+    return std::min(kPipelinedRows - 1, 1 + divide_up(grid(max_blocks), chunks(max_blocks)));
+  }
+
+  /// Of a workspace.
+  std::int64_t partials(std::int64_t max_blocks) const {
+    return (variant.way == Way::pipeline ? kPipelinedRows : rows) * chunks(max_blocks);
   }
 };
 
@@ -163,6 +185,21 @@ std::string reject_chunks(const Problem& problem, const Layout& layout) {
     return "a row is too short to be cut into chunks";
   if (last_of(problem, 0) > layout.traits.most_partials())
     return fmt::format("{} rows have more partial results than the workspace", last_of(problem, 0));
+  return "";
+}
+
+std::string reject_pipeline(const Problem& problem, const Layout& layout, const DeviceFacts& facts) {
+  const SoftmaxRowVariant& variant = layout.variant;
+  if (variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs)))
+    return "chunks hold no packs";
+  const int packs = variant.block_threads * variant.packs;
+  if (packs > kMostPipelinedPacks || variant.block_threads > 512 || variant.packs == 1)
+    return "chunks so large or small do not fill a pipeline";
+  const std::int64_t row_bytes = layout.center_packs * layout.pack_in_bytes();
+  if (row_bytes < kLeastPipelinedBytes) return "a row is too short to be cut into chunks that follow each other";
+  if (size_ranges(problem.extents)[0].first < 4) return "few rows have no others to be published meanwhile";
+  if (facts.l2_bytes > 0 && 4 * row_bytes > facts.l2_bytes)
+    return fmt::format("rows of {} bytes have left L2 when they are read again", row_bytes);
   return "";
 }
 
@@ -207,8 +244,8 @@ SoftmaxRowVariant::SoftmaxRowVariant(const Variant& variant) : block_threads(var
   const int threads = variant[kRowThreads];
   const int hold = variant[kHold];
   (hold < kLeastSmemKib ? packs : smem_kib) = hold;
-  if (threads == kChunks) {
-    way = Way::chunks;
+  if (threads == kChunks || threads == kPipeline) {
+    way = threads == kChunks ? Way::chunks : Way::pipeline;
   } else if (threads > kWholeBlock) {
     way = Way::cluster;
     cluster_blocks = threads - kWholeBlock;
@@ -221,8 +258,9 @@ SoftmaxRowVariant::SoftmaxRowVariant(const Variant& variant) : block_threads(var
 SoftmaxFamily::SoftmaxFamily()
     : space_(
           {{"row_threads",
-            {1, 2, 4, 8, 16, 32, kWholeBlock, 102, 104, 108, 116, kChunks},
-            {"1", "2", "4", "8", "16", "32", "block", "cluster_2", "cluster_4", "cluster_8", "cluster_16", "chunks"}},
+            {1, 2, 4, 8, 16, 32, kWholeBlock, 102, 104, 108, 116, kChunks, kPipeline},
+            {"1", "2", "4", "8", "16", "32", "block", "cluster_2", "cluster_4", "cluster_8", "cluster_16", "chunks",
+             "pipeline"}},
            {"block_threads", {128, 256, 512, 1024}},
            {"hold",
             {1, 2, 3, 4, 6, 8, kLeastSmemKib, 112, 224},
@@ -237,6 +275,7 @@ std::string SoftmaxFamily::reject(const Problem& problem, const Variant& variant
     case Way::group: return reject_group(layout);
     case Way::tiles: return reject_tiles(problem, layout, facts);
     case Way::chunks: return reject_chunks(problem, layout);
+    case Way::pipeline: return reject_pipeline(problem, layout, facts);
     default: return reject_block(layout, facts);
   }
 }
@@ -258,7 +297,9 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Variant& variant) const {
       "    long long in_pitch, long long out_pitch, {acc} factor, {acc} exponent\n"
       "#define HONE_ROWS {{in, out, static_cast<Types::Index>(rows), static_cast<Types::Index>(columns), in_pitch, \\\n"
       "    out_pitch, {{factor, exponent}}}}\n\n",
-      fmt::arg("header", row.way == Way::tiles ? "softmax_tiles.cuh" : "softmax.cuh"),
+      fmt::arg("header", row.way == Way::tiles      ? "softmax_tiles.cuh"
+                         : row.way == Way::pipeline ? "softmax_pipeline.cuh"
+                                                    : "softmax.cuh"),
       fmt::arg("types", type_list(problem)), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
       fmt::arg("threads", row.block_threads), fmt::arg("pack", layout.traits.pack_elements),
@@ -298,6 +339,14 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Variant& variant) const {
           "  Kernel::write_chunks<{1}>(HONE_ROWS, chunks, workspace);\n}}\n",
           entry, row.packs);
       break;
+    case Way::pipeline:
+      unit.source += fmt::format(
+          "{}(HONE_PARAMETERS, unsigned chunks, void* workspace, unsigned lag) {{\n"
+          "  using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
+          "  static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n"
+          "  Pipeline::run(HONE_ROWS, chunks, lag, workspace);\n}}\n",
+          entry, row.block_threads, row.packs, kPipelinedRows);
+      break;
   }
   unit.entries.emplace_back("hone_softmax");
   if (row.way == Way::chunks) unit.entries.emplace_back("hone_softmax_write");
@@ -316,9 +365,9 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Variant& variant) c
   const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
   const double read_share = static_cast<double>(layout.traits.in_bytes) /
                             static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
-  if (row.way == Way::chunks) {
+  if (row.cuts_rows()) {
     shape.bytes_in_flight_per_block = row.block_threads * row.packs * layout.pack_in_bytes();
-    shape.traffic = 1 + read_share;
+    shape.traffic = row.way == Way::chunks ? 1 + read_share : 1;
   } else if (row.way == Way::group || row.way == Way::tiles) {
     shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
   } else {
@@ -332,8 +381,8 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Variant& variant) c
 
 std::size_t SoftmaxFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
   const Layout layout(problem, candidate.variant);
-  if (layout.variant.way != Way::chunks) return 0;
-  const auto partials = static_cast<std::size_t>(layout.rows * layout.chunks(candidate.geometry.max_blocks));
+  if (!layout.variant.cuts_rows()) return 0;
+  const auto partials = static_cast<std::size_t>(layout.partials(candidate.geometry.max_blocks));
   return kWorkspaceHeaderBytes + partials * layout.traits.state_bytes();
 }
 
@@ -354,9 +403,11 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
     launch.arguments.push(static_cast<long long>(layout.rows));
     launch.arguments.push(static_cast<long long>(layout.columns));
     push_tail(problem, launch);
-    if (row.way == Way::chunks) {
+    if (row.cuts_rows()) {
       launch.arguments.push(static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)));
       launch.arguments.push(workspace);
+      if (row.way == Way::pipeline)
+        launch.arguments.push(static_cast<unsigned>(layout.lag(candidate.geometry.max_blocks)));
     } else if (row.smem_kib > 0 && row.way != Way::tiles) {
       launch.arguments.push(static_cast<unsigned>(layout.shared_packs(layout.packs())));
     }
@@ -408,7 +459,7 @@ std::string SoftmaxFamily::verify(const Problem& problem, const Candidate& candi
   const Layout layout(problem, candidate.variant);
   // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
   const std::int64_t threads =
-      layout.row_threads * (layout.variant.way == Way::chunks ? layout.chunks(candidate.geometry.max_blocks) : 1);
+      layout.row_threads * (layout.variant.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
   const std::int64_t rounds = divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each;
   const softmax_reference::Computation computation{.dtype = layout.traits.in,
                                                    .result = layout.traits.out,

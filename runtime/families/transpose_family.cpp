@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 4> kOperations{"transpose", "transpose_in
                                                       "transpose_pairs_in_place"};
 
 constexpr int kVector = 0, kTileKib = 1, kAspect = 2, kBlockThreads = 3, kOrder = 4;
-constexpr int kWidest = 0, kTall = -1, kSquare = 0, kWide = 1;
+constexpr int kWidest = 0, kNarrow = 1, kShifted = 2, kTall = -1, kSquare = 0, kWide = 1;
 
 constexpr int kSmallestTileKib = 4;
 constexpr int kFewestThreads = 64;
@@ -26,6 +26,12 @@ constexpr int kFewestThreads = 64;
 /// A thread's loads each take a register at least, and its tile no more than a quarter of them.
 constexpr int kMostLoadsPerThread = 32;
 constexpr std::int64_t kLeastBytesPerThread = 16, kMostBytesPerThread = 256;
+
+/// The input rows that a tile has in common with the next are a fourth of those of smaller tiles, and more.
+constexpr int kSmallestShiftedTileKib = 16;
+
+/// Of packs of 16 bytes: fewer leave threads idle in the last turn, more occupy half of a thread's registers.
+constexpr int kFewestShiftedLoads = 5, kMostShiftedLoads = 14;
 
 /// Static shared memory of a block, on every GPU.
 constexpr std::int64_t kMostSmemBytes = 48 << 10;
@@ -58,14 +64,14 @@ int power_of_two(std::int64_t extent) {
 bool needs_wide_tiles(const Problem& problem, const TransposeVariant& variant) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
-  const double tiles = static_cast<double>(sizes[0].last) * (static_cast<double>(sizes[1].last) / variant.tile_rows + 1) *
+  const double tiles = static_cast<double>(sizes[0].last) * (static_cast<double>(sizes[1].last) / variant.tile_rows + 2) *
                        (static_cast<double>(sizes[2].last) / variant.tile_columns + 1);
   return tiles > kMost || static_cast<double>(sizes[1].last) > kMost || static_cast<double>(sizes[2].last) > kMost;
 }
 
 /// Tiles, or pairs of tiles that change places.
 std::int64_t tiles_of(const Problem& problem, const TransposeVariant& variant) {
-  const std::int64_t down = divide_up(rows_of(problem), variant.tile_rows);
+  const std::int64_t down = divide_up(rows_of(problem) + std::max(0, variant.step_rows() - 1), variant.tile_rows);
   const std::int64_t across = divide_up(columns_of(problem), variant.tile_columns);
   return problem.extents[0] * (variant.in_place ? down * (down + 1) / 2 : down * across);
 }
@@ -104,6 +110,7 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
     : block_threads(variant[kBlockThreads]),
       order(static_cast<Order>(variant[kOrder])),
       in_place(is_in_place(problem)),
+      shifted(variant[kVector] == kShifted),
       element_bytes(moved_bytes(problem)) {
   const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
   const std::int64_t most_rows = sizes[1].last, most_columns = sizes[2].last;
@@ -111,7 +118,13 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
 
   vector_bytes = std::max<int>(static_cast<int>(problem.alignment), element_bytes);
   while (vector_bytes > element_bytes && vector_bytes > std::min(most_rows, most_columns) * element_bytes) vector_bytes /= 2;
-  if (variant[kVector] != kWidest) {
+  if (shifted) {
+    if (problem.alignment >= kMaxAlignment) fault = "all rows are aligned, nothing is shifted";
+    else if (in_place || element_bytes > 8) fault = "only elements of up to 8 bytes are shifted, and not in place";
+    else if (std::min(sizes[1].first, sizes[2].first) * element_bytes < kShortRowBytes)
+      fault = "rows are too short to be worth shifting";
+    vector_bytes = static_cast<int>(kMaxAlignment);
+  } else if (variant[kVector] == kNarrow) {
     const int narrow = std::max(element_bytes, vector_bytes / 4);
     const bool is_short = std::min(most_rows, most_columns) * element_bytes < kShortRowBytes;
     if (narrow == vector_bytes) fault = "elements leave no choice of vectors";
@@ -146,7 +159,22 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
     fault = "only square tiles in the order of rows change places";
 }
 
+int TransposeVariant::loads_per_thread() const {
+  if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads / vector_bytes;
+  // As transpose_shifted.cuh divides them: kPhases · kTurns · kSpans + kLastPacks.
+  const int warps = block_threads / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
+  const std::int64_t phases = std::max(1, pack / warps), phase_warps = std::max(1, warps / pack);
+  const std::int64_t turns = divide_up(held_rows / pack, 4 * phase_warps);
+  const std::int64_t spans = tile_columns * element_bytes / kShortRowBytes;
+  return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads));
+}
+
 std::int64_t TransposeVariant::smem_bytes() const {
+  if (shifted) {
+    const int pack = vector_bytes / element_bytes, row_bytes = tile_columns * element_bytes + vector_bytes;
+    const std::int64_t groups = (tile_rows + step_rows()) / pack;
+    return divide_up(groups * (pack * row_bytes + std::max(4, element_bytes)), 16) * 16;
+  }
   const int row_packs = tile_columns / (vector_bytes / element_bytes);
   const int lanes_at_once = vector_bytes < 4 ? 32 : 128 / vector_bytes;
   const int pad_bytes = std::max(4, vector_bytes * std::max(1, lanes_at_once / std::max(1, row_packs)));
@@ -156,7 +184,7 @@ std::int64_t TransposeVariant::smem_bytes() const {
 
 TransposeFamily::TransposeFamily()
     // Of what the model cannot tell apart the first is the untuned choice.
-    : space_({{"vector", {0, 1}, {"widest", "narrow"}},
+    : space_({{"vector", {kWidest, kNarrow, kShifted}, {"widest", "narrow", "shifted"}},
               {"tile_kib", {16, 8, 32, kSmallestTileKib}},
               {"aspect", {kSquare, kTall, kWide}, {"square", "tall", "wide"}},
               {"block_threads", {256, 128, 512, kFewestThreads}},
@@ -181,14 +209,24 @@ std::string TransposeFamily::reject(const Problem& problem, const Variant& varia
   if (!tile.fault.empty()) return tile.fault;
   if (tile.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", tile.block_threads, facts.max_threads_per_block);
+  if (tile.shifted) {
+    if (variant[kTileKib] < kSmallestShiftedTileKib || variant[kAspect] == kWide ||
+        tile.order == TransposeVariant::Order::groups)
+      return fmt::format("wide tiles, those of less than {} KiB and groups are not worth shifting", kSmallestShiftedTileKib);
+    if (std::min(tile.tile_rows, tile.tile_columns) * tile.element_bytes < kShortRowBytes)
+      return fmt::format("a tile of {} × {} elements has sides of less than {} bytes", tile.tile_rows, tile.tile_columns,
+                         kShortRowBytes);
+    if (tile.loads_per_thread() < kFewestShiftedLoads || tile.loads_per_thread() > kMostShiftedLoads)
+      return fmt::format("{} loads a thread; {} to {} are worth trying", tile.loads_per_thread(), kFewestShiftedLoads,
+                         kMostShiftedLoads);
+  }
   const int width = tile.vector_bytes / tile.element_bytes;
   const std::int64_t blocks = std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
-  if (tile.tile_rows < width || tile.tile_columns < width || blocks < tile.block_threads)
+  if (!tile.shifted && (tile.tile_rows < width || tile.tile_columns < width || blocks < tile.block_threads))
     return fmt::format("a tile of {} × {} elements is less than {} threads load", tile.tile_rows, tile.tile_columns,
                        tile.block_threads);
-  const int tiles = tile.in_place ? 2 : 1;
-  const std::int64_t bytes = tile.tile_bytes() * tiles / tile.block_threads;
-  const std::int64_t loads = bytes / tile.vector_bytes;
+  const std::int64_t loads = tile.loads_per_thread();
+  const std::int64_t bytes = loads * tile.vector_bytes;
   if (loads > kMostLoadsPerThread || bytes > kMostBytesPerThread)
     return fmt::format("{} loads of {} bytes a thread are more than its registers hold", loads, tile.vector_bytes);
   if (bytes < kLeastBytesPerThread) return fmt::format("{} bytes a thread are too few to keep memory busy", bytes);
@@ -208,17 +246,19 @@ Unit TransposeFamily::unit(const Problem& problem, const Variant& variant) const
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
   unit.source = fmt::format(
-      "#include \"transpose.cuh\"\n\n"
+      "#include \"{header}\"\n\n"
       "using T = {type};\n"
       "using Index = {index};\n"
-      "using Kernel = hone::Transpose<T, {vector}, {rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
+      "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
       "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
       "              \"host and device disagree on the variant\");\n\n"
       "extern \"C\" __global__ void __launch_bounds__({threads}) hone_transpose(\n"
       "    const T* in, T* out, Index batch, Index rows, Index columns, long long in_pitch, long long out_pitch) {{\n"
       "  Kernel::{call}({{in, out, batch, rows, columns, in_pitch, out_pitch}});\n}}\n",
       fmt::arg("type", moved::element_type(problem.dtype, is_of_pairs(problem), problem.alignment)),
-      fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"), fmt::arg("vector", tile.vector_bytes),
+      fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
+      fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
+      fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
       fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns), fmt::arg("threads", tile.block_threads),
       fmt::arg("order", kOrders[static_cast<std::size_t>(tile.order)]), fmt::arg("bytes", tile.element_bytes),
       fmt::arg("tiles", tile.in_place ? 2 : 1), fmt::arg("smem", tile.smem_bytes()),

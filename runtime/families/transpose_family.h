@@ -1,4 +1,4 @@
-// The transpose family: every parameter is a choice of transpose.cuh.
+// The transpose family: every parameter is a choice of transpose.cuh or transpose_shifted.cuh.
 #pragma once
 
 #include <array>
@@ -20,12 +20,16 @@ struct TransposeVariant {
   int block_threads;
   Order order;
   bool in_place;
+  bool shifted;  ///< by transpose_shifted.cuh
   int element_bytes;
   std::string fault;  ///< why it is no variant of the problem; "" if it is
 
   TransposeVariant(const Problem& problem, const Variant& variant);
 
+  /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at sectors.
+  int step_rows() const { return shifted ? 32 / element_bytes : 0; }
   std::int64_t tile_bytes() const { return std::int64_t{element_bytes} * tile_rows * tile_columns; }
+  int loads_per_thread() const;  ///< of vectors, before it uses any
   /// Of one block: with the room that keeps lanes apart, of two tiles where they change places.
   std::int64_t smem_bytes() const;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -151,11 +152,13 @@ TEST_F(MovedResults, CopiesEveryElementSizeAtAnyPitchAndAddress) {
 /// Launches variants of `largest` on it and on `others`, as the family verifies them.
 class MovedVariants : public DeviceTest {
  protected:
-  void verify(const Problem& largest, std::size_t first, std::size_t step, const std::vector<Problem>& others = {}) {
+  void verify(const Problem& largest, std::size_t first, std::size_t step, const std::vector<Problem>& others = {},
+              const std::function<bool(const Variant&)>& is_wanted = [](const Variant&) { return true; }) {
     std::vector<Unit> units;
     std::vector<Variant> variants, allowed;
     for (const Variant& variant : largest.family->space().all())
-      if (largest.family->reject(largest, variant, device_->facts()).empty()) allowed.push_back(variant);
+      if (is_wanted(variant) && largest.family->reject(largest, variant, device_->facts()).empty())
+        allowed.push_back(variant);
     ASSERT_FALSE(allowed.empty()) << to_string(largest);
     for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) variants.push_back(allowed[i]);
     for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
@@ -198,6 +201,26 @@ TEST_F(MovedVariants, OfTransposesAreRightInEveryOrderAndTile) {
   verify(problem(2, 7, 1999), 1, step(11));
   verify(problem(2, 160, 160, true), 0, step(4));
   verify(problem(4, 160, 160, true), 0, step(2));
+}
+
+/// Rows at odd addresses: variants that shift what they load. Both ends of the matrices, and of their pitches, lie within packs.
+TEST_F(MovedVariants, OfTransposesAreRightWhereRowsAreShifted) {
+  const auto verify_shifted = [&](std::size_t bytes, std::int64_t rows, std::int64_t columns, std::size_t first) {
+    const TransposeSpec spec{.element_bytes = bytes, .rows = rows, .columns = columns, .batch = 2};
+    TransposeSpec pitched = spec, low = spec;
+    pitched.in_pitch = columns + 3;
+    pitched.out_pitch = rows + 5;
+    low.batch = 1;
+    low.rows = 130;
+    const auto size = static_cast<std::uint32_t>(bytes);
+    const auto is_shifted = [](const Variant& variant) { return variant[0] == 2; };
+    verify(transpose_problem(spec, size, false), first, step(11),
+           {transpose_problem(pitched, size, false), transpose_problem(low, size, false)}, is_shifted);
+  };
+  verify_shifted(1, 253, 255, 0);
+  verify_shifted(2, 255, 251, 1);
+  verify_shifted(4, 203, 241, 2);
+  verify_shifted(8, 201, 151, 3);
 }
 
 TEST_F(MovedVariants, OfCopiesAreRight) {

@@ -158,6 +158,7 @@ TEST_F(SoftmaxResults, VariantsOfEveryKindAreRight) {
   verify_variants(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(3, 1 << 17)), 1);
   verify_variants(softmax_problem({}, SoftmaxShape::rows(300, 1 << 15)), 2);
   verify_variants(softmax_problem({}, SoftmaxShape::rows(2, (1 << 20) + 1)), 2);
+  verify_variants(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(37, (1 << 16) + 3)), 1);
   verify_variants(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
 }
 

@@ -2,6 +2,7 @@
 // them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 
 #include <hone/copy.h>
@@ -11,6 +12,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/families/moved_elements.h"
+#include "runtime/families/transpose_family.h"
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
 #include "tests/runtime/support/invented_devices.h"
@@ -121,6 +123,21 @@ TEST(MovedFamilies, LeaveAVariantForEveryShape) {
             EXPECT_TRUE(has_variant(problem)) << to_string(problem);
           }
         }
+}
+
+TEST(MovedFamilies, OnlyRowsThatAreNotAlignedAreShifted) {
+  const auto shifted = [](const Problem& problem) {
+    const std::vector<Variant> variants = allowed(problem);
+    return std::count_if(variants.begin(), variants.end(),
+                         [&](const Variant& variant) { return TransposeVariant(problem, variant).shifted; });
+  };
+  for (const std::size_t bytes : {1, 2, 4, 8}) {
+    EXPECT_GE(shifted(matrix(bytes, 12289, 4097)), 8) << bytes;
+    EXPECT_EQ(shifted(matrix(bytes, 12288, 4096)), 0) << bytes;
+    EXPECT_EQ(shifted(matrix(bytes, 1000003, 7)), 0) << bytes;
+    EXPECT_EQ(shifted(matrix(bytes, 8193, 8193, true)), 0) << bytes;
+  }
+  EXPECT_EQ(shifted(matrix(16, 12289, 4097)), 0);
 }
 
 TEST(MovedFamilies, TheVariantsAreThoseOfAllThatShareAWinner) {

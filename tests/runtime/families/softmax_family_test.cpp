@@ -99,7 +99,7 @@ TEST(SoftmaxFamily, HasVariantsForEveryShapeButNotThousands) {
   }
 }
 
-TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrBlocksInTwoLaunches) {
+TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
   const auto ways = [](const Problem& problem) {
     std::string found;
     for (const Variant& variant : problem.family->space().all()) {
@@ -114,6 +114,15 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrBlocksInTwoLaunches) {
   EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "1");
   EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), "block cluster_2 cluster_4 cluster_8 chunks");
   EXPECT_EQ(ways(rows_of(4, 1 << 24)), "block chunks");
+  EXPECT_EQ(ways(rows_of(64, 1 << 20)), "block cluster_16 chunks pipeline");
+  EXPECT_EQ(ways(rows_of(31, 1048577, {.dtype = DType::f16})), "block cluster_8 cluster_16 chunks pipeline");
+}
+
+TEST(SoftmaxFamily, APipelineNeedsTheSameWorkspaceForAnyNumberOfRows) {
+  const Candidate candidate{*softmax_family().space().parse("row_threads=pipeline block_threads=128 hold=2"), {2000}};
+  const std::size_t few = softmax_family().workspace_bytes(rows_of(40, 1 << 21), candidate);
+  EXPECT_EQ(few, softmax_family().workspace_bytes(rows_of(4000, 1 << 21), candidate));
+  EXPECT_LE(few, 128u * 1024);
 }
 
 TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) {

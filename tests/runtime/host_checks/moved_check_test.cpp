@@ -64,9 +64,9 @@ void expect_clean(const Problem& largest, const Variant& variant) {
   }
 }
 
-/// A variant of the transposes: whether vectors are narrow, KiB of a tile, its aspect, threads, order.
+/// A variant of the transposes: the choice of vectors, KiB of a tile, its aspect, threads, order.
 struct Tile {
-  int narrow, kib, aspect, threads, order;
+  int vector, kib, aspect, threads, order;
 };
 
 TEST(MovedCheck, TransposesAreClean) {
@@ -76,7 +76,7 @@ TEST(MovedCheck, TransposesAreClean) {
     bool in_place;
     Tile tile;
   };
-  constexpr int kRows = 0, kColumns = 1, kGroups = 2, kTall = -1, kSquare = 0, kWide = 1;
+  constexpr int kShifted = 2, kRows = 0, kColumns = 1, kGroups = 2, kTall = -1, kSquare = 0, kWide = 1;
   for (const Case& one : {Case{4, 100, 68, false, {0, 8, kSquare, 128, kRows}},
                           Case{4, 101, 67, false, {0, 4, kTall, 64, kColumns}},
                           Case{2, 200, 264, false, {0, 16, kSquare, 128, kGroups}},
@@ -85,11 +85,13 @@ TEST(MovedCheck, TransposesAreClean) {
                           Case{1, 208, 304, false, {0, 16, kWide, 64, kColumns}},
                           Case{8, 60, 70, false, {0, 4, kSquare, 64, kGroups}},
                           Case{16, 33, 40, false, {0, 4, kSquare, 128, kRows}},
+                          Case{2, 131, 199, false, {kShifted, 16, kSquare, 256, kColumns}},
+                          Case{4, 101, 67, false, {kShifted, 16, kTall, 128, kRows}},
                           Case{4, 100, 100, true, {0, 8, kSquare, 64, kRows}},
                           Case{2, 97, 97, true, {0, 4, kSquare, 64, kRows}}}) {
     const Problem problem = transpose_problem(
         {.element_bytes = one.element_bytes, .rows = one.rows, .columns = one.columns}, kMaxAlignment, one.in_place);
-    expect_clean(problem, {one.tile.narrow, one.tile.kib, one.tile.aspect, one.tile.threads, one.tile.order});
+    expect_clean(problem, {one.tile.vector, one.tile.kib, one.tile.aspect, one.tile.threads, one.tile.order});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <hone/host_check.h>
 #include <hone/softmax.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ std::vector<Case> cases() {
        "row_threads=block block_threads=128 hold=shared_48"},
       {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "row_threads=chunks block_threads=128 hold=2",
        true},
+      {"Pipeline", softmax_problem(kHalves, SoftmaxShape::rows(37, 65539)),
+       "row_threads=pipeline block_threads=128 hold=8", true},
       {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "sharing=block lanes=4 block_threads=256 hold=1",
        true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
@@ -76,6 +79,9 @@ TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
     LaunchList launches;
     family.encode(problem, candidate, std::vector<void*>{run.buffer<std::byte>(0), out}, run.buffer<void>(2), launches);
     for (const Launch& launch : launches) run.launch(launch);
+    const auto* const header = run.buffer<std::byte>(2);
+    if (std::any_of(header, header + kWorkspaceHeaderBytes, [](std::byte byte) { return byte != std::byte{0}; }))
+      throw Error(ErrorCode::device_failed, "the header of the workspace is not zero as it was before");
     std::vector<std::byte> parts;
     const std::size_t bytes = info(specs[1].dtype).size_bytes;
     for (const ElementRange& part : family.verified_parts(problem, 1)) {

@@ -1,0 +1,118 @@
+// Softmax, or its logarithm, of long rows in one launch: their chunks are read twice, the second time from L2.
+//
+// As in `chunks` of softmax.cuh each chunk is an item twice: first its largest element and sum are published, later those
+// of its row are combined, and the chunk is read again and written. Here blocks take the items of both kinds by turns,
+// `lag` rows apart: far enough that what an item waits for has mostly been published, near enough that its row is still in
+// L2. So as many bytes leave memory as if rows were read once.
+//
+// Items are numbered, and blocks take them in that order with a ticket. An item waits only for items with smaller numbers,
+// which running blocks have taken: whatever blocks are resident, the smallest that is unfinished can go on.
+//
+// The workspace's header has the ticket, the count of blocks that have finished, and for each of kRing rows a counter of
+// the items that are done, which goes on with the row kRing later: 2 · parts a row. Partial results have kRing rows, too.
+//
+// Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
+#pragma once
+
+#include "softmax.cuh"
+
+namespace hone {
+
+template <class Types, unsigned kBlockThreads, unsigned kTile>
+struct SoftmaxPipeline {
+  using Acc = typename Types::Acc;
+  using State = typename Types::State;
+  using Rows = SoftmaxRows<Types>;
+  using Chunk = typename Softmax<Types, kBlockThreads>::Chunk;
+  using Ends = Singles<Types, kBlockThreads>;
+  using Run = PackRun<Types, kBlockThreads, kTile>;
+
+  static constexpr unsigned kRing = 16;
+  static constexpr unsigned kCounters = 16;  ///< the first word of the header that counts the items of a row
+  static_assert((kCounters + kRing) * sizeof(unsigned) <= kWorkspaceHeaderBytes);
+
+  struct Item {
+    bool publishes;
+    unsigned row, part;
+
+    /// The item with number `ticket`: `lag` rows to publish, then one chunk to publish and one to write by turns.
+    __device__ Item(unsigned ticket, unsigned rows, unsigned parts, unsigned lag) {
+      const unsigned items = rows * parts, lead = (lag < rows ? lag : rows) * parts;
+      const unsigned behind = ticket - lead;
+      publishes = ticket < lead || (behind < 2 * (items - lead) && behind % 2 == 0);
+      unsigned chunk = ticket;
+      if (ticket >= lead) chunk = behind >= 2 * (items - lead) ? ticket - items : behind / 2 + (publishes ? lead : 0);
+      row = chunk / parts;
+      part = chunk - row * parts;
+    }
+  };
+
+  static __device__ State publish(const Rows& all, const Item& item, unsigned parts, unsigned turn) {
+    const Row<Types> row = all.row(item.row);
+    const Chunk chunk(row, item.part, parts);
+    Acc heaviest = all.scale.nothing();
+    Acc sum(0);
+    if (item.part == 0) {
+      heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
+      sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
+    }
+    Run::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
+    return combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
+  }
+
+  /// `of_row`: what has been published of the item's row. Its items are counted as soon as all is read.
+  static __device__ void write(const Rows& all, const Item& item, unsigned parts, const State* of_row, unsigned* counter,
+                               unsigned turn) {
+    State state = State::of_nothing();
+    for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
+      state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
+    state = combine_block<kBlockThreads>(state, all.scale.magnitude(), turn);
+    if (threadIdx.x == 0) count_up(counter);
+    const Row<Types> row = all.row(item.row);
+    const Chunk chunk(row, item.part, parts);
+    const typename Types::Result result(state, all.scale);
+    Run::write(row, chunk.first + threadIdx.x, chunk.end, result);
+    if (item.part == 0) Ends::write(row, threadIdx.x, result);
+  }
+
+  static __device__ void run(const Rows& all, unsigned parts, unsigned lag, void* workspace) {
+    __shared__ unsigned tickets[2];
+    wait_for_earlier_kernels();
+    auto* const header = static_cast<unsigned*>(workspace);
+    const auto rows = static_cast<unsigned>(all.rows);
+    const unsigned items = 2 * rows * parts;
+    if (threadIdx.x == 0) tickets[0] = atomicAdd(header, 1u);
+    __syncthreads();
+    unsigned turn = 0;
+    for (unsigned ticket = tickets[0]; ticket < items; turn ^= 1, ticket = tickets[turn]) {
+      const Item item(ticket, rows, parts, lag);
+      const unsigned slot = item.row % kRing;
+      unsigned* const counter = header + kCounters + slot;
+      const unsigned before = item.row / kRing * (2 * parts);  // counted by the rows that had the slot
+      State* const of_row = partials_in<State>(workspace) + slot * parts;
+      unsigned next = 0;
+      if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // long before it is needed
+      if (item.publishes) {
+        const State state = publish(all, item, parts, turn);
+        if (threadIdx.x == 0) {
+          wait_for_count(counter, before);
+          of_row[item.part] = state;
+          count_up(counter);
+        }
+      } else {
+        if (threadIdx.x == 0) wait_for_count(counter, before + parts);
+        __syncthreads();
+        write(all, item, parts, of_row, counter, turn);
+      }
+      if (threadIdx.x == 0) tickets[turn ^ 1] = next;
+      __syncthreads();
+    }
+    if (threadIdx.x == 0 && take_last_ticket(header + 1, gridDim.x)) {
+      header[0] = 0;
+#pragma unroll 1
+      for (unsigned i = 0; i < kRing; ++i) header[kCounters + i] = 0;
+    }
+  }
+};
+
+}  // namespace hone
