@@ -13,3 +13,22 @@ function(hone_target target)
     target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${HONE_SANITIZERS}>)
   endif()
 endfunction()
+
+# hone_precompile(<target> [REUSE_FROM <other>]): with HONE_PRECOMPILE_LIBRARY, the target's sources find the headers
+# that most of them include compiled already: for the target itself, or for another that is compiled with the same
+# options. Not where it is optimised: with precompiled headers and -fstrict-aliasing, g++ 12.2 loses stores through references to
+# function pointers (the table of NVRTC's functions was empty).
+function(hone_precompile target)
+  if(NOT HONE_PRECOMPILE_LIBRARY)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -fno-strict-aliasing)
+  if(ARGC GREATER 1)
+    target_precompile_headers(${target} ${ARGN})
+  else()
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream> <functional> <limits>
+      <map> <memory> <mutex> <optional> <random> <regex> <span> <sstream> <string> <string_view> <thread> <utility>
+      <vector> <fmt/format.h> <fmt/ranges.h>)
+  endif()
+endfunction()

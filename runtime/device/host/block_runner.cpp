@@ -77,7 +77,7 @@ BlockState::BlockState() : arena(map_arena()) {
 }
 
 BlockState::~BlockState() {
-  for (sanitizer::FiberState& fiber : fibers) sanitizer::destroy(fiber);
+  for (sanitizer::FiberState& fiber : fibers) sanitizer::retire(fiber);
   forget_guarded_stacks(static_cast<int>(guarded.count()));
   munmap(arena, hone_host::kArenaBytes);
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "tests/cache/faults/campaign.h"
+#include "tests/cache/faults/failing_allocator.h"
 #include "tests/cache/faults/fast_folder.h"
 #include "tests/cache/faults/ledger.h"
 #include "tests/cache/support.h"
@@ -43,6 +44,7 @@ class CacheCorruption : public testing::Test {
 
   /// One key in turn, and from time to time what inspection reads.
   void look(Campaign& campaign, int number) const {
+    const CheapAllocations cheap;
     std::string what;
     const std::size_t key = static_cast<std::size_t>(number) % ledger_.size();
     Outcome outcome = ledger_.compare(store_, key, Damage::any, what);

@@ -1,4 +1,5 @@
-// AllocationFailure: makes the N-th allocation of SQLite or of C++ fail, once or from then on.
+// AllocationFailure: makes the N-th allocation of SQLite or of C++ fail, once or from then on; CheapAllocations: lets
+// those of SQLite cost less under AddressSanitizer.
 #pragma once
 
 namespace hone::cache {
@@ -16,6 +17,16 @@ class AllocationFailure {
 
   /// How many were asked for; more than `number` means that one failed.
   long asked() const;
+};
+
+/// While it lives, SQLite's memory comes from an arena whose unused parts are poisoned: under AddressSanitizer, the 2600
+/// allocations of a lookup, most of them for parsing the schema, take half of its time. One at a time, in one thread.
+class CheapAllocations {
+ public:
+  CheapAllocations();
+  ~CheapAllocations();
+  CheapAllocations(const CheapAllocations&) = delete;
+  CheapAllocations& operator=(const CheapAllocations&) = delete;
 };
 
 }  // namespace hone::cache
