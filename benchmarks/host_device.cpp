@@ -122,7 +122,8 @@ void print_sum(const std::shared_ptr<hone::Device>& device, std::int64_t n, cons
   const double elements = static_cast<double>(n);
   print_figure("sum", processor_us * 1e3 / elements, "ns of processor time per element");
   print_figure("sum_wall", elements / wall_us, fmt::format("M elements/s on {} SMs", sms));
-  print_figure("sum_processor", elements / (processor_us / sms), fmt::format("M elements/s, were {} processors ours", sms));
+  print_figure("sum_processor", elements / (processor_us / sms),
+               fmt::format("M elements/s, were {} processors ours", sms));
   fmt::print("sum of {} f32 by: {}\n", n, family.space().to_string(candidate.variant));
   fmt::print("blocks: {}\n", candidate.geometry.max_blocks);
 }
@@ -134,8 +135,9 @@ int main(int argc, char** argv) {
     const int log2_n = argc > 1 ? std::atoi(argv[1]) : 24;
     const std::int64_t max_blocks = argc > 3 ? std::atoll(argv[3]) : 0;
     if (argc == 3 || argc > 4 || log2_n < 1 || log2_n > 24 || (argc == 4 && max_blocks < 1)) {
-      fmt::print(stderr, "usage: host_device_figures [LOG2_N [VARIANT BLOCKS]]    LOG2_N is 1 to 24, 24 when left out;\n"
-                         "  VARIANT is as hone inspect shows it; when left out, the sum is tuned first\n");
+      fmt::print(stderr,
+                 "usage: host_device_figures [LOG2_N [VARIANT BLOCKS]]    LOG2_N is 1 to 24, 24 when left out;\n"
+                 "  VARIANT is as hone inspect shows it; when left out, the sum is tuned first\n");
       return 2;
     }
     const auto device = hone::Device::open("host");

@@ -104,7 +104,8 @@ std::vector<Segments> segments_of(const Options& options) {
         all.push_back({.kind = kind, .count = rows, .length = columns});
     else if (options.segments > (std::int64_t{1} << 30) / options.mean)
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} segments of {} elements are more than offsets of 32 bits name", options.segments, options.mean));
+                  fmt::format("{} segments of {} elements are more than offsets of 32 bits name", options.segments,
+                              options.mean));
     else
       all.push_back(csr_segments(kind, options.segments, options.mean));
   }
@@ -234,8 +235,9 @@ class Bench {
 
 std::string text_of(const Row& row, const ReadCeiling& ceiling) {
   const double found = gbps(static_cast<double>(row.bytes), row.hone.median_us);
-  std::string text = fmt::format("{:<10}{:<4} {:<4}{:>22}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
-                                 row.segments.describe(), row.hone.median_us, found, 100 * found / ceiling.gbps);
+  std::string text =
+      fmt::format("{:<10}{:<4} {:<4}{:>22}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
+                  row.segments.describe(), row.hone.median_us, found, 100 * found / ceiling.gbps);
   if (row.cub) text += fmt::format("{:>10.1f}{:>8.2f}", row.cub->median_us, row.cub->median_us / row.hone.median_us);
   return text + (row.agrees ? "" : "  DIFFERENT RESULTS");
 }
@@ -273,8 +275,8 @@ bool run(const Options& options) {
   bench.fill(DType::f32);
   const ReadCeiling ceiling = bench.ceiling();
   fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
-             session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "Hone us", "GB/s", "% ceil",
-             "CUB us", "ratio");
+             session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "Hone us", "GB/s",
+             "% ceil", "CUB us", "ratio");
 
   nlohmann::ordered_json json{{"device", session.device()->facts().name}, {"date", today()},
                               {"read_ceiling_gbps", ceiling.gbps}, {"rows", nlohmann::ordered_json::array()}};

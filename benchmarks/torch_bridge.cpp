@@ -118,14 +118,17 @@ constexpr Kind kKinds[] = {
      }},
     {"copy",
      [](std::string_view, const Matrix& matrix) {
-       return copy_problem({.element_bytes = info(matrix.dtype).size_bytes, .rows = matrix.rows, .columns = matrix.columns},
-                           matrix.alignment);
+       return copy_problem(
+           {.element_bytes = info(matrix.dtype).size_bytes, .rows = matrix.rows, .columns = matrix.columns},
+           matrix.alignment);
      }},
 };
 
 const Kind& kind_called(std::string_view name) {
-  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) { return kind.name == name; });
-  if (found == std::end(kKinds)) throw Error(ErrorCode::not_found, "Hone has no kind of problem '" + std::string(name) + "'");
+  const auto found =
+      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) { return kind.name == name; });
+  if (found == std::end(kKinds))
+    throw Error(ErrorCode::not_found, "Hone has no kind of problem '" + std::string(name) + "'");
   return *found;
 }
 

@@ -43,7 +43,8 @@ class Lengths final : public hone::KernelFamily {
     return problem.extents[0] >= 0 && problem.extents[0] < 1 << 30 ? "" : "lengths takes 0 to 2^30 elements";
   }
 
-  std::string reject(const hone::Problem&, const hone::Variant& variant, const hone::DeviceFacts& facts) const override {
+  std::string reject(const hone::Problem&, const hone::Variant& variant,
+                     const hone::DeviceFacts& facts) const override {
     return variant[0] <= facts.max_threads_per_block ? "" : "more threads than the device allows in a block";
   }
 

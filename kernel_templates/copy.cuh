@@ -1,14 +1,14 @@
 // Copies rows of elements, which may be further apart than they are long.
 //
 // Blocks take tiles of kBlockThreads × kUnroll packs of kVectorBytes; each thread loads the packs of its tile before it
-// stores any. A single row ends with up to a pack of single elements. Of several rows each is seen through windows, packs
-// at multiples of kVectorBytes in the output: those that a row fills partly, at its ends, are copied element by element,
-// so rows at any element-aligned address run at the full width where their copies lie at the same address modulo
-// kVectorBytes.
+// stores any. A single row ends with up to a pack of single elements. Of several rows each is seen through windows,
+// packs at multiples of kVectorBytes in the output: those that a row fills partly, at its ends, are copied element by
+// element, so rows at any element-aligned address run at the full width where their copies lie at the same address
+// modulo kVectorBytes.
 //
-// Constraints: kVectorBytes is a power of two, at least an element, at most 16, and divides the distance of each row from
-// its copy, and the address of a single row; Index holds the number of packs plus one grid-wide stride, and the elements
-// of a row plus two packs.
+// Constraints: kVectorBytes is a power of two, at least an element, at most 16, and divides the distance of each row
+// from its copy, and the address of a single row; Index holds the number of packs plus one grid-wide stride, and the
+// elements of a row plus two packs.
 #pragma once
 
 #include "element.cuh"
@@ -78,7 +78,8 @@ struct Copy {
   static __device__ Window window_at(const T* in, T* out, Index row, Index in_row, Index columns, long long in_pitch,
                                      long long out_pitch) {
     T* const row_out = out + static_cast<long long>(row) * out_pitch;
-    const unsigned skipped = (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // of the first window
+    const unsigned skipped =
+        (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // of the first window
     const Index position = in_row * kWidth;
     if (position >= columns + skipped) return {};  // other rows need a window more
     const long long offset = static_cast<long long>(position) - skipped;

@@ -56,7 +56,10 @@ __device__ inline void wait_for_count(unsigned* counter, unsigned count) {
   __threadfence();
 #else
   for (unsigned found = 0;;) {
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(__cvta_generic_to_global(counter)) : "memory");
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                 : "=r"(found)
+                 : "l"(__cvta_generic_to_global(counter))
+                 : "memory");
     if (found >= count) break;
     __nanosleep(40);
   }

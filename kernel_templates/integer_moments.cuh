@@ -53,7 +53,8 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
     const auto magnitude = static_cast<unsigned long long>(state.sum < 0 ? -state.sum : state.sum);
     const double count = static_cast<double>(n);
     out[0] = convert<Out>(static_cast<double>(state.sum) / count);
-    out[1] = convert<Out>(state.squares.times(n).minus(Wide::product(magnitude, magnitude)).to_double() / count / count);
+    out[1] =
+        convert<Out>(state.squares.times(n).minus(Wide::product(magnitude, magnitude)).to_double() / count / count);
   }
 };
 

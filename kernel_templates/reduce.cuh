@@ -116,7 +116,8 @@ struct Reduce {
   static __device__ void combine_partials(const void* workspace, unsigned count, Index n, Out*... out) {
     const State* partials = partials_in<State>(const_cast<void*>(workspace));
     State state = Op::identity();
-    for (unsigned i = threadIdx.x; i < count; i += kBlockThreads) state = Op::combine(state, load_from_l2(partials + i));
+    for (unsigned i = threadIdx.x; i < count; i += kBlockThreads)
+      state = Op::combine(state, load_from_l2(partials + i));
     state = block_reduce<Op, kBlockThreads>(state);
     if (threadIdx.x == 0) Op::write(state, n, out...);
   }

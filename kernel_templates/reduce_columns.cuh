@@ -1,15 +1,15 @@
 // Reduces the middle extent of outer × reduced × inner; with outer = 1 the columns of a matrix.
 //
-// A block has a tile of neighbouring columns: kSharing threads share each group of kPackElements columns and take the rows
-// in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs, and the
-// states of the threads that share a column meet in shared memory; where none share one, packs of outputs leave straight
-// from registers. Where there are fewer tiles than blocks, several blocks
-// share a tile's rows, and a second kernel (partials.cuh) combines what they publish.
+// A block has a tile of neighbouring columns: kSharing threads share each group of kPackElements columns and take the
+// rows in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs,
+// and the states of the threads that share a column meet in shared memory; where none share one, packs of outputs leave
+// straight from registers. Where there are fewer tiles than blocks, several blocks share a tile's rows, and a second
+// kernel (partials.cuh) combines what they publish.
 //
-// Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its packs
-// begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few columns of
-// the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads (kIsAligned = false). In the
-// few rows where that would read beyond the array, elements are taken one by one.
+// Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its
+// packs begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few
+// columns of the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads (kIsAligned =
+// false). In the few rows where that would read beyond the array, elements are taken one by one.
 //
 // Few columns: where rows lie side by side, `folds` of them are one long row, and its columns are folded in the end
 // (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 where a pitch leaves gaps).
@@ -31,8 +31,8 @@ struct ColumnsShape {
   unsigned parts;  ///< blocks that share the rows of a tile
 };
 
-template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll, bool kIsAligned,
-          bool kFolds, unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll,
+          bool kIsAligned, bool kFolds, unsigned kValues>
 struct ColumnReduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -45,7 +45,8 @@ struct ColumnReduce {
   static constexpr unsigned kLanes = kBlockThreads / kSharing;
   static constexpr unsigned kTileColumns = (kShifts ? kLanes - 1 : kLanes) * kPackElements;
   static_assert(kLanes * kSharing == kBlockThreads && kLanes >= 2);
-  static_assert(!kShifts || kSharing % kPackElements == 0, "a thread's packs begin at the same columns in all its rows");
+  static_assert(!kShifts || kSharing % kPackElements == 0,
+                "a thread's packs begin at the same columns in all its rows");
 
   template <class Out>
   static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
@@ -101,7 +102,8 @@ struct ColumnReduce {
       row = part * share;
       last_row = smaller_of(row + share, rows);
 
-      const Offset before = kShifts ? kPackElements - 1 : 0;  // the packs of a row reach beyond the tile by up to so much
+      const Offset before =
+          kShifts ? kPackElements - 1 : 0;  // the packs of a row reach beyond the tile by up to so much
       const Offset behind = kShifts ? kPackElements - 1 : (kPackElements - width % kPackElements) % kPackElements;
       const Offset room = end - first - width - behind;
       row_of_packs = larger_of(row, first < before ? (before - first + pitch - 1) / pitch : 0);

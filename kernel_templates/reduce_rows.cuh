@@ -3,19 +3,21 @@
 // How many threads serve a row is what decides:
 //
 //   RowLanes   kLanes neighbouring threads of a warp, from one thread to all of them. A thread loads kUnroll packs of
-//              each of kRows rows before it combines any, so that rows of a single pack keep several loads in flight, too.
+//              each of kRows rows before it combines any, so that rows of a single pack keep several loads in flight,
+//              too.
 //   RowBlocks  one block, a cluster of blocks, or any number of blocks whose partials a second kernel combines: each is
 //              a Reduce of the row by as many blocks.
 //
 // Rows may begin at any address that is aligned to its element, unless kIsAligned says that all are aligned to a pack:
-// the elements before a row's first aligned pack and after its last whole one go to single lanes. Short rows that are not
-// aligned are better off in staged_reduce.cuh.
+// the elements before a row's first aligned pack and after its last whole one go to single lanes. Short rows that are
+// not aligned are better off in staged_reduce.cuh.
 //
 // `pitch` is the number of elements from the beginning of one row to that of the next; row r has its kValues results at
 // out[r · kValues]. In all of them the order of combination follows from the columns, the grid and the row's alignment.
 //
-// Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a power
-// of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks of a row.
+// Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a
+// power of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks
+// of a row.
 #pragma once
 
 #include "partials.cuh"
@@ -134,7 +136,8 @@ struct RowBlocks {
 
   /// One block a row.
   template <class Out>
-  static __device__ void whole(const In* in, unsigned long long rows, Index columns, unsigned long long pitch, Out* out) {
+  static __device__ void whole(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
+                               Out* out) {
     wait_for_earlier_kernels();
     for (unsigned long long row = blockIdx.x; row < rows; row += gridDim.x) {
       const State state = block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, 0, 1));

@@ -1,15 +1,16 @@
 // Softmax, or its logarithm, of long rows in one launch: their chunks are read twice, the second time from L2.
 //
-// As in `chunks` of softmax.cuh each chunk is an item twice: first its largest element and sum are published, later those
-// of its row are combined, and the chunk is read again and written. Here blocks take the items of both kinds by turns,
-// `lag` rows apart: far enough that what an item waits for has mostly been published, near enough that its row is still in
-// L2. So as many bytes leave memory as if rows were read once.
+// As in `chunks` of softmax.cuh each chunk is an item twice: first its largest element and sum are published, later
+// those of its row are combined, and the chunk is read again and written. Here blocks take the items of both kinds by
+// turns, `lag` rows apart: far enough that what an item waits for has mostly been published, near enough that its row
+// is still in L2. So as many bytes leave memory as if rows were read once.
 //
-// Items are numbered, and blocks take them in that order with a ticket. An item waits only for items with smaller numbers,
-// which running blocks have taken: whatever blocks are resident, the smallest that is unfinished can go on.
+// Items are numbered, and blocks take them in that order with a ticket. An item waits only for items with smaller
+// numbers, which running blocks have taken: whatever blocks are resident, the smallest that is unfinished can go on.
 //
-// The workspace's header has the ticket, the count of blocks that have finished, and for each of kRing rows a counter of
-// the items that are done, which goes on with the row kRing later: 2 · parts a row. Partial results have kRing rows, too.
+// The workspace's header has the ticket, the count of blocks that have finished, and for each of kRing rows a counter
+// of the items that are done, which goes on with the row kRing later: 2 · parts a row. Partial results have kRing rows,
+// too.
 //
 // Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
 #pragma once
@@ -61,8 +62,8 @@ struct SoftmaxPipeline {
   }
 
   /// `of_row`: what has been published of the item's row. Its items are counted as soon as all is read.
-  static __device__ void write(const Rows& all, const Item& item, unsigned parts, const State* of_row, unsigned* counter,
-                               unsigned turn) {
+  static __device__ void write(const Rows& all, const Item& item, unsigned parts, const State* of_row,
+                               unsigned* counter, unsigned turn) {
     State state = State::of_nothing();
     for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
       state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());

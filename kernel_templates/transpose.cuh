@@ -1,18 +1,20 @@
 // Transposes matrices: out[c][r] = in[r][c], tile by tile, through registers and shared memory.
 //
-// A thread loads kWidth × kWidth blocks of elements, a pack of kVectorBytes from each of kWidth rows, all of them before
-// it uses any; turns each block round in registers; and stores its packs, which now run along output rows, into the tile
-// in shared memory. Behind a barrier the packs leave in the order of the output. So both sides of global memory see whole
-// packs of neighbouring lanes, whatever the size of an element. After every kWidth output rows of the tile room is left
-// free for as many packs as lanes that are served at once load below each other: no two of them then meet in a bank.
+// A thread loads kWidth × kWidth blocks of elements, a pack of kVectorBytes from each of kWidth rows, all of them
+// before it uses any; turns each block round in registers; and stores its packs, which now run along output rows, into
+// the tile in shared memory. Behind a barrier the packs leave in the order of the output. So both sides of global
+// memory see whole packs of neighbouring lanes, whatever the size of an element. After every kWidth output rows of the
+// tile room is left free for as many packs as lanes that are served at once load below each other: no two of them then
+// meet in a bank.
 //
-// Tiles that the matrix cuts short take the same way for the blocks inside and go element by element for the others; with
-// packs of one element there are none. swap() exchanges pairs of tiles of a square matrix, which may be its own output.
+// Tiles that the matrix cuts short take the same way for the blocks inside and go element by element for the others;
+// with packs of one element there are none. swap() exchanges pairs of tiles of a square matrix, which may be its own
+// output.
 //
-// Constraints: all parameters are powers of two; kVectorBytes is at least an element, at most 16, and divides every row's
-// address on both sides; a tile holds at least one block of elements per thread; Index holds the number of tiles plus one
-// grid and every extent plus a tile. Offsets are 64 bits wide, since a pitch may be anything: they change from row to row
-// by an addition.
+// Constraints: all parameters are powers of two; kVectorBytes is at least an element, at most 16, and divides every
+// row's address on both sides; a tile holds at least one block of elements per thread; Index holds the number of tiles
+// plus one grid and every extent plus a tile. Offsets are 64 bits wide, since a pitch may be anything: they change from
+// row to row by an addition.
 #pragma once
 
 #include "element.cuh"
@@ -67,8 +69,8 @@ struct Transpose {
     unsigned across, down;
   };
 
-  /// The value, of which nothing is known any more: its multiples, one for each row of a tile, are then computed when they
-  /// are needed rather than kept in registers from tile to tile.
+  /// The value, of which nothing is known any more: its multiples, one for each row of a tile, are then computed when
+  /// they are needed rather than kept in registers from tile to tile.
   static __device__ long long computed_anew(long long value) {
 #ifndef HONE_HOST_DEVICE
     asm volatile("" : "+l"(value));
@@ -93,7 +95,8 @@ struct Transpose {
 
   static __device__ Place place(const Given& given, Index matrix, Index tile_row, Index tile_column) {
     const Index row = tile_row * kTileRows, column = tile_column * kTileColumns;
-    const auto first_in = static_cast<long long>(matrix) * static_cast<long long>(given.rows) + static_cast<long long>(row);
+    const auto first_in =
+        static_cast<long long>(matrix) * static_cast<long long>(given.rows) + static_cast<long long>(row);
     const auto first_out =
         static_cast<long long>(matrix) * static_cast<long long>(given.columns) + static_cast<long long>(column);
     return {.in = given.in + (first_in * given.in_pitch + static_cast<long long>(column)),
@@ -185,7 +188,8 @@ struct Transpose {
   }
 
   template <bool kWhole>
-  static __device__ void exchange(const Given& given, const Place& one, const Place& other, bool is_pair, Tile (&tiles)[2]) {
+  static __device__ void exchange(const Given& given, const Place& one, const Place& other, bool is_pair,
+                                  Tile (&tiles)[2]) {
     const long long in_pitch = computed_anew(given.in_pitch), out_pitch = computed_anew(given.out_pitch);
     Blocks of_one, of_other;
     load<kWhole>(one, in_pitch, of_one);
@@ -198,8 +202,8 @@ struct Transpose {
     if (is_pair) store<kWhole>(other, out_pitch, tiles[1]);
   }
 
-  /// Square matrices: each block reads a tile and its mirror image before it writes either. Rows of the upper triangle of n
-  /// rows of tiles are taken in pairs, the first with the last, which together have n + 1 tiles.
+  /// Square matrices: each block reads a tile and its mirror image before it writes either. Rows of the upper triangle
+  /// of n rows of tiles are taken in pairs, the first with the last, which together have n + 1 tiles.
   static __device__ void swap(const Given& given) {
     static_assert(kTileRows == kTileColumns);
     __shared__ Tile tiles[2];

@@ -1,18 +1,19 @@
-// Transposes matrices of which not all rows start at multiples of 16 bytes: as transpose.cuh, with packs of 16 bytes and
-// whole sectors on both sides all the same.
+// Transposes matrices of which not all rows start at multiples of 16 bytes: as transpose.cuh, with packs of 16 bytes
+// and whole sectors on both sides all the same.
 //
-// Input: a block loads the aligned packs that cover its piece of each input row, and keeps them in shared memory as they
-// lie, so that a row's first element is some bytes behind the beginning of its slot. Output: where an output row's piece
-// begins is up to that row, at the last sector (32 bytes) that starts at or before the tile. No sector is then written by
-// two blocks, but at the ends of output rows; for the price of kStep - 1 input rows, which the tile before has, too.
+// Input: a block loads the aligned packs that cover its piece of each input row, and keeps them in shared memory as
+// they lie, so that a row's first element is some bytes behind the beginning of its slot. Output: where an output row's
+// piece begins is up to that row, at the last sector (32 bytes) that starts at or before the tile. No sector is then
+// written by two blocks, but at the ends of output rows; for the price of kStep - 1 input rows, which the tile before
+// has, too.
 //
 // Output rows kStep apart are equally aligned, and so are input rows kPack apart. The lanes of a warp store packs that
 // follow each other in kLanesAcross output rows kStep apart, so they all find their elements at the same place of a
 // 16-byte word, kPack rows apart; groups of kPack rows start one bank apart, and no two lanes meet in a bank.
 //
-// Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both sides
-// of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one grid and
-// every extent plus a tile and a sector.
+// Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both
+// sides of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one
+// grid and every extent plus a tile and a sector.
 #pragma once
 
 #include "element.cuh"
@@ -34,8 +35,9 @@ struct ShiftedTranspose {
   static constexpr unsigned kGroupBytes = kPack * kRowBytes + kGapBytes;
   static constexpr unsigned kWarps = kBlockThreads / 32;
 
-  // A warp loads kSpanPacks neighbouring packs of a row at once, in four rows kPack apart: equally aligned ones, whose places
-  // in shared memory follow from one another by adding a constant. The last pack of each row is loaded by a thread a row.
+  // A warp loads kSpanPacks neighbouring packs of a row at once, in four rows kPack apart: equally aligned ones, whose
+  // places in shared memory follow from one another by adding a constant. The last pack of each row is loaded by a
+  // thread a row.
   static constexpr unsigned kSpanPacks = 8, kSpanRows = 4;
   static constexpr unsigned kSpans = kTileColumns / (kSpanPacks * kPack);
   static constexpr unsigned kPhases = kWarps < kPack ? kPack / kWarps : 1;       // rows of a group that a warp has
@@ -79,7 +81,8 @@ struct ShiftedTranspose {
     WordPack last[kLastPacks];
   };
 
-  /// A pack that starts `slot_bytes` after the beginning of a row's slot, where the row's first element is `shift` after it.
+  /// A pack that starts `slot_bytes` after the beginning of a row's slot, where the row's first element is `shift`
+  /// after it.
   struct Source {
     long long offset;  ///< in bytes, from the beginning of the input
     unsigned shift, slot_bytes;
@@ -129,7 +132,8 @@ struct ShiftedTranspose {
     return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
   }
 
-  /// The held row of which a thread loads its first packs in a phase; those of other turns are kTurnGroups groups further.
+  /// The held row of which a thread loads its first packs in a phase; those of other turns are kTurnGroups groups
+  /// further.
   static __device__ unsigned first_row(unsigned phase) {
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned group = warp / kPack * kSpanRows + lane / kSpanPacks;
@@ -144,7 +148,8 @@ struct ShiftedTranspose {
   static __device__ void load(const Given& given, const Place& at, long long end, Loaded& loaded) {
     const auto* const in = reinterpret_cast<const unsigned char*>(given.in);
     const auto load_if = [&](bool is_needed, long long offset) {
-      return is_needed && (kInside || is_inside(offset, end)) ? *reinterpret_cast<const WordPack*>(in + offset) : WordPack{};
+      return is_needed && (kInside || is_inside(offset, end)) ? *reinterpret_cast<const WordPack*>(in + offset)
+                                                              : WordPack{};
     };
 #pragma unroll
     for (unsigned phase = 0; phase < kPhases; ++phase) {
@@ -210,8 +215,8 @@ struct ShiftedTranspose {
     }
   }
 
-  /// Elements of kPack rows that follow each other, as the words of one pack. `places` are those of the elements but for the
-  /// rows' distance, which, with `bytes`, is known when this is compiled.
+  /// Elements of kPack rows that follow each other, as the words of one pack. `places` are those of the elements but
+  /// for the rows' distance, which, with `bytes`, is known when this is compiled.
   static __device__ WordPack gather(const Tile& tile, const unsigned (&places)[kPack], unsigned bytes) {
     Word elements[kPack];
 #pragma unroll

@@ -37,8 +37,8 @@ void give_shape(InputFile& input, const std::string& text) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shapes.front()) elements *= extent;
   if (elements != input.elements)
-    throw CommandError(ExitCode::usage, fmt::format("'{}' has {} elements of {}, and --shape {} has {}", file, input.elements,
-                                                    info(input.dtype).name, printable(text), elements));
+    throw CommandError(ExitCode::usage, fmt::format("'{}' has {} elements of {}, and --shape {} has {}", file,
+                                                    input.elements, info(input.dtype).name, printable(text), elements));
   input.shape = shapes.front();
 }
 

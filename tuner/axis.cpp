@@ -15,13 +15,16 @@ std::size_t parse_axis(const std::string& text, const InputFile& input) {
   std::int64_t axis = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw CommandError(ExitCode::usage, fmt::format("'{}' is no axis; axes are numbers: 0 is the first, 1 the second, -1 "
-                                                    "the last", printable(text)));
-  if (axis < -dimensions || axis >= dimensions)
     throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' has the shape {}, so there is no axis {}{}", printable(input.path.string()),
-                                   npy_shape_text(input.shape), axis,
-                                   dimensions == 0 ? "" : fmt::format("; give one from {} to {}", -dimensions, dimensions - 1)));
+                       fmt::format("'{}' is no axis; axes are numbers: 0 is the first, 1 the second, -1 "
+                                   "the last",
+                                   printable(text)));
+  if (axis < -dimensions || axis >= dimensions)
+    throw CommandError(
+        ExitCode::usage,
+        fmt::format("'{}' has the shape {}, so there is no axis {}{}", printable(input.path.string()),
+                    npy_shape_text(input.shape), axis,
+                    dimensions == 0 ? "" : fmt::format("; give one from {} to {}", -dimensions, dimensions - 1)));
   return static_cast<std::size_t>(axis < 0 ? axis + dimensions : axis);
 }
 
@@ -36,9 +39,11 @@ AxisSplit split_at(std::span<const std::int64_t> shape, std::size_t axis) {
 
 void require_c_order(const InputFile& input) {
   if (!input.fortran_order) return;
-  throw CommandError(ExitCode::usage,
-                     fmt::format("'{}' is in Fortran order: its first axis is contiguous, not its last; save it again with "
-                                 "numpy.save(file, numpy.ascontiguousarray(a))", printable(input.path.string())));
+  throw CommandError(
+      ExitCode::usage,
+      fmt::format("'{}' is in Fortran order: its first axis is contiguous, not its last; save it again with "
+                  "numpy.save(file, numpy.ascontiguousarray(a))",
+                  printable(input.path.string())));
 }
 
 }  // namespace hone::tuner

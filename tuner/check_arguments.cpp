@@ -48,7 +48,8 @@ std::uint16_t small_float_bits(double value) {
   if (exponent > kMaxExponent) return sign | kInfinity;
   // In units of the last place: 2^kMantissa for normal numbers; a carry runs over into the exponent as it should.
   const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, kMantissa - exponent)));
-  return static_cast<std::uint16_t>(sign | (units + (static_cast<std::uint32_t>(exponent - kMinExponent) << kMantissa)));
+  return static_cast<std::uint16_t>(sign |
+                                    (units + (static_cast<std::uint32_t>(exponent - kMinExponent) << kMantissa)));
 }
 
 template <class T>

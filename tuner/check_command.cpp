@@ -23,7 +23,8 @@ unsigned parse_extent(std::string_view option, std::string_view text) {
   unsigned value = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure == std::errc() && rest == text.data() + text.size()) return value;
-  throw CommandError(ExitCode::usage, fmt::format("{}: '{}' is no number of up to 32 bits", option, printable(std::string(text))));
+  throw CommandError(ExitCode::usage,
+                     fmt::format("{}: '{}' is no number of up to 32 bits", option, printable(std::string(text))));
 }
 
 /// "4", "4,2" or "4,2,1".

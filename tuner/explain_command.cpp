@@ -36,9 +36,10 @@ std::int64_t parse_winner_id(const std::string& text) {
   try {
     return parse_size(text);
   } catch (const CommandError&) {
-    throw CommandError(ExitCode::usage, fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
-                                                    "hone inspect",
-                                                    printable(text)));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
+                                   "hone inspect",
+                                   printable(text)));
   }
 }
 
@@ -101,7 +102,8 @@ std::string faster_text(double than_us, double us) {
 void print_gain(const StoredWinner& stored, const Explanation& explanation, std::ostream& out) {
   const double us = stored.winner.median_us;
   if (explanation.standard != nullptr)
-    out << fmt::format("  as the occupancy model's first choice ({} µs): {}\n", us_text(explanation.standard->median_us),
+    out << fmt::format("  as the occupancy model's first choice ({} µs): {}\n",
+                       us_text(explanation.standard->median_us),
                        explanation.standard == explanation.winner ? "it is that one"
                                                                   : faster_text(explanation.standard->median_us, us));
   if (explanation.runner_up != nullptr)
@@ -126,15 +128,16 @@ void print_table(const Explanation& explanation, const Context& context) {
   for (const CandidateFate& candidate : explanation.candidates) {
     const cache::TrialRecord& trial = *candidate.trial;
     const bool is_measured = trial.median_us > 0;
-    table.add_row({short_variant(trial.candidate.variant),
-                   trial.candidate.max_blocks > 0 ? fmt::format("{}", trial.candidate.max_blocks) : std::string(kUnknown),
-                   trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
-                   us_text(trial.predicted_us), us_text(trial.median_us),
-                   is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
-                   is_measured && trial.verdict == "ok" ? gap_text(candidate.gap) : std::string(kUnknown),
-                   is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown),
-                   std::string(name(candidate.fate)) + (trial.is_default ? " (default)" : ""),
-                   candidate.why.substr(0, candidate.why.find('\n'))});
+    table.add_row(
+        {short_variant(trial.candidate.variant),
+         trial.candidate.max_blocks > 0 ? fmt::format("{}", trial.candidate.max_blocks) : std::string(kUnknown),
+         trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
+         us_text(trial.predicted_us), us_text(trial.median_us),
+         is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
+         is_measured && trial.verdict == "ok" ? gap_text(candidate.gap) : std::string(kUnknown),
+         is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown),
+         std::string(name(candidate.fate)) + (trial.is_default ? " (default)" : ""),
+         candidate.why.substr(0, candidate.why.find('\n'))});
   }
   table.print(context.out, context.environment.out_columns());
 }
@@ -143,8 +146,8 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   const Explanation explanation = explain(stored.winner, tuning);
   std::ostream& out = context.out;
   const cache::CandidateRecord& candidate = stored.winner.candidate;
-  out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem), sizes_text(stored),
-                               stored.key.problem.alignment, device_text(stored.key.device)))
+  out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
+                               sizes_text(stored), stored.key.problem.alignment, device_text(stored.key.device)))
       << '\n';
   out << printable(fmt::format("is served by {} in at most {}: {} µs ± {} at n = {}",
                                short_variant(candidate.variant), count_text(candidate.max_blocks, "block"),
@@ -155,8 +158,9 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
                      tuning.budget_spent ? ", until the budget was spent" : "");
   if (explanation.place_of_winner)
-    out << fmt::format("  the occupancy model had put {} before the winner; its rank correlation with measurement is {:.2f}\n",
-                       *explanation.place_of_winner, explanation.rank_correlation);
+    out << fmt::format(
+        "  the occupancy model had put {} before the winner; its rank correlation with measurement is {:.2f}\n",
+        *explanation.place_of_winner, explanation.rank_correlation);
   out << '\n';
   print_table(explanation, context);
 }
@@ -201,9 +205,9 @@ void explain_untuned(const StoredWinner& stored, const Context& context) {
   context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
                                        device_text(stored.key.device)))
               << '\n'
-              << printable(fmt::format("is served by {} in at most {}, {}", short_variant(stored.winner.candidate.variant),
-                                       count_text(stored.winner.candidate.max_blocks, "block"),
-                                       why_without_trials(stored)))
+              << printable(
+                     fmt::format("is served by {} in at most {}, {}", short_variant(stored.winner.candidate.variant),
+                                 count_text(stored.winner.candidate.max_blocks, "block"), why_without_trials(stored)))
               << "\nMeasure with: hone tune --again\n";
 }
 
@@ -226,8 +230,9 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
 
 ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   if (options.id.empty() == options.size.empty())
-    throw CommandError(ExitCode::usage, "name the problem: either by the ID of its winner, from hone inspect, or by --size "
-                                        "with --op and --dtype");
+    throw CommandError(ExitCode::usage,
+                       "name the problem: either by the ID of its winner, from hone inspect, or by --size "
+                       "with --op and --dtype");
   const std::int64_t id = options.id.empty() ? 0 : parse_winner_id(options.id);
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
@@ -235,7 +240,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   const std::vector<StoredWinner> all = store.winners();
   std::vector<StoredWinner> winners;
   if (id > 0) {
-    std::copy_if(all.begin(), all.end(), std::back_inserter(winners), [&](const auto& stored) { return stored.id == id; });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
+                 [&](const auto& stored) { return stored.id == id; });
   } else {
     winners = winners_of(all, *problem, options.device);
   }

@@ -76,7 +76,8 @@ Explanation explain(const cache::WinnerRecord& winner, const cache::TuningRecord
     if (trial.is_default) result.standard = &trial;
     predicted.push_back(trial.predicted_us);
     measured.push_back(trial.median_us);
-    const bool is_next = &trial != result.winner && (!result.runner_up || trial.median_us < result.runner_up->median_us);
+    const bool is_next =
+        &trial != result.winner && (!result.runner_up || trial.median_us < result.runner_up->median_us);
     if (is_next) result.runner_up = &trial;
   }
   std::stable_partition(result.candidates.begin(), result.candidates.end(),

@@ -36,8 +36,9 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::fail(int error) const {
-  throw Error(ErrorCode::io_failed, fmt::format("cannot write '{}': {}; give another --output", printable(path_.string()),
-                                                std::generic_category().message(error == 0 ? EIO : error)));
+  throw Error(ErrorCode::io_failed,
+              fmt::format("cannot write '{}': {}; give another --output", printable(path_.string()),
+                          std::generic_category().message(error == 0 ? EIO : error)));
 }
 
 void OutputFile::save(DType dtype, std::span<const std::int64_t> shape, const void* memory, Device& device,

@@ -62,7 +62,8 @@ ReducedValue read_values(const ReduceSpec& spec, const std::vector<std::byte>& b
 std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
   std::vector<ReduceOp> ops = parse_ops(text);
   const auto impossible = [&](ReduceOp op) {
-    return info(op).inputs != 1 || !reduce_supports(op, input.dtype) || (info(op).needs_elements && input.elements == 0);
+    return info(op).inputs != 1 || !reduce_supports(op, input.dtype) ||
+           (info(op).needs_elements && input.elements == 0);
   };
   if (ops.size() == kReduceOps.size()) std::erase_if(ops, impossible);
   for (const ReduceOp op : ops)

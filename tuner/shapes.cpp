@@ -18,10 +18,11 @@ namespace {
 constexpr std::string_view kSeparators = ", \t\n";
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw CommandError(ExitCode::usage,
-                     fmt::format("'{}' is not a shape: {}. Shapes are extents with an x between them, such as 2^13x2^13, "
-                                 "2^10..2^20:4x64 or 8/64x2^20",
-                                 printable(text), why));
+  throw CommandError(
+      ExitCode::usage,
+      fmt::format("'{}' is not a shape: {}. Shapes are extents with an x between them, such as 2^13x2^13, "
+                  "2^10..2^20:4x64 or 8/64x2^20",
+                  printable(text), why));
 }
 
 /// "8 × 64" as "8x64": every "×" is an x, and what is blank around an x, a / or an @ is left out.
@@ -108,13 +109,16 @@ void append_shapes(std::string_view text, std::vector<TypedShape>& shapes) {
     if (!bound) bound = Range{1, parse_size(text.substr(at + 1))};
   }
   const std::vector<std::string_view> extents = split(text.substr(0, at), 'x');
-  if (std::find(extents.begin(), extents.end(), std::string_view{}) != extents.end()) refuse(text, "an extent is missing");
-  if (extents.size() > 3) refuse(text, fmt::format("it has {} extents, and no kernel has more than three", extents.size()));
+  if (std::find(extents.begin(), extents.end(), std::string_view{}) != extents.end())
+    refuse(text, "an extent is missing");
+  if (extents.size() > 3)
+    refuse(text, fmt::format("it has {} extents, and no kernel has more than three", extents.size()));
   std::vector<TypedShape> all{{}};
   for (const std::string_view extent : extents) {
     const std::vector<std::int64_t> sizes = parse_extent(extent);
     if (all.size() * sizes.size() > kMostShapes)
-      refuse(text, fmt::format("it stands for more than {} shapes; take larger steps, such as 2^10..2^20:4", kMostShapes));
+      refuse(text,
+             fmt::format("it stands for more than {} shapes; take larger steps, such as 2^10..2^20:4", kMostShapes));
     std::vector<TypedShape> longer;
     for (const TypedShape& shape : all)
       for (const std::int64_t size : sizes) {

@@ -20,7 +20,8 @@ double parse_scale(const std::string& text) {
   double scale = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
   if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(scale)) return scale;
-  throw CommandError(ExitCode::usage, fmt::format("'{}' is no scale; it is a finite number, such as 0.125", printable(text)));
+  throw CommandError(ExitCode::usage,
+                     fmt::format("'{}' is no scale; it is a finite number, such as 0.125", printable(text)));
 }
 
 }  // namespace
@@ -35,7 +36,8 @@ void set_up_softmax(CLI::App& app, SoftmaxOptions& options) {
 }
 
 ExitCode run_softmax(const SoftmaxOptions& options, const Context& context) {
-  if (options.array.file.empty()) throw CommandError(ExitCode::usage, "no file was given: hone softmax FILE -o OUT.npy");
+  if (options.array.file.empty())
+    throw CommandError(ExitCode::usage, "no file was given: hone softmax FILE -o OUT.npy");
   // Unknown words are refused before the file is read.
   SoftmaxSpec spec{.result = parse_optional_dtype(options.result), .scale = parse_scale(options.scale)};
   const InputFile input = open_array(options.array);
@@ -49,7 +51,8 @@ ExitCode run_softmax(const SoftmaxOptions& options, const Context& context) {
   if (const std::string refusal = call.problem.family->refuse(call.problem); !refusal.empty())
     throw CommandError(ExitCode::usage, refusal);
   call.launch = [spec, shape, log = options.log](Session& session, const void* in, void* out, Stream stream) {
-    return log ? tuned_log_softmax(session, spec, in, shape, out, stream) : tuned_softmax(session, spec, in, shape, out, stream);
+    return log ? tuned_log_softmax(session, spec, in, shape, out, stream)
+               : tuned_softmax(session, spec, in, shape, out, stream);
   };
   return run_on_array(input, {call}, options.array, context);
 }

@@ -99,9 +99,10 @@ double parse_regret(const std::string& text) {
   double percent = -1;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
   if (error != std::errc{} || end != number.data() + number.size() || !(percent >= 0 && percent <= 100))
-    throw CommandError(ExitCode::usage, fmt::format("'{}' is no regret: it is a percentage from 0 (each size keeps its own "
-                                                    "winner) to 100",
-                                                    printable(text)));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is no regret: it is a percentage from 0 (each size keeps its own "
+                                   "winner) to 100",
+                                   printable(text)));
   return percent / 100;
 }
 
@@ -207,9 +208,10 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   required_cache_path(options.cache, session_options);
   choose_cache(session_options, options.cache);
   if (session_options.cache_read_only) {
-    throw CommandError(ExitCode::usage, fmt::format("HONE_CACHE says that '{}' is only read, so winners cannot be stored;"
-                                                    " give --cache PATH, or take ro: away",
-                                                    printable(session_options.cache_path.string())));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("HONE_CACHE says that '{}' is only read, so winners cannot be stored;"
+                                   " give --cache PATH, or take ro: away",
+                                   printable(session_options.cache_path.string())));
   }
   const fs::path cache_path = session_options.cache_path;
   check_cache(cache_path);

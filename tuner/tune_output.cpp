@@ -109,7 +109,9 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
     log_gain += item.weight * std::log(item.default_us / item.median_us);
     weights += item.weight;
   }
-  if (weights > 0) out << fmt::format("{:.2f}× as fast as the heuristic default (weighted geometric mean)\n", std::exp(log_gain / weights));
+  if (weights > 0)
+    out << fmt::format("{:.2f}× as fast as the heuristic default (weighted geometric mean)\n",
+                       std::exp(log_gain / weights));
   if (!correlations.empty()) {
     const auto middle = correlations.begin() + static_cast<std::ptrdiff_t>(correlations.size() / 2);
     std::nth_element(correlations.begin(), middle, correlations.end());
@@ -262,7 +264,8 @@ void print_summary(const CampaignResult& result, std::chrono::milliseconds elaps
   const auto duration = [](double ms) { return format_duration(std::chrono::milliseconds{std::llround(ms)}); };
   std::string totals;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0 || i == 0) totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", counts[i], kOutcomeWords[i]);
+    if (counts[i] > 0 || i == 0)
+      totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", counts[i], kOutcomeWords[i]);
   }
   context.out << fmt::format("\n{}; compiling {}, measuring {}, in all {}\n", totals, duration(compile_ms),
                              duration(measure_ms), format_duration(elapsed));

@@ -58,7 +58,8 @@ struct Experiment {
 };
 
 Experiment uniform(std::int64_t n) {
-  const long double sum = static_cast<long double>(parallel_sum(n, [](std::uint32_t i) { return hash(i) >> 8; })) / 16777216;
+  const long double sum =
+      static_cast<long double>(parallel_sum(n, [](std::uint32_t i) { return hash(i) >> 8; })) / 16777216;
   return {"uniform in [0, 1)", DType::f32, 0, n, sum, sum};
 }
 
@@ -97,10 +98,11 @@ std::vector<Experiment> experiments_in(std::size_t bytes) {
     return std::min(kMostElements, static_cast<std::int64_t>(bytes / info(dtype).size_bytes));
   };
   const std::int64_t floats = fitting(DType::f32);
-  std::vector<Experiment> experiments{uniform(floats), constant(std::min(floats, kConstantElements)), cancelling(floats),
-                                      swamped(floats)};
+  std::vector<Experiment> experiments{uniform(floats), constant(std::min(floats, kConstantElements)),
+                                      cancelling(floats), swamped(floats)};
   for (const DTypeInfo& dtype : kDTypes) {
-    const bool is_signed = dtype.kind == DTypeKind::signed_integer, is_unsigned = dtype.kind == DTypeKind::unsigned_integer;
+    const bool is_signed = dtype.kind == DTypeKind::signed_integer,
+               is_unsigned = dtype.kind == DTypeKind::unsigned_integer;
     if (is_signed || is_unsigned) experiments.push_back(integers(dtype.dtype, is_signed, fitting(dtype.dtype)));
   }
   return experiments;
@@ -135,8 +137,8 @@ long double pairwise_bound(std::int64_t n, long double sum_of_magnitudes) {
   return k * kUnit / (1 - k * kUnit) * sum_of_magnitudes;
 }
 
-std::vector<AccuracyRow> measure_accuracy(Session& session, const std::vector<std::unique_ptr<Peer>>& peers, void* memory,
-                                          std::size_t bytes) {
+std::vector<AccuracyRow> measure_accuracy(Session& session, const std::vector<std::unique_ptr<Peer>>& peers,
+                                          void* memory, std::size_t bytes) {
   Device& device = *session.device();
   const OwnStream stream(device);
   std::vector<AccuracyRow> rows;
@@ -179,8 +181,8 @@ std::string accuracy_table(const std::vector<AccuracyRow>& rows) {
       "{:<26}{:>11}  {:<8}{:>20}{:>20}{:>12}{:>12}{:>14}\n",
       "input", "n", "by", "found", "exact", "error", "bound", "error/bound");
   for (const AccuracyRow& row : rows)
-    text += fmt::format("{:<26}{:>11}  {:<8}{:>20.10g}{:>20.10g}{:>12.3g}{:>12.3g}{:>14}\n", row.experiment, row.n, row.by,
-                        row.found, row.exact, row.error(), row.bound,
+    text += fmt::format("{:<26}{:>11}  {:<8}{:>20.10g}{:>20.10g}{:>12.3g}{:>12.3g}{:>14}\n", row.experiment, row.n,
+                        row.by, row.found, row.exact, row.error(), row.bound,
                         row.bound > 0 ? fmt::format("{:.4f}", static_cast<double>(row.error() / row.bound))
                                       : std::string(row.error() == 0 ? "exact" : "NOT EXACT"));
   return text;

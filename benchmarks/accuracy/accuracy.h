@@ -38,8 +38,8 @@ long double pairwise_bound(std::int64_t n, long double sum_of_magnitudes);
 
 /// Runs every experiment on up to 2^30 elements, as many as fit into `memory`, which is overwritten. Every exact sum is
 /// found in integers: floats are multiples of a power of two.
-std::vector<AccuracyRow> measure_accuracy(Session& session, const std::vector<std::unique_ptr<Peer>>& peers, void* memory,
-                                          std::size_t bytes);
+std::vector<AccuracyRow> measure_accuracy(Session& session, const std::vector<std::unique_ptr<Peer>>& peers,
+                                          void* memory, std::size_t bytes);
 
 std::string accuracy_table(const std::vector<AccuracyRow>& rows);
 nlohmann::ordered_json to_json(const std::vector<AccuracyRow>& rows);

@@ -27,7 +27,8 @@ __device__ Element element(unsigned long long i, unsigned long long n) {
     const float value = (hash(static_cast<unsigned>(i < mirrored ? i : mirrored)) >> 8) * (1.0f / 4096);
     return static_cast<Element>(i < mirrored ? value : -value);
   }
-  if constexpr (kKind == 3) return static_cast<Element>(i % 2 == 1 ? (i % 4 == 1 ? 1 : 0) : (i % 4 == 0 ? 67108864 : -67108864));
+  if constexpr (kKind == 3)
+    return static_cast<Element>(i % 2 == 1 ? (i % 4 == 1 ? 1 : 0) : (i % 4 == 0 ? 67108864 : -67108864));
   const unsigned low = hash(static_cast<unsigned>(i));
   const unsigned long long high = hash(~static_cast<unsigned>(i));
   return static_cast<Element>(high << 32 | low);
@@ -35,6 +36,7 @@ __device__ Element element(unsigned long long i, unsigned long long n) {
 
 extern "C" __global__ void fill(Element* out, unsigned long long n) {
   const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
-  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride)
+  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += stride)
     out[i] = element(i, n);
 }

@@ -24,9 +24,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 void add_timing_options(CLI::App& app, TimingOptions& options) {
   app.add_option("--rounds", options.rounds, fmt::format("batches of each, at most (default: {})", options.rounds))
       ->check(CLI::PositiveNumber);
-  app.add_option("--cell-ms", options.cap_ms,
-                 fmt::format("time for all that are measured side by side, in ms, once each has {} batches (default: {})",
-                             options.least_rounds, options.cap_ms));
+  app.add_option(
+      "--cell-ms", options.cap_ms,
+      fmt::format("time for all that are measured side by side, in ms, once each has {} batches (default: {})",
+                  options.least_rounds, options.cap_ms));
 }
 
 Session make_session(const RunOptions& options) {

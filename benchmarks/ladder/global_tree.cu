@@ -4,7 +4,8 @@
 // Every level goes through memory: the copy is written once, then read and written again and again.
 #include "block_sum.cuh"
 
-extern "C" __global__ void __launch_bounds__(kThreads) global_tree(const float* in, unsigned n, float* out, float* tree) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    global_tree(const float* in, unsigned n, float* out, float* tree) {
   const unsigned i = blockIdx.x * kThreads + threadIdx.x;
   tree[i] = i < n ? in[i] : 0.0f;
   for (unsigned active = kThreads / 2; active > 0; active /= 2) {

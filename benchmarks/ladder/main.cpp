@@ -55,12 +55,13 @@ std::vector<Size> sizes_of(const Options& options) {
   if (options.what == "sum") {
     for (std::int64_t n : parse_sizes(options.sizes)) sizes.push_back({.columns = n});
   } else {
-    for (const auto& [rows, columns] : parse_shapes(options.shapes)) sizes.push_back({.rows = rows, .columns = columns});
+    for (const auto& [rows, columns] : parse_shapes(options.shapes))
+      sizes.push_back({.rows = rows, .columns = columns});
   }
   for (const Size& size : sizes)
     if (size.rows > kMostLadderElements / std::max<std::int64_t>(size.columns, 1))
-      throw Error(ErrorCode::invalid_argument, fmt::format("the ladder counts in 32 bits: {} × {} elements are too many",
-                                                           size.rows, size.columns));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the ladder counts in 32 bits: {} × {} elements are too many", size.rows, size.columns));
   return sizes;
 }
 
@@ -72,7 +73,8 @@ bool run(const Options& options) {
   const LaunchContext context = options.context == "graph" ? LaunchContext::graph : LaunchContext::stream;
 
   std::size_t bytes = 8 * cache_bytes(device->facts());
-  for (const Size& size : sizes) bytes = std::max(bytes, InputArena::bytes_for(DType::f32, size.rows * size.columns, 1));
+  for (const Size& size : sizes)
+    bytes = std::max(bytes, InputArena::bytes_for(DType::f32, size.rows * size.columns, 1));
   InputArena arena(device, bytes);
   const CacheFlush flush(device);
   arena.fill(DType::f32, nullptr);

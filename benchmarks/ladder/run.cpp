@@ -111,13 +111,15 @@ std::string ladder_table(const std::vector<LadderRow>& rows) {
     if (std::find(steps.begin(), steps.end(), row.step) == steps.end()) steps.push_back(row.step);
   }
   const auto row_of = [&](const std::string& step, const std::string& size) -> const LadderRow& {
-    return *std::find_if(rows.begin(), rows.end(), [&](const LadderRow& row) { return row.step == step && row.size == size; });
+    return *std::find_if(rows.begin(), rows.end(),
+                         [&](const LadderRow& row) { return row.step == step && row.size == size; });
   };
 
   std::string text = fmt::format("{:<16}", "");
   for (const std::string& size : sizes) text += fmt::format("|{:^28}", size);
   text += fmt::format("\n{:<16}", "step");
-  for (std::size_t i = 0; i < sizes.size(); ++i) text += fmt::format("|{:>10}{:>6}{:>5}{:>7}", "us", "GB/s", "%", "gain");
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    text += fmt::format("|{:>10}{:>6}{:>5}{:>7}", "us", "GB/s", "%", "gain");
   text += "\n";
   for (std::size_t s = 0; s < steps.size(); ++s) {
     text += fmt::format("{:<16}", steps[s]);

@@ -9,13 +9,17 @@ namespace hone::benchmarks {
 namespace {
 
 constexpr LadderStep kSteps[] = {
-    {"global_tree", LadderFinish::levels, "a tree in global memory, level by level; launched again on its own block sums"},
-    {"shared_tree", LadderFinish::levels, "the tree in shared memory: the input is read once, only block sums are written"},
+    {"global_tree", LadderFinish::levels,
+     "a tree in global memory, level by level; launched again on its own block sums"},
+    {"shared_tree", LadderFinish::levels,
+     "the tree in shared memory: the input is read once, only block sums are written"},
     {"warp_sync", LadderFinish::levels, "the last six levels in one warp: no barriers of the whole block"},
-    {"shuffle", LadderFinish::levels, "values move between registers: one barrier and 32 bytes of shared memory are left"},
+    {"shuffle", LadderFinish::levels,
+     "values move between registers: one barrier and 32 bytes of shared memory are left"},
     {"grid_stride", LadderFinish::atomic, "resident blocks only, many elements a thread; block sums meet in an atomic"},
     {"vector_loads", LadderFinish::atomic, "16-byte loads, four in flight per thread"},
-    {"two_kernels", LadderFinish::two_kernels, "a second kernel instead of atomics and zeroing: the same bits in every run"},
+    {"two_kernels", LadderFinish::two_kernels,
+     "a second kernel instead of atomics and zeroing: the same bits in every run"},
     {"last_block", LadderFinish::last_block, "one launch: the last block to arrive adds up the block sums"},
 };
 
@@ -46,7 +50,8 @@ Launch launch_of(std::int64_t blocks) {
   return launch;
 }
 
-std::vector<Launch> levels(const LadderStep& step, const LadderBuffers& buffers, const Scratch& scratch, std::int64_t n) {
+std::vector<Launch> levels(const LadderStep& step, const LadderBuffers& buffers, const Scratch& scratch,
+                           std::int64_t n) {
   std::vector<Launch> launches;
   const float* in = buffers.in;
   while (true) {

@@ -14,5 +14,6 @@ struct TilePlace {
 
 __device__ inline TilePlace tile_place(unsigned columns) {
   const unsigned tiles_across = (columns + kTile - 1) / kTile;
-  return {blockIdx.x / tiles_across * kTile, blockIdx.x % tiles_across * kTile, threadIdx.x % kTile, threadIdx.x / kTile};
+  return {blockIdx.x / tiles_across * kTile, blockIdx.x % tiles_across * kTile, threadIdx.x % kTile,
+          threadIdx.x / kTile};
 }

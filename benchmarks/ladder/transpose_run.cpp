@@ -58,7 +58,8 @@ std::vector<LadderRow> run_transpose_ladder(Session& session, const InputArena& 
     const Unit unit = transpose_unit(step);
     const Module& module = *modules.emplace_back(device->load(device->compile(unit), unit.entries));
     contestants.push_back({std::string(step.name), [&](int turn, Stream on) {
-                             device->launch(module.kernel(0), transpose_launch(in_of(turn), out.as<float>(), rows, columns), on);
+                             device->launch(module.kernel(0),
+                                            transpose_launch(in_of(turn), out.as<float>(), rows, columns), on);
                            }});
   }
   Problem problem = transpose_problem({.element_bytes = sizeof(float), .rows = rows, .columns = columns});

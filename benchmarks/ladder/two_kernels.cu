@@ -7,7 +7,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) two_kernels(const float* 
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) two_kernels_finish(const float* sums, unsigned count, float* out) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    two_kernels_finish(const float* sums, unsigned count, float* out) {
   float sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += kThreads) sum += sums[i];
   sum = block_sum(sum);

@@ -111,7 +111,9 @@ struct MeanVariance {
 };
 struct ToMeanVariance {
   template <class Acc>
-  __host__ __device__ MeanVariance<Acc> operator()(const Moments<Acc>& m) const { return {m.mean, m.deviations / m.count}; }
+  __host__ __device__ MeanVariance<Acc> operator()(const Moments<Acc>& m) const {
+    return {m.mean, m.deviations / m.count};
+  }
 };
 
 /// A maximum and Σ exp(x − maximum): one pass, without overflow.

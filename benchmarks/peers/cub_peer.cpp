@@ -29,7 +29,8 @@ class CubCall final : public PeerCall {
   }
 
   void enqueue(std::span<const void* const> inputs, Stream stream) override {
-    require_success(reduction_.run(temp_.data(), temp_bytes_, inputs.data(), problem_.n, out_.data(), stream), reduction_);
+    require_success(reduction_.run(temp_.data(), temp_bytes_, inputs.data(), problem_.n, out_.data(), stream),
+                    reduction_);
   }
 
   std::vector<long double> result(Stream stream) override {

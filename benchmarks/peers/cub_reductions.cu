@@ -152,7 +152,8 @@ struct MaxNorm {
   using Result = cuda::std::conditional_t<kIsFloating<T>, T, Wide<T>>;
   // Wide enough for |−128| of i8, and no wider.
   using Small = cuda::std::conditional_t<cuda::std::is_signed_v<T>, int, unsigned>;
-  using Acc = cuda::std::conditional_t<!kIsFloating<T> && (sizeof(T) <= (cuda::std::is_signed_v<T> ? 2 : 4)), Small, Wide<T>>;
+  using Acc =
+      cuda::std::conditional_t<!kIsFloating<T> && (sizeof(T) <= (cuda::std::is_signed_v<T> ? 2 : 4)), Small, Wide<T>>;
   static cudaError_t run(const Call& c) {
     const auto to = thrust::make_transform_output_iterator(c.to<Result>(), Convert<Result>{});
     return c.transform(c.in(), to, cuda::maximum<>{}, Magnitude<Acc>{}, Acc{0});

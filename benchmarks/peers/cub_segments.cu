@@ -34,24 +34,25 @@ struct Sum {
   template <class T, class Offsets>
   static cudaError_t run(const Call& c, Offsets begin, Offsets end) {
     // An operator of the wide type and a start in it: elements are widened before they are added.
-    return DeviceSegmentedReduce::Reduce(c.temp, c.temp_bytes, static_cast<const T*>(c.in), static_cast<Wide<T>*>(c.out),
-                                         c.segments, begin, end, cuda::std::plus<Wide<T>>{}, Wide<T>{0}, c.stream);
+    return DeviceSegmentedReduce::Reduce(c.temp, c.temp_bytes, static_cast<const T*>(c.in),
+                                         static_cast<Wide<T>*>(c.out), c.segments, begin, end,
+                                         cuda::std::plus<Wide<T>>{}, Wide<T>{0}, c.stream);
   }
 };
 
 struct Max {
   template <class T, class Offsets>
   static cudaError_t run(const Call& c, Offsets begin, Offsets end) {
-    return DeviceSegmentedReduce::Max(c.temp, c.temp_bytes, static_cast<const T*>(c.in), static_cast<T*>(c.out), c.segments,
-                                      begin, end, c.stream);
+    return DeviceSegmentedReduce::Max(c.temp, c.temp_bytes, static_cast<const T*>(c.in), static_cast<T*>(c.out),
+                                      c.segments, begin, end, c.stream);
   }
 };
 
 struct Min {
   template <class T, class Offsets>
   static cudaError_t run(const Call& c, Offsets begin, Offsets end) {
-    return DeviceSegmentedReduce::Min(c.temp, c.temp_bytes, static_cast<const T*>(c.in), static_cast<T*>(c.out), c.segments,
-                                      begin, end, c.stream);
+    return DeviceSegmentedReduce::Min(c.temp, c.temp_bytes, static_cast<const T*>(c.in), static_cast<T*>(c.out),
+                                      c.segments, begin, end, c.stream);
   }
 };
 
@@ -62,7 +63,8 @@ CubSegments row(std::string_view operation) {
              std::int64_t length, void* out, cudaStream_t stream) {
             const Call call{temp, temp_bytes, in, segments, out, stream};
             if (offsets) return Operation::template run<T>(call, offsets, offsets + 1);
-            const auto begin = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), TimesLength{length});
+            const auto begin =
+                thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), TimesLength{length});
             return Operation::template run<T>(call, begin, begin + 1);
           }};
 }

@@ -17,8 +17,8 @@ struct CubSegments {
 
   /// `offsets` are segments + 1 numbers in device memory; null: every segment has `length` elements, and CUB is told so
   /// by counting iterators. A null `temp` asks for `temp_bytes` and runs nothing.
-  cudaError_t (*run)(void* temp, std::size_t& temp_bytes, const void* in, std::int64_t segments, const std::int32_t* offsets,
-                     std::int64_t length, void* out, cudaStream_t stream);
+  cudaError_t (*run)(void* temp, std::size_t& temp_bytes, const void* in, std::int64_t segments,
+                     const std::int32_t* offsets, std::int64_t length, void* out, cudaStream_t stream);
 };
 
 /// sum, max and min of f32 and f16.

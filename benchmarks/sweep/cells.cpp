@@ -24,8 +24,9 @@ constexpr int kExponents[] = {12, 18, 22, 28};
 constexpr int kMisalignedExponents[] = {22, 28};
 
 [[noreturn]] void refuse_sizes(std::string_view text) {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("'{}' is no list of sizes; write 1000, 2^20, 2^20+1 or 2^8..2^30/2, with commas between", text));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is no list of sizes; write 1000, 2^20, 2^20+1 or 2^8..2^30/2, with commas between", text));
 }
 
 std::int64_t parse_number(std::string_view text, std::string_view whole) {
@@ -77,7 +78,8 @@ template <class Known>
 void require_known(const std::vector<std::string>& names, const Known& known, std::string_view what) {
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw Error(ErrorCode::not_found, fmt::format("there is no {} '{}'; there are: {}", what, name, fmt::join(known, ", ")));
+      throw Error(ErrorCode::not_found,
+                  fmt::format("there is no {} '{}'; there are: {}", what, name, fmt::join(known, ", ")));
 }
 
 void add_pair(const CellSelection& selection, bool is_headline, Cell cell, std::vector<Cell>& cells) {
@@ -165,7 +167,8 @@ Problem problem_of(const Cell& cell, bool misaligned) {
 
 int input_count(const Problem& problem) {
   const std::vector<BufferSpec> buffers = problem.family->buffers(problem);
-  return static_cast<int>(std::count_if(buffers.begin(), buffers.end(), [](const BufferSpec& b) { return b.is_input; }));
+  return static_cast<int>(
+      std::count_if(buffers.begin(), buffers.end(), [](const BufferSpec& b) { return b.is_input; }));
 }
 
 }  // namespace hone::benchmarks

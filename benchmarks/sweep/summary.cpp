@@ -52,8 +52,9 @@ std::map<std::string, std::vector<double>> ratios_by(const std::vector<Row>& row
 }
 
 std::string peer_table(const std::vector<Row>& rows, const std::string& peer) {
-  std::string text = fmt::format("\n{} time / Hone time: geometric mean (worst of how many cells)\n{:<16}{:<30}{:<30}\n", peer,
-                                 "", "stream", "graph");
+  std::string text =
+      fmt::format("\n{} time / Hone time: geometric mean (worst of how many cells)\n{:<16}{:<30}{:<30}\n", peer, "",
+                  "stream", "graph");
   const auto add = [&](auto group) {
     std::map<std::string, std::vector<double>> columns[2];
     std::set<std::string> names;
@@ -62,7 +63,8 @@ std::string peer_table(const std::vector<Row>& rows, const std::string& peer) {
       for (const auto& [name, ratios] : columns[i]) names.insert(name);
     }
     for (const std::string& name : names)
-      text += fmt::format("{:<16}{:<30}{:<30}\n", name, ratio_summary(columns[0][name]), ratio_summary(columns[1][name]));
+      text +=
+          fmt::format("{:<16}{:<30}{:<30}\n", name, ratio_summary(columns[0][name]), ratio_summary(columns[1][name]));
   };
   add(operation_of);
   add(dtype_of);
@@ -75,7 +77,8 @@ std::string worst_table(const std::vector<Row>& rows, const std::string& peer) {
   std::vector<const Row*> worst;
   for (const Row& row : rows)
     if (!std::isnan(row.ratio_to(peer))) worst.push_back(&row);
-  std::sort(worst.begin(), worst.end(), [&](const Row* a, const Row* b) { return a->ratio_to(peer) < b->ratio_to(peer); });
+  std::sort(worst.begin(), worst.end(),
+            [&](const Row* a, const Row* b) { return a->ratio_to(peer) < b->ratio_to(peer); });
   std::string text = fmt::format("\nWorst against {}:\n", peer);
   for (std::size_t i = 0; i < std::min(worst.size(), kWorstCells); ++i)
     text += fmt::format("  {:>5.2f}  {:<48} {:>9.2f} us by {}\n", worst[i]->ratio_to(peer), describe(*worst[i]),
@@ -90,14 +93,15 @@ std::string ceiling_table(const std::vector<Row>& rows, const ReadCeiling& ceili
   if (large.empty()) return "";
   std::sort(large.begin(), large.end(),
             [&](const Row* a, const Row* b) { return percent_of(ceiling, *a) < percent_of(ceiling, *b); });
-  std::string text = fmt::format("\nOf the read ceiling, arrays of {} MiB and more: {} of {} cells reach 98 %; furthest from it:\n",
-                                 kLargeBytes >> 20,
-                                 std::count_if(large.begin(), large.end(),
-                                               [&](const Row* row) { return percent_of(ceiling, *row) >= 98; }),
-                                 large.size());
+  std::string text = fmt::format(
+      "\nOf the read ceiling, arrays of {} MiB and more: {} of {} cells reach 98 %; furthest from it:\n",
+      kLargeBytes >> 20,
+      std::count_if(large.begin(), large.end(), [&](const Row* row) { return percent_of(ceiling, *row) >= 98; }),
+      large.size());
   for (std::size_t i = 0; i < std::min(large.size(), kWorstCells); ++i)
-    text += fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent_of(ceiling, *large[i]), describe(*large[i]),
-                        gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->variant);
+    text +=
+        fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent_of(ceiling, *large[i]), describe(*large[i]),
+                    gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->variant);
   return text;
 }
 
@@ -111,7 +115,8 @@ std::string misaligned_table(const std::vector<Row>& rows) {
   std::vector<double> speeds;
   for (const auto& [share, row] : shares) speeds.push_back(share);
   std::sort(shares.begin(), shares.end());
-  std::string text = fmt::format("\nMisaligned, share of Hone's own aligned speed: {}; slowest:\n", ratio_summary(speeds));
+  std::string text =
+      fmt::format("\nMisaligned, share of Hone's own aligned speed: {}; slowest:\n", ratio_summary(speeds));
   for (std::size_t i = 0; i < std::min(shares.size(), kWorstCells / 2); ++i)
     text += fmt::format("  {:>5.2f}  {}\n", shares[i].first, describe(*shares[i].second));
   return text;
@@ -129,8 +134,9 @@ std::string disagreements(const std::vector<Row>& rows) {
 
 std::string headline(const SweepRun& run) {
   return fmt::format("{}, CUDA {}, Hone{}{}, {}\nread ceiling {:.0f} GB/s ({})\n{}", run.device.name,
-                     run.cuda.empty() ? "none" : run.cuda, run.peers.empty() ? "" : " against ", fmt::join(run.peers, ", "),
-                     today(), run.ceiling.gbps, run.ceiling.kernel, run.missing_peers.empty() ? "" : run.missing_peers + "\n");
+                     run.cuda.empty() ? "none" : run.cuda, run.peers.empty() ? "" : " against ",
+                     fmt::join(run.peers, ", "), today(), run.ceiling.gbps, run.ceiling.kernel,
+                     run.missing_peers.empty() ? "" : run.missing_peers + "\n");
 }
 
 std::string ratio_summary(const std::vector<double>& ratios) {
@@ -146,11 +152,12 @@ std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) 
   for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
   text += "\n";
   for (const Row& row : rows) {
-    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}", operation_of(row), dtype_of(row), row.cell.n,
-                        name(row.cell.context), row.misaligned ? "odd" : "even", row.hone.median_us,
+    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}", operation_of(row), dtype_of(row),
+                        row.cell.n, name(row.cell.context), row.misaligned ? "odd" : "even", row.hone.median_us,
                         gbps(static_cast<double>(row.bytes), row.hone.median_us), percent_of(ceiling, row));
     for (const std::string& peer : peers) {
-      const auto found = std::find_if(row.peers.begin(), row.peers.end(), [&](const PeerTiming& p) { return p.peer == peer; });
+      const auto found =
+          std::find_if(row.peers.begin(), row.peers.end(), [&](const PeerTiming& p) { return p.peer == peer; });
       if (found == row.peers.end()) text += fmt::format("{:>10}{:>7}", "-", "-");
       else text += fmt::format("{:>10.2f}{:>7.2f}", found->timing.median_us, row.ratio_to(peer));
     }

@@ -18,7 +18,8 @@ double Finding::regret() const {
 std::vector<Summary> summarise(const std::vector<Finding>& findings) {
   std::vector<Summary> summaries;
   for (const Finding& finding : findings) {
-    if (std::any_of(summaries.begin(), summaries.end(), [&](const Summary& known) { return known.part == finding.part; }))
+    if (std::any_of(summaries.begin(), summaries.end(),
+                    [&](const Summary& known) { return known.part == finding.part; }))
       continue;
     Summary& summary = summaries.emplace_back();
     summary.part = finding.part;
@@ -40,18 +41,19 @@ std::vector<Summary> summarise(const std::vector<Finding>& findings) {
 }
 
 std::string to_table(const std::vector<Finding>& findings, const std::vector<TimedCampaign>& campaigns) {
-  std::string text = fmt::format("{:<10} {:<14} {:>11} {:>10} {:>10} {:>8} {:>9}  {}\n", "part", "problem", "n", "chosen µs",
-                                 "ref. µs", "behind", "measured", "chosen | reference");
+  std::string text = fmt::format("{:<10} {:<14} {:>11} {:>10} {:>10} {:>8} {:>9}  {}\n", "part", "problem", "n",
+                                 "chosen µs", "ref. µs", "behind", "measured", "chosen | reference");
   for (const Finding& row : findings)
-    text += fmt::format("{:<10} {:<14} {:>11} {:>10.3f} {:>9.3f} {:>7.2f}% {:>9}  {} | {}\n", row.part, row.problem, row.n,
-                        row.chosen_us, row.reference_us, 100 * row.regret(),
+    text += fmt::format("{:<10} {:<14} {:>11} {:>10.3f} {:>9.3f} {:>7.2f}% {:>9}  {} | {}\n", row.part, row.problem,
+                        row.n, row.chosen_us, row.reference_us, 100 * row.regret(),
                         row.measured > 0 ? fmt::format("{}/{}", row.measured, row.candidates) : "-", row.chosen,
                         row.reference);
   text += '\n';
   for (const Summary& summary : summarise(findings)) {
-    text += fmt::format("{}: {} rows, worst {:.2f} % ({}), mean {:.2f} %", summary.part, summary.rows, 100 * summary.worst,
-                        summary.worst_at, 100 * summary.mean);
-    if (summary.measured_share > 0) text += fmt::format(", {:.1f} % of the candidates measured", 100 * summary.measured_share);
+    text += fmt::format("{}: {} rows, worst {:.2f} % ({}), mean {:.2f} %", summary.part, summary.rows,
+                        100 * summary.worst, summary.worst_at, 100 * summary.mean);
+    if (summary.measured_share > 0)
+      text += fmt::format(", {:.1f} % of the candidates measured", 100 * summary.measured_share);
     text += '\n';
   }
   for (const TimedCampaign& campaign : campaigns)

@@ -141,7 +141,8 @@ class Study {
   }
 
   std::string text(const Problem& problem, const Candidate& candidate) const {
-    return fmt::format("{} blocks={}", problem.family->space().to_string(candidate.variant), candidate.geometry.max_blocks);
+    return fmt::format("{} blocks={}", problem.family->space().to_string(candidate.variant),
+                       candidate.geometry.max_blocks);
   }
 
   /// `hone tune` of one line into a cache.
@@ -196,7 +197,8 @@ class Study {
       if (!choice) continue;
       if (wants("regret")) find_regret(searching, at, *choice, first);
       if (wants("stability"))
-        if (const std::optional<Candidate> other = winner(again, at)) add("stability", searching, at, *choice, {*other});
+        if (const std::optional<Candidate> other = winner(again, at))
+          add("stability", searching, at, *choice, {*other});
       if (wants("untuned") && exponent < options_.last_exponent)
         for (const std::int64_t n : {prime_from(at.extents[0] * 6 / 5), at.extents[0] * 3 / 2})
           find_untuned(searching, chosen, problem(op, dtype, n));

@@ -79,7 +79,9 @@ DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes)
     : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes) {}
 
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
-    : device_(std::move(other.device_)), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : device_(std::move(other.device_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
 
 DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
   std::swap(device_, other.device_);

@@ -8,7 +8,8 @@ namespace hone {
 
 void require_known(std::string_view function, DType dtype) {
   if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: there is no dtype {}", function, static_cast<int>(dtype)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: there is no dtype {}", function, static_cast<int>(dtype)));
 }
 
 void require_known(std::string_view function, const ReduceSpec& spec) {

@@ -32,7 +32,8 @@ struct Call {
 /// key, and neither is a shape that overflows told from others of its size class.
 Choice launch(Session& session, const Call& call, const void* in, void* out, Stream stream) {
   const Problem& problem = call.problem;
-  if (const std::string why = problem.family->refuse(problem); !why.empty()) throw Error(ErrorCode::invalid_argument, why);
+  if (const std::string why = problem.family->refuse(problem); !why.empty())
+    throw Error(ErrorCode::invalid_argument, why);
   const bool has_outputs = problem.extents[0] > 0 && problem.extents[2] > 0;
   const bool has_inputs = has_outputs && problem.extents[1] > 0;
   call.check("in", in, call.spec.dtype, has_inputs);
@@ -52,8 +53,8 @@ Choice tuned_reduce_rows(Session& session, const ReduceSpec& spec, const void* i
   return launch(session, {"tuned_reduce_rows", spec, problem}, in, out, stream);
 }
 
-Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape, void* out,
-                            Stream stream) {
+Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape,
+                            void* out, Stream stream) {
   require_known("tuned_reduce_columns", spec);
   const Problem problem = reduce_columns_problem(spec, shape, alignment_of(in));
   return launch(session, {"tuned_reduce_columns", spec, problem}, in, out, stream);

@@ -13,8 +13,8 @@ struct Call {
   std::int64_t elements, segments;
 
   [[noreturn]] void refuse(std::string_view why) const {
-    throw Error(ErrorCode::invalid_argument, fmt::format("tuned_reduce_segments({} {}, {} elements, {} segments): {}", op,
-                                                         dtype, elements, segments, why));
+    throw Error(ErrorCode::invalid_argument, fmt::format("tuned_reduce_segments({} {}, {} elements, {} segments): {}",
+                                                         op, dtype, elements, segments, why));
   }
 };
 

@@ -15,8 +15,8 @@
 namespace hone {
 namespace {
 
-/// g++ 12.2 drops addends when it makes vectors of a loop that counts in several rows at once: with -O3 and without this,
-/// count_nonzero of columns of 4999 ones came out as 4813. clang++ 14 and g++ -O2 are right.
+/// g++ 12.2 drops addends when it makes vectors of a loop that counts in several rows at once: with -O3 and without
+/// this, count_nonzero of columns of 4999 ones came out as 4813. clang++ 14 and g++ -O2 are right.
 constexpr std::string_view kHostPragmas =
     "#if defined(HONE_HOST_DEVICE) && !defined(__clang__)\n"
     "#pragma GCC optimize (\"no-tree-loop-vectorize\")\n"
@@ -79,11 +79,15 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   const std::int64_t pitch = problem.pitches[0];
   const std::int64_t row_length = extents[row_extent()];
   if (pitch < 0)
-    return fmt::format("{} was asked for a pitch of {}, but rows cannot lie behind one another; pass 0 for rows without "
-                       "gaps", name(), pitch);
+    return fmt::format(
+        "{} was asked for a pitch of {}, but rows cannot lie behind one another; pass 0 for rows without "
+        "gaps",
+        name(), pitch);
   if (pitch != 0 && pitch < row_length)
-    return fmt::format("{} was asked for a pitch of {} elements and {} {}: rows would overlap; pass at least {}, or 0 for "
-                       "rows without gaps", name(), pitch, row_length, row_length_name(), row_length);
+    return fmt::format(
+        "{} was asked for a pitch of {} elements and {} {}: rows would overlap; pass at least {}, or 0 for "
+        "rows without gaps",
+        name(), pitch, row_length, row_length_name(), row_length);
   if (problem.pitches[1] != 0)
     return fmt::format("{} was asked for an output pitch of {}, but its results lie side by side; pass 0", name(),
                        problem.pitches[1]);

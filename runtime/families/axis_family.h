@@ -26,8 +26,8 @@ struct AxisLayout {
   std::int64_t first_of(std::int64_t output) const { return output / inner * outer_stride + output % inner; }
 };
 
-/// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction side
-/// by side.
+/// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction
+/// side by side.
 class AxisFamily : public KernelFamily {
  public:
   std::span<const std::string_view> operations() const final;

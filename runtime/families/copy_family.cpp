@@ -64,16 +64,18 @@ std::string refuse_extents(const Problem& problem) {
   for (std::size_t i = 0; i < pitches.size(); ++i) {
     const std::string_view side = i == 0 ? "input" : "output";
     if (pitches[i] < columns)
-      return fmt::format("copy was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
-                         columns, side, pitches[i]);
+      return fmt::format(
+          "copy was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long", columns,
+          side, pitches[i]);
     if (!product_within_memory({rows, pitches[i], element_bytes(problem)}))
-      return fmt::format("copy was asked for {} rows {} elements apart in the {}: no memory holds them", rows, pitches[i],
-                         side);
+      return fmt::format("copy was asked for {} rows {} elements apart in the {}: no memory holds them", rows,
+                         pitches[i], side);
   }
   if (!is_one_row(problem) && (pitches[1] - pitches[0]) * element_bytes(problem) % problem.alignment != 0)
-    return fmt::format("copy was asked for alignment {}, but pitches of {} and {} elements of {} bytes differ otherwise; "
-                       "copy_problem() finds the alignment", problem.alignment, pitches[0], pitches[1],
-                       element_bytes(problem));
+    return fmt::format(
+        "copy was asked for alignment {}, but pitches of {} and {} elements of {} bytes differ otherwise; "
+        "copy_problem() finds the alignment",
+        problem.alignment, pitches[0], pitches[1], element_bytes(problem));
   return "";
 }
 
@@ -100,8 +102,8 @@ std::string CopyFamily::reject(const Problem& problem, const Variant& variant, c
   if (variant[kBlockThreads] > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", variant[kBlockThreads], facts.max_threads_per_block);
   if (variant[kBlockThreads] * variant[kUnroll] > kMostPacksPerBlock)
-    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", variant[kUnroll],
-                       variant[kBlockThreads]);
+    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold",
+                       variant[kUnroll], variant[kBlockThreads]);
   if (variant[kHint] == kStreaming && vector_bytes(problem) != 16) return "only vectors of 16 bytes have a hint";
   return "";
 }
@@ -119,10 +121,10 @@ Unit CopyFamily::unit(const Problem& problem, const Variant& variant) const {
       fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", variant[kBlockThreads]),
       fmt::arg("unroll", variant[kUnroll]), fmt::arg("streaming", variant[kHint] == kStreaming));
-  unit.source += is_one_row(problem)
-                     ? "    const T* in, T* out, Index n) {\n  Kernel::copy_row(in, out, n);\n}\n"
-                     : "    const T* in, T* out, Index rows, Index columns, Index packs, long long in_pitch, long long out_pitch) {\n"
-                       "  Kernel::copy_rows(in, out, rows, columns, packs, in_pitch, out_pitch);\n}\n";
+  unit.source += is_one_row(problem) ? "    const T* in, T* out, Index n) {\n  Kernel::copy_row(in, out, n);\n}\n"
+                                     : "    const T* in, T* out, Index rows, Index columns, Index packs, long long "
+                                       "in_pitch, long long out_pitch) {\n"
+                                       "  Kernel::copy_rows(in, out, rows, columns, packs, in_pitch, out_pitch);\n}\n";
   unit.entries.emplace_back("hone_copy");
   return unit;
 }
@@ -190,7 +192,8 @@ std::vector<ElementRange> CopyFamily::verified_parts(const Problem& problem, int
   return moved::spread_parts(buffers(problem)[static_cast<std::size_t>(buffer)].elements);
 }
 
-std::string CopyFamily::verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>> patterns,
+std::string CopyFamily::verify(const Problem& problem, const Candidate&,
+                               std::span<const std::vector<std::byte>> patterns,
                                std::span<const std::vector<std::byte>> outputs) const {
   const auto [in_pitch, out_pitch] = pitches_of(problem);
   const std::int64_t columns = problem.extents[1];

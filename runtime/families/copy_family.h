@@ -40,7 +40,8 @@ class CopyFamily final : public KernelFamily {
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
   std::vector<Problem> verified_problems(const Problem& problem) const override;
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate, std::span<const std::vector<std::byte>> patterns,
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
                      std::span<const std::vector<std::byte>> outputs) const override;
 
  private:

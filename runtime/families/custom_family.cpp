@@ -89,7 +89,8 @@ std::string header_text(const ReduceExpressions& expressions) {
       "    else return Own::map(x, i);\n"
       "  }\n"
       "  template <class Out>\n"
-      "  static __device__ void write(Acc_ acc, Index_ n, Out* out) { *out = hone::convert<Out>(Own::finish(acc, n)); }\n"
+      "  static __device__ void write(Acc_ acc, Index_ n, Out* out) { *out = hone::convert<Out>(Own::finish(acc, n)); "
+      "}\n"
       "};\n\n"
       "}  // namespace hone_custom\n");
   return text;
@@ -135,7 +136,8 @@ CustomFamily::CustomFamily(const ReduceExpressions& expressions) : expressions_(
 std::string CustomFamily::refuse(const Problem& problem) const {
   if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
   if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
-    return fmt::format("{} {} needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result", name(), operation_);
+    return fmt::format("{} {} needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result", name(),
+                       operation_);
   return ReductionFamily::refuse(problem);
 }
 
@@ -162,7 +164,8 @@ std::vector<std::byte> CustomFamily::input_pattern(const Problem& problem, int, 
     std::mt19937_64 random(static_cast<std::uint64_t>(problem.extents[0]));
     for (Stored& value : values) {
       const std::uint64_t bits = random();
-      if constexpr (info(kDTypeOf<T>).is_floating()) value = static_cast<Stored>(1 + static_cast<float>(bits >> 41) * 0x1p-23f);
+      if constexpr (info(kDTypeOf<T>).is_floating())
+        value = static_cast<Stored>(1 + static_cast<float>(bits >> 41) * 0x1p-23f);
       else value = static_cast<Stored>(std::is_same_v<T, bool> ? bits & 1 : bits);
     }
     const auto bytes = std::as_bytes(std::span(values));

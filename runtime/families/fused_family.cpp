@@ -15,7 +15,9 @@
 namespace hone {
 namespace {
 
-ReduceSpec member(const Problem& problem, ReduceOp op) { return {.op = op, .dtype = problem.dtype, .nan = problem.nan}; }
+ReduceSpec member(const Problem& problem, ReduceOp op) {
+  return {.op = op, .dtype = problem.dtype, .nan = problem.nan};
+}
 
 /// The operations whose inputs all are verified on. The order of its factors decides whether a product of floats
 /// overflows on the inputs of others.
@@ -77,7 +79,8 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)) {
 std::string FusedFamily::refuse(const Problem& problem) const {
   if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
   if (problem.accumulator || problem.result)
-    return fmt::format("{} chooses accumulators and results by itself; for others call tuned_reduce() for each", name());
+    return fmt::format("{} chooses accumulators and results by itself; for others call tuned_reduce() for each",
+                       name());
   for (const ReduceOp op : ops_) {
     if (std::string refusal = refuse_dtypes(member(problem, op)); !refusal.empty()) return refusal;
     if (problem.extents[0] == 0 && info(op).needs_elements)
@@ -141,7 +144,8 @@ FusedReduction::FusedReduction(std::span<const ReduceOp> ops) : family_(&FusedFa
 std::span<const ReduceOp> FusedReduction::ops() const { return family_->ops(); }
 
 Problem FusedReduction::problem(DType dtype, std::int64_t n, std::uint32_t alignment, NanPolicy nan) const {
-  Problem problem{.family = family_, .dtype = dtype, .alignment = peeled_alignment(dtype, alignment), .extents = {n, 1, 1}};
+  Problem problem{
+      .family = family_, .dtype = dtype, .alignment = peeled_alignment(dtype, alignment), .extents = {n, 1, 1}};
   if (info(dtype).is_floating()) problem.nan = nan;
   return problem;
 }

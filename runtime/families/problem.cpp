@@ -59,7 +59,9 @@ std::array<SizeRange, 3> size_ranges(const Extents& extents) {
 }
 
 double shape_distance(const Extents& a, const Extents& b) {
-  const auto octaves = [](std::int64_t extent) { return std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1))); };
+  const auto octaves = [](std::int64_t extent) {
+    return std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1)));
+  };
   return std::hypot(octaves(a[0]) - octaves(b[0]), octaves(a[1]) - octaves(b[1]), octaves(a[2]) - octaves(b[2]));
 }
 

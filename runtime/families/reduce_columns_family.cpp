@@ -27,7 +27,9 @@ constexpr std::int64_t kLeastRowBytes = 128;
 std::int64_t outer_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t reduced_of(const Problem& problem) { return problem.extents[1]; }
 std::int64_t inner_of(const Problem& problem) { return problem.extents[2]; }
-std::int64_t pitch_of(const Problem& problem) { return problem.pitches[0] != 0 ? problem.pitches[0] : inner_of(problem); }
+std::int64_t pitch_of(const Problem& problem) {
+  return problem.pitches[0] != 0 ? problem.pitches[0] : inner_of(problem);
+}
 std::int64_t largest_inner(const Problem& problem) { return size_ranges(problem.extents)[2].last; }
 
 /// How a variant lies on a problem.
@@ -39,7 +41,8 @@ struct Tiling {
   std::int64_t rows;     ///< what is left of the reduced extent then
   std::int64_t tiles;    ///< of all slices
 
-  Tiling(const Problem& problem, const ColumnsVariant& variant) : pack_elements(kMaxAlignment / element_bytes(problem)) {
+  Tiling(const Problem& problem, const ColumnsVariant& variant)
+      : pack_elements(kMaxAlignment / element_bytes(problem)) {
     const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
     while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
                                  (!is_aligned(problem) && pack_elements > variant.sharing)))
@@ -109,7 +112,8 @@ std::string reject_direct(const Problem& problem, const ColumnsVariant& variant,
   if (variant.sharing > 1 && variant.sharing >= 2 * tiling.rows)
     return fmt::format("{} threads share {} rows", variant.sharing, tiling.rows);
   if (variant.unroll > 2 && variant.sharing * variant.unroll >= 2 * tiling.rows)
-    return fmt::format("{} threads load {} packs at once, there are {} rows", variant.sharing, variant.unroll, tiling.rows);
+    return fmt::format("{} threads load {} packs at once, there are {} rows", variant.sharing, variant.unroll,
+                       tiling.rows);
   if (tiling.may_fold && tiling.rows < 2 && outer_of(problem) > 1)
     return fmt::format("slices of {} × {} elements are too small for a block", reduced_of(problem), inner_of(problem));
   const std::int64_t rounds = tiling.rows / (variant.sharing * variant.unroll);
@@ -144,7 +148,8 @@ AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
           .reduced_stride = pitch_of(problem)};
 }
 
-std::string ReduceColumnsFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
+std::string ReduceColumnsFamily::reject(const Problem& problem, const Variant& variant,
+                                        const DeviceFacts& facts) const {
   const ColumnsVariant columns(variant);
   if (columns.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", columns.block_threads, facts.max_threads_per_block);
@@ -157,11 +162,14 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
   const int values = values_of(problem);
   const std::string entry =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns", columns.block_threads);
-  const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
+  const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
+                                bool folds) {
     const bool aligned = is_aligned(problem);
     return fmt::format(
-        "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, {aligned}, {folds}, {values}>;\n"
-        "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long inner,\n"
+        "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, {aligned}, {folds}, "
+        "{values}>;\n"
+        "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
+        "inner,\n"
         "    unsigned long long pitch, unsigned folds, unsigned parts, void* workspace, Out* out) {{\n"
         "  Columns::reduce(in, {{outer, reduced, inner, pitch, folds, parts}}, workspace, out);\n}}\n",
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
@@ -178,7 +186,8 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
     unit.source += fmt::format(
         "using Kernel = hone::StagedReduce<Op, {}, {}, {}, false, {}>;\n"
         "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n"
-        "{}(const In* in, unsigned long long outer, unsigned reduced, unsigned inner, unsigned tile_slices, Out* out) {{\n"
+        "{}(const In* in, unsigned long long outer, unsigned reduced, unsigned inner, unsigned tile_slices, Out* out) "
+        "{{\n"
         "  Kernel::reduce(in, outer, reduced, inner, tile_slices, out);\n}}\n",
         columns.block_threads, columns.sharing, columns.unroll, values, staged_elements(problem, columns), entry);
     unit.source += direct_entry("_with_gaps", columns.block_threads / 32, 1, 2, false);
@@ -304,8 +313,8 @@ const KernelFamily& reduce_columns_family() {
 Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape, std::uint32_t alignment) {
   if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1))
     return reduce_rows_problem(spec, {.rows = shape.outer, .columns = shape.reduced}, alignment);
-  return axis_problem(reduce_columns_family(), spec, {shape.outer, shape.reduced, shape.inner}, shape.pitch, shape.inner,
-                      alignment);
+  return axis_problem(reduce_columns_family(), spec, {shape.outer, shape.reduced, shape.inner}, shape.pitch,
+                      shape.inner, alignment);
 }
 
 }  // namespace hone

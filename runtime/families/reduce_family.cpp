@@ -133,8 +133,8 @@ std::vector<std::byte> ReduceFamily::input_pattern(const Problem& problem, int b
 std::string ReduceFamily::verify(const Problem& problem, const Candidate& candidate,
                                  std::span<const std::vector<std::byte>> patterns,
                                  std::span<const std::vector<std::byte>> outputs) const {
-  return reduce_reference::verify(reduce_spec_of(problem), problem.extents[0], longest_chain(problem, candidate), patterns,
-                                  outputs[0]);
+  return reduce_reference::verify(reduce_spec_of(problem), problem.extents[0], longest_chain(problem, candidate),
+                                  patterns, outputs[0]);
 }
 
 const KernelFamily& reduce_family() {

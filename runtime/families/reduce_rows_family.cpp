@@ -211,9 +211,11 @@ Unit ReduceRowsFamily::unit(const Problem& problem, const Variant& variant) cons
     unit.entries.emplace_back("hone_reduce_rows_with_gaps");
     return unit;
   }
-  unit.source += fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, {}>;\n", rows.block_threads, rows.unroll, values);
+  unit.source +=
+      fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, {}>;\n", rows.block_threads, rows.unroll, values);
   if (rows.way == Way::block) {
-    unit.source += fmt::format("{}({}, Out* out) {{ Kernel::whole(in, rows, columns, pitch, out); }}\n", entry, kMatrix);
+    unit.source +=
+        fmt::format("{}({}, Out* out) {{ Kernel::whole(in, rows, columns, pitch, out); }}\n", entry, kMatrix);
   } else if (rows.way == Way::cluster) {
     unit.source += fmt::format("{}({}, Out* out) {{ Kernel::cluster<{}>(in, rows, columns, pitch, out); }}\n", entry,
                                kMatrix, rows.cluster_blocks);
@@ -345,7 +347,8 @@ const KernelFamily& reduce_rows_family() {
 }
 
 Problem reduce_rows_problem(const ReduceSpec& spec, const RowsShape& shape, std::uint32_t alignment) {
-  return axis_problem(reduce_rows_family(), spec, {shape.rows, shape.columns, 1}, shape.pitch, shape.columns, alignment);
+  return axis_problem(reduce_rows_family(), spec, {shape.rows, shape.columns, 1}, shape.pitch, shape.columns,
+                      alignment);
 }
 
 }  // namespace hone

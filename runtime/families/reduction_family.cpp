@@ -131,7 +131,8 @@ Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const
       "using Op = {op};\n"
       "using Kernel = hone::Reduce<Op, hone::{arrays}, {threads}, {vector}, {unroll}>;\n"
       "static_assert(Kernel::kTilePacks * {vector} == {tile} && sizeof(Op::State) == {partial} &&\n"
-      "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the variant\");\n\n",
+      "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the "
+      "variant\");\n\n",
       fmt::arg("op", op.type), fmt::arg("arrays", is_pair ? "TwoArrays" : "OneArray"),
       fmt::arg("threads", reduce.block_threads), fmt::arg("vector", vector_bytes(problem)),
       fmt::arg("unroll", reduce.unroll), fmt::arg("tile", bytes_per_tile(problem, reduce)),

@@ -61,7 +61,8 @@ template <class Offset, class Behind>
 void fill_equal(std::span<Offset> offsets, std::int64_t elements, std::int64_t parts, Behind behind) {
   const long double length = static_cast<long double>(elements) / static_cast<long double>(parts);
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    offsets[i] = static_cast<Offset>(std::floor(length * static_cast<long double>(behind(static_cast<std::int64_t>(i)))));
+    offsets[i] =
+        static_cast<Offset>(std::floor(length * static_cast<long double>(behind(static_cast<std::int64_t>(i)))));
 }
 
 template <class Offset>

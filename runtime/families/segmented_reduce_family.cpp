@@ -52,7 +52,8 @@ std::int64_t merged_items(const Problem& problem, const SegmentedVariant& varian
 /// Of a tile: elements, and ends and states for a part of the items.
 std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& variant) {
   const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, variant) / 4, 4 * variant.block_threads);
-  const auto state = static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+  const auto state =
+      static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
   return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
 }
 
@@ -177,7 +178,8 @@ std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant&
                                           const DeviceFacts& facts) const {
   const SegmentedVariant segmented(variant);
   if (segmented.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", segmented.block_threads, facts.max_threads_per_block);
+    return fmt::format("{} threads a block, the device allows {}", segmented.block_threads,
+                       facts.max_threads_per_block);
   if (element_bytes(problem) <= 2 && segmented.thread_bytes > kMostBytesOfSmallElements)
     return fmt::format("{} bytes of small elements a thread: more than the registers hold", segmented.thread_bytes);
   const int load_bytes = segmented.block_threads * segmented.thread_bytes;
@@ -237,7 +239,8 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
                          std::string_view body) {
     unit.source += fmt::format(
         "\nextern \"C\" __global__ void __launch_bounds__({}) {}(\n"
-        "    const {}* in, {} elements, const {}* offsets, {} segments, {}* out{}) {{\n  const Arrays arrays{{in, elements, offsets, segments, out}};\n  {}\n}}\n",
+        "    const {}* in, {} elements, const {}* offsets, {} segments, {}* out{}) {{\n  const Arrays arrays{{in, "
+        "elements, offsets, segments, out}};\n  {}\n}}\n",
         bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
         info(spec.result_dtype()).cuda_name, more, body);
     unit.entries.emplace_back(kernel);

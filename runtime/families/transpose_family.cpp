@@ -64,7 +64,8 @@ int power_of_two(std::int64_t extent) {
 bool needs_wide_tiles(const Problem& problem, const TransposeVariant& variant) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
-  const double tiles = static_cast<double>(sizes[0].last) * (static_cast<double>(sizes[1].last) / variant.tile_rows + 2) *
+  const double tiles = static_cast<double>(sizes[0].last) *
+                       (static_cast<double>(sizes[1].last) / variant.tile_rows + 2) *
                        (static_cast<double>(sizes[2].last) / variant.tile_columns + 1);
   return tiles > kMost || static_cast<double>(sizes[1].last) > kMost || static_cast<double>(sizes[2].last) > kMost;
 }
@@ -77,30 +78,38 @@ std::int64_t tiles_of(const Problem& problem, const TransposeVariant& variant) {
 }
 
 /// From the first element of the first matrix to the last one of the last.
-std::int64_t span_of(std::int64_t rows, std::int64_t columns, std::int64_t pitch) { return (rows - 1) * pitch + columns; }
+std::int64_t span_of(std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
+  return (rows - 1) * pitch + columns;
+}
 
 std::string refuse_extents(const Problem& problem) {
   const auto [batch, rows, columns] = problem.extents;
   if (batch < 1 || rows < 1 || columns < 1)
-    return fmt::format("transpose was asked for {} × {} × {} elements; every extent must be at least 1", batch, rows, columns);
+    return fmt::format("transpose was asked for {} × {} × {} elements; every extent must be at least 1", batch, rows,
+                       columns);
   const Pitches pitches = pitches_of(problem);
   const std::array<std::int64_t, 2> lengths{columns, rows};
   for (std::size_t i = 0; i < pitches.size(); ++i) {
     const std::string_view side = i == 0 ? "input" : "output";
     if (pitches[i] < lengths[i])
-      return fmt::format("transpose was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
-                         lengths[i], side, pitches[i]);
+      return fmt::format(
+          "transpose was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
+          lengths[i], side, pitches[i]);
     if (!product_within_memory({batch, i == 0 ? rows : columns, pitches[i], moved_bytes(problem)}))
-      return fmt::format("transpose was asked for {} matrices of {} × {} elements, {} apart in the {}: no memory holds them",
-                         batch, rows, columns, pitches[i], side);
+      return fmt::format(
+          "transpose was asked for {} matrices of {} × {} elements, {} apart in the {}: no memory holds them", batch,
+          rows, columns, pitches[i], side);
     if (moved_bytes(problem) < 16 && pitches[i] * moved_bytes(problem) % problem.alignment != 0)
-      return fmt::format("transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise in the {}; "
-                         "transpose_problem() finds the alignment", problem.alignment, pitches[i], moved_bytes(problem),
-                         side);
+      return fmt::format(
+          "transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise in the {}; "
+          "transpose_problem() finds the alignment",
+          problem.alignment, pitches[i], moved_bytes(problem), side);
   }
   if (is_in_place(problem) && (rows != columns || pitches[0] != pitches[1]))
-    return fmt::format("transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices "
-                       "at equal pitches", rows, columns, pitches[0], pitches[1]);
+    return fmt::format(
+        "transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices "
+        "at equal pitches",
+        rows, columns, pitches[0], pitches[1]);
   return "";
 }
 
@@ -117,7 +126,8 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
   const int aspect = variant[kAspect];
 
   vector_bytes = std::max<int>(static_cast<int>(problem.alignment), element_bytes);
-  while (vector_bytes > element_bytes && vector_bytes > std::min(most_rows, most_columns) * element_bytes) vector_bytes /= 2;
+  while (vector_bytes > element_bytes && vector_bytes > std::min(most_rows, most_columns) * element_bytes)
+    vector_bytes /= 2;
   if (shifted) {
     if (problem.alignment >= kMaxAlignment) fault = "all rows are aligned, nothing is shifted";
     else if (in_place || element_bytes > 8) fault = "only elements of up to 8 bytes are shifted, and not in place";
@@ -152,7 +162,8 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
   // What is smaller than any tile is left to the smallest that every thread of the smallest block has a part in.
   const int width = vector_bytes / element_bytes;
   int smallest_kib = std::max(kSmallestTileKib, kFewestThreads * width * vector_bytes * (in_place ? 2 : 1) >> 10);
-  if (in_place && std::countr_zero(static_cast<unsigned>(smallest_kib << 10) / element_bytes / 2) % 2 == 1) smallest_kib *= 2;
+  if (in_place && std::countr_zero(static_cast<unsigned>(smallest_kib << 10) / element_bytes / 2) % 2 == 1)
+    smallest_kib *= 2;
   const bool is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
   if (is_small && (variant[kTileKib] > smallest_kib || aspect != kSquare)) fault = "the matrix is smaller than a tile";
   if (in_place && (tile_rows != tile_columns || aspect != kSquare || order != Order::rows))
@@ -212,10 +223,11 @@ std::string TransposeFamily::reject(const Problem& problem, const Variant& varia
   if (tile.shifted) {
     if (variant[kTileKib] < kSmallestShiftedTileKib || variant[kAspect] == kWide ||
         tile.order == TransposeVariant::Order::groups)
-      return fmt::format("wide tiles, those of less than {} KiB and groups are not worth shifting", kSmallestShiftedTileKib);
+      return fmt::format("wide tiles, those of less than {} KiB and groups are not worth shifting",
+                         kSmallestShiftedTileKib);
     if (std::min(tile.tile_rows, tile.tile_columns) * tile.element_bytes < kShortRowBytes)
-      return fmt::format("a tile of {} × {} elements has sides of less than {} bytes", tile.tile_rows, tile.tile_columns,
-                         kShortRowBytes);
+      return fmt::format("a tile of {} × {} elements has sides of less than {} bytes", tile.tile_rows,
+                         tile.tile_columns, kShortRowBytes);
     if (tile.loads_per_thread() < kFewestShiftedLoads || tile.loads_per_thread() > kMostShiftedLoads)
       return fmt::format("{} loads a thread; {} to {} are worth trying", tile.loads_per_thread(), kFewestShiftedLoads,
                          kMostShiftedLoads);

@@ -26,7 +26,8 @@ struct TransposeVariant {
 
   TransposeVariant(const Problem& problem, const Variant& variant);
 
-  /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at sectors.
+  /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at
+  /// sectors.
   int step_rows() const { return shifted ? 32 / element_bytes : 0; }
   std::int64_t tile_bytes() const { return std::int64_t{element_bytes} * tile_rows * tile_columns; }
   int loads_per_thread() const;  ///< of vectors, before it uses any
@@ -63,7 +64,8 @@ class TransposeFamily final : public KernelFamily {
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
   std::vector<Problem> verified_problems(const Problem& problem) const override;
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate, std::span<const std::vector<std::byte>> patterns,
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
                      std::span<const std::vector<std::byte>> outputs) const override;
 
  private:

@@ -18,7 +18,8 @@ Variant::Variant(std::initializer_list<std::int32_t> values) {
 }
 
 void Variant::push_back(std::int32_t value) {
-  if (size_ == kMaxParameters) throw std::length_error(fmt::format("a variant has at most {} parameters", kMaxParameters));
+  if (size_ == kMaxParameters)
+    throw std::length_error(fmt::format("a variant has at most {} parameters", kMaxParameters));
   values_[static_cast<std::size_t>(size_++)] = value;
 }
 

@@ -120,8 +120,8 @@ std::string string_literal(std::string_view text) {
 std::string trampolines(const Unit& unit) {
   std::string text = "\n#line 1 \"hone_entries\"\nnamespace hone_host {\nconstexpr Entry kEntries[] = {\n";
   for (const std::string& entry : unit.entries) {
-    text += fmt::format("    {{{0}, &Trampoline<&::{1}>::call, Trampoline<&::{1}>::kParameters}},\n", string_literal(entry),
-                        entry);
+    text += fmt::format("    {{{0}, &Trampoline<&::{1}>::call, Trampoline<&::{1}>::kParameters}},\n",
+                        string_literal(entry), entry);
   }
   text += fmt::format(
       "}};\nextern \"C\" {{\nextern thread_local unsigned char {0}[];\n"
@@ -234,7 +234,8 @@ int run(const fs::path& folder, std::vector<std::string> command, const fs::path
 
 /// Whether a linker's log says that a sanitizer's library is missing: GNU's, LLVM's and gold's words for it.
 bool lacks_sanitizer_runtime(std::string_view log) {
-  for (const std::string_view library : {"-lasan", "-ltsan", "-lubsan", "libasan", "libtsan", "libubsan", "libclang_rt."}) {
+  for (const std::string_view library :
+       {"-lasan", "-ltsan", "-lubsan", "libasan", "libtsan", "libubsan", "libclang_rt."}) {
     const std::size_t at = log.find(library);
     if (at == std::string_view::npos) continue;
     const std::string_view line = log.substr(0, log.find('\n', at)).substr(log.rfind('\n', at) + 1);
@@ -253,11 +254,13 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
   std::string text = read_file(log);
   if (text.size() > kMaxLogBytes) text.replace(kMaxLogBytes, std::string::npos, "\n[…]");
   if (lacks_sanitizer_runtime(text)) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the C++ compiler {} lacks the library of a sanitizer that this build of Hone runs kernels "
-                            "under ({}); install it (Debian and Ubuntu: it comes with apt-get install g++, or "
-                            "libclang-rt-dev for clang++; Fedora: dnf install libasan libubsan libtsan) or set HONE_CXX "
-                            "to the compiler that Hone was built with\n{}", command.front(), HONE_SANITIZERS, text));
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("the C++ compiler {} lacks the library of a sanitizer that this build of Hone runs kernels "
+                    "under ({}); install it (Debian and Ubuntu: it comes with apt-get install g++, or "
+                    "libclang-rt-dev for clang++; Fedora: dnf install libasan libubsan libtsan) or set HONE_CXX "
+                    "to the compiler that Hone was built with\n{}",
+                    command.front(), HONE_SANITIZERS, text));
   }
   const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exited with {}", WEXITSTATUS(status));

@@ -65,7 +65,8 @@ void add_headers(const fs::path& folder, const std::string& text, std::vector<So
 }  // namespace
 
 std::vector<std::string> global_functions(std::string_view source) {
-  static const std::regex kFunction(R"(__global__([^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(?!__launch_bounds__)(\w+)\s*\()");
+  static const std::regex kFunction(
+      R"(__global__([^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(?!__launch_bounds__)(\w+)\s*\()");
   const std::string text = without_comments(source);
   std::vector<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kFunction), end; at != end; ++at)

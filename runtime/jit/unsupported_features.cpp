@@ -28,7 +28,8 @@ constexpr std::array<Feature, 12> kFeatures{{
     {"tensor-core operations", "compute the tile with multiply-adds under #ifdef HONE_HOST_DEVICE",
      " mma.h nvcuda wmma wgmma* __mma* "},
     {"CUDA's 16-bit and 8-bit floats", "use hone::Half and hone::BFloat16 of half.cuh",
-     " cuda_fp16.h cuda_bf16.h cuda_fp8.h __half half __half2 half2 __nv_bfloat16 nv_bfloat16 __nv_bfloat162 __nv_fp8* "},
+     " cuda_fp16.h cuda_bf16.h cuda_fp8.h __half half __half2 half2 __nv_bfloat16 nv_bfloat16 __nv_bfloat162 "
+     "__nv_fp8* "},
     {"CUDA's C++ libraries", kNoHeaders, " cuda/* cub/* thrust/* cute/* cutlass/* cub thrust cutlass cute "},
     {"random numbers of cuRAND", "make the numbers on the host", " curand* "},
     {"textures and surfaces", "read the memory itself",
@@ -39,7 +40,8 @@ constexpr std::array<Feature, 12> kFeatures{{
     {"warp operations without _sync", "CUDA has none either since compute capability 7.0; use the form with a mask",
      " __shfl __shfl_up __shfl_down __shfl_xor __any __all __ballot "},
     {"dynamic parallelism", "kernels cannot launch kernels there; launch from the host", " <<< "},
-    {"calls of the CUDA runtime", "call it from the host", " cudaError_t cudaMalloc cudaFree cudaDevice* cudaStream* "
+    {"calls of the CUDA runtime", "call it from the host",
+     " cudaError_t cudaMalloc cudaFree cudaDevice* cudaStream* "
      "cudaGet* cudaLaunch* cudaMemcpy* cudaMemset* cudaEvent* cudaGrid* cudaTrigger* "},
     {"CUDA's headers", kNoHeaders, " cuda* device_launch_parameters.h vector_types.h math_constants.h sm_* nvrtc* "},
 }};

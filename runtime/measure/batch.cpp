@@ -20,10 +20,11 @@ void Bench::require_alive(const Candidate& candidate, const Error& failure) cons
     if (workspace) device.fill_bytes(workspace, 0, kWorkspaceHeaderBytes, stream);
     device.synchronize(stream);
   } catch (const Error& error) {
-    throw Error(ErrorCode::device_lost,
-                fmt::format("{} does not work any more after {} in at most {} blocks ({}): {}; only a new process can go on",
-                            device.name(), problem.family->space().to_string(candidate.variant),
-                            candidate.geometry.max_blocks, failure.what(), error.what()));
+    throw Error(
+        ErrorCode::device_lost,
+        fmt::format("{} does not work any more after {} in at most {} blocks ({}): {}; only a new process can go on",
+                    device.name(), problem.family->space().to_string(candidate.variant), candidate.geometry.max_blocks,
+                    failure.what(), error.what()));
   }
 }
 
@@ -41,7 +42,8 @@ double Batch::time_us() {
   if (!graph_) graph_ = bench_.device.capture(bench_.stream, [this] { enqueue(); });
   // Every replay reads the same copies of the inputs, and would find the last replay's in the cache.
   if (bench_.workload.must_displace_cache(calls_)) bench_.workload.displace_cache();
-  const double us = bench_.device.time_us(bench_.stream, [&] { bench_.device.replay(*graph_, bench_.stream); }) / calls_;
+  const double us =
+      bench_.device.time_us(bench_.stream, [&] { bench_.device.replay(*graph_, bench_.stream); }) / calls_;
   return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
 }
 

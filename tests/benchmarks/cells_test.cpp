@@ -31,7 +31,8 @@ TEST(Cells, ByDefaultCoverEveryPairBothContextsAndOddSizes) {
     for (const DTypeInfo& dtype : kDTypes) {
       Cell pair{.operation = static_cast<std::uint8_t>(operation), .dtype = dtype.dtype, .n = 1};
       const bool is_accepted = reduce_family().refuse(problem_of(pair, false)).empty();
-      EXPECT_EQ(count([&](const Cell& c) { return c.operation == operation && c.dtype == dtype.dtype; }) > 0, is_accepted)
+      EXPECT_EQ(count([&](const Cell& c) { return c.operation == operation && c.dtype == dtype.dtype; }) > 0,
+                is_accepted)
           << reduce_family().operations()[operation] << ' ' << dtype.name;
     }
   EXPECT_GT(count([](const Cell& c) { return c.n % 2 == 1; }), 0);

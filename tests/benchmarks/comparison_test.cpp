@@ -49,8 +49,12 @@ std::vector<Row> compare(float error, LaunchContext context) {
   Session session(Device::open("host"), untuned());
   std::vector<std::unique_ptr<Peer>> peers;
   peers.push_back(std::make_unique<SerialSum>(error));
-  const Cell cell{.operation = static_cast<std::uint8_t>(ReduceOp::sum), .dtype = DType::f32, .n = 1001, .context = context,
-                  .aligned = true, .misaligned = true};
+  const Cell cell{.operation = static_cast<std::uint8_t>(ReduceOp::sum),
+                  .dtype = DType::f32,
+                  .n = 1001,
+                  .context = context,
+                  .aligned = true,
+                  .misaligned = true};
   Comparison comparison(session, std::move(peers), {cell}, {.batch_us = 1, .rounds = 2, .cap_ms = 1});
   return comparison.run(cell);
 }

@@ -37,7 +37,8 @@ TEST(Findings, PartsAreSummedUpApart) {
 TEST(Findings, TableAndJsonSayTheSame) {
   const std::vector<Finding> findings{finding("regret", 5.1, 5)};
   const std::vector<TimedCampaign> campaigns{{"hone tune", 12.5, 0, "1 tuned\n"}};
-  EXPECT_THAT(to_table(findings, campaigns), HasSubstr("regret: 1 rows, worst 2.00 % (sum f32 n=1024), mean 2.00 %, 15.0 %"));
+  EXPECT_THAT(to_table(findings, campaigns),
+              HasSubstr("regret: 1 rows, worst 2.00 % (sum f32 n=1024), mean 2.00 %, 15.0 %"));
   EXPECT_THAT(to_table(findings, campaigns), HasSubstr("12.5 s (exit code 0): hone tune\n1 tuned\n"));
   const auto json = to_json(findings, campaigns);
   EXPECT_NEAR(json["rows"][0]["regret"].get<double>(), 0.02, 1e-12);

@@ -63,7 +63,8 @@ TEST_P(TransposeSteps, AreRightUnderTheChecks) {
     const std::vector<float> out = report.values<float>(1);
     for (int row = 0; row < rows; ++row)
       for (int column = 0; column < columns; ++column)
-        ASSERT_EQ(out[static_cast<std::size_t>(column * rows + row)], in[static_cast<std::size_t>(row * columns + column)])
+        ASSERT_EQ(out[static_cast<std::size_t>(column * rows + row)],
+                  in[static_cast<std::size_t>(row * columns + column)])
             << row << ", " << column << " of " << rows << " × " << columns;
   }
 }

@@ -90,8 +90,9 @@ TEST(Axis, FortranOrderIsRefusedByName) {
   const testing::TemporaryFolder folder;
   const std::string data(6 * 4, '\0');
   const auto open = [&](const std::string& shape) {
-    testing::write_file(folder / "f.npy", testing::npy_header("{'descr': '<f4', 'fortran_order': True, 'shape': " + shape +
-                                                              ", }") + data);
+    testing::write_file(
+        folder / "f.npy",
+        testing::npy_header("{'descr': '<f4', 'fortran_order': True, 'shape': " + shape + ", }") + data);
     return open_input(folder / "f.npy", std::nullopt);
   };
   const InputFile matrix = open("(2, 3)");

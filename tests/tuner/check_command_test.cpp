@@ -39,7 +39,8 @@ extern "C" __global__ void __launch_bounds__(256) scale(float* x, int n) {
 )";
 
 TEST_F(CheckCommand, ARightKernelPasses) {
-  const CommandRun run = check(kScale, {"--grid", "4", "--block", "256", "--arg", "f32[1000]=random", "--arg", "i32=1000"});
+  const CommandRun run =
+      check(kScale, {"--grid", "4", "--block", "256", "--arg", "f32[1000]=random", "--arg", "i32=1000"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("kernel.cu: scale\n"), HasSubstr("NVRTC, sm_90\n"),
                              HasSubstr("orders forward, reverse, random:1"), HasSubstr("no check found anything")));
@@ -66,8 +67,9 @@ TEST_F(CheckCommand, CountsWhatTheSystemReservesOfSharedMemoryOnce) {
 }
 
 TEST_F(CheckCommand, ABugIsCode1WithTheLineAndTheOrder) {
-  const CommandRun wrong = check("__global__ void f(int* out) {\n  if (threadIdx.x == 3) return;\n  __syncthreads();\n}\n",
-                          {"--block", "32", "--arg", "i32[32]", "--order", "random:4"});
+  const CommandRun wrong =
+      check("__global__ void f(int* out) {\n  if (threadIdx.x == 3) return;\n  __syncthreads();\n}\n",
+            {"--block", "32", "--arg", "i32[32]", "--order", "random:4"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.out, AllOf(HasSubstr("divergent __syncthreads()"), HasSubstr(at_line(3)), HasSubstr("random:4")));
 }
@@ -81,7 +83,8 @@ TEST_F(CheckCommand, HeadersComeFromTheFilesFolder) {
 }
 
 TEST_F(CheckCommand, WhatDoesNotCompileIsCode6WithTheFilesLinesOnce) {
-  const CommandRun run = check("__global__ void f(int* out) {\n  *out = undeclared;\n}\n", {"--block", "1", "--arg", "i32[1]=0"});
+  const CommandRun run =
+      check("__global__ void f(int* out) {\n  *out = undeclared;\n}\n", {"--block", "1", "--arg", "i32[1]=0"});
   EXPECT_EQ(run.code, 6);
   EXPECT_THAT(run.err, AllOf(HasSubstr("undeclared"), ::testing::ContainsRegex("kernel.cu[:(]2")));
   const std::string place = run.err.find("kernel.cu(2)") != std::string::npos ? "kernel.cu(2)" : "kernel.cu:2:";
@@ -89,16 +92,18 @@ TEST_F(CheckCommand, WhatDoesNotCompileIsCode6WithTheFilesLinesOnce) {
 }
 
 TEST_F(CheckCommand, WhatTheHostDeviceLacksIsNamedWithItsLine) {
-  const CommandRun run = check("__global__ void f(float* x, unsigned long long t) {\n  *x = tex1Dfetch<float>(t, 0);\n}\n",
-                               {"--block", "1", "--arg", "f32[1]", "--arg", "u64=0"});
+  const CommandRun run =
+      check("__global__ void f(float* x, unsigned long long t) {\n  *x = tex1Dfetch<float>(t, 0);\n}\n",
+            {"--block", "1", "--arg", "f32[1]", "--arg", "u64=0"});
   EXPECT_EQ(run.code, 6);
   EXPECT_THAT(run.err, HasSubstr(at_line(2) + ": textures and surfaces (tex1Dfetch) are not supported"));
 }
 
 TEST_F(CheckCommand, ErrorsInHeadersNameThem) {
   write_file(folder_ / "part.cuh", "\n__device__ void part() {\n  __syncthreads();\n}\n");
-  const CommandRun run = check("#include \"part.cuh\"\n__global__ void f(int* out) {\n  if (threadIdx.x > 0) part();\n}\n",
-                               {"--block", "2", "--arg", "i32[1]=0"});
+  const CommandRun run =
+      check("#include \"part.cuh\"\n__global__ void f(int* out) {\n  if (threadIdx.x > 0) part();\n}\n",
+            {"--block", "2", "--arg", "i32[1]=0"});
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.out, HasSubstr((folder_ / "part.cuh").string() + ":3"));
 }
@@ -114,7 +119,8 @@ TEST_F(CheckCommand, AnInstanceOfATemplateRuns) {
 TEST_F(CheckCommand, AnAccessOutOfBoundsNamesTheBuffer) {
   const CommandRun beyond = check(kScale, {"--block", "256", "--arg", "f32[64]", "--arg", "i32=256"});
   EXPECT_EQ(beyond.code, 1);
-  EXPECT_THAT(beyond.out, AllOf(HasSubstr("thread (64,0,0)"), HasSubstr("buffer \"f32[64]\" of 256 bytes: at byte 256")));
+  EXPECT_THAT(beyond.out,
+              AllOf(HasSubstr("thread (64,0,0)"), HasSubstr("buffer \"f32[64]\" of 256 bytes: at byte 256")));
   const CommandRun no_pointer = check(kScale, {"--block", "256", "--arg", "u64=3", "--arg", "i32=256"});
   EXPECT_EQ(no_pointer.code, 1);
   EXPECT_THAT(no_pointer.out, HasSubstr("accessed the address 0x3,"));

@@ -84,14 +84,15 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"tune", "--cache", "off"}, "the cache is off"},
                       WrongArguments{{"tune"}, "the cache is off"}));
 
-INSTANTIATE_TEST_SUITE_P(
-    Explain, WrongUsage,
-    ::testing::Values(WrongArguments{{"explain"}, "name the problem"},
-                      WrongArguments{{"explain", "3", "--size", "8"}, "name the problem"},
-                      WrongArguments{{"explain", "first"}, "'first' is no winner's id"},
-                      WrongArguments{{"explain", "--size", "1024,2048"}, "name 2 problems"},
-                      WrongArguments{{"explain", "--size", "1024", "--op", "all,any", "--dtype", "all"}, "problems; one"},
-                      WrongArguments{{"explain", "--size", "1024"}, "the cache is off"}));
+INSTANTIATE_TEST_SUITE_P(Explain, WrongUsage,
+                         ::testing::Values(WrongArguments{{"explain"}, "name the problem"},
+                                           WrongArguments{{"explain", "3", "--size", "8"}, "name the problem"},
+                                           WrongArguments{{"explain", "first"}, "'first' is no winner's id"},
+                                           WrongArguments{{"explain", "--size", "1024,2048"}, "name 2 problems"},
+                                           WrongArguments{
+                                               {"explain", "--size", "1024", "--op", "all,any", "--dtype", "all"},
+                                               "problems; one"},
+                                           WrongArguments{{"explain", "--size", "1024"}, "the cache is off"}));
 
 INSTANTIATE_TEST_SUITE_P(Inspect, WrongUsage,
                          ::testing::Values(WrongArguments{{"inspect", "first"}, "'first' is no winner's id"},
@@ -140,7 +141,8 @@ TEST_F(CommandTest, BadCampaignFilesAreCode4WithTheirPlace) {
 }
 
 TEST_F(CommandTest, WhatNothingIsKnownOfIsCode6) {
-  expect_refusal(with_cache({"explain", "--size", "1024"}, folder_ / "cache.sqlite"), 6, "nothing is known of sum f32 2^10");
+  expect_refusal(with_cache({"explain", "--size", "1024"}, folder_ / "cache.sqlite"), 6,
+                 "nothing is known of sum f32 2^10");
 }
 
 TEST_F(CommandTest, WithoutMissesThereIsNothingToTune) {

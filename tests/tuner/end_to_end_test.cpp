@@ -102,7 +102,8 @@ TEST_F(EndToEnd, ExplainsWhatWasTunedWithoutMeasuring) {
   EXPECT_THAT(run.out, HasSubstr("rank correlation with measurement is"));
   EXPECT_THAT(run.out, HasSubstr(" won"));
   EXPECT_THAT(run.out, HasSubstr("rejected"));
-  EXPECT_THAT(hone({"explain", "--size", "2^14"}).out, HasSubstr("at n = 65536")) << "between: served by the larger one";
+  EXPECT_THAT(hone({"explain", "--size", "2^14"}).out, HasSubstr("at n = 65536"))
+      << "between: served by the larger one";
 
   const nlohmann::json json = nlohmann::json::parse(hone({"explain", "--size", "2^12", "--json"}).out);
   const nlohmann::json& winner = json["winners"].at(0);

@@ -76,7 +76,8 @@ TEST_F(ExplanationTest, TheModelsRanksAreComparedWithTheMeasuredOnes) {
 TEST_F(ExplanationTest, TheFasterOneThatGaveWayIsNamed) {
   tuning_.trials[0].reason = "";
   tuning_.trials.push_back(trial("own", 3, 3.98, 64));
-  tuning_.trials.back().reason = "the fastest here, by 0.50 %, but gave way to the one that serves n = 1024..4096 alike";
+  tuning_.trials.back().reason =
+      "the fastest here, by 0.50 %, but gave way to the one that serves n = 1024..4096 alike";
   const Explanation explanation = explain(winner_, tuning_);
   EXPECT_EQ(explanation.candidates.back().fate, Fate::gave_way);
   EXPECT_LT(explanation.candidates.back().gap, 0);

@@ -14,7 +14,8 @@ namespace {
 using ::testing::HasSubstr;
 using testing::run_hone;
 
-const std::vector<std::string> kCommands{"devices", "tune", "inspect", "explain", "reduce", "softmax", "transpose", "check", "cache"};
+const std::vector<std::string> kCommands{"devices", "tune",      "inspect", "explain", "reduce",
+                                         "softmax", "transpose", "check",   "cache"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {
   for (const std::string& command : kCommands) {

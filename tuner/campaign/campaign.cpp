@@ -75,7 +75,8 @@ class Campaign {
 
   /// Whether no device of the group is there any more.
   bool is_left(const Group& group) const {
-    return std::all_of(group.lanes.begin(), group.lanes.end(), [&](std::size_t lane) { return lanes_[lane].is_gone(); });
+    return std::all_of(group.lanes.begin(), group.lanes.end(),
+                       [&](std::size_t lane) { return lanes_[lane].is_gone(); });
   }
 
   void wait() const {
@@ -331,7 +332,8 @@ class Campaign {
     for (const Json& json : body.at("changed")) {
       const CampaignItem changed = item_from_json(json);
       for (CampaignItem& item : result_.items) {
-        const bool is_meant = same_line(item.problem, changed.problem) && item.problem.extents == changed.problem.extents &&
+        const bool is_meant = same_line(item.problem, changed.problem) &&
+                              item.problem.extents == changed.problem.extents &&
                               result_.devices[item.device].identity == result_.devices[lane].identity;
         if (!is_meant) continue;
         item.candidate = changed.candidate;

@@ -45,8 +45,9 @@ class Reader {
       if (field.name == "problems") read_problems(field, file);
     }
     if (file.budget && file.total_budget && *file.total_budget < *file.budget)
-      throw error_at(name_, total->at, "total_budget is for all problems together, and this is less than budget, which is "
-                                       "for one of them");
+      throw error_at(name_, total->at,
+                     "total_budget is for all problems together, and this is less than budget, which is "
+                     "for one of them");
     if (file.problems.empty())
       throw error_at(name_, {}, "there is nothing to tune: give 'problems', a list with at least one entry");
     std::stable_sort(file.problems.begin(), file.problems.end(),
@@ -132,7 +133,9 @@ class Reader {
     Selection selection;
     double weight = 1;
     for (const FileField& field : table)
-      if (field.name == "family") check(field, [](const std::string& text) { parse_family(text); }, selection.family = read_text(field));
+      if (field.name == "family")
+        check(
+            field, [](const std::string& text) { parse_family(text); }, selection.family = read_text(field));
     const KernelFamily& family = parse_family(selection.family).family();
     for (const FileField& field : table) {
       const auto words = [&] { return read_words(field, field.value); };

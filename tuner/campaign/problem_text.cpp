@@ -74,7 +74,8 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
 
 bool is_described(const Problem& problem, const cache::ProblemRecord& record, Families families) {
   for (std::size_t axis = 0; axis < record.sizes.size(); ++axis)
-    if (problem.extents[axis] < record.sizes[axis].first || problem.extents[axis] > record.sizes[axis].last) return false;
+    if (problem.extents[axis] < record.sizes[axis].first || problem.extents[axis] > record.sizes[axis].last)
+      return false;
   const std::optional<Problem> described = problem_of(record, problem.extents, families);
   return described && same_line(problem, *described);
 }
@@ -85,7 +86,8 @@ std::string label(const Problem& problem, std::string_view shape) {
   const KernelFamily& family = *problem.family;
   const std::string_view operation = family.operations()[problem.operation];
   std::string label;
-  if (&family != &built_in_families().front().family() && family.name() != operation) label.append(family.name()).append(" ");
+  if (&family != &built_in_families().front().family() && family.name() != operation)
+    label.append(family.name()).append(" ");
   label += fmt::format("{} {}", operation, info(problem.dtype).name);
   if (!shape.empty()) label.append(" ").append(shape);
   if (problem.accumulator) label += fmt::format(" in {}", info(*problem.accumulator).name);
@@ -124,13 +126,14 @@ Json to_json(const Problem& problem) {
 }
 
 Problem problem_from_json(const Json& json, Families families) {
-  cache::ProblemRecord record{.family = json.at("family"),
-                              .operation = json.at("op"),
-                              .dtype = json.at("dtype"),
-                              .numerics = json.at("ignores_nan").get<bool>() ? "reproducible, NaN ignored" : "reproducible",
-                              .launch_context = json.at("context"),
-                              .alignment = json.at("alignment"),
-                              .sizes = {}};
+  cache::ProblemRecord record{
+      .family = json.at("family"),
+      .operation = json.at("op"),
+      .dtype = json.at("dtype"),
+      .numerics = json.at("ignores_nan").get<bool>() ? "reproducible, NaN ignored" : "reproducible",
+      .launch_context = json.at("context"),
+      .alignment = json.at("alignment"),
+      .sizes = {}};
   const std::string accumulator = json.at("accumulator");
   const std::string result = json.at("result");
   if (!accumulator.empty()) record.dtype += " in " + accumulator;

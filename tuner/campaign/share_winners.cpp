@@ -125,7 +125,8 @@ class Sharing {
 
   void assign() {
     const std::optional<std::size_t> axis = only_differing();
-    const std::vector<std::size_t> chosen = axis ? choose_along(*axis) : choose_cover(ratios_, request_.most_regret).candidate_of;
+    const std::vector<std::size_t> chosen =
+        axis ? choose_along(*axis) : choose_cover(ratios_, request_.most_regret).candidate_of;
     std::vector<std::size_t> used;
     double behind = 0;
     for (std::size_t size = 0; size < chosen.size(); ++size) {
@@ -177,10 +178,11 @@ class Sharing {
       trial = measured;
       trial.is_default = is_default;
       if (measured.candidate == former)
-        trial.reason = fmt::format("{:.2f} times the chosen one's time, and up to {:.2f} times the best one's within the "
-                                   "octave: gave way to the one that serves {} alike",
-                                   measured.median_us / time_of(comparisons_[size], chosen),
-                                   ratios_.at(size, index_of(former)), served_text(size, choice));
+        trial.reason = fmt::format(
+            "{:.2f} times the chosen one's time, and up to {:.2f} times the best one's within the "
+            "octave: gave way to the one that serves {} alike",
+            measured.median_us / time_of(comparisons_[size], chosen), ratios_.at(size, index_of(former)),
+            served_text(size, choice));
     }
     const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == chosen; });

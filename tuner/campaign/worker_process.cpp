@@ -28,7 +28,8 @@ namespace {
 using Json = nlohmann::json;
 
 [[noreturn]] void fail(std::string_view doing, int error) {
-  throw CommandError(ExitCode::failed, fmt::format("a worker could not be started: {}: {}", doing, std::strerror(error)));
+  throw CommandError(ExitCode::failed,
+                     fmt::format("a worker could not be started: {}: {}", doing, std::strerror(error)));
 }
 
 /// Both ends of a pipe that no other child inherits.

@@ -168,7 +168,8 @@ void BlockState::fail(BlockFailure::Kind kind, std::initializer_list<const Lane*
   failure.kind = kind;
   for (const Lane* at : reported) {
     const char* what = "was last seen at";
-    if (at->state == Lane::State::ended) what = at->site.file != nullptr ? "has returned, last seen at" : "has returned";
+    if (at->state == Lane::State::ended)
+      what = at->site.file != nullptr ? "has returned, last seen at" : "has returned";
     else if (at->state == Lane::State::at_barrier) what = "waits in __syncthreads() at";
     else if (at->state == Lane::State::at_warp_op) what = "waits in a warp operation at";
     else if (at == lane) what = at->site.file != nullptr ? "is at" : "ran";

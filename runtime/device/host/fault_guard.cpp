@@ -104,7 +104,8 @@ void end_lane(BlockState& state, Kind kind, std::uint64_t number, ucontext_t& co
 /// Whether the address lies in the guard page of the stack that the running lane has.
 bool overflows(const BlockState& state, const siginfo_t& info, const ucontext_t& context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
-  if (info.si_code <= 0 || !in_arena(state, address) || !in_arena(state, registers_of(context).stack_pointer)) return false;
+  if (info.si_code <= 0 || !in_arena(state, address) || !in_arena(state, registers_of(context).stack_pointer))
+    return false;
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(state.arena);
   const Lane& running = state.lanes[static_cast<const Lane*>(state.lane)->index];
   return offset / hone_host::kStackBytes == running.stack && offset % hone_host::kStackBytes / kPageBytes == 1;

@@ -34,8 +34,9 @@ struct StackBounds {
 
 #if HONE_TSAN
 /// ThreadSanitizer's fibers that nobody runs as, for the next that are wanted: making one sets some 100 KiB to zero,
-/// which took half the time of a small kernel's check. Whoever takes one is ordered after what its last user did, beside
-/// what the start of its block orders: lanes of one launch still know nothing of each other. Safe in several threads.
+/// which took half the time of a small kernel's check. Whoever takes one is ordered after what its last user did,
+/// beside what the start of its block orders: lanes of one launch still know nothing of each other. Safe in several
+/// threads.
 class IdleFibers {
  public:
   void* take() {

@@ -139,7 +139,8 @@ MemoryKind HostDevice::memory_kind(const void* pointer) const {
 
 void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) const {
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::device_failed, fmt::format("the host device cannot launch kernel {}: {}", kernel.label, why));
+    throw Error(ErrorCode::device_failed,
+                fmt::format("the host device cannot launch kernel {}: {}", kernel.label, why));
   };
   const auto threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 64 || threads < 1 || threads > 1024) {
@@ -193,8 +194,9 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
       const std::uint64_t block = order(i);
       const std::uint64_t row = block / launch.grid.x;
       const BlockFailure failure =
-          sm.run(work, shared, {static_cast<unsigned>(block % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
-                                static_cast<unsigned>(row / launch.grid.y)});
+          sm.run(work, shared,
+                 {static_cast<unsigned>(block % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
+                  static_cast<unsigned>(row / launch.grid.y)});
       if (failure.kind == BlockFailure::Kind::none) continue;
       queue.stop();
       const std::lock_guard lock(failure_mutex);

@@ -69,7 +69,8 @@ template <class T, class Result>
 Choice tuned_reduce(Session& session, const CustomReduction& reduction, const T* in, std::int64_t n, Result* out,
                     Stream stream) {
   detail::require_result_dtype(reduction, kDTypeOf<Result>);
-  return tuned_reduce(session, reduction, kDTypeOf<T>, static_cast<const void*>(in), n, static_cast<void*>(out), stream);
+  return tuned_reduce(session, reduction, kDTypeOf<T>, static_cast<const void*>(in), n, static_cast<void*>(out),
+                      stream);
 }
 
 }  // namespace hone

@@ -49,7 +49,10 @@ DType parse_dtype(std::string_view name);
 
 /// The DType of a C++ element type; other types have none and do not compile.
 template <class T>
-inline constexpr DType kDTypeOf = [] { static_assert(sizeof(T) == 0, "Hone has no dtype for this element type"); return DType{}; }();
+inline constexpr DType kDTypeOf = [] {
+  static_assert(sizeof(T) == 0, "Hone has no dtype for this element type");
+  return DType{};
+}();
 template <> inline constexpr DType kDTypeOf<half> = DType::f16;
 template <> inline constexpr DType kDTypeOf<bfloat16> = DType::bf16;
 template <> inline constexpr DType kDTypeOf<float> = DType::f32;

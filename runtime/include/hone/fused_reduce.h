@@ -50,7 +50,8 @@ struct Fused {
 /// For checks at compile time: tuned_reduce(session, fuse(hone::sum, hone::max), in, n, std::tuple(sum, max), stream).
 template <ReduceOp... kOps>
 constexpr Fused<kOps...> fuse(ReduceTag<kOps>...) {
-  static_assert(sizeof...(kOps) >= 1 && sizeof...(kOps) <= FusedReduction::kMost, "one to eight reductions can be fused");
+  static_assert(sizeof...(kOps) >= 1 && sizeof...(kOps) <= FusedReduction::kMost,
+                "one to eight reductions can be fused");
   static_assert(((info(kOps).inputs == 1) && ...), "dot takes two arrays and cannot be fused");
   return {};
 }

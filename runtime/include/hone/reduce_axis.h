@@ -50,14 +50,14 @@ Choice tuned_reduce_rows(Session& session, const ReduceSpec& spec, const void* i
 
 /// The same for the middle extent of three: writes the reduction of in[o, 0 … reduced, i] to out[(o · inner + i) · v
 /// …].
-Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape, void* out,
-                            Stream stream);
+Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape,
+                            void* out, Stream stream);
 
 /// With types that are checked at compile time:
 /// tuned_reduce_rows(session, hone::sum, in, {.rows = m, .columns = n}, out, stream).
 template <ReduceOp kOp, class T, class Result>
-Choice tuned_reduce_rows(Session& session, ReduceTag<kOp>, const T* in, const RowsShape& shape, Result* out, Stream stream,
-                         NanPolicy nan = NanPolicy::propagate) {
+Choice tuned_reduce_rows(Session& session, ReduceTag<kOp>, const T* in, const RowsShape& shape, Result* out,
+                         Stream stream, NanPolicy nan = NanPolicy::propagate) {
   static_assert(info(kOp).inputs == 1, "a product of two arrays has no rows to reduce");
   return tuned_reduce_rows(session, detail::spec_of<kOp, T, Result>(nan), in, shape, out, stream);
 }

@@ -52,7 +52,9 @@ constexpr std::string_view name(ReduceOp op) { return info(op).name; }
 ReduceOp parse_reduce_op(std::string_view name);
 
 /// Whether the operation is defined for elements of `dtype`: logsumexp for floats alone, all others for every dtype.
-constexpr bool reduce_supports(ReduceOp op, DType dtype) { return op != ReduceOp::logsumexp || info(dtype).is_floating(); }
+constexpr bool reduce_supports(ReduceOp op, DType dtype) {
+  return op != ReduceOp::logsumexp || info(dtype).is_floating();
+}
 
 /// The dtype in which sums of `dtype` neither overflow early nor lose much: f32 for 16-bit floats, 64 bits for
 /// integers. i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64.

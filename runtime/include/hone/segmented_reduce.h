@@ -47,8 +47,9 @@ inline Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, co
 /// With types that are checked at compile time: tuned_reduce_segments(session, hone::sum, values, nnz, row_pointers,
 /// rows, sums, stream).
 template <ReduceOp kOp, class T, class Offset, class Result>
-Choice tuned_reduce_segments(Session& session, ReduceTag<kOp>, const T* in, std::int64_t elements, const Offset* offsets,
-                             std::int64_t segments, Result* out, Stream stream, NanPolicy nan = NanPolicy::propagate) {
+Choice tuned_reduce_segments(Session& session, ReduceTag<kOp>, const T* in, std::int64_t elements,
+                             const Offset* offsets, std::int64_t segments, Result* out, Stream stream,
+                             NanPolicy nan = NanPolicy::propagate) {
   static_assert(info(kOp).inputs == 1, "dot takes two arrays: there is no segmented one");
   return tuned_reduce_segments(session, detail::spec_of<kOp, T, Result>(nan), in, elements, offsets, segments, out,
                                stream);

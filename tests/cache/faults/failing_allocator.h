@@ -19,8 +19,9 @@ class AllocationFailure {
   long asked() const;
 };
 
-/// While it lives, SQLite's memory comes from an arena whose unused parts are poisoned: under AddressSanitizer, the 2600
-/// allocations of a lookup, most of them for parsing the schema, take half of its time. One at a time, in one thread.
+/// While it lives, SQLite's memory comes from an arena whose unused parts are poisoned: under AddressSanitizer, the
+/// 2600 allocations of a lookup, most of them for parsing the schema, take half of its time. One at a time, in one
+/// thread.
 class CheapAllocations {
  public:
   CheapAllocations();

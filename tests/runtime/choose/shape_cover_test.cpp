@@ -61,7 +61,8 @@ TEST(ShapeCover, EachShapeGetsTheFastestOfTheChosen) {
 TEST(ShapeCover, IsNotMisledByWhatServesTheMost) {
   // The greedy choice takes 0, which serves four, and then needs two more; 1 and 2 serve three each, and all.
   const double no = 9;
-  const Cover cover = choose_cover(trials_of({{1, 1, no}, {1, 1, no}, {no, 1, no}, {1, no, 1}, {1, no, 1}, {no, no, 1}}));
+  const Cover cover =
+      choose_cover(trials_of({{1, 1, no}, {1, 1, no}, {no, 1, no}, {1, no, 1}, {1, no, 1}, {no, no, 1}}));
   EXPECT_EQ(cover.winners, 2u);
   EXPECT_THAT(cover.candidate_of, ElementsAre(1, 1, 1, 2, 2, 2));
 }

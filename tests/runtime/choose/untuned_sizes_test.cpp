@@ -36,8 +36,8 @@ class UntunedSizes : public testing::Test {
 
   double us(const Candidate& candidate, std::int64_t n) const {
     const Problem problem = sum_of(n);
-    return predict(facts_, shape(candidate.variant, n), problem.family->bytes_moved(problem), resident(candidate.variant),
-                   candidate.geometry, problem.launch_context)
+    return predict(facts_, shape(candidate.variant, n), problem.family->bytes_moved(problem),
+                   resident(candidate.variant), candidate.geometry, problem.launch_context)
         .us;
   }
 

@@ -14,7 +14,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const ReduceExpressions kSumOfCubes{.name = "sum_of_cubes", .map = "Acc(x) * x * x", .combine = "a + b", .identity = "0"};
+const ReduceExpressions kSumOfCubes{
+    .name = "sum_of_cubes", .map = "Acc(x) * x * x", .combine = "a + b", .identity = "0"};
 
 class CustomReduce : public DeviceTest {
  protected:
@@ -95,7 +96,8 @@ TEST_F(CustomReduce, IsTunedVerifiedAndCached) {
   // The digest of the expressions is part of the key.
   ReduceExpressions changed = kSumOfCubes;
   changed.map = "Acc(x) * x";
-  EXPECT_EQ(session.prepare(CustomReduction(changed, DType::f64).problem(DType::f32, 4000)).source, ChoiceSource::tuned);
+  EXPECT_EQ(session.prepare(CustomReduction(changed, DType::f64).problem(DType::f32, 4000)).source,
+            ChoiceSource::tuned);
 }
 
 TEST_F(CustomReduce, WhatDependsOnTheOrderIsFoundWrong) {
@@ -112,7 +114,8 @@ TEST_F(CustomReduce, WhatDependsOnTheOrderIsFoundWrong) {
 TEST_F(CustomReduce, ABadExpressionGivesTheCompilersMessageWithTheCallersLine) {
   for (MissPolicy policy : {MissPolicy::heuristic, MissPolicy::tune}) {
     Session session(device_, {.on_miss = policy, .cache_path = {}});
-    const CustomReduction bad({.name = "bad", .map = "x +\n  unknown", .combine = "a + b", .identity = "0"}, DType::i32);
+    const CustomReduction bad({.name = "bad", .map = "x +\n  unknown", .combine = "a + b", .identity = "0"},
+                              DType::i32);
     try {
       reduce<std::int32_t>(session, bad, std::vector<std::int32_t>{1});
       ADD_FAILURE() << "unknown was known";

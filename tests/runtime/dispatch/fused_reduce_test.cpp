@@ -39,7 +39,8 @@ class FusedReduce : public DeviceTest {
     for (std::size_t i = 0; i < n; ++i) {
       T value{};
       const std::uint64_t bits = random();
-      if constexpr (info(kDTypeOf<T>).is_floating()) value = static_cast<T>(1 + static_cast<float>(bits >> 41) * 0x1p-23f);
+      if constexpr (info(kDTypeOf<T>).is_floating())
+        value = static_cast<T>(1 + static_cast<float>(bits >> 41) * 0x1p-23f);
       else value = static_cast<T>(kDTypeOf<T> == DType::boolean ? bits & 1 : bits);
       std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
     }
@@ -145,7 +146,8 @@ TEST_F(FusedReduce, WhatCannotBeFusedIsNamed) {
   const auto in = upload(std::vector<std::int32_t>{1, 2});
   const DeviceBuffer out(device_, 16);
   void* const outs[] = {out.data(), nullptr};
-  const auto call_refused = [&](const FusedReduction& fused, std::int64_t n, std::span<void* const> to, const char* why) {
+  const auto call_refused = [&](const FusedReduction& fused, std::int64_t n, std::span<void* const> to,
+                                const char* why) {
     try {
       tuned_reduce(session, fused, DType::i32, in.data, n, to, nullptr);
       ADD_FAILURE() << why;

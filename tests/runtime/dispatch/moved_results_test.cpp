@@ -33,7 +33,8 @@ std::size_t span_bytes(std::int64_t rows, std::int64_t columns, std::int64_t pit
 }
 
 /// What transposing must leave in an output that held `out` before.
-std::vector<std::byte> transposed(const TransposeSpec& spec, const std::vector<std::byte>& in, std::vector<std::byte> out) {
+std::vector<std::byte> transposed(const TransposeSpec& spec, const std::vector<std::byte>& in,
+                                  std::vector<std::byte> out) {
   for (std::int64_t matrix = 0; matrix < spec.batch; ++matrix)
     for (std::int64_t row = 0; row < spec.rows; ++row)
       for (std::int64_t column = 0; column < spec.columns; ++column) {
@@ -76,7 +77,8 @@ class MovedResults : public DeviceTest {
   void expect_copied(const CopySpec& spec, std::array<std::size_t, 2> offsets = {0, 0}) {
     const std::vector<std::byte> in =
         random_bytes(span_bytes(spec.rows, spec.columns, spec.input_pitch(), spec.element_bytes));
-    std::vector<std::byte> expected(span_bytes(spec.rows, spec.columns, spec.output_pitch(), spec.element_bytes), kUntouched);
+    std::vector<std::byte> expected(span_bytes(spec.rows, spec.columns, spec.output_pitch(), spec.element_bytes),
+                                    kUntouched);
     const Array<std::byte> from = upload(in, offsets[0]), to = upload(expected, offsets[1]);
     tuned_copy(session(), spec, from.data, to.data, nullptr);
     for (std::int64_t row = 0; row < spec.rows; ++row)
@@ -131,7 +133,8 @@ TEST_F(MovedResults, TransposesSquareMatricesInPlace) {
   for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
     expect_transposed_in_place({.element_bytes = bytes, .rows = 96, .columns = 96, .batch = 2});
     if (is_cuda() || bytes == 4) {
-      expect_transposed_in_place({.element_bytes = bytes, .rows = 301, .columns = 301, .in_pitch = 304, .out_pitch = 304});
+      expect_transposed_in_place(
+          {.element_bytes = bytes, .rows = 301, .columns = 301, .in_pitch = 304, .out_pitch = 304});
       expect_transposed_in_place({.element_bytes = bytes, .rows = 301, .columns = 301});
     }
   }
@@ -203,7 +206,8 @@ TEST_F(MovedVariants, OfTransposesAreRightInEveryOrderAndTile) {
   verify(problem(4, 160, 160, true), 0, step(2));
 }
 
-/// Rows at odd addresses: variants that shift what they load. Both ends of the matrices, and of their pitches, lie within packs.
+/// Rows at odd addresses: variants that shift what they load. Both ends of the matrices, and of their pitches, lie
+/// within packs.
 TEST_F(MovedVariants, OfTransposesAreRightWhereRowsAreShifted) {
   const auto verify_shifted = [&](std::size_t bytes, std::int64_t rows, std::int64_t columns, std::size_t first) {
     const TransposeSpec spec{.element_bytes = bytes, .rows = rows, .columns = columns, .batch = 2};
@@ -266,9 +270,12 @@ TEST_F(MovedRefusals, NameWhatIsWrong) {
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), HasSubstr("not aligned to 4 bytes"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), HasSubstr("cannot be negative"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = kHuge, .columns = kHuge}), HasSubstr("no memory holds them"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2, .batch = std::int64_t{1} << 61}), HasSubstr("no memory holds"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .in_pitch = 8}), HasSubstr("in the input at a pitch of 8"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .out_pitch = -8}), HasSubstr("in the output at a pitch of -8"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2, .batch = std::int64_t{1} << 61}),
+              HasSubstr("no memory holds"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .in_pitch = 8}),
+              HasSubstr("in the input at a pitch of 8"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .out_pitch = -8}),
+              HasSubstr("in the output at a pitch of -8"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9}, kIn, kIn), HasSubstr("only square matrices"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8, .in_pitch = 9}, kIn, kIn), HasSubstr("equal pitches"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn, kIn + 252), HasSubstr("overlaps 'in'"));

@@ -44,8 +44,8 @@ class ReduceAxis : public DeviceTest {
       for (std::int64_t o = 0; o < shape.outer; ++o)
         for (std::int64_t i = 0; i < shape.inner; ++i)
           ASSERT_EQ(found[static_cast<std::size_t>(o * shape.inner + i)], expected(o, i))
-              << shape.outer << " × " << shape.reduced << " × " << shape.inner << " pitch " << pitch << " at " << o << " "
-              << i;
+              << shape.outer << " × " << shape.reduced << " × " << shape.inner << " pitch " << pitch << " at " << o
+              << " " << i;
       ASSERT_EQ(found[count], -1) << "wrote behind the results";
     };
     const auto value = [&](std::int64_t o, std::int64_t r, std::int64_t i) {
@@ -80,8 +80,8 @@ TEST_F(ReduceAxis, EveryResultIsThatOfAPlainLoop) {
 
 TEST_F(ReduceAxis, RowsAreColumnsWhoseInnerExtentIsOne) {
   Session session(device_, quick());
-  for (const auto& [rows, columns, offset] :
-       {std::array{1, 1, 0}, std::array{5, 4000, 1}, std::array{1000, 7, 3}, std::array{77, 16, 0}, std::array{4, 0, 0}})
+  for (const auto& [rows, columns, offset] : {std::array{1, 1, 0}, std::array{5, 4000, 1}, std::array{1000, 7, 3},
+                                              std::array{77, 16, 0}, std::array{4, 0, 0}})
     expect_right(session, {.outer = rows, .reduced = columns, .inner = 1}, static_cast<std::size_t>(offset));
 }
 
@@ -181,10 +181,12 @@ TEST_F(ReduceAxis, BadArgumentsAreNamed) {
 }
 
 TEST_F(ReduceAxis, ATunedWinnerServesEveryPitch) {
-  Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(600), .cache_path = {}});
+  Session session(device_,
+                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(600), .cache_path = {}});
   const auto in = upload(std::vector<std::int32_t>(3000, 2));
   const DeviceBuffer out(device_, 100 * 8);
-  EXPECT_EQ(tuned_reduce_rows(session, sum, in.data, {100, 9}, out.as<std::int64_t>(), nullptr).source, ChoiceSource::tuned);
+  EXPECT_EQ(tuned_reduce_rows(session, sum, in.data, {100, 9}, out.as<std::int64_t>(), nullptr).source,
+            ChoiceSource::tuned);
   EXPECT_EQ(tuned_reduce_rows(session, sum, in.data, {100, 9, 30}, out.as<std::int64_t>(), nullptr).source,
             ChoiceSource::memory);
   EXPECT_THAT(fetch_all<std::int64_t>(out, 100), testing::Each(18));

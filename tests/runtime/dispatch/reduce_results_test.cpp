@@ -28,7 +28,8 @@ class ReduceResults : public DeviceTest {
   Array<std::byte> place(const std::vector<std::byte>& pattern, std::size_t bytes, std::size_t offset) const {
     std::vector<std::byte> content(bytes);
     for (std::size_t at = 0; at < bytes; at += pattern.size())
-      std::copy_n(pattern.begin(), std::min(pattern.size(), bytes - at), content.begin() + static_cast<std::ptrdiff_t>(at));
+      std::copy_n(pattern.begin(), std::min(pattern.size(), bytes - at),
+                  content.begin() + static_cast<std::ptrdiff_t>(at));
     return upload(content, offset);
   }
 
@@ -123,7 +124,8 @@ TEST_P(ReduceOperation, IsRightAcrossBlocksAndTiles) {
   for (std::size_t i = static_cast<std::size_t>(GetParam()) % 3; i < all.size(); i += 3) {
     const ReduceSpec spec{.op = GetParam(), .dtype = all[i]};
     const auto kinds = reduce_reference::input_kinds(spec);
-    for (std::int64_t n : {4095, 4096, 4097}) expect_right(session, spec, n, kinds[static_cast<std::size_t>(n) % kinds.size()], 1);
+    for (std::int64_t n : {4095, 4096, 4097})
+      expect_right(session, spec, n, kinds[static_cast<std::size_t>(n) % kinds.size()], 1);
     for (std::size_t offset : {0u, 1u}) expect_right(session, spec, (1 << 18) + 3, kinds.front(), offset);
   }
 }
@@ -223,7 +225,8 @@ TEST_F(ReduceResults, SumsAreBitwiseEqualFromRunToRun) {
 }
 
 TEST_F(ReduceResults, ATunedWinnerIsRightToo) {
-  Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
+  Session session(device_,
+                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
   const ReduceSpec spec{};
   constexpr std::int64_t kSize = reduce_reference::kInputPeriod;
   const Patterns patterns{reduce_reference::input_pattern(spec, 0, kSize, "uniform")};
@@ -231,7 +234,8 @@ TEST_F(ReduceResults, ATunedWinnerIsRightToo) {
   std::vector<std::byte> found(4);
   EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, kSize, found.data(), nullptr).source, ChoiceSource::tuned);
   EXPECT_EQ(reduce_reference::verify(spec, kSize, kChain, patterns, found), "");
-  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, kSize, found.data(), nullptr).source, ChoiceSource::memory);
+  EXPECT_EQ(tuned_reduce_and_wait(session, spec, array.data, kSize, found.data(), nullptr).source,
+            ChoiceSource::memory);
 }
 
 TEST_F(ReduceResults, BadArgumentsAreNamed) {

@@ -60,7 +60,8 @@ class ReduceSegments : public DeviceTest {
   /// What is reduced with these lengths of segments.
   template <class Tag, class T, class Result>
   std::vector<Result> reduce(Session& session, Tag tag, const std::vector<T>& values,
-                             const std::vector<std::int64_t>& offsets, std::vector<Result> found, NanPolicy nan = NanPolicy::propagate) const {
+                             const std::vector<std::int64_t>& offsets, std::vector<Result> found,
+                             NanPolicy nan = NanPolicy::propagate) const {
     const auto in = upload(values);
     const auto at = upload(offsets);
     const auto out = upload(found);
@@ -137,7 +138,8 @@ TEST_F(ReduceSegments, ResultsAreBitwiseEqualFromRunToRun) {
 }
 
 TEST_F(ReduceSegments, ATunedWinnerIsRightToo) {
-  Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
+  Session session(device_,
+                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
   const Problem problem = segmented_reduce_problem({}, DType::i32, 3001, 50000);
   EXPECT_EQ(session.prepare(problem).source, ChoiceSource::tuned);
   for (std::string_view kind : segment_offsets::kinds()) expect_right(session, {}, DType::i32, {3001, 50000}, kind, 1);
@@ -175,8 +177,10 @@ TEST_F(ReduceSegments, BadArgumentsAreNamed) {
   expect_refused({.op = ReduceOp::dot}, in.data, 64, offsets.data, DType::i32, 2, out.data(), "takes two arrays");
   expect_refused({.op = static_cast<ReduceOp>(77)}, in.data, 64, offsets.data, DType::i32, 2, out.data(),
                  "no operation 77");
-  expect_refused({.dtype = static_cast<DType>(14)}, in.data, 64, offsets.data, DType::i32, 2, out.data(), "no dtype 14");
-  expect_refused({.result = DType::i64}, in.data, 64, offsets.data, DType::i32, 2, out.data(), "cannot be stored as i64");
+  expect_refused({.dtype = static_cast<DType>(14)}, in.data, 64, offsets.data, DType::i32, 2, out.data(),
+                 "no dtype 14");
+  expect_refused({.result = DType::i64}, in.data, 64, offsets.data, DType::i32, 2, out.data(),
+                 "cannot be stored as i64");
 }
 
 TEST_F(ReduceSegments, ValidationNamesTheFirstBadOffset) {
@@ -198,8 +202,10 @@ TEST_F(ReduceSegments, ValidationNamesTheFirstBadOffset) {
   };
   EXPECT_EQ(complaint(std::vector<std::int32_t>{0, 3, 3, 64}), "");
   EXPECT_EQ(fetch(out.as<float>() + 2), 61);
-  EXPECT_THAT(complaint(std::vector<std::int32_t>{0, 9, 7, 5}), HasSubstr("offsets[2] = 7 is less than offsets[1] = 9"));
-  EXPECT_THAT(complaint(std::vector<std::int64_t>{0, 9, 65, 5}), HasSubstr("offsets[2] = 65 is outside of the 64 elements"));
+  EXPECT_THAT(complaint(std::vector<std::int32_t>{0, 9, 7, 5}),
+              HasSubstr("offsets[2] = 7 is less than offsets[1] = 9"));
+  EXPECT_THAT(complaint(std::vector<std::int64_t>{0, 9, 65, 5}),
+              HasSubstr("offsets[2] = 65 is outside of the 64 elements"));
   EXPECT_THAT(complaint(std::vector<std::int64_t>{-1, 9, 10, 5}), HasSubstr("offsets[0] = -1 is outside"));
 
   const std::vector<std::int32_t> on_host{0, 1};
@@ -220,8 +226,8 @@ TEST_F(ReduceSegments, EveryVariantIsRight) {
       if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
       const bool is_plain = op.op == ReduceOp::sum && dtype.dtype == DType::f32;
       for (const Shape& shape : {Shape{1001, 70001}, Shape{300, 30}, Shape{40, 100003}}) {
-        const Problem problem = segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, DType::i32, shape.segments,
-                                                         shape.elements);
+        const Problem problem =
+            segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, DType::i32, shape.segments, shape.elements);
         std::vector<Variant> variants;
         for (const Variant& variant : problem.family->space().all())
           if (problem.family->reject(problem, variant, device_->facts()).empty() && (is_plain || ++turn % 83 == 0))

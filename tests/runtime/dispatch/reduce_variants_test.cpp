@@ -35,7 +35,8 @@ class ReduceVariants : public DeviceTest {
   }
 
  private:
-  void verify(const LoadedCandidate& loaded, const Problem& problem, Workload& workload, const DeviceBuffer& workspace) {
+  void verify(const LoadedCandidate& loaded, const Problem& problem, Workload& workload,
+              const DeviceBuffer& workspace) {
     for (std::string_view kind : problem.family->input_kinds(problem)) {
       const std::string fault = workload.verify(
           problem, loaded.candidate, kind, [&](const Problem& called, std::span<void* const> buffers) {

@@ -75,7 +75,8 @@ TEST_F(SessionCompareTest, AWrongCandidateIsNotAdopted) {
   };
   Session session(device_, options(MissPolicy::error));
   const Candidate wrong = candidate("threads=128 work=4 finish=alone");
-  Tuning tuning = session.compare(family_.problem(kSize), {.only = {wrong, candidate("threads=128 work=1 finish=alone")}});
+  Tuning tuning =
+      session.compare(family_.problem(kSize), {.only = {wrong, candidate("threads=128 work=1 finish=alone")}});
   ASSERT_TRUE(tuning.winner);
   const Candidate right = tuning.trials[*tuning.winner].candidate;
   EXPECT_NE(right, wrong);

@@ -114,9 +114,10 @@ TEST_F(NearestShape, IsNoneBeyondTwoOctavesAndTallIsNotFlat) {
 TEST_F(NearestShape, MustSuitTheFamilyThere) {
   tune(64, 64, kA);
   const Candidate other = tune(64, 16, kB);
-  family_ = TotalFamily({.extent_names = {"rows", "columns"}, .rejects = [](const Problem& problem, const Variant& variant) {
-                           return problem.extents[1] < 64 && variant[0] == 256 ? "too wide for such rows" : "";
-                         }});
+  family_ =
+      TotalFamily({.extent_names = {"rows", "columns"}, .rejects = [](const Problem& problem, const Variant& variant) {
+                     return problem.extents[1] < 64 && variant[0] == 256 ? "too wide for such rows" : "";
+                   }});
   Session session(device_, options(MissPolicy::heuristic));
   const Choice choice = launch(session, 64, 32);
   EXPECT_EQ(choice.source, ChoiceSource::nearest);

@@ -36,7 +36,8 @@ std::vector<Problem> problems_of_every_kind() {
     problems.push_back(matrix(bytes, 8192, 8192, true));
     problems.push_back(matrix(bytes, 8193, 8193, true));
     problems.push_back(copy_problem({.element_bytes = bytes, .columns = 1 << 28}));
-    problems.push_back(copy_problem({.element_bytes = bytes, .rows = 8192, .columns = 8190, .in_pitch = 8191, .out_pitch = 8192}));
+    problems.push_back(
+        copy_problem({.element_bytes = bytes, .rows = 8192, .columns = 8190, .in_pitch = 8191, .out_pitch = 8192}));
   }
   return problems;
 }
@@ -147,7 +148,8 @@ TEST(MovedFamilies, TheVariantsAreThoseOfAllThatShareAWinner) {
     other.extents = {1, sizes[1].last, sizes[2].first};
     other.pitches = {(other.extents[2] + 3) / 4 * 4, (other.extents[1] + 3) / 4 * 4};
     for (const Variant& variant : problem.family->space().all()) {
-      EXPECT_EQ(problem.family->reject(problem, variant, h100_facts()), other.family->reject(other, variant, h100_facts()));
+      EXPECT_EQ(problem.family->reject(problem, variant, h100_facts()),
+                other.family->reject(other, variant, h100_facts()));
       if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
       EXPECT_EQ(problem.family->unit(problem, variant).source, other.family->unit(other, variant).source);
     }

@@ -33,15 +33,31 @@ Problem columns(const ColumnsShape& shape, std::uint32_t alignment = kMaxAlignme
 /// From many short rows to few long ones, aligned and not; each both ways.
 std::vector<Problem> shapes_of(const ReduceSpec& spec) {
   std::vector<Problem> problems;
-  for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-           {1 << 24, 1}, {1 << 24, 2}, {1 << 24, 64}, {1 << 23, 8}, {1 << 20, 64}, {1 << 16, 1 << 10}, {1 << 13, 1 << 13},
-           {1 << 10, 1 << 16}, {1 << 6, 1 << 20}, {4, 1 << 24}, {4, 1 << 28}, {1000003, 7}, {12289, 4097}, {31, 1048577},
-           {100, 100}, {1, 1}, {3, 5}, {1, 1 << 20}, {5, 0}}) {
+  for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1 << 24, 1},
+                                                                               {1 << 24, 2},
+                                                                               {1 << 24, 64},
+                                                                               {1 << 23, 8},
+                                                                               {1 << 20, 64},
+                                                                               {1 << 16, 1 << 10},
+                                                                               {1 << 13, 1 << 13},
+                                                                               {1 << 10, 1 << 16},
+                                                                               {1 << 6, 1 << 20},
+                                                                               {4, 1 << 24},
+                                                                               {4, 1 << 28},
+                                                                               {1000003, 7},
+                                                                               {12289, 4097},
+                                                                               {31, 1048577},
+                                                                               {100, 100},
+                                                                               {1, 1},
+                                                                               {3, 5},
+                                                                               {1, 1 << 20},
+                                                                               {5, 0}}) {
     problems.push_back(reduce_rows_problem(spec, {m, n}));
     problems.push_back(reduce_columns_problem(spec, {.reduced = m, .inner = n}));
   }
-  for (const ColumnsShape& shape : {ColumnsShape{1 << 20, 8, 3}, ColumnsShape{1000, 100, 100}, ColumnsShape{1 << 14, 64, 64},
-                                    ColumnsShape{7, 1 << 20, 3}, ColumnsShape{2, 3, 1 << 24}, ColumnsShape{100, 50, 3, 4}})
+  for (const ColumnsShape& shape :
+       {ColumnsShape{1 << 20, 8, 3}, ColumnsShape{1000, 100, 100}, ColumnsShape{1 << 14, 64, 64},
+        ColumnsShape{7, 1 << 20, 3}, ColumnsShape{2, 3, 1 << 24}, ColumnsShape{100, 50, 3, 4}})
     problems.push_back(reduce_columns_problem(spec, shape));
   return problems;
 }
@@ -118,8 +134,10 @@ TEST(ReduceAxisFamilies, AllShapesOfASizeClassShareTheUnitAndTheBoundOfTheWorksp
     }
     for (const RankedVariant& ranked : rank_variants(h100_facts(), problem).variants) {
       const Candidate candidate{ranked.variant, {264}};
-      EXPECT_EQ(problem.family->unit(smallest, ranked.variant).source, problem.family->unit(largest, ranked.variant).source);
-      EXPECT_EQ(problem.family->workspace_bytes(smallest, candidate), problem.family->workspace_bytes(largest, candidate));
+      EXPECT_EQ(problem.family->unit(smallest, ranked.variant).source,
+                problem.family->unit(largest, ranked.variant).source);
+      EXPECT_EQ(problem.family->workspace_bytes(smallest, candidate),
+                problem.family->workspace_bytes(largest, candidate));
     }
   }
 }
@@ -186,7 +204,8 @@ TEST(ReduceAxisFamilies, VerifyFewElementsButAllPartsOfTheOutput) {
     }
     EXPECT_EQ(parts.front().first, 0);
     EXPECT_EQ(end, results) << to_string(problem);
-    EXPECT_LE(count * std::min<std::int64_t>(problem.extents[1], reduce_reference::kInputPeriod), 1 << 19) << to_string(problem);
+    EXPECT_LE(count * std::min<std::int64_t>(problem.extents[1], reduce_reference::kInputPeriod), 1 << 19)
+        << to_string(problem);
     EXPECT_LE(parts.size(), 8u);
   }
 }

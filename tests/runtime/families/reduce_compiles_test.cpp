@@ -107,7 +107,8 @@ TEST_F(UnitsCompile, ForSegmentsOfEveryOperationWithSeveralDTypes) {
           segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, is_wide ? DType::i64 : DType::i32, 1 << 20,
                                    std::int64_t{1} << (is_wide ? 32 : 25));
       std::vector<Variant> variants = problem.family->space().all();
-      std::erase_if(variants, [&](const Variant& variant) { return !problem.family->reject(problem, variant, {}).empty(); });
+      std::erase_if(variants,
+                    [&](const Variant& variant) { return !problem.family->reject(problem, variant, {}).empty(); });
       units.push_back(unit_of(problem, variants[5 * turn / 8 % variants.size()]));
     }
   compile_all(units);
@@ -123,7 +124,8 @@ TEST_F(UnitsCompile, ForFusedReductionsOfEveryDType) {
 }
 
 TEST_F(UnitsCompile, ForExpressionsAndTheirReference) {
-  const CustomReduction cubes({.name = "cubes", .map = "Acc(x) * x * x", .combine = "a + b", .identity = "0"}, DType::f64);
+  const CustomReduction cubes({.name = "cubes", .map = "Acc(x) * x * x", .combine = "a + b", .identity = "0"},
+                              DType::f64);
   std::vector<Unit> units;
   for (DType dtype : {DType::f16, DType::f32, DType::i8, DType::boolean})
     for (Unit& unit : spread_of_units(cubes.problem(dtype, 1 << 20), 2)) units.push_back(std::move(unit));

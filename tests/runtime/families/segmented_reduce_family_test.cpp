@@ -38,7 +38,8 @@ DeviceFacts large_gpu() {
 
 std::vector<Variant> allowed(const Problem& problem) {
   std::vector<Variant> variants = problem.family->space().all();
-  std::erase_if(variants, [&](const Variant& one) { return !problem.family->reject(problem, one, large_gpu()).empty(); });
+  std::erase_if(variants,
+                [&](const Variant& one) { return !problem.family->reject(problem, one, large_gpu()).empty(); });
   return variants;
 }
 
@@ -78,7 +79,8 @@ TEST(SegmentOffsets, ThoseOfAPowerLawDifferByOrdersOfMagnitude) {
 
 TEST(SegmentOffsets, AllIsInOneSegmentAndThatIsVerified) {
   for (std::int64_t segments : {1, 2, 3, 1000, 1000000}) {
-    const std::vector<std::byte> bytes = segment_offsets::make("one_segment", DType::i64, segments, std::int64_t{1} << 40);
+    const std::vector<std::byte> bytes =
+        segment_offsets::make("one_segment", DType::i64, segments, std::int64_t{1} << 40);
     const Offsets offsets(DType::i64, bytes);
     std::int64_t full = 0;
     while (offsets[full + 1] == 0) ++full;
@@ -104,7 +106,8 @@ TEST(SegmentOffsets, VerifiedPartsAreApartAndHaveBothEndsAndABoundedCost) {
       }
       EXPECT_EQ(parts.front().first, 0);
       EXPECT_EQ(behind, segments);
-      EXPECT_LE(count * std::min(mean, reduce_reference::kInputPeriod), 8 * reduce_reference::kInputPeriod) << segments << ' ' << mean;
+      EXPECT_LE(count * std::min(mean, reduce_reference::kInputPeriod), 8 * reduce_reference::kInputPeriod)
+          << segments << ' ' << mean;
     }
 }
 
@@ -131,8 +134,8 @@ TEST(SegmentedReduceFamily, AFewDozenVariantsRemainForEveryShape) {
   for (const DTypeInfo& dtype : kDTypes)
     for (std::int64_t segments : {1, 1000, 1000000, 100000000})
       for (std::int64_t mean : {0, 1, 8, 100, 10000, 1000000}) {
-        const Problem problem =
-            segmented_reduce_problem({.op = ReduceOp::max, .dtype = dtype.dtype}, DType::i64, segments, segments * mean);
+        const Problem problem = segmented_reduce_problem({.op = ReduceOp::max, .dtype = dtype.dtype}, DType::i64,
+                                                         segments, segments * mean);
         const std::vector<Variant> variants = allowed(problem);
         EXPECT_GE(variants.size(), 4u) << to_string(problem);
         EXPECT_LE(variants.size(), 60u) << to_string(problem);

@@ -28,12 +28,14 @@ To convert(From value) {
 /// Arithmetic that wraps where the type is an integer.
 template <class A>
 A plus(A a, A b) {
-  if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<A>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   else return a + b;
 }
 template <class A>
 A times(A a, A b) {
-  if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<A>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   else return a * b;
 }
 template <class A>
@@ -51,8 +53,10 @@ template <class A>
 struct Partial {
   A sum = 0;
   A product = 1;
-  A smallest = std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
-  A largest = std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  A smallest =
+      std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
+  A largest =
+      std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
   std::int64_t first_smallest = -1;
   std::int64_t first_largest = -1;
   std::int64_t count = 0;

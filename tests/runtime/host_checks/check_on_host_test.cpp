@@ -72,7 +72,8 @@ TEST(CheckOnHost, AccessesOutOfBoundsNameTheBuffer) {
   EXPECT_THAT(check_on_host(check_of("if (threadIdx.x == 7) out[65] = 1;")).failure,
               AllOf(HasSubstr("buffer \"out\" of 260 bytes was written at byte 260, behind its end"),
                     HasSubstr("in the order forward")));
-  EXPECT_THAT(check_on_host(check_of("out[-1] = 1;")).failure, HasSubstr("was written at byte -4, before its beginning"));
+  EXPECT_THAT(check_on_host(check_of("out[-1] = 1;")).failure,
+              HasSubstr("was written at byte -4, before its beginning"));
   EXPECT_THAT(check_on_host(check_of("__syncwarp();\nif (threadIdx.x == 7) out[0] = out[128];")).failure,
               AllOf(HasSubstr("accessed the address"), HasSubstr("thread (7,0,0) was last seen at unit.cu:2"),
                     HasSubstr("buffer \"out\" of 260 bytes: at byte 512, behind its end")));

@@ -97,7 +97,8 @@ TEST(MovedCheck, TransposesAreClean) {
 
 TEST(MovedCheck, CopiesAreClean) {
   expect_clean(copy_problem({.element_bytes = 4, .columns = 5003}), {128, 4, 1});
-  expect_clean(copy_problem({.element_bytes = 2, .rows = 20, .columns = 131, .in_pitch = 133, .out_pitch = 141}), {128, 2, 0});
+  expect_clean(copy_problem({.element_bytes = 2, .rows = 20, .columns = 131, .in_pitch = 133, .out_pitch = 141}),
+               {128, 2, 0});
 }
 
 }  // namespace

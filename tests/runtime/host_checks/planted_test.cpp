@@ -37,7 +37,8 @@ Ended run(const PlantedKernel& kernel, const char* form) {
   if (pipe == nullptr) return {-1, "popen failed"};
   Ended ended;
   char buffer[4096];
-  for (std::size_t bytes = 0; (bytes = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;) ended.text.append(buffer, bytes);
+  for (std::size_t bytes = 0; (bytes = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;)
+    ended.text.append(buffer, bytes);
   const int status = pclose(pipe);
   ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ended;
@@ -69,9 +70,10 @@ TEST_P(Planted, BugIsFound) {
   EXPECT_NE(ended.status, 0);
   EXPECT_THAT(ended.text, testing::HasSubstr(std::string(finding)));
   // Three do not know the line, and two know it only of threads that have met others.
-  const std::string_view without_line[] = {"depends on the order", "depends on what shared memory holds", "wrong result",
-                                           "accessed the address", "divided an integer by zero"};
-  const bool says_where = std::find(std::begin(without_line), std::end(without_line), finding) == std::end(without_line);
+  const std::string_view without_line[] = {"depends on the order", "depends on what shared memory holds",
+                                           "wrong result", "accessed the address", "divided an integer by zero"};
+  const bool says_where =
+      std::find(std::begin(without_line), std::end(without_line), finding) == std::end(without_line);
   if (!says_where) return;
   std::vector<testing::Matcher<const std::string&>> places;
   for (const std::string& place : faulty_lines(kernel)) places.emplace_back(testing::HasSubstr(place));

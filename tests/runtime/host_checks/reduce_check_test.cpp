@@ -36,7 +36,8 @@ struct Case {
 };
 
 std::vector<Case> cases_of(std::int64_t tile) {
-  return {{0, 0}, {1, 0}, {1, 1}, {31, 1}, {tile - 1, 0}, {tile, 1}, {tile + 1, 0}, {5 * tile - 3, 1}, {7 * tile + 9, 0}};
+  return {{0, 0},           {1, 0}, {1, 1}, {31, 1}, {tile - 1, 0}, {tile, 1}, {tile + 1, 0}, {5 * tile - 3, 1},
+          {7 * tile + 9, 0}};
 }
 
 /// `pattern` over and over.

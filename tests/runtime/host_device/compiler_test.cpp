@@ -32,8 +32,10 @@ constexpr char kEmpty[] = "extern \"C\" __global__ void entry() {}\n";
 TEST(HostCompiler, ErrorsCarryTheUnitsOwnLines) {
   const auto device = make_host_device();
   const auto [code, message] = error_of([&] {
-    device->compile({"a broken unit", "#include \"broken.cuh\"\nextern \"C\" __global__ void entry() {\n  f();\n  g();\n}\n",
-                     {{"broken.cuh", "inline void f() {\n  undeclared_in_header = 1;\n}\n"}}, {"entry"}});
+    device->compile({"a broken unit",
+                     "#include \"broken.cuh\"\nextern \"C\" __global__ void entry() {\n  f();\n  g();\n}\n",
+                     {{"broken.cuh", "inline void f() {\n  undeclared_in_header = 1;\n}\n"}},
+                     {"entry"}});
   });
   EXPECT_EQ(code, ErrorCode::compile_failed);
   EXPECT_THAT(message, AllOf(HasSubstr("a broken unit"), HasSubstr("-std=c++20"), HasSubstr("broken.cuh:2:3: error"),
@@ -81,8 +83,9 @@ TEST_P(HostCompilerLacks, AndSaysSoInOneLineWithThePlace) {
   EXPECT_EQ(code, ErrorCode::compile_failed);
   const std::string first_line = message.substr(0, message.find('\n'));
   const int line = std::string(lacking.before).starts_with("#include") ? 2 : 3;
-  EXPECT_THAT(first_line, AllOf(HasSubstr("\"a unit\""), HasSubstr("unit.cu:" + std::to_string(line) + ": " + lacking.words),
-                                HasSubstr("not supported on the host device")));
+  EXPECT_THAT(first_line,
+              AllOf(HasSubstr("\"a unit\""), HasSubstr("unit.cu:" + std::to_string(line) + ": " + lacking.words),
+                    HasSubstr("not supported on the host device")));
 }
 
 constexpr char kNoKernel[] = "extern \"C\" __global__ void entry() {}";
@@ -93,21 +96,26 @@ constexpr Lacking kLacking[] = {
     {"Textures", "", "extern \"C\" __global__ void entry(float* x) { *x = tex1Dfetch<float>(0ull, 0); }",
      "textures and surfaces (tex1Dfetch)"},
     {"TexturesInTemplates", "",
-     "template <class T> __device__ T get(int i) { return tex2D<T>(0ull, i, i); } " "extern \"C\" __global__ void "
-     "entry(float* x) { *x = get<float>(1); }", "textures and surfaces (tex2D)"},
+     "template <class T> __device__ T get(int i) { return tex2D<T>(0ull, i, i); } "
+     "extern \"C\" __global__ void "
+     "entry(float* x) { *x = get<float>(1); }",
+     "textures and surfaces (tex2D)"},
     {"TextureObjects", "", "extern \"C\" __global__ void entry(cudaTextureObject_t t) {}",
      "textures and surfaces (cudaTextureObject_t)"},
     {"Surfaces", "", "extern \"C\" __global__ void entry() { surf2Dwrite(1.0f, 0ull, 0, 0); }",
      "textures and surfaces (surf2Dwrite)"},
-    {"DynamicParallelism", "__global__ void child(int) {}", "extern \"C\" __global__ void entry() { child<<<1, 1>>>(0); }",
-     "dynamic parallelism (<<<)"},
+    {"DynamicParallelism", "__global__ void child(int) {}",
+     "extern \"C\" __global__ void entry() { child<<<1, 1>>>(0); }", "dynamic parallelism (<<<)"},
     {"DeviceRuntime", "", "extern \"C\" __global__ void entry() { cudaDeviceSynchronize(); }",
      "calls of the CUDA runtime (cudaDeviceSynchronize)"},
-    {"InlinePtx", "", "extern \"C\" __global__ void entry(float* x) { asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(*x) : \"f\"(*x)); }",
+    {"InlinePtx", "",
+     "extern \"C\" __global__ void entry(float* x) { asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(*x) : \"f\"(*x)); }",
      "inline PTX (asm)"},
-    {"VolatilePtx", "", "extern \"C\" __global__ void entry() { __asm__ volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
+    {"VolatilePtx", "",
+     "extern \"C\" __global__ void entry() { __asm__ volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
      "inline PTX (asm)"},
-    {"PtxOfFloats", "", "extern \"C\" __global__ void entry(float* x) { __asm__(\"ex2.approx.f32 %0, %1;\" : \"=h\"(*x) : \"h\"(*x)); }",
+    {"PtxOfFloats", "",
+     "extern \"C\" __global__ void entry(float* x) { __asm__(\"ex2.approx.f32 %0, %1;\" : \"=h\"(*x) : \"h\"(*x)); }",
      "inline PTX (asm)"},
     {"TensorCores", "#include <mma.h>", kNoKernel, "tensor-core operations (mma.h)"},
     {"TensorCoreNames", "", "extern \"C\" __global__ void entry() { nvcuda::wmma::mma_sync(0, 0, 0, 0); }",
@@ -189,7 +197,8 @@ TEST(HostCompiler, UnitsCompileAtTheSameTime) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      const HostKernel kernel(device, "extern \"C\" __global__ void entry(int* out) { *out = " + std::to_string(t) + "; }");
+      const HostKernel kernel(device,
+                              "extern \"C\" __global__ void entry(int* out) { *out = " + std::to_string(t) + "; }");
       const DeviceVector<int> out(device, {-1});
       kernel.launch({.block = {1}}, out.data());
       EXPECT_EQ(out.values()[0], t);
@@ -217,7 +226,8 @@ TEST(HostModule, GarbageIsRefused) {
   EXPECT_EQ(code_of({"cubin", good.architecture, good.code}), ErrorCode::device_failed);
   EXPECT_EQ(code_of({"elf", "sparc", good.code}), ErrorCode::device_failed);
   EXPECT_EQ(code_of({"elf", good.architecture, {}}), ErrorCode::device_failed);
-  EXPECT_EQ(code_of({"elf", good.architecture, std::vector<std::byte>(5000, std::byte{0x5a})}), ErrorCode::device_failed);
+  EXPECT_EQ(code_of({"elf", good.architecture, std::vector<std::byte>(5000, std::byte{0x5a})}),
+            ErrorCode::device_failed);
   for (const std::size_t part : {2u, 4u, 10u}) {
     Binary cut = good;
     cut.code.resize(good.code.size() / part);
@@ -229,8 +239,11 @@ TEST(HostModule, GarbageIsRefused) {
 TEST(HostModule, ManyMayBeLoadedAndUnloaded) {
   const auto device = make_host_device();
   const auto unit = [](int value) {
-    return Unit{"unit", "extern \"C\" __global__ void entry(int* out) { __shared__ int s; s = " + std::to_string(value) +
-                            "; *out = s; }", {}, {"entry"}};
+    return Unit{"unit",
+                "extern \"C\" __global__ void entry(int* out) { __shared__ int s; s = " + std::to_string(value) +
+                    "; *out = s; }",
+                {},
+                {"entry"}};
   };
   const std::vector<Binary> binaries{device->compile(unit(0)), device->compile(unit(1)), device->compile(unit(2))};
   const DeviceVector<int> out(device, {-1});

@@ -48,7 +48,8 @@ extern "C" __global__ void narrow(const float* in, T* out, int n) {
 
 void expect_conversions(const Format& format) {
   const auto device = make_host_device();
-  const HostKernel widen(device, source(format), "widen", headers()), narrow(device, source(format), "narrow", headers());
+  const HostKernel widen(device, source(format), "widen", headers()),
+      narrow(device, source(format), "narrow", headers());
   std::vector<std::uint16_t> patterns(65536);
   for (unsigned i = 0; i < 65536; ++i) patterns[i] = static_cast<std::uint16_t>(i);
   const DeviceVector<std::uint16_t> halves(device, patterns);
@@ -81,7 +82,8 @@ void expect_conversions(const Format& format) {
   const DeviceVector<std::uint16_t> to(device, std::vector<std::uint16_t>(inputs.size()));
   narrow.launch({}, static_cast<const float*>(from.data()), to.data(), static_cast<int>(inputs.size()));
   const std::vector<std::uint16_t> narrowed = to.values();
-  for (std::size_t i = 0; i < inputs.size(); ++i) ASSERT_EQ(narrowed[i], expected[i]) << format.type << " " << inputs[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    ASSERT_EQ(narrowed[i], expected[i]) << format.type << " " << inputs[i];
 }
 
 TEST(HostHalf, HalvesConvertAsTheirFormatSays) { expect_conversions(kHalf); }
@@ -150,8 +152,10 @@ TEST(HostHalf, CompilesForGpus) {
   for (const Format& format : {kHalf, kBFloat16}) {
     for (const char* architecture : {"sm_75", "sm_90"}) {
       try {
-        EXPECT_FALSE(compile_for_gpu({format.type, source(format), headers(), {"widen", "narrow"}}, architecture).code.empty());
-        EXPECT_FALSE(compile_for_gpu({format.type, shuffles(format), headers(), {"shuffles"}}, architecture).code.empty());
+        EXPECT_FALSE(
+            compile_for_gpu({format.type, source(format), headers(), {"widen", "narrow"}}, architecture).code.empty());
+        EXPECT_FALSE(
+            compile_for_gpu({format.type, shuffles(format), headers(), {"shuffles"}}, architecture).code.empty());
       } catch (const Error& error) {
         if (error.code() != ErrorCode::unsupported) throw;
         GTEST_SKIP() << error.what();

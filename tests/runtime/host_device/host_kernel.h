@@ -89,7 +89,8 @@ class HostKernel {
 };
 
 /// Runs a wrong kernel, then a right one on the same device; returns the report.
-inline std::string report(const std::string& source, const Shape& shape = {.block = {64}}, const HostOptions& options = {}) {
+inline std::string report(const std::string& source, const Shape& shape = {.block = {64}},
+                          const HostOptions& options = {}) {
   const auto device = make_host_device(options);
   const HostKernel wrong(device, source);
   const DeviceVector<int> out(device, std::vector<int>(1024));

@@ -27,9 +27,10 @@ std::string recursion(int frame_bytes, const std::string& kernel) {
 
 TEST(HostRunaway, StackOverflowNamesTheThread) {
   // Some 80 KiB on a stack of 64, after a barrier that gave each thread a stack of its own.
-  EXPECT_THAT(report(recursion(1024, "  __syncthreads();\n  if (threadIdx.x == 40) out[0] = deep(75, out);")),
-              AllOf(HasSubstr("\"entry\" (test unit) in block (0,0,0)"), HasSubstr("overflowed its stack of 65536 bytes"),
-                    HasSubstr("thread (40,0,0) was last seen at unit.cu:7")));
+  EXPECT_THAT(
+      report(recursion(1024, "  __syncthreads();\n  if (threadIdx.x == 40) out[0] = deep(75, out);")),
+      AllOf(HasSubstr("\"entry\" (test unit) in block (0,0,0)"), HasSubstr("overflowed its stack of 65536 bytes"),
+            HasSubstr("thread (40,0,0) was last seen at unit.cu:7")));
 }
 
 TEST(HostRunaway, EndlessRecursionEndsTheLaunch) {

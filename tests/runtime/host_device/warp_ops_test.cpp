@@ -82,11 +82,13 @@ TEST(HostWarp, ShufflesMoveEveryType) {
 TEST(HostWarp, SmallTypesBecomeInts) {
   // As CUDA's overloads have it: the integral promotions choose int, and the call gives one.
   for (const std::string type : {"short", "unsigned short", "signed char", "unsigned char", "bool"}) {
-    const WarpExpression<int> run("int", "[&] { const " + type + " s = lane == 3; static_assert(__is_same("
-                                  "decltype(__shfl_sync(mask, s, 3)), int) && __is_same(decltype(__shfl_up_sync(mask, s, 1)), "
-                                  "int) && __is_same(decltype(__reduce_add_sync(mask, s)), int)); "
-                                  "return 100 * __shfl_sync(mask, s, 3) + 10 * __shfl_xor_sync(mask, s, 1) + "
-                                  "(__match_any_sync(mask, s) == 8u); }()");
+    const WarpExpression<int> run(
+        "int", "[&] { const " + type +
+                   " s = lane == 3; static_assert(__is_same("
+                   "decltype(__shfl_sync(mask, s, 3)), int) && __is_same(decltype(__shfl_up_sync(mask, s, 1)), "
+                   "int) && __is_same(decltype(__reduce_add_sync(mask, s)), int)); "
+                   "return 100 * __shfl_sync(mask, s, 3) + 10 * __shfl_xor_sync(mask, s, 1) + "
+                   "(__match_any_sync(mask, s) == 8u); }()");
     const auto out = run(inputs<int>(), 0xffffffffu);
     for (std::size_t lane = 0; lane < 32; ++lane)
       EXPECT_EQ(out[lane], 100 + 10 * (lane == 2) + (lane == 3)) << type << " lane " << lane;
@@ -96,9 +98,10 @@ TEST(HostWarp, SmallTypesBecomeInts) {
 template <class T>
 void expect_matches(const std::string& type) {
   const auto in = inputs<T>();
-  const WarpExpression<T> run(type, "[&] { int all; const unsigned lanes = __match_any_sync(mask, v), "
-                                    "every = __match_all_sync(mask, v, &all); return static_cast<T>(__popc(lanes) * 4 + "
-                                    "all * 2 + (every != 0)); }()");
+  const WarpExpression<T> run(type,
+                              "[&] { int all; const unsigned lanes = __match_any_sync(mask, v), "
+                              "every = __match_all_sync(mask, v, &all); return static_cast<T>(__popc(lanes) * 4 + "
+                              "all * 2 + (every != 0)); }()");
   for (const unsigned mask : {0xffffffffu, 0x00000010u, 0x55555555u}) {
     const auto out = run(in, mask);
     for (unsigned lane = 0; lane < 32; ++lane) {

@@ -48,13 +48,16 @@ TEST_F(KernelFile, BringsItsKernelsAndItsPlace) {
 TEST_F(KernelFile, BringsWhatItIncludesFromItsFolder) {
   write("parts/inner.cuh", "int inner;\n");
   write("part.cuh", "#include \"parts/inner.cuh\"\n#include \"part.cuh\"\n");
-  const auto path = write("k.cu", "#include \"part.cuh\"\n#include <elsewhere.h>\n#include \"missing.h\"\n#include \"../out.h\"\n"
-                                  "__global__ void k() {}\n");
+  const auto path =
+      write("k.cu",
+            "#include \"part.cuh\"\n#include <elsewhere.h>\n#include \"missing.h\"\n#include \"../out.h\"\n"
+            "__global__ void k() {}\n");
   const Unit unit = read_kernel_file(path);
   ASSERT_EQ(unit.headers.size(), 2u);
   EXPECT_EQ(unit.headers[0].name, "part.cuh");
   EXPECT_EQ(unit.headers[1].name, "parts/inner.cuh");
-  EXPECT_EQ(unit.headers[1].text, "#line 1 \"" + (path.parent_path() / "parts/inner.cuh").string() + "\"\nint inner;\n");
+  EXPECT_EQ(unit.headers[1].text,
+            "#line 1 \"" + (path.parent_path() / "parts/inner.cuh").string() + "\"\nint inner;\n");
 }
 
 TEST_F(KernelFile, QuotesAndBackslashesInItsNameAreEscaped) {
@@ -73,9 +76,10 @@ TEST_F(KernelFile, WhatCannotBeReadIsRefused) {
 }
 
 TEST(GlobalFunctions, AreFoundBehindTheirAttributes) {
-  EXPECT_THAT(global_functions("/* __global__ void no(); */ extern \"C\" __global__ void __launch_bounds__(128, 2) a(int);\n"
-                               "template <class T> __global__ void b(T* x) { f(x); }\n__global__\nvoid\nc() {}"),
-              ElementsAre("a", "b", "c"));
+  EXPECT_THAT(
+      global_functions("/* __global__ void no(); */ extern \"C\" __global__ void __launch_bounds__(128, 2) a(int);\n"
+                       "template <class T> __global__ void b(T* x) { f(x); }\n__global__\nvoid\nc() {}"),
+      ElementsAre("a", "b", "c"));
 }
 
 }  // namespace

@@ -132,9 +132,10 @@ TEST_F(WorkloadTest, TwoRunsMustAgree) {
   const Problem problem = family_.problem(100);
   Workload workload(device_, problem, nullptr);
   std::int64_t runs = 0;
-  EXPECT_THAT(workload.verify(problem, candidate_, "ones",
-                              [&](const Problem& called, std::span<void* const> buffers) { adder(runs++)(called, buffers); }),
-              HasSubstr("different bits"));
+  EXPECT_THAT(
+      workload.verify(problem, candidate_, "ones",
+                      [&](const Problem& called, std::span<void* const> buffers) { adder(runs++)(called, buffers); }),
+      HasSubstr("different bits"));
 }
 
 TEST_F(WorkloadTest, NothingIsWrittenBehindTheArrays) {

@@ -144,7 +144,8 @@ TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
   const Variant narrow{128, 1, kLastBlock};  // 2048 bytes a block
   const Problem large = sum_f32(1 << 26);
   const CandidateList list = list_one(h100_facts(), large, compiled(h100_facts(), large, narrow));
-  EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes in flight per SM, memory needs"))));
+  EXPECT_THAT(list.rejected,
+              testing::Contains(Field(&Trial::reason, HasSubstr("bytes in flight per SM, memory needs"))));
   for (const Trial& trial : list.candidates) EXPECT_GE(trial.bytes_in_flight_per_sm, 8 << 10);
 
   const Problem small = sum_f32(1 << 14);

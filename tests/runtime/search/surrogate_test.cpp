@@ -14,11 +14,13 @@ namespace {
 
 class SurrogateTest : public testing::Test {
  protected:
-  ParameterSpace space_{{{"threads", {64, 128, 256, 512, 1024}}, {"unroll", {1, 2, 4, 8}}, {"finish", {0, 1}, {"a", "b"}}}};
+  ParameterSpace space_{
+      {{"threads", {64, 128, 256, 512, 1024}}, {"unroll", {1, 2, 4, 8}}, {"finish", {0, 1}, {"a", "b"}}}};
   DeviceFacts facts_ = FakeDevice::facts_with_bandwidth();
   Surrogate surrogate_{space_, facts_};
 
-  static Candidate candidate(std::int32_t threads, std::int32_t unroll, std::int32_t finish, std::int64_t blocks = 132) {
+  static Candidate candidate(std::int32_t threads, std::int32_t unroll, std::int32_t finish,
+                             std::int64_t blocks = 132) {
     return {{threads, unroll, finish}, {.max_blocks = blocks}};
   }
 };
@@ -29,7 +31,8 @@ TEST_F(SurrogateTest, WithoutObservationsThePredictionIsExpected) {
 }
 
 TEST_F(SurrogateTest, WhatTheModelIsWrongByEverywhereIsPutRightEverywhere) {
-  for (const std::int32_t threads : {64, 256, 1024}) surrogate_.observe(surrogate_.add(candidate(threads, 1, 0), 10), 30);
+  for (const std::int32_t threads : {64, 256, 1024})
+    surrogate_.observe(surrogate_.add(candidate(threads, 1, 0), 10), 30);
   EXPECT_NEAR(surrogate_.expected_us(surrogate_.add(candidate(512, 8, 1, 1), 20)), 60, 1e-6);
 }
 
@@ -53,7 +56,8 @@ TEST_F(SurrogateTest, WhatWasMeasuredIsExpectedOfItAndMoreOrLessOfWhatIsLikeIt) 
 TEST_F(SurrogateTest, TheOrderOfObservationsDoesNotMatter) {
   std::vector<std::pair<Candidate, double>> measured;
   for (const std::int32_t threads : {64, 128, 256, 512})
-    for (const std::int32_t unroll : {1, 4}) measured.push_back({candidate(threads, unroll, 0), threads / 16.0 + unroll});
+    for (const std::int32_t unroll : {1, 4})
+      measured.push_back({candidate(threads, unroll, 0), threads / 16.0 + unroll});
   const auto expected = [&](const auto& in_order) {
     Surrogate surrogate(space_, facts_);
     const std::size_t asked = surrogate.add(candidate(1024, 2, 1), 5);

@@ -13,7 +13,8 @@ class FaultsTest : public CampaignTest {
  protected:
   CampaignOptions with_fault(const std::string& kind, int times) const {
     std::filesystem::create_directories(folder_ / "faults");
-    setenv("HONE_TEST_FAULT", (kind + " 128 " + std::to_string(times) + " " + (folder_ / "faults").string()).c_str(), 1);
+    setenv("HONE_TEST_FAULT", (kind + " 128 " + std::to_string(times) + " " + (folder_ / "faults").string()).c_str(),
+           1);
     CampaignOptions faulty = options();
     faulty.worker = {HONE_FAULTY_WORKER};
     return faulty;

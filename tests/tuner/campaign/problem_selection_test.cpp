@@ -58,7 +58,8 @@ std::string refusal(const Selection& selection) {
 
 TEST(ListProblems, ShapesAreThoseOfTheFamily) {
   EXPECT_THAT(extents_of({.family = "line", .sizes = "8,16"}), ElementsAre(Extents{8, 1, 1}, Extents{16, 1, 1}));
-  EXPECT_THAT(extents_of({.family = "rows", .sizes = "2^10x1,1x2^10"}), ElementsAre(Extents{1, 1024, 1}, Extents{1024, 1, 1}));
+  EXPECT_THAT(extents_of({.family = "rows", .sizes = "2^10x1,1x2^10"}),
+              ElementsAre(Extents{1, 1024, 1}, Extents{1024, 1, 1}));
   EXPECT_THAT(extents_of({.family = "total", .sizes = "3x4,2x3x4"}), ElementsAre(Extents{2, 3, 4}, Extents{1, 3, 4}));
 }
 
@@ -74,7 +75,8 @@ TEST(ListProblems, RefusalsNameTheExtentsOfTheFamily) {
   EXPECT_EQ(refusal({.family = "rows", .sizes = "2x3x4"}),
             "rows has 2 extents (rows x columns), but 2x3x4 has 3; give --size 2^10x2^10");
   EXPECT_THAT(refusal({.family = "total", .sizes = "8"}), HasSubstr("3 extents (batch x rows x columns), but 8 has 1"));
-  EXPECT_EQ(refusal({.family = "row"}), "unknown kernel family 'row' (did you mean 'rows'?); known are line, rows, total");
+  EXPECT_EQ(refusal({.family = "row"}),
+            "unknown kernel family 'row' (did you mean 'rows'?); known are line, rows, total");
   EXPECT_THAT(refusal({.family = "rows", .ops = "sum"}), HasSubstr("unknown operation 'sum'"));
 }
 

@@ -14,7 +14,8 @@ inline unsigned __brev(unsigned x) {
   return __builtin_bswap32(x);
 }
 inline unsigned long long __brevll(unsigned long long x) {
-  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+         __brev(static_cast<unsigned>(x >> 32));
 }
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
@@ -53,8 +54,8 @@ inline double __longlong_as_double(long long x) { return __builtin_bit_cast(doub
 inline int __double2hiint(double x) { return static_cast<int>(__double_as_longlong(x) >> 32); }
 inline int __double2loint(double x) { return static_cast<int>(__double_as_longlong(x)); }
 inline double __hiloint2double(int high, int low) {
-  return __longlong_as_double(static_cast<long long>(static_cast<unsigned long long>(static_cast<unsigned>(high)) << 32 |
-                                                     static_cast<unsigned>(low)));
+  return __longlong_as_double(static_cast<long long>(
+      static_cast<unsigned long long>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low)));
 }
 
 namespace hone_host {

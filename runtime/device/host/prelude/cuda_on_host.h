@@ -76,7 +76,8 @@ inline void __trap(const char* file = __builtin_FILE(), int line = __builtin_LIN
 
 // Inline assembly is a GPU's; this one's assembler would complain about it later. System headers spell it __asm__.
 #define asm \
-  _Pragma("GCC error \"inline PTX (asm) is not supported on the host device: #ifdef HONE_HOST_DEVICE, write C++\"") __asm
+  _Pragma(  \
+      "GCC error \"inline PTX (asm) is not supported on the host device: #ifdef HONE_HOST_DEVICE, write C++\"") __asm
 
 namespace hone_host {
 

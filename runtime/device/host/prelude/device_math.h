@@ -152,8 +152,12 @@ constexpr unsigned long min(long a, unsigned long b) { return min(static_cast<un
 constexpr unsigned long min(unsigned long a, long b) { return min(a, static_cast<unsigned long>(b)); }
 constexpr long long min(long long a, long long b) { return b < a ? b : a; }
 constexpr unsigned long long min(unsigned long long a, unsigned long long b) { return b < a ? b : a; }
-constexpr unsigned long long min(long long a, unsigned long long b) { return min(static_cast<unsigned long long>(a), b); }
-constexpr unsigned long long min(unsigned long long a, long long b) { return min(a, static_cast<unsigned long long>(b)); }
+constexpr unsigned long long min(long long a, unsigned long long b) {
+  return min(static_cast<unsigned long long>(a), b);
+}
+constexpr unsigned long long min(unsigned long long a, long long b) {
+  return min(a, static_cast<unsigned long long>(b));
+}
 inline float min(float a, float b) { return fminf(a, b); }
 inline double min(double a, double b) { return fmin(a, b); }
 inline double min(float a, double b) { return min(static_cast<double>(a), b); }
@@ -168,8 +172,12 @@ constexpr unsigned long max(long a, unsigned long b) { return max(static_cast<un
 constexpr unsigned long max(unsigned long a, long b) { return max(a, static_cast<unsigned long>(b)); }
 constexpr long long max(long long a, long long b) { return a < b ? b : a; }
 constexpr unsigned long long max(unsigned long long a, unsigned long long b) { return a < b ? b : a; }
-constexpr unsigned long long max(long long a, unsigned long long b) { return max(static_cast<unsigned long long>(a), b); }
-constexpr unsigned long long max(unsigned long long a, long long b) { return max(a, static_cast<unsigned long long>(b)); }
+constexpr unsigned long long max(long long a, unsigned long long b) {
+  return max(static_cast<unsigned long long>(a), b);
+}
+constexpr unsigned long long max(unsigned long long a, long long b) {
+  return max(a, static_cast<unsigned long long>(b));
+}
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline double max(double a, double b) { return fmax(a, b); }
 inline double max(float a, double b) { return max(static_cast<double>(a), b); }
