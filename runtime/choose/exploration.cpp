@@ -30,6 +30,9 @@ constexpr int kGroup = 4;
 constexpr double kLeastGain = 0.002;
 constexpr int kFewestMeasured = 12;
 
+/// One part in so many of the budget is for measuring what was compiled first.
+constexpr int kFirstWaveShare = 5;
+
 /// A leader this close to what memory and launching take at least cannot be beaten by anything worth finding.
 constexpr double kRooflineSlack = 1.005;
 
@@ -84,6 +87,9 @@ void Exploration::run() {
       next_ = order_.next(wave_size(), race_.best_us());
       ahead = std::async(std::launch::async, [this] { return compile(next_, true); });
     }
+    // However long the first wave took to compile, it is measured: a choice among few is better than none.
+    measuring_deadline_ =
+        measured_ > 0 ? deadline_ : std::max(deadline_, Clock::now() + options_.budget / kFirstWaveShare);
     measure();
     if (is_done()) {
       if (ahead.valid()) ahead.wait();
@@ -260,7 +266,7 @@ void Exploration::measure_group(std::span<Found> group) {
     points.push_back(found.point);
   }
   const int done_before = done_;
-  race_.qualify(contenders, {.deadline = deadline_, .stop = options_.stop}, [&](int done) {
+  race_.qualify(contenders, {.deadline = measuring_deadline_, .stop = options_.stop}, [&](int done) {
     done_ = done_before + done;
     report(TuningPhase::measuring, done_, listed_);
   });

@@ -86,6 +86,7 @@ class Exploration {
   Race& race_;
   const Clock::time_point compile_deadline_;
   const Clock::time_point deadline_;
+  Clock::time_point measuring_deadline_;
 
   SearchOrder order_;
   std::vector<Unit> units_;  ///< of the ranking

@@ -65,7 +65,7 @@ struct CampaignOptions {
   std::vector<std::string> devices{"host"};
   SessionOptions session;                                 ///< the cache files of the workers' sessions
   std::vector<std::string> worker;                        ///< the program that run_worker() runs in, and its arguments
-  std::chrono::milliseconds budget{2000};                 ///< per problem
+  std::chrono::milliseconds budget{5000};                 ///< per problem
   std::optional<std::chrono::milliseconds> total_budget;  ///< for all; the last problem's budget shrinks to fit
   bool again = false;                                     ///< tune even what has a tuned winner
   bool exhaustive = false;                                ///< TuningOptions::exhaustive

@@ -170,6 +170,14 @@ TEST_F(ExplorationTest, TheBudgetEndsItWithAWinner) {
   EXPECT_EQ(tuning.search_end, SearchEnd::budget_spent);
 }
 
+TEST_F(ExplorationTest, WhatWasCompiledFirstIsMeasuredThoughTheBudgetIsSpent) {
+  script([](std::string_view, double predicted) { return 3 * predicted; });
+  device_->on_compile = [] { std::this_thread::sleep_for(300ms); };
+  const Tuning tuning = tune({.budget = 200ms});
+  EXPECT_EQ(tuning.search_end, SearchEnd::budget_spent);
+  EXPECT_GE(measured(tuning), std::min(2u, std::thread::hardware_concurrency()));
+}
+
 TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {
   script([](std::string_view variant, double) {
     return variant == "threads=64 work=1 finish=alone" || variant == "threads=64 work=2 finish=alone" ? 50 : 500;
