@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "cache/fork_gate.h"
@@ -18,7 +19,9 @@ int use(const Store& store, const Publication& publication) {
     store.publish(publication);
     return store.find(matching_query(publication)) ? 0 : 2;
   } catch (const StoreError& error) {
-    return error.fault() == StoreFault::busy ? 0 : 3;
+    if (error.fault() == StoreFault::busy) return 0;
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, error.what(), std::strlen(error.what()));
+    return 3;
   }
 }
 

@@ -122,7 +122,7 @@ TEST(SoftmaxFamily, APipelineNeedsTheSameWorkspaceForAnyNumberOfRows) {
   const Candidate candidate{*softmax_family().space().parse("row_threads=pipeline block_threads=128 hold=2"), {2000}};
   const std::size_t few = softmax_family().workspace_bytes(rows_of(40, 1 << 21), candidate);
   EXPECT_EQ(few, softmax_family().workspace_bytes(rows_of(4000, 1 << 21), candidate));
-  EXPECT_LE(few, 128u * 1024);
+  EXPECT_LE(few, kWorkspaceBytes);
 }
 
 TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) {

@@ -1,4 +1,8 @@
 // Campaigns whose candidates crash, hang, corrupt the context or take the device with them.
+#include <string_view>
+
+#include <fmt/format.h>
+
 #include <hone/session.h>
 
 #include "tests/tuner/campaign/campaign_fixture.h"
@@ -11,10 +15,10 @@ using ::testing::HasSubstr;
 
 class FaultsTest : public CampaignTest {
  protected:
-  CampaignOptions with_fault(const std::string& kind, int times) const {
+  /// `threads` a block of the launches that it happens to; 0: of all.
+  CampaignOptions with_fault(std::string_view kind, int times, int threads = 128) const {
     std::filesystem::create_directories(folder_ / "faults");
-    setenv("HONE_TEST_FAULT", (kind + " 128 " + std::to_string(times) + " " + (folder_ / "faults").string()).c_str(),
-           1);
+    setenv("HONE_TEST_FAULT", fmt::format("{} {} {} {}", kind, threads, times, (folder_ / "faults").string()).c_str(), 1);
     CampaignOptions faulty = options();
     faulty.worker = {HONE_FAULTY_WORKER};
     return faulty;
@@ -65,7 +69,7 @@ TEST_F(FaultsTest, ACorruptContextIsBlamedOnTheCandidateThatRanLast) {
 }
 
 TEST_F(FaultsTest, AProblemThatKillsEveryProcessIsGivenUp) {
-  const CampaignResult result = run({sum_of(4096), sum_of(16384)}, with_fault("crash", 8));
+  const CampaignResult result = run({sum_of(4096), sum_of(16384)}, with_fault("crash", 8, 0));
   EXPECT_EQ(result.items[0].outcome, Outcome::failed);
   EXPECT_THAT(result.items[0].reason, HasSubstr("8 candidates hung or killed their process"));
   EXPECT_EQ(result.items[0].died.size(), 8U);

@@ -1,5 +1,5 @@
 // A worker of hone tune whose device does what HONE_TEST_FAULT says: "KIND THREADS TIMES FOLDER", where KIND happens at
-// launches of THREADS threads a block, TIMES times at most; FOLDER remembers how often that was.
+// launches of THREADS threads a block (0: of any number), TIMES times at most; FOLDER remembers how often that was.
 //
 //   crash   the process dies of a signal
 //   hang    the launch never returns
@@ -45,7 +45,7 @@ struct Fault {
 
   /// Whether it is to happen now; if so, it is remembered.
   bool strikes(const Launch& launch) const {
-    if (launch.block.x != threads) return false;
+    if (threads != 0 && launch.block.x != threads) return false;
     const int before = happened();
     if (before >= times) return false;
     std::ofstream(folder / std::to_string(before)) << getpid();
