@@ -19,13 +19,11 @@ endfunction()
 
 # hone_precompile(<target> [REUSE_FROM <other>]): with HONE_PRECOMPILE_LIBRARY, the target's sources find the headers
 # that most of them include compiled already: for the target itself, or for another that is compiled with the same
-# options. Not where it is optimised: with precompiled headers and -fstrict-aliasing, g++ 12.2 loses stores through references to
-# function pointers (the table of NVRTC's functions was empty).
+# options. Where it is optimised, that saves little.
 function(hone_precompile target)
   if(NOT HONE_PRECOMPILE_LIBRARY)
     return()
   endif()
-  target_compile_options(${target} PRIVATE -fno-strict-aliasing)
   if(ARGC GREATER 1)
     target_precompile_headers(${target} ${ARGN})
   else()

@@ -42,8 +42,9 @@ void append_library_path(std::string_view list, std::vector<fs::path>& folders) 
   }
 }
 
+/// Not `bind`: by the type of `path` that may name std::bind, which would match better and do nothing.
 template <class Function>
-void bind(void* handle, const char* symbol, const std::string& path, Function& function) {
+void look_up(void* handle, const char* symbol, const std::string& path, Function& function) {
   void* address = dlsym(handle, symbol);
   if (address == nullptr) {
     throw Error(ErrorCode::unsupported,
@@ -104,17 +105,17 @@ NvrtcLibrary::NvrtcLibrary(const fs::path& path) : path_(path.native()) {
                 fmt::format("NVRTC cannot be opened: {}; point HONE_NVRTC at the {} of a CUDA toolkit",
                             reason == nullptr ? path_ : reason, nvrtc_file_names().front()));
   }
-  bind(handle, "nvrtcVersion", path_, version);
-  bind(handle, "nvrtcGetErrorString", path_, error_string);
-  bind(handle, "nvrtcGetNumSupportedArchs", path_, supported_count);
-  bind(handle, "nvrtcGetSupportedArchs", path_, supported);
-  bind(handle, "nvrtcCreateProgram", path_, create);
-  bind(handle, "nvrtcDestroyProgram", path_, destroy);
-  bind(handle, "nvrtcCompileProgram", path_, compile);
-  bind(handle, "nvrtcGetProgramLogSize", path_, log_size);
-  bind(handle, "nvrtcGetProgramLog", path_, log);
-  bind(handle, "nvrtcGetCUBINSize", path_, cubin_size);
-  bind(handle, "nvrtcGetCUBIN", path_, cubin);
+  look_up(handle, "nvrtcVersion", path_, version);
+  look_up(handle, "nvrtcGetErrorString", path_, error_string);
+  look_up(handle, "nvrtcGetNumSupportedArchs", path_, supported_count);
+  look_up(handle, "nvrtcGetSupportedArchs", path_, supported);
+  look_up(handle, "nvrtcCreateProgram", path_, create);
+  look_up(handle, "nvrtcDestroyProgram", path_, destroy);
+  look_up(handle, "nvrtcCompileProgram", path_, compile);
+  look_up(handle, "nvrtcGetProgramLogSize", path_, log_size);
+  look_up(handle, "nvrtcGetProgramLog", path_, log);
+  look_up(handle, "nvrtcGetCUBINSize", path_, cubin_size);
+  look_up(handle, "nvrtcGetCUBIN", path_, cubin);
 }
 
 }  // namespace hone
