@@ -16,8 +16,7 @@ std::size_t parse_axis(const std::string& text, const InputFile& input) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
   if (error != std::errc{} || end != text.data() + text.size())
     throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' is no axis; axes are numbers: 0 is the first, 1 the second, -1 "
-                                   "the last",
+                       fmt::format("'{}' is no axis; axes are numbers: 0 is the first, 1 the second, -1 the last",
                                    printable(text)));
   if (axis < -dimensions || axis >= dimensions)
     throw CommandError(

@@ -37,8 +37,7 @@ std::int64_t parse_winner_id(const std::string& text) {
     return parse_size(text);
   } catch (const CommandError&) {
     throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
-                                   "hone inspect",
+                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: hone inspect",
                                    printable(text)));
   }
 }

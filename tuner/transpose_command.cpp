@@ -22,8 +22,7 @@ ExitCode run_transpose(const ArrayOptions& options, const Context& context) {
   const std::size_t axes = input.shape.size();
   if (axes < 2)
     throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' has the shape {}, and only arrays of two axes and more can be "
-                                   "transposed{}",
+                       fmt::format("'{}' has the shape {}, and only arrays of two axes and more can be transposed{}",
                                    printable(input.path.string()), npy_shape_text(input.shape),
                                    input.data_offset == 0 ? "; give --shape ROWSxCOLUMNS" : ""));
   TransposeSpec spec{.element_bytes = info(input.dtype).size_bytes,

@@ -80,8 +80,7 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   const std::int64_t row_length = extents[row_extent()];
   if (pitch < 0)
     return fmt::format(
-        "{} was asked for a pitch of {}, but rows cannot lie behind one another; pass 0 for rows without "
-        "gaps",
+        "{} was asked for a pitch of {}, but rows cannot lie behind one another; pass 0 for rows without gaps",
         name(), pitch);
   if (pitch != 0 && pitch < row_length)
     return fmt::format(

@@ -71,8 +71,7 @@ std::string_view what_to_do(Kind kind) {
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";
     case Kind::endless_lane:
       return "threads take turns at barriers, warp operations and atomics only: let a loop that waits for another "
-             "thread "
-             "spin on an atomic, and let every other loop end";
+             "thread spin on an atomic, and let every other loop end";
     case Kind::endless_block: return "let its loops end; HostOptions::block_deadline says how long a block may take";
     default: return "";
   }
