@@ -100,10 +100,11 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
 /// Compiles what a tuning of `next` would compile first by what is known so far, until the thread is destroyed.
 std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::optional<Problem>& next) {
   if (!next || !may_compile_meanwhile(device_->facts(), problem)) return {};
-  const TuningOptions options{.start_from = starts_for(*next), .nearby = nearby(*next)};
-  return std::jthread([this, units = first_units(device_->facts(), *next, options)](std::stop_token stop) {
+  TuningOptions options{.start_from = starts_for(*next), .nearby = nearby(*next)};
+  return std::jthread([this, next = *next, options = std::move(options)](std::stop_token stop) {
     try {
-      memo_.compile(*device_, units, std::move(stop), {}, std::nullopt, kSpareCores);
+      memo_.compile(*device_, first_units(device_->facts(), next, options), std::move(stop), {}, std::nullopt,
+                    kSpareCores);
     } catch (const std::exception&) {
       // The tuning will meet it, too.
     }
