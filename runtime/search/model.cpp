@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 namespace {
 
@@ -65,8 +67,6 @@ constexpr ModelConstants kHost{.enqueue_us = 0,
                                .block_share_bytes = 2 << 20};
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// What `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are on, and
 /// the bytes that they have in flight allow.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<int>::max();
 constexpr std::int64_t kRegistersPerAllocation = 256;
 constexpr int kMaxRegistersPerThread = 256;
 
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 std::int64_t round_up(std::int64_t value, std::int64_t to) { return divide_up(value, to) * to; }
 
 // cudaOccSubPartitionsPerMultiprocessor(): schedulers of an SM, each with its own share of the registers.
