@@ -24,10 +24,6 @@ namespace {
 constexpr double kCompileShare = 0.4;
 constexpr double kQualifyingShare = 0.75;
 
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 /// What a candidate occupies: of two that are equally fast, the smaller one leaves more room to others.
 std::int64_t footprint(const Trial& trial, const Problem& problem) {
   const int threads = problem.family->shape(problem, trial.candidate.variant).block_threads;

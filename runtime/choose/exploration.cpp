@@ -42,10 +42,6 @@ std::size_t wave_size() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
 }
 
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 }  // namespace
 
 bool may_compile_meanwhile(const DeviceFacts& facts, const Problem& problem) {
@@ -308,18 +304,22 @@ bool Exploration::is_done() {
   return true;
 }
 
-/// Of what is left, the wave that is being compiled included; false when nothing is.
+/// What was never loaded: what is left, and the wave that is being compiled.
+Exploration::Wave Exploration::rest() const {
+  Wave places = order_.left();
+  places.insert(places.end(), next_.begin(), next_.end());
+  return places;
+}
+
+/// False when there is no rest.
 bool Exploration::promises_nothing() {
-  Wave left = order_.left();
-  left.insert(left.end(), next_.begin(), next_.end());
-  return !left.empty() && order_.best_gain(left, race_.best_us()) < kLeastGain;
+  const Wave places = rest();
+  return !places.empty() && order_.best_gain(places, race_.best_us()) < kLeastGain;
 }
 
 void Exploration::reject_rest() {
   if (budget_spent_ && end_ != SearchEnd::stopped) end_ = SearchEnd::budget_spent;
-  Wave left = order_.left();
-  left.insert(left.end(), next_.begin(), next_.end());
-  for (const std::size_t place : left) {
+  for (const std::size_t place : rest()) {
     const RankedVariant& ranked = order_.ranking()[place];
     rejected_.push_back({.candidate = {ranked.variant, {}},
                          .predicted_us = ranked.predicted_us,

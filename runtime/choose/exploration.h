@@ -73,6 +73,7 @@ class Exploration {
   void sort_by_gain(std::span<Found> found);
   bool is_near_roofline() const;
   std::string why_not(const Found& found);
+  Wave rest() const;
   bool promises_nothing();
   bool is_done();
   void reject_rest();

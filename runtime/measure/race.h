@@ -21,6 +21,10 @@ namespace hone {
 
 using Clock = std::chrono::steady_clock;
 
+inline double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
 /// When to stop measuring.
 struct RaceLimits {
   Clock::time_point deadline;
