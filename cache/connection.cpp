@@ -100,6 +100,13 @@ void Connection::configure(Access access) {
   if (access == Access::write) execute("PRAGMA synchronous = EXTRA");
 }
 
+std::int64_t Connection::read_number(std::string_view sql) {
+  Statement statement = prepare(sql);
+  std::int64_t number = 0;
+  if (statement.step()) statement.read(number);
+  return number;
+}
+
 void Connection::lift_deadline() noexcept { limits_->deadline = Clock::time_point::max(); }
 
 std::vector<std::byte> Connection::content() {

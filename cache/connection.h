@@ -40,6 +40,9 @@ class Connection {
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql, &statements_); }
   void execute(std::string_view sql) { Statement(handle_.get(), sql).run(); }
 
+  /// The one number that `sql` asks for; 0 where it gives no row.
+  std::int64_t read_number(std::string_view sql);
+
   /// Lets statements take any time from here on: for work that a person asked for and can end.
   void lift_deadline() noexcept;
 

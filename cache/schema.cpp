@@ -12,13 +12,6 @@
 namespace hone::cache {
 namespace {
 
-std::int64_t read_number(Connection& connection, std::string_view sql) {
-  Statement statement = connection.prepare(sql);
-  std::int64_t number = 0;
-  if (statement.step()) statement.read(number);
-  return number;
-}
-
 /// "<type> <name>" → statement, without what SQLite adds by itself: indexes behind UNIQUE and PRIMARY KEY, which have
 /// no statement, and the counter behind AUTOINCREMENT.
 std::map<std::string, std::string> read_objects(Connection& connection) {
@@ -75,8 +68,8 @@ bool is_readable(Connection& connection, Objects found) {
 
 std::int64_t check_schema(Connection& connection, const std::filesystem::path& path, Access access) {
   // These two stand in the header of the file: reading them parses no schema yet.
-  const std::int64_t application_id = read_number(connection, "PRAGMA application_id");
-  const std::int64_t version = read_number(connection, "PRAGMA user_version");
+  const std::int64_t application_id = connection.read_number("PRAGMA application_id");
+  const std::int64_t version = connection.read_number("PRAGMA user_version");
   const bool unmarked = application_id == 0 && version == 0;
   if (!unmarked && application_id != kApplicationId) {
     throw store_error(path, StoreFault::foreign, fmt::format("its application_id is {}", application_id));

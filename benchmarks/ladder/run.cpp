@@ -16,7 +16,6 @@
 namespace hone::benchmarks {
 namespace {
 
-constexpr std::string_view kHone = "Hone";
 constexpr long double kTolerance = 1e-5L;
 
 /// One step's loaded kernels and its launches for every copy of the input, made beforehand.

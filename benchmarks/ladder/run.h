@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hone/session.h>
@@ -12,6 +13,8 @@
 #include "benchmarks/common/reader.h"
 
 namespace hone::benchmarks {
+
+inline constexpr std::string_view kHone = "Hone";  ///< the last row of every ladder
 
 /// A step on one size.
 struct LadderRow {

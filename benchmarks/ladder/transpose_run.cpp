@@ -15,7 +15,7 @@
 namespace hone::benchmarks {
 namespace {
 
-constexpr std::string_view kHone = "Hone", kCopy = "copy";
+constexpr std::string_view kCopy = "copy";
 
 /// Rows of an output that are compared with the input.
 constexpr std::int64_t kComparedRows = 16;

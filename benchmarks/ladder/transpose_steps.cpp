@@ -7,7 +7,7 @@
 namespace hone::benchmarks {
 namespace {
 
-constexpr TransposeStep kSteps[] = {
+constexpr TransposeStep kTransposeSteps[] = {
     {"coalesced_read", "lanes read along rows; each writes a row of the output"},
     {"coalesced_write", "lanes write along rows; each reads a row of the input: caches forgive that more"},
     {"read_only_load", "the same through the read-only path"},
@@ -19,7 +19,7 @@ constexpr std::int64_t kTile = 32, kTileThreads = 256;  // tile_place.cuh
 
 }  // namespace
 
-std::span<const TransposeStep> transpose_steps() { return kSteps; }
+std::span<const TransposeStep> transpose_steps() { return kTransposeSteps; }
 
 Unit transpose_unit(const TransposeStep& step) {
   const std::span<const SourceFile> files = embedded::ladder_kernels();

@@ -9,13 +9,6 @@
 namespace hone::cache {
 namespace {
 
-std::int64_t read_number(Connection& connection, std::string_view sql) {
-  Statement statement = connection.prepare(sql);
-  std::int64_t number = 0;
-  if (statement.step()) statement.read(number);
-  return number;
-}
-
 // What was never loaded counts as used when it was stored.
 constexpr std::string_view kBinariesByUse =
     "SELECT w.binary FROM winner w LEFT JOIN usage u ON u.winner = w.id"
@@ -73,8 +66,8 @@ class Evictor {
 
 std::int64_t used_bytes(Connection& connection) {
   const std::int64_t pages =
-      read_number(connection, "PRAGMA page_count") - read_number(connection, "PRAGMA freelist_count");
-  return pages * read_number(connection, "PRAGMA page_size");
+      connection.read_number("PRAGMA page_count") - connection.read_number("PRAGMA freelist_count");
+  return pages * connection.read_number("PRAGMA page_size");
 }
 
 EvictionCounts evict(Connection& connection, std::int64_t goal_bytes, std::int64_t spared_winner) {

@@ -5,6 +5,8 @@
 #include <bit>
 #include <string_view>
 
+#include "cache/maintenance/big_endian.h"
+
 namespace hone::cache {
 namespace {
 
@@ -29,12 +31,6 @@ constexpr std::array<PageKind, 3> kPageKinds{{
 
 /// Far more than any table of ours has.
 constexpr std::size_t kMaxColumns = 200;
-
-std::uint64_t big_endian(Bytes bytes) {
-  std::uint64_t value = 0;
-  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);
-  return value;
-}
 
 /// A number of `size` bytes; nullopt past the end.
 std::optional<std::uint64_t> number_at(Bytes bytes, std::size_t offset, std::size_t size) {

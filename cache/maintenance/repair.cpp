@@ -6,9 +6,11 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "cache/connection.h"
 #include "cache/errors.h"
+#include "cache/maintenance/big_endian.h"
 #include "cache/maintenance/copy.h"
 #include "cache/maintenance/open_file.h"
 #include "cache/maintenance/raw_file.h"
@@ -31,17 +33,13 @@ struct Marks {
   std::int64_t version = 0;
 };
 
-std::int64_t big_endian(std::span<const std::byte> bytes) {
-  std::int64_t value = 0;
-  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::int64_t>(byte);
-  return value;
-}
-
 Marks read_marks(const RawFile& file) {
   std::array<std::byte, 100> header{};
   file.read(0, header);
-  const std::span<const std::byte> bytes(header);
-  return {.application_id = big_endian(bytes.subspan(68, 4)), .version = big_endian(bytes.subspan(60, 4))};
+  const auto number_at = [bytes = std::span(std::as_const(header))](std::size_t offset) {
+    return static_cast<std::int64_t>(big_endian(bytes.subspan(offset, 4)));
+  };
+  return {.application_id = number_at(68), .version = number_at(60)};
 }
 
 /// Undoes what a writer that died has left half done, as opening does. A file that is too damaged for that is taken

@@ -23,7 +23,7 @@ constexpr std::size_t kLargestWave = 32;
 
 /// Candidates are measured in groups of this many: what is expected of the others changes with each.
 constexpr int kFirstGroup = 8;
-constexpr int kGroup = 4;
+constexpr int kNextGroup = 4;
 
 /// Candidates that are expected to improve on the leader by less are not worth measuring; before so many have been
 /// measured, expectations are worth nothing.
@@ -227,7 +227,7 @@ void Exploration::measure() {
   std::size_t end = 0;
   for (std::size_t begin = 0; begin < found_.size(); begin = end) {
     sort_by_gain(std::span(found_).subspan(begin));
-    end = std::min(found_.size(), begin + static_cast<std::size_t>(measured_ == 0 ? kFirstGroup : kGroup));
+    end = std::min(found_.size(), begin + static_cast<std::size_t>(measured_ == 0 ? kFirstGroup : kNextGroup));
     measure_group(std::span(found_).subspan(begin, end - begin));
   }
   found_.clear();

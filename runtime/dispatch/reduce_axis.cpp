@@ -10,7 +10,7 @@ namespace hone {
 namespace {
 
 /// A call as messages name it: "tuned_reduce_rows(sum f32, 5 × 7 × 1)".
-struct Call {
+struct AxisCall {
   std::string_view function;
   const ReduceSpec& spec;
   const Problem& problem;
@@ -30,7 +30,7 @@ struct Call {
 
 /// Types and shapes that make no sense are refused on a miss, and never become a hit; but a pitch is no part of the
 /// key, and neither is a shape that overflows told from others of its size class.
-Choice launch(Session& session, const Call& call, const void* in, void* out, Stream stream) {
+Choice launch(Session& session, const AxisCall& call, const void* in, void* out, Stream stream) {
   const Problem& problem = call.problem;
   if (const std::string why = problem.family->refuse(problem); !why.empty())
     throw Error(ErrorCode::invalid_argument, why);

@@ -16,7 +16,7 @@ namespace hone {
 namespace {
 
 /// A call as messages name it: "sum f32" of n elements.
-struct Call {
+struct ReduceCall {
   std::string_view function, what, dtype;
   std::int64_t n;
 
@@ -25,32 +25,32 @@ struct Call {
   }
 };
 
-Call call_of(const ReduceSpec& spec, std::int64_t n) {
+ReduceCall call_of(const ReduceSpec& spec, std::int64_t n) {
   return {info(spec.op).inputs == 2 ? "tuned_dot" : "tuned_reduce", name(spec.op), info(spec.dtype).name, n};
 }
 
 /// What costs nothing to check on every call; dtypes that do not go together are refused on a miss, and never become a
 /// hit.
-void check_aligned(const Call& call, std::string_view name, const void* pointer, DType dtype) {
+void check_aligned(const ReduceCall& call, std::string_view name, const void* pointer, DType dtype) {
   if (const std::string why = misalignment(name, pointer, dtype); !why.empty()) call.refuse(why);
 }
 
-void check_input(const Call& call, std::string_view name, const void* in, DType dtype) {
+void check_input(const ReduceCall& call, std::string_view name, const void* in, DType dtype) {
   if (!in && call.n > 0) call.refuse(fmt::format("'{}' is null; pass device memory", name));
   check_aligned(call, name, in, dtype);
 }
 
-void check_size(const Call& call, bool needs_elements) {
+void check_size(const ReduceCall& call, bool needs_elements) {
   if (call.n < 0) call.refuse("a size cannot be negative");
   if (call.n == 0 && needs_elements) call.refuse("an empty array has none");
 }
 
-void check_output(const Call& call, const void* out, DType dtype, int values) {
+void check_output(const ReduceCall& call, const void* out, DType dtype, int values) {
   if (!out) call.refuse(fmt::format("'out' is null; pass device memory for {} {}", values, info(dtype).name));
   check_aligned(call, "out", out, dtype);
 }
 
-void check_output(const Call& call, const ReduceSpec& spec, const void* out) {
+void check_output(const ReduceCall& call, const ReduceSpec& spec, const void* out) {
   check_size(call, info(spec.op).needs_elements);
   check_output(call, out, spec.result_dtype(), info(spec.op).outputs);
 }
@@ -60,7 +60,7 @@ void check_output(const Call& call, const ReduceSpec& spec, const void* out) {
 Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out,
                     Stream stream) {
   require_known("tuned_reduce", spec);
-  const Call call = call_of(spec, n);
+  const ReduceCall call = call_of(spec, n);
   if (info(spec.op).inputs != 1) call.refuse("takes two arrays; call tuned_dot()");
   check_output(call, spec, out);
   check_input(call, "in", in, spec.dtype);
@@ -72,7 +72,7 @@ Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, st
 Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const void* b, std::int64_t n, void* out,
                  Stream stream) {
   require_known("tuned_reduce", spec);
-  const Call call = call_of(spec, n);
+  const ReduceCall call = call_of(spec, n);
   if (spec.op != ReduceOp::dot) call.refuse("takes one array; call tuned_reduce()");
   check_output(call, spec, out);
   check_input(call, "a", a, spec.dtype);
@@ -100,7 +100,7 @@ Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dty
   require_known("tuned_reduce", dtype);
   const Problem problem = reduction.problem(dtype, n, alignment_of(in), nan);
   const std::span<const ReduceOp> ops = reduction.ops();
-  const Call call{"tuned_reduce", problem.family->operations()[0], info(dtype).name, n};
+  const ReduceCall call{"tuned_reduce", problem.family->operations()[0], info(dtype).name, n};
   if (outs.size() != ops.size())
     call.refuse(fmt::format("makes {} results, {} pointers were passed", ops.size(), outs.size()));
   check_size(call, std::any_of(ops.begin(), ops.end(), [](ReduceOp op) { return info(op).needs_elements; }));
@@ -118,7 +118,7 @@ Choice tuned_reduce(Session& session, const CustomReduction& reduction, DType dt
                     void* out, Stream stream) {
   require_known("tuned_reduce", dtype);
   const Problem problem = reduction.problem(dtype, n, alignment_of(in));
-  const Call call{"tuned_reduce", problem.family->operations()[0], info(dtype).name, n};
+  const ReduceCall call{"tuned_reduce", problem.family->operations()[0], info(dtype).name, n};
   check_size(call, false);
   check_output(call, out, reduction.result_dtype(), 1);
   check_input(call, "in", in, dtype);

@@ -8,7 +8,7 @@ namespace hone {
 namespace {
 
 /// A call as messages name it.
-struct Call {
+struct SegmentsCall {
   std::string_view op, dtype;
   std::int64_t elements, segments;
 
@@ -28,7 +28,7 @@ void require_known(const ReduceSpec& spec) {
     if (static_cast<std::size_t>(dtype) >= kDTypes.size()) unknown("dtype", static_cast<int>(dtype));
 }
 
-void check_array(const Call& call, std::string_view name, const void* pointer, bool is_needed, DType dtype) {
+void check_array(const SegmentsCall& call, std::string_view name, const void* pointer, bool is_needed, DType dtype) {
   if (!pointer && is_needed) call.refuse(fmt::format("'{}' is null; pass device memory", name));
   const std::size_t bytes = info(dtype).size_bytes;
   if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0)
@@ -41,7 +41,7 @@ Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, const voi
                              const void* offsets, DType offset_dtype, std::int64_t segments, void* out, Stream stream) {
   require_known(spec);
   const Problem problem = segmented_reduce_problem(spec, offset_dtype, segments, elements);
-  const Call call{name(spec.op), info(spec.dtype).name, elements, segments};
+  const SegmentsCall call{name(spec.op), info(spec.dtype).name, elements, segments};
   if (info(spec.op).inputs != 1) call.refuse("takes two arrays; there is no segmented one");
   if (elements < 0) call.refuse("a number of elements cannot be negative");
   if (segments < 0) call.refuse("a number of segments cannot be negative");

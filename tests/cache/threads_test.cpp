@@ -17,7 +17,7 @@ constexpr int kThreads = 32;
 constexpr int kKeys = 8;
 
 /// The code of the binary says which winner it belongs to.
-Publication numbered(int key, int round) {
+Publication keyed(int key, int round) {
   Publication publication = sample_publication();
   publication.key.problem.operation = "operation " + std::to_string(key);
   publication.winner.candidate.block_threads = round;
@@ -35,7 +35,7 @@ int use(Layers& layers, const Store& store, int thread) {
   const std::string owner = new_owner();
   int wrong = 0;
   for (int round = 0; round < 6; ++round) {
-    const Publication publication = numbered((thread + round) % kKeys, thread);
+    const Publication publication = keyed((thread + round) % kKeys, thread);
     const Query query = matching_query(publication);
     const auto claim = layers.claim(publication.key, &query, owner, 10s, 2s);
     if (claim == ClaimState::taken) {

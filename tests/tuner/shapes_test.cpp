@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_shapes(const std::string& text) {
   try {
     parse_shapes(text);
   } catch (const CommandError& error) {
@@ -57,26 +57,26 @@ TEST(ParseShapes, ABoundLeavesOutWhatHasMoreOrFewerElements) {
               ElementsAre(shape({1, 16}), shape({4, 4}), shape({4, 16}), shape({16, 1}), shape({16, 4})));
   // Products beyond 63 bits are more than any bound.
   EXPECT_THAT(parse_shapes("2/2^50x2/2^50@4"), ElementsAre(shape({2, 2})));
-  EXPECT_THAT(refusal("8x8@32"), HasSubstr("no shape has as many elements as its bound asks for"));
+  EXPECT_THAT(refusal_of_shapes("8x8@32"), HasSubstr("no shape has as many elements as its bound asks for"));
 }
 
 TEST(ParseShapes, RefusesWhatIsNone) {
-  EXPECT_THAT(refusal(","), HasSubstr("is not a size"));
-  EXPECT_THAT(refusal("2^20..2^10"), HasSubstr("swap its ends"));
-  EXPECT_THAT(refusal("2^20.."), HasSubstr("empty"));
-  EXPECT_THAT(refusal("1024x"), HasSubstr("'1024x' is not a shape: an extent is missing"));
-  EXPECT_THAT(refusal("x64"), HasSubstr("an extent is missing"));
-  EXPECT_THAT(refusal("-3x64"), HasSubstr("it is negative"));
-  EXPECT_THAT(refusal("0x64"), HasSubstr("nothing to tune below 1"));
-  EXPECT_THAT(refusal("8x8x8x8"), HasSubstr("it has 4 extents, and no kernel has more than three"));
-  EXPECT_THAT(refusal("2^30x2^30"), HasSubstr("beyond 2^53 elements, more than any device holds"));
-  EXPECT_THAT(refusal("2^60x2"), HasSubstr("beyond 2^53"));
-  EXPECT_THAT(refusal("64:2x64"), HasSubstr("':' gives the factor between the sizes of a range"));
-  EXPECT_THAT(refusal("2..64:1"), HasSubstr("a factor of 2 at least"));
-  EXPECT_THAT(refusal("1..2^40x1..2^40x1..2^40"), HasSubstr("more than 65536 shapes"));
-  EXPECT_THAT(refusal("8x8@64..16"), HasSubstr("swap its ends"));
-  EXPECT_THAT(refusal("8x8@"), HasSubstr("'' is not a size"));
-  EXPECT_THAT(refusal("8by8"), HasSubstr("'by8' is no unit"));
+  EXPECT_THAT(refusal_of_shapes(","), HasSubstr("is not a size"));
+  EXPECT_THAT(refusal_of_shapes("2^20..2^10"), HasSubstr("swap its ends"));
+  EXPECT_THAT(refusal_of_shapes("2^20.."), HasSubstr("empty"));
+  EXPECT_THAT(refusal_of_shapes("1024x"), HasSubstr("'1024x' is not a shape: an extent is missing"));
+  EXPECT_THAT(refusal_of_shapes("x64"), HasSubstr("an extent is missing"));
+  EXPECT_THAT(refusal_of_shapes("-3x64"), HasSubstr("it is negative"));
+  EXPECT_THAT(refusal_of_shapes("0x64"), HasSubstr("nothing to tune below 1"));
+  EXPECT_THAT(refusal_of_shapes("8x8x8x8"), HasSubstr("it has 4 extents, and no kernel has more than three"));
+  EXPECT_THAT(refusal_of_shapes("2^30x2^30"), HasSubstr("beyond 2^53 elements, more than any device holds"));
+  EXPECT_THAT(refusal_of_shapes("2^60x2"), HasSubstr("beyond 2^53"));
+  EXPECT_THAT(refusal_of_shapes("64:2x64"), HasSubstr("':' gives the factor between the sizes of a range"));
+  EXPECT_THAT(refusal_of_shapes("2..64:1"), HasSubstr("a factor of 2 at least"));
+  EXPECT_THAT(refusal_of_shapes("1..2^40x1..2^40x1..2^40"), HasSubstr("more than 65536 shapes"));
+  EXPECT_THAT(refusal_of_shapes("8x8@64..16"), HasSubstr("swap its ends"));
+  EXPECT_THAT(refusal_of_shapes("8x8@"), HasSubstr("'' is not a size"));
+  EXPECT_THAT(refusal_of_shapes("8by8"), HasSubstr("'by8' is no unit"));
 }
 
 TEST(ExtentsOf, AMatrixIsABatchOfOneAndNothingElseIsGuessed) {

@@ -25,14 +25,6 @@ constexpr std::uint64_t kThrottling = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 // The part of nvml.h that is used here, since the header need not be installed.
 constexpr int kSuccess = 0;
 using Handle = void*;
-struct UtilizationSample {  // nvmlProcessUtilizationSample_t
-  unsigned pid;
-  unsigned long long time_stamp_us;
-  unsigned sm_percent;
-  unsigned memory_percent;
-  unsigned encoder_percent;
-  unsigned decoder_percent;
-};
 
 template <class Function>
 bool find(void* library, const char* name, Function*& function) {
@@ -43,6 +35,15 @@ bool find(void* library, const char* name, Function*& function) {
 }  // namespace
 
 struct NvmlMonitor::Library {
+  struct UtilizationSample {  // nvmlProcessUtilizationSample_t
+    unsigned pid;
+    unsigned long long time_stamp_us;
+    unsigned sm_percent;
+    unsigned memory_percent;
+    unsigned encoder_percent;
+    unsigned decoder_percent;
+  };
+
   void* handle = nullptr;
   Handle device = nullptr;
   bool is_initialised = false;
@@ -117,7 +118,7 @@ DeviceCondition NvmlMonitor::ask() const {
   if (library_->clock_reasons && library_->clock_reasons(library_->device, &reasons) == kSuccess)
     condition.is_throttled = is_throttled(reasons);
 
-  std::array<UtilizationSample, 64> samples{};
+  std::array<Library::UtilizationSample, 64> samples{};
   std::array<ProcessLoad, 64> loads;
   std::span<const ProcessLoad> known_loads;
   auto count = static_cast<unsigned>(samples.size());

@@ -11,9 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-/// More combinations than an element of one of these arrays goes through in any variant.
-constexpr std::int64_t kChain = 100;
-
 /// The most that fit, of all sizes of State.
 const std::vector<ReduceOp> kMany{ReduceOp::sum,           ReduceOp::min,    ReduceOp::argmax, ReduceOp::mean,
                                   ReduceOp::mean_variance, ReduceOp::minmax, ReduceOp::any,    ReduceOp::count_nonzero};

@@ -13,9 +13,6 @@ using testing::HasSubstr;
 
 using Patterns = std::vector<std::vector<std::byte>>;
 
-/// More combinations than an element of one of these arrays goes through in any variant.
-constexpr std::int64_t kChain = 100;
-
 std::string describe(const ReduceSpec& spec, std::int64_t n, std::string_view what) {
   return fmt::format("{} {} in {} to {} n={} {}{}", name(spec.op), info(spec.dtype).name,
                      info(spec.accumulator_dtype()).name, info(spec.result_dtype()).name, n, what,

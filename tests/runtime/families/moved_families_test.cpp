@@ -15,6 +15,7 @@
 #include "runtime/families/transpose_family.h"
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
+#include "tests/runtime/families/support.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -40,13 +41,6 @@ std::vector<Problem> problems_of_every_kind() {
         copy_problem({.element_bytes = bytes, .rows = 8192, .columns = 8190, .in_pitch = 8191, .out_pitch = 8192}));
   }
   return problems;
-}
-
-std::vector<Variant> allowed(const Problem& problem) {
-  std::vector<Variant> variants;
-  for (const Variant& variant : problem.family->space().all())
-    if (problem.family->reject(problem, variant, h100_facts()).empty()) variants.push_back(variant);
-  return variants;
 }
 
 TEST(TransposeProblem, RowsDecideHowTheyCanBeAligned) {
@@ -96,8 +90,8 @@ TEST(MovedFamilies, OfferEnoughVariantsAndNotThousands) {
   for (const Problem& problem : problems_of_every_kind()) {
     ASSERT_EQ(problem.family->refuse(problem), "") << to_string(problem);
     const bool in_place = problem.family == &transpose_family() && problem.operation % 2 == 1;
-    EXPECT_GE(allowed(problem).size(), in_place ? 2u : 10u) << to_string(problem);
-    EXPECT_LE(allowed(problem).size(), 150u) << to_string(problem);
+    EXPECT_GE(allowed_variants(problem, h100_facts()).size(), in_place ? 2u : 10u) << to_string(problem);
+    EXPECT_LE(allowed_variants(problem, h100_facts()).size(), 150u) << to_string(problem);
   }
 }
 
@@ -128,7 +122,7 @@ TEST(MovedFamilies, LeaveAVariantForEveryShape) {
 
 TEST(MovedFamilies, OnlyRowsThatAreNotAlignedAreShifted) {
   const auto shifted = [](const Problem& problem) {
-    const std::vector<Variant> variants = allowed(problem);
+    const std::vector<Variant> variants = allowed_variants(problem, h100_facts());
     return std::count_if(variants.begin(), variants.end(),
                          [&](const Variant& variant) { return TransposeVariant(problem, variant).shifted; });
   };
@@ -158,7 +152,7 @@ TEST(MovedFamilies, TheVariantsAreThoseOfAllThatShareAWinner) {
 
 TEST(MovedFamilies, ABlockForEveryTileIsAGeometryAndNothingIsCombined) {
   const Problem problem = matrix(4, 8192, 8192);
-  const WorkShape shape = problem.family->shape(problem, allowed(problem).front());
+  const WorkShape shape = problem.family->shape(problem, allowed_variants(problem, h100_facts()).front());
   const std::vector<Geometry> all = geometries(h100_facts(), shape, 8);
   EXPECT_GE(all.back().max_blocks, shape.tiles);
   WorkShape combining = shape;
@@ -202,7 +196,7 @@ TEST(MovedFamilies, CompileForAGpuWithoutSpills) {
   std::size_t turn = 0;
   for (const Problem& problem : problems_of_every_kind()) {
     if (++turn % 2 == 0) continue;
-    const std::vector<Variant> variants = allowed(problem);
+    const std::vector<Variant> variants = allowed_variants(problem, h100_facts());
     const Unit unit = unit_of(problem, variants[turn * 7 % variants.size()]);
     try {
       EXPECT_LE(gpu_resources(unit, "sm_90").local_bytes, 8) << unit.name;

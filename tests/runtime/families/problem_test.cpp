@@ -6,17 +6,16 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include <hone/error.h>
 #include <hone/tuned_reduce.h>
+
+#include "tests/runtime/families/support.h"
 
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 TEST(SizeClass, OneClassHoldsAllSmallSizes) {
   for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 361, 362}) EXPECT_EQ(size_class(extent), 8) << extent;

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 #include <set>
 
 #include <hone/reduce_axis.h>
@@ -13,14 +12,13 @@
 #include "runtime/families/axis_family.h"
 #include "runtime/families/reduce_reference.h"
 #include "runtime/search/candidates.h"
+#include "tests/runtime/families/support.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 Problem rows(std::int64_t rows, std::int64_t columns, std::int64_t pitch = 0, std::uint32_t alignment = kMaxAlignment) {
   return reduce_rows_problem({}, {rows, columns, pitch}, alignment);

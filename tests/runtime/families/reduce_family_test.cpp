@@ -9,13 +9,14 @@
 
 #include <hone/tuned_reduce.h>
 
+#include "tests/runtime/families/support.h"
+
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int32_t kOneBlock = 0, kCluster8 = 1, kLastBlock = 3, kSecondKernel = 4;
 
 const KernelFamily& family() { return reduce_family(); }

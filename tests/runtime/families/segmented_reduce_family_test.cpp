@@ -12,6 +12,7 @@
 
 #include "runtime/families/reduce_reference.h"
 #include "runtime/families/segment_offsets.h"
+#include "tests/runtime/families/support.h"
 
 namespace hone {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 using Division = SegmentedVariant::Division;
 using segment_offsets::Offsets;
 using testing::HasSubstr;
-
-const KernelFamily& family() { return segmented_reduce_family(); }
 
 Problem sum_f32(std::int64_t segments, std::int64_t elements) {
   return segmented_reduce_problem({}, DType::i32, segments, elements);
@@ -34,13 +33,6 @@ DeviceFacts large_gpu() {
   DeviceFacts facts;
   facts.max_threads_per_block = 1024;
   return facts;
-}
-
-std::vector<Variant> allowed(const Problem& problem) {
-  std::vector<Variant> variants = problem.family->space().all();
-  std::erase_if(variants,
-                [&](const Variant& one) { return !problem.family->reject(problem, one, large_gpu()).empty(); });
-  return variants;
 }
 
 bool is_among(const std::vector<Variant>& variants, Division division) {
@@ -136,7 +128,7 @@ TEST(SegmentedReduceFamily, AFewDozenVariantsRemainForEveryShape) {
       for (std::int64_t mean : {0, 1, 8, 100, 10000, 1000000}) {
         const Problem problem = segmented_reduce_problem({.op = ReduceOp::max, .dtype = dtype.dtype}, DType::i64,
                                                          segments, segments * mean);
-        const std::vector<Variant> variants = allowed(problem);
+        const std::vector<Variant> variants = allowed_variants(problem, large_gpu());
         EXPECT_GE(variants.size(), 4u) << to_string(problem);
         EXPECT_LE(variants.size(), 60u) << to_string(problem);
         EXPECT_TRUE(is_among(variants, Division::merged_last_block)) << to_string(problem);
@@ -145,11 +137,11 @@ TEST(SegmentedReduceFamily, AFewDozenVariantsRemainForEveryShape) {
 }
 
 TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
-  const std::vector<Variant> of_short = allowed(sum_f32(1 << 20, 8 << 20));
+  const std::vector<Variant> of_short = allowed_variants(sum_f32(1 << 20, 8 << 20), large_gpu());
   EXPECT_TRUE(is_among(of_short, Division::thread));
   EXPECT_TRUE(is_among(of_short, Division::threads_4));
   EXPECT_FALSE(is_among(of_short, Division::block));
-  const std::vector<Variant> of_long = allowed(sum_f32(1 << 10, 1 << 26));
+  const std::vector<Variant> of_long = allowed_variants(sum_f32(1 << 10, 1 << 26), large_gpu());
   EXPECT_TRUE(is_among(of_long, Division::block));
   EXPECT_TRUE(is_among(of_long, Division::warp));
   EXPECT_FALSE(is_among(of_long, Division::thread));
@@ -157,11 +149,11 @@ TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
 
 TEST(SegmentedReduceFamily, TheLongestSegmentHoldsUpThoseThatDoNotDivideIt) {
   const Problem problem = sum_f32(1 << 20, 32 << 20);
-  EXPECT_EQ(family().shape(problem, variant(Division::merged_last_block)).serial_loads, 0);
-  const double of_warp = family().shape(problem, variant(Division::warp)).serial_loads;
+  EXPECT_EQ(segmented_reduce_family().shape(problem, variant(Division::merged_last_block)).serial_loads, 0);
+  const double of_warp = segmented_reduce_family().shape(problem, variant(Division::warp)).serial_loads;
   EXPECT_NEAR(of_warp, 1300 * 32 * 4 / (32 * 32), 5);
-  EXPECT_GT(family().shape(problem, variant(Division::thread)).serial_loads, of_warp);
-  EXPECT_LT(family().shape(problem, variant(Division::block)).serial_loads, of_warp);
+  EXPECT_GT(segmented_reduce_family().shape(problem, variant(Division::thread)).serial_loads, of_warp);
+  EXPECT_LT(segmented_reduce_family().shape(problem, variant(Division::block)).serial_loads, of_warp);
 }
 
 TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
@@ -169,10 +161,10 @@ TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
   const auto ranges = size_ranges(middle.extents);
   for (std::int64_t segments : {ranges[0].first, ranges[0].last})
     for (std::int64_t elements : {ranges[1].first, ranges[1].last}) {
-      EXPECT_EQ(allowed(sum_f32(segments, elements)), allowed(middle));
-      for (const Variant& one : allowed(middle)) {
-        const std::string source = family().unit(middle, one).source;
-        EXPECT_EQ(family().unit(sum_f32(segments, elements), one).source, source);
+      EXPECT_EQ(allowed_variants(sum_f32(segments, elements), large_gpu()), allowed_variants(middle, large_gpu()));
+      for (const Variant& one : allowed_variants(middle, large_gpu())) {
+        const std::string source = segmented_reduce_family().unit(middle, one).source;
+        EXPECT_EQ(segmented_reduce_family().unit(sum_f32(segments, elements), one).source, source);
       }
     }
 }
@@ -191,7 +183,7 @@ TEST(SegmentedReduceFamily, TheJoinOfTheSecondKernelIsOneBlockAndKnowsTheGrid) {
   const Problem problem = sum_f32(1000, 100000);
   const std::array<void*, 3> buffers{};
   LaunchList list;
-  family().encode(problem, {variant(Division::merged_second_kernel), {50}}, buffers, nullptr, list);
+  segmented_reduce_family().encode(problem, {variant(Division::merged_second_kernel), {50}}, buffers, nullptr, list);
   const std::vector<Launch> launches(list.begin(), list.end());
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].grid.x, 50u);
@@ -205,7 +197,7 @@ TEST(SegmentedReduceFamily, TheJoinOfTheSecondKernelIsOneBlockAndKnowsTheGrid) {
 TEST(SegmentedReduceFamily, EachEntryOfTheOffsetsIsChecked) {
   const Problem problem = sum_f32(3, 10);
   const auto refusal = [&](const std::array<std::int32_t, 4>& offsets) {
-    return family().refuse_contents(problem, 1, std::as_bytes(std::span(offsets)));
+    return segmented_reduce_family().refuse_contents(problem, 1, std::as_bytes(std::span(offsets)));
   };
   EXPECT_EQ(refusal({0, 0, 10, 10}), "");
   EXPECT_EQ(refusal({4, 5, 6, 7}), "");
@@ -226,7 +218,7 @@ TEST(SegmentedReduceFamily, VerificationSeesEveryWrongSegment) {
   const Candidate candidate{variant(Division::merged_last_block), {1}};
   const auto verdict = [&] {
     const std::vector<std::byte> outputs[] = {bytes_of(sums)};
-    return family().verify(problem, candidate, patterns, outputs);
+    return segmented_reduce_family().verify(problem, candidate, patterns, outputs);
   };
   EXPECT_EQ(verdict(), "");
   for (std::int64_t& one : sums) {

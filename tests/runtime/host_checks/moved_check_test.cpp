@@ -10,15 +10,10 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
+#include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 DeviceFacts host_facts() {
   DeviceFacts facts;

@@ -11,17 +11,12 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
+#include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {
 namespace {
 
 // Sanitizers see what is wrong in any order of threads, and are slow: one order there.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 constexpr std::size_t kCheckedWorkspaceBytes = 1 << 16;
 constexpr std::int64_t kBlocks = 5;
 

@@ -12,30 +12,24 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/families/reduce_family.h"
+#include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {
 namespace {
 
 using Finish = ReduceVariant::Finish;
 
-// Sanitizers see what is wrong in any order of threads, and are slow: one order there, and half of the combinations.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 constexpr std::size_t kMaxCases = 16;
 constexpr std::size_t kMostResultBytes = 2 * sizeof(double);
-constexpr std::size_t kCheckedWorkspaceBytes = 4096;
+constexpr std::size_t kReduceWorkspaceBytes = 4096;
 
 /// One call on a slice of the input buffer.
-struct Case {
+struct ReduceCase {
   std::int64_t n = 0;
   std::int64_t first_element = 0;  ///< 1: one element beyond what vectors need
 };
 
-std::vector<Case> cases_of(std::int64_t tile) {
+std::vector<ReduceCase> cases_of(std::int64_t tile) {
   return {{0, 0},           {1, 0}, {1, 1}, {31, 1}, {tile - 1, 0}, {tile, 1}, {tile + 1, 0}, {5 * tile - 3, 1},
           {7 * tile + 9, 0}};
 }
@@ -48,7 +42,7 @@ std::vector<std::byte> repeated(const std::vector<std::byte>& pattern, std::size
 }
 
 /// Makes the call `index` and compares its result with the reference.
-void run_case(const HostRun& run, const Candidate& candidate, const Problem& problem, const Case& one,
+void run_case(const HostRun& run, const Candidate& candidate, const Problem& problem, const ReduceCase& one,
               std::size_t index, const std::vector<std::vector<std::byte>>& patterns) {
   const KernelFamily& family = *problem.family;
   const std::size_t element_bytes = info(problem.dtype).size_bytes;
@@ -79,8 +73,8 @@ HostCheck check_of(const ReduceSpec& spec, const Variant& variant, std::size_t r
   const ReduceVariant reduce(variant);
   const std::int64_t tile_bytes = reduce.block_threads * reduce.unroll * kMaxAlignment;
   const std::int64_t tile = tile_bytes / static_cast<std::int64_t>(info(spec.dtype).size_bytes);
-  std::vector<Case> cases = cases_of(tile);
-  if (info(spec.op).needs_elements) std::erase_if(cases, [](const Case& one) { return one.n == 0; });
+  std::vector<ReduceCase> cases = cases_of(tile);
+  if (info(spec.op).needs_elements) std::erase_if(cases, [](const ReduceCase& one) { return one.n == 0; });
   // Two arrays keep in step, so their alignment is the largest.
   const std::uint32_t alignment = info(spec.op).inputs == 2 ? kMaxAlignment : 1;
   const auto problem_of = [=](std::int64_t n) { return reduce_problem(spec, n, alignment); };
@@ -97,7 +91,7 @@ HostCheck check_of(const ReduceSpec& spec, const Variant& variant, std::size_t r
     check.buffers.push_back(
         {"in", repeated(pattern, static_cast<std::size_t>(8 * tile + 2) * info(spec.dtype).size_bytes)});
   check.buffers.push_back({"out", std::vector<std::byte>(kMaxCases * kMostResultBytes)});
-  check.buffers.push_back({"workspace", std::vector<std::byte>(kCheckedWorkspaceBytes)});
+  check.buffers.push_back({"workspace", std::vector<std::byte>(kReduceWorkspaceBytes)});
   check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
   if (kSanitized) check.orders.resize(1);
   check.run = [=](const HostRun& run) {

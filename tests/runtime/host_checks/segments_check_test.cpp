@@ -13,20 +13,15 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/families/segment_offsets.h"
 #include "runtime/families/segmented_reduce_family.h"
+#include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {
 namespace {
 
 using Division = SegmentedVariant::Division;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 /// One call, on elements that begin `first_element` behind a 16-byte boundary.
-struct Case {
+struct SegmentsCase {
   std::int64_t segments = 0;
   std::int64_t elements = 0;
   std::string_view lengths = "power_law";
@@ -35,16 +30,16 @@ struct Case {
 };
 
 /// A tile of the smallest merged variants has 896 items of f32.
-constexpr std::array kCases{Case{0, 0},
-                            Case{1, 0},
-                            Case{0, 100},
-                            Case{1, 1, "uniform_lengths", 1},
-                            Case{700, 5, "uniform_lengths"},
-                            Case{31, 895, "uniform_lengths", 1, 1},
-                            Case{301, 3001, "power_law", 1},
-                            Case{3, 6007, "one_segment", 1, 3},
-                            Case{1000, 4000, "mostly_empty"},
-                            Case{2, 9001, "uniform_lengths", 0, 4}};
+constexpr std::array kSegmentsCases{SegmentsCase{0, 0},
+                                    SegmentsCase{1, 0},
+                                    SegmentsCase{0, 100},
+                                    SegmentsCase{1, 1, "uniform_lengths", 1},
+                                    SegmentsCase{700, 5, "uniform_lengths"},
+                                    SegmentsCase{31, 895, "uniform_lengths", 1, 1},
+                                    SegmentsCase{301, 3001, "power_law", 1},
+                                    SegmentsCase{3, 6007, "one_segment", 1, 3},
+                                    SegmentsCase{1000, 4000, "mostly_empty"},
+                                    SegmentsCase{2, 9001, "uniform_lengths", 0, 4}};
 constexpr std::int64_t kMostSegments = 1000, kMostElements = 9001;
 
 template <class T>
@@ -56,7 +51,7 @@ std::vector<T> repeated(const std::vector<T>& pattern, std::size_t count) {
 
 enum Buffer : std::size_t { kIn, kOffsets, kOut, kWorkspace };
 
-void run_case(const HostRun& run, const Variant& variant, const Problem& problem, const Case& one,
+void run_case(const HostRun& run, const Variant& variant, const Problem& problem, const SegmentsCase& one,
               const std::vector<std::byte>& pattern, const std::vector<std::byte>& offsets) {
   const KernelFamily& family = *problem.family;
   const std::size_t element_bytes = info(problem.dtype).size_bytes;
@@ -84,7 +79,7 @@ void run_case(const HostRun& run, const Variant& variant, const Problem& problem
 }
 
 HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Variant& variant, std::size_t rotation) {
-  const auto problem_of = [=](const Case& one) {
+  const auto problem_of = [=](const SegmentsCase& one) {
     return segmented_reduce_problem(spec, offset_dtype, one.segments, one.elements);
   };
   const Problem largest = problem_of({kMostSegments, kMostElements});
@@ -101,7 +96,7 @@ HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Variant& va
   check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
   if (kSanitized) check.orders.resize(1);
   check.run = [=](const HostRun& run) {
-    for (const Case& one : kCases) {
+    for (const SegmentsCase& one : kSegmentsCases) {
       const Problem problem = problem_of(one);
       run_case(run, variant, problem, one, pattern,
                segment_offsets::make(one.lengths, offset_dtype, one.segments, one.elements));

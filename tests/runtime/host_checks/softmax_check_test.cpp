@@ -16,18 +16,18 @@
 namespace hone::test {
 namespace {
 
-struct Case {
+struct SoftmaxCase {
   std::string_view name;
   Problem problem;
   std::string_view variant;
   bool in_place = false;
 };
-std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
+std::ostream& operator<<(std::ostream& out, const SoftmaxCase& one) { return out << one.name; }
 
 const SoftmaxSpec kHalves{.dtype = DType::f16};
 const SoftmaxSpec kHalvesToFloats{.dtype = DType::f16, .result = DType::f32, .scale = 0.5};
 
-std::vector<Case> cases() {
+std::vector<SoftmaxCase> cases() {
   return {
       {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)), "row_threads=1 block_threads=128 hold=4"},
       {"LanesWithEnds", log_softmax_problem(kHalves, SoftmaxShape::rows(13, 203)),
@@ -53,7 +53,7 @@ std::vector<Case> cases() {
   };
 }
 
-class SoftmaxCheck : public testing::TestWithParam<Case> {};
+class SoftmaxCheck : public testing::TestWithParam<SoftmaxCase> {};
 
 TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
   const auto& [name, problem, variant_text, in_place] = GetParam();

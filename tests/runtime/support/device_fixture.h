@@ -22,6 +22,9 @@ namespace hone {
 /// "host" or "cuda:0", from CMake.
 extern const char* const kTestDevice;
 
+/// More combinations than an element of the tests' arrays goes through in any variant.
+inline constexpr std::int64_t kChain = 100;
+
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {
