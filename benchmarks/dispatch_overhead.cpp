@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <cuda_runtime_api.h>
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -151,9 +150,9 @@ bool run(const std::string& json_path) {
 
 int main(int argc, char** argv) {
   std::string json_path;
-  const auto set_up = [&](CLI::App& app) {
-    app.description("CPU time of a call of tuned_reduce() on a hit, next to a bare launch of the same kernel");
-    app.add_option("FILE", json_path, "write the figures to this JSON file");
+  const auto set_up = [&](auto& command_line) {
+    command_line.describe("CPU time of a call of tuned_reduce() on a hit, next to a bare launch of the same kernel");
+    command_line.add("FILE", json_path, "write the figures to this JSON file");
   };
   return hone::benchmarks::run_program("dispatch_overhead", argc, argv, set_up, [&] { return run(json_path); });
 }

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -38,22 +37,20 @@ struct Options {
   bool all_rows = false;
 };
 
-void set_up(CLI::App& app, Options& options) {
-  app.description("Reductions by Hone, CUB and cuBLAS, side by side");
-  add_run_options(app, options.run);
-  app.add_option("--ops", options.cells.operations, "operations (default: all)")->delimiter(',');
-  app.add_option("--dtypes", options.cells.dtypes, "dtypes (default: all)")->delimiter(',');
-  app.add_option("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: see benchmarks/README.md)");
-  app.add_option("--contexts", options.contexts, "stream, graph (default: both)")
-      ->delimiter(',')->check(CLI::IsMember({"stream", "graph"}));
-  app.add_option("--alignments", options.alignments, "aligned, misaligned (default: both)")
-      ->delimiter(',')->check(CLI::IsMember({"aligned", "misaligned"}));
-  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")
-      ->check(CLI::PositiveNumber);
-  add_timing_options(app, options.timing);
-  app.add_flag("!--no-peers", options.with_peers, "time Hone alone");
-  app.add_flag("!--no-accuracy", options.with_accuracy, "leave out the accuracy figures");
-  app.add_flag("--rows", options.all_rows, "print every row, however many there are");
+void set_up(CommandLine& command_line, Options& options) {
+  command_line.describe("Reductions by Hone, CUB and cuBLAS, side by side");
+  add_run_options(command_line, options.run);
+  command_line.add("--ops", options.cells.operations, "operations (default: all)");
+  command_line.add("--dtypes", options.cells.dtypes, "dtypes (default: all)");
+  command_line.add("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: see benchmarks/README.md)");
+  command_line.add("--contexts", options.contexts, "stream, graph (default: both)", {"stream", "graph"});
+  command_line.add("--alignments", options.alignments, "aligned, misaligned (default: both)",
+                   {"aligned", "misaligned"});
+  command_line.add("--time", options.seconds, "begin no cell after so many seconds (default: 240)");
+  add_timing_options(command_line, options.timing);
+  command_line.add_flag("!--no-peers", options.with_peers, "time Hone alone");
+  command_line.add_flag("!--no-accuracy", options.with_accuracy, "leave out the accuracy figures");
+  command_line.add_flag("--rows", options.all_rows, "print every row, however many there are");
 }
 
 bool has(const std::vector<std::string>& names, std::string_view name) {
@@ -119,5 +116,6 @@ bool run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   return hone::benchmarks::run_program(
-      "reduce_vs_peers", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
+      "reduce_vs_peers", argc, argv, [&](CommandLine& command_line) { set_up(command_line, options); },
+      [&] { return run(options); });
 }

@@ -8,7 +8,6 @@
 #include <optional>
 #include <random>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -43,23 +42,19 @@ struct Options {
   bool with_cub = true;
 };
 
-void set_up(CLI::App& app, Options& options) {
-  app.description("Reductions of rows and of CSR segments by Hone and CUB, side by side");
-  add_run_options(app, options.run);
-  app.add_option("--kinds", options.kinds, "rows, uniform, power_law (default: all)")
-      ->delimiter(',')->check(CLI::IsMember({"rows", "uniform", "power_law"}));
-  app.add_option("--ops", options.ops, "sum, max, min (default: all)")
-      ->delimiter(',')->check(CLI::IsMember({"sum", "max", "min"}));
-  app.add_option("--dtypes", options.dtypes, "f32, f16 (default: both)")
-      ->delimiter(',')->check(CLI::IsMember({"f32", "f16"}));
-  app.add_option("--shapes", options.shapes, "of rows: 1024x64,2^20+1x8 (default: ten)");
-  app.add_option("--segments", options.segments, "of CSR (default: 1000000)")->check(CLI::PositiveNumber);
-  app.add_option("--mean", options.mean, "elements of a CSR segment on average (default: 64)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--time", options.seconds, "begin no cell after so many seconds (default: 240)")
-      ->check(CLI::PositiveNumber);
-  add_timing_options(app, options.timing);
-  app.add_flag("!--no-cub", options.with_cub, "time Hone alone");
+void set_up(CommandLine& command_line, Options& options) {
+  command_line.describe("Reductions of rows and of CSR segments by Hone and CUB, side by side");
+  add_run_options(command_line, options.run);
+  command_line.add("--kinds", options.kinds, "rows, uniform, power_law (default: all)",
+                   {"rows", "uniform", "power_law"});
+  command_line.add("--ops", options.ops, "sum, max, min (default: all)", {"sum", "max", "min"});
+  command_line.add("--dtypes", options.dtypes, "f32, f16 (default: both)", {"f32", "f16"});
+  command_line.add("--shapes", options.shapes, "of rows: 1024x64,2^20+1x8 (default: ten)");
+  command_line.add("--segments", options.segments, "of CSR (default: 1000000)");
+  command_line.add("--mean", options.mean, "elements of a CSR segment on average (default: 64)");
+  command_line.add("--time", options.seconds, "begin no cell after so many seconds (default: 240)");
+  add_timing_options(command_line, options.timing);
+  command_line.add_flag("!--no-cub", options.with_cub, "time Hone alone");
 }
 
 /// Segments of an array: all of one length, or between offsets.
@@ -306,5 +301,6 @@ bool run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   return hone::benchmarks::run_program(
-      "segments_vs_cub", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
+      "segments_vs_cub", argc, argv, [&](CommandLine& command_line) { set_up(command_line, options); },
+      [&] { return run(options); });
 }

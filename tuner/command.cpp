@@ -129,7 +129,7 @@ std::string_view without_dashes(std::string_view name) {
 
 /// CLI11 says in its own words that an option lacks its value or a flag was given one; this says it in ours. Its
 /// messages begin with the option's name, with or without its dashes.
-std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   const std::string_view message = without_dashes(error.what());
   const CLI::App& part = chosen_part(app);
   const CLI::Option* named = nullptr;
@@ -179,7 +179,7 @@ class Command {
       context.out << version.what() << '\n';
       return ExitCode::ok;
     } catch (const CLI::ParseError& error) {
-      throw CommandError(ExitCode::usage, explain(app_, error));
+      throw CommandError(ExitCode::usage, in_our_words(app_, error));
     }
     refuse_extras(app_);
     for (const CLI::App* part = &app_; !part->get_subcommands().empty();) {

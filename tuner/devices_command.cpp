@@ -120,7 +120,7 @@ void print_table(const std::vector<ListedDevice>& devices, std::ostream& out) {
   }
 }
 
-nlohmann::ordered_json to_json(const ListedDevice& device) {
+nlohmann::ordered_json device_json(const ListedDevice& device) {
   const DeviceFacts& facts = device.facts;
   if (!device.failure.empty()) return {{"device", device.name}, {"failure", device.failure}};
   return {{"device", device.name},
@@ -162,7 +162,7 @@ ExitCode run_devices(const DevicesOptions& options, const Context& context) {
   const std::string reason = cuda_unavailable_reason();
   if (options.json) {
     nlohmann::ordered_json json{{"devices", nlohmann::ordered_json::array()}};
-    for (const ListedDevice& device : devices) json["devices"].push_back(to_json(device));
+    for (const ListedDevice& device : devices) json["devices"].push_back(device_json(device));
     json["cuda_unavailable_reason"] = reason;
     print_json(json, context);
     return ExitCode::ok;

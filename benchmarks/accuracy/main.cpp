@@ -2,7 +2,6 @@
 // integer's sum is not exact.
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,11 +21,10 @@ struct Options {
   std::int64_t n = std::int64_t{1} << 30;
 };
 
-void set_up(CLI::App& app, Options& options) {
-  app.description("Error of sums of up to 2^30 numbers, its bound, and CUB's error");
-  add_run_options(app, options.run);
-  app.add_option("-n", options.n, "elements (default: 2^30)")
-      ->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 30));
+void set_up(CommandLine& command_line, Options& options) {
+  command_line.describe("Error of sums of up to 2^30 numbers, its bound, and CUB's error");
+  add_run_options(command_line, options.run);
+  command_line.add("-n", options.n, "elements (default: 2^30)", std::int64_t{4}, std::int64_t{1} << 30);
 }
 
 bool run(const Options& options) {
@@ -46,5 +44,6 @@ bool run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   return hone::benchmarks::run_program(
-      "accuracy", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
+      "accuracy", argc, argv, [&](CommandLine& command_line) { set_up(command_line, options); },
+      [&] { return run(options); });
 }

@@ -4,7 +4,6 @@
 #include <exception>
 #include <fstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -12,19 +11,17 @@
 
 namespace hone::benchmarks {
 
-void add_run_options(CLI::App& app, RunOptions& options) {
-  app.add_option("--device", options.device, "auto, cuda:0, … or host");
-  app.add_option("--budget", options.budget_ms,
-                 fmt::format("Hone's tuning time a problem, in ms (default: {})", options.budget_ms))
-      ->check(CLI::PositiveNumber);
-  app.add_option("--cache", options.cache, "cache file: winners in it are used, new ones stored (default: none)");
-  app.add_option("--json", options.json, "write the figures to this file");
+void add_run_options(CommandLine& command_line, RunOptions& options) {
+  command_line.add("--device", options.device, "auto, cuda:0, … or host");
+  command_line.add("--budget", options.budget_ms,
+                 fmt::format("Hone's tuning time a problem, in ms (default: {})", options.budget_ms));
+  command_line.add("--cache", options.cache, "cache file: winners in it are used, new ones stored (default: none)");
+  command_line.add("--json", options.json, "write the figures to this file");
 }
 
-void add_timing_options(CLI::App& app, TimingOptions& options) {
-  app.add_option("--rounds", options.rounds, fmt::format("batches of each, at most (default: {})", options.rounds))
-      ->check(CLI::PositiveNumber);
-  app.add_option(
+void add_timing_options(CommandLine& command_line, TimingOptions& options) {
+  command_line.add("--rounds", options.rounds, fmt::format("batches of each, at most (default: {})", options.rounds));
+  command_line.add(
       "--cell-ms", options.cap_ms,
       fmt::format("time for all that are measured side by side, in ms, once each has {} batches (default: {})",
                   options.least_rounds, options.cap_ms));
@@ -45,11 +42,11 @@ void write_json(const std::string& path, const nlohmann::ordered_json& json) {
   if (!file.flush()) throw Error(ErrorCode::io_failed, "cannot write " + path);
 }
 
-int run_program(std::string_view name, int argc, char** argv, const std::function<void(CLI::App&)>& set_up,
+int run_program(std::string_view name, int argc, char** argv, const std::function<void(CommandLine&)>& set_up,
                 const std::function<bool()>& run) {
-  CLI::App app;
-  set_up(app);
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command_line;
+  set_up(command_line);
+  if (const std::optional<int> exit_code = command_line.parse(argc, argv)) return *exit_code;
   try {
     return run() ? 0 : 1;
   } catch (const std::exception& error) {

@@ -8,11 +8,8 @@
 #include <hone/session.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include "benchmarks/common/command_line.h"
 #include "benchmarks/common/interleaved.h"
-
-namespace CLI {
-class App;
-}
 
 namespace hone::benchmarks {
 
@@ -23,10 +20,10 @@ struct RunOptions {
 };
 
 /// --device, --budget, --cache and --json; defaults are what `options` holds.
-void add_run_options(CLI::App& app, RunOptions& options);
+void add_run_options(CommandLine& command_line, RunOptions& options);
 
 /// --rounds and --cell-ms; likewise.
-void add_timing_options(CLI::App& app, TimingOptions& options);
+void add_timing_options(CommandLine& command_line, TimingOptions& options);
 
 /// A session that tunes what its cache lacks. Throws Error if there is no such device.
 Session make_session(const RunOptions& options);
@@ -35,8 +32,8 @@ Session make_session(const RunOptions& options);
 void write_json(const std::string& path, const nlohmann::ordered_json& json);
 
 /// Reads the command line into what `set_up` adds, then runs. The exit code: 0, or 1 if `run` says false; 2 behind an
-/// exception, which goes to stderr under the program's `name`; CLI11's own if the command line is wrong.
-int run_program(std::string_view name, int argc, char** argv, const std::function<void(CLI::App&)>& set_up,
+/// exception, which goes to stderr under the program's `name`; CommandLine's own where that ends the program.
+int run_program(std::string_view name, int argc, char** argv, const std::function<void(CommandLine&)>& set_up,
                 const std::function<bool()>& run);
 
 }  // namespace hone::benchmarks

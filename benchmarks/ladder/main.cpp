@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -27,14 +26,15 @@ struct Options {
   TimingOptions timing{.cap_ms = 300};
 };
 
-void set_up(CLI::App& app, Options& options) {
-  app.description("Sums or transposes of floats, from a tutorial's first kernel to Hone, a step at a time");
-  app.add_option("--what", options.what, "sum (default) or transpose")->check(CLI::IsMember({"sum", "transpose"}));
-  add_run_options(app, options.run);
-  app.add_option("--sizes", options.sizes, "of sums: 1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^28)");
-  app.add_option("--shapes", options.shapes, "of transposes, rows x columns (default: 1024x1024,8192x8192,1048576x64)");
-  app.add_option("--context", options.context, "stream (default) or graph")->check(CLI::IsMember({"stream", "graph"}));
-  add_timing_options(app, options.timing);
+void set_up(CommandLine& command_line, Options& options) {
+  command_line.describe("Sums or transposes of floats, from a tutorial's first kernel to Hone, a step at a time");
+  command_line.add("--what", options.what, "sum (default) or transpose", {"sum", "transpose"});
+  add_run_options(command_line, options.run);
+  command_line.add("--sizes", options.sizes, "of sums: 1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^28)");
+  command_line.add("--shapes", options.shapes,
+                   "of transposes, rows x columns (default: 1024x1024,8192x8192,1048576x64)");
+  command_line.add("--context", options.context, "stream (default) or graph", {"stream", "graph"});
+  add_timing_options(command_line, options.timing);
 }
 
 nlohmann::ordered_json to_json(const LadderRow& row) {
@@ -114,5 +114,6 @@ bool run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   return hone::benchmarks::run_program(
-      "ladder", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run(options); });
+      "ladder", argc, argv, [&](CommandLine& command_line) { set_up(command_line, options); },
+      [&] { return run(options); });
 }

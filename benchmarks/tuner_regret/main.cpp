@@ -25,7 +25,6 @@
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/common/program.h"
@@ -315,22 +314,23 @@ class Study {
   bool is_good_ = true;
 };
 
-void set_up(CLI::App& app, Options& options) {
-  app.description(
+void set_up(CommandLine& command_line, Options& options) {
+  command_line.describe(
       "What the tuner's choices are worth: against an exhaustive search, a second campaign, and at sizes between");
-  app.add_option("--hone", options.hone, "the hone command")->required();
-  app.add_option("--device", options.device, "auto, cuda:N or host");
-  app.add_option("--part", options.parts, "regret, stability, untuned, time; all of them")->delimiter(',');
-  app.add_option("--op", options.ops, "operations")->delimiter(',');
-  app.add_option("--dtype", options.dtypes, "dtypes")->delimiter(',');
-  app.add_option("--from", options.first_exponent, "the smallest size is 2^FROM")->check(CLI::Range(8, 34));
-  app.add_option("--to", options.last_exponent, "the largest size is 2^TO")->check(CLI::Range(8, 34));
-  app.add_option("--budget-ms", options.budget_ms, "of hone tune, for one problem");
-  app.add_option("--exhaustive-ms", options.exhaustive_ms, "of the exhaustive search, for one problem");
-  app.add_option("--compare-ms", options.compare_ms, "for measuring choices side by side");
-  app.add_option("--time-limit-s", options.time_limit_s, "what is not begun by then is left out");
-  app.add_flag("--standard", options.standard, "time hone tune --preset standard, too");
-  app.add_option("--out", options.out, "write OUT.json and OUT.txt");
+  command_line.add("--hone", options.hone, "the hone command");
+  command_line.require("--hone");
+  command_line.add("--device", options.device, "auto, cuda:N or host");
+  command_line.add("--part", options.parts, "regret, stability, untuned, time; all of them");
+  command_line.add("--op", options.ops, "operations");
+  command_line.add("--dtype", options.dtypes, "dtypes");
+  command_line.add("--from", options.first_exponent, "the smallest size is 2^FROM", 8, 34);
+  command_line.add("--to", options.last_exponent, "the largest size is 2^TO", 8, 34);
+  command_line.add("--budget-ms", options.budget_ms, "of hone tune, for one problem");
+  command_line.add("--exhaustive-ms", options.exhaustive_ms, "of the exhaustive search, for one problem");
+  command_line.add("--compare-ms", options.compare_ms, "for measuring choices side by side");
+  command_line.add("--time-limit-s", options.time_limit_s, "what is not begun by then is left out");
+  command_line.add_flag("--standard", options.standard, "time hone tune --preset standard, too");
+  command_line.add("--out", options.out, "write OUT.json and OUT.txt");
 }
 
 bool run_study(const Options& options) {
@@ -347,5 +347,6 @@ int main(int argc, char** argv) {
   using namespace hone::benchmarks;
   Options options;
   return run_program(
-      "tuner_regret", argc, argv, [&](CLI::App& app) { set_up(app, options); }, [&] { return run_study(options); });
+      "tuner_regret", argc, argv, [&](CommandLine& command_line) { set_up(command_line, options); },
+      [&] { return run_study(options); });
 }

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include <CLI/CLI.hpp>
 #include <hone/error.h>
 #include <nlohmann/json.hpp>
 
@@ -23,7 +22,7 @@ int run_with(std::vector<std::string> words, RunOptions& options, const std::fun
   for (std::string& word : words) arguments.push_back(word.data());
   return run_program(
       "program", static_cast<int>(arguments.size()), arguments.data(),
-      [&](CLI::App& app) { add_run_options(app, options); }, run);
+      [&](CommandLine& command_line) { add_run_options(command_line, options); }, run);
 }
 
 TEST(BenchmarkProgram, ExitCodeSaysWhatCameOfTheRun) {

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr int kThreads = 32;
 constexpr int kKeys = 8;
+constexpr int kRoundsOfThread = 3;
 
 /// The code of the binary says which winner it belongs to.
 Publication keyed(int key, int round) {
@@ -34,7 +35,7 @@ bool is_whole(const Hit& hit) {
 int use(Layers& layers, const Store& store, int thread) {
   const std::string owner = new_owner();
   int wrong = 0;
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < kRoundsOfThread; ++round) {
     const Publication publication = keyed((thread + round) % kKeys, thread);
     const Query query = matching_query(publication);
     const auto claim = layers.claim(publication.key, &query, owner, 10s, 2s);
