@@ -18,7 +18,7 @@ namespace hone {
 namespace {
 
 /// Variants of a wave: enough to keep all cores busy, few enough to stop in time.
-constexpr std::size_t kSmallestWave = 8;
+constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
 
 /// Candidates are measured in groups of this many: what is expected of the others changes with each.
