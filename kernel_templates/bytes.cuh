@@ -18,28 +18,15 @@ __device__ inline unsigned nonzero_bits(unsigned word) {
 }
 
 /// The largest or smallest of three pairs of 16-bit numbers.
-template <bool kLargest>
+template <bool kLargest, bool kSigned>
 __device__ unsigned extreme_of_three(unsigned a, unsigned b, unsigned c) {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 900
-  if constexpr (kLargest) return __vimax3_u16x2(a, b, c);
-  else return __vimin3_u16x2(a, b, c);
+  if constexpr (kSigned) return kLargest ? __vimax3_s16x2(a, b, c) : __vimin3_s16x2(a, b, c);
+  else return kLargest ? __vimax3_u16x2(a, b, c) : __vimin3_u16x2(a, b, c);
 #else
-  if constexpr (kLargest) return __vmaxu2(__vmaxu2(a, b), c);
-  else return __vminu2(__vminu2(a, b), c);
+  if constexpr (kSigned) return kLargest ? __vmaxs2(__vmaxs2(a, b), c) : __vmins2(__vmins2(a, b), c);
+  else return kLargest ? __vmaxu2(__vmaxu2(a, b), c) : __vminu2(__vminu2(a, b), c);
 #endif
-}
-
-/// Whether any (or all) elements of a tile are not zero.
-template <bool kAll, class ElementPack, unsigned kPacks>
-__device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
-  unsigned bytes = kAll ? 0x80808080u : 0;
-#pragma unroll
-  for (unsigned u = 0; u < kPacks; ++u) {
-    const auto pack = Words<ElementPack>::of(tile[u]);
-#pragma unroll
-    for (unsigned word : pack.words) bytes = kAll ? bytes & nonzero_bits(word) : bytes | word;
-  }
-  return kAll ? bytes == 0x80808080u : bytes != 0;
 }
 
 /// The four elements of a word, with each Bool as 0 or 1.
@@ -56,35 +43,52 @@ __device__ int add_products(unsigned a, unsigned b, int sum) {
   else return static_cast<int>(__dp4a(a, b, static_cast<unsigned>(sum)));
 }
 
-/// The largest (or smallest) element of a tile.
+/// The largest (or smallest) byte of a tile.
 ///
-/// Bytes are compared as the upper and lower halves of 16-bit numbers, two to an instruction: in the upper ones what
-/// lies below decides between equals alone. Signed bytes are shifted into the unsigned range first.
-template <bool kLargest, class In, class ElementPack, unsigned kPacks>
-__device__ int extreme_of_bytes(const ElementPack (&tile)[kPacks]) {
-  if constexpr (kSame<In, Bool>) {
-    return truth_of_bytes<!kLargest>(tile);
+/// Bytes are compared as the upper halves of 16-bit numbers, two to an instruction: what lies below decides between
+/// equals alone. The lower ones are shifted up first, which another pipe does than the one that compares.
+template <bool kLargest, bool kSigned, class ElementPack, unsigned kPacks>
+__device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
+  constexpr unsigned kLowest = kSigned ? 0x80008000u : 0;
+  unsigned lower = kLargest ? kLowest : ~kLowest, upper = lower;
+#pragma unroll
+  for (unsigned u = 0; u < kPacks; ++u) {
+    const auto pack = Words<ElementPack>::of(tile[u]);
+#pragma unroll
+    for (unsigned w = 0; w < ElementPack::kElements / 4; w += 2) {
+      const unsigned one = pack.words[w];
+      const unsigned two = w + 1 < ElementPack::kElements / 4 ? pack.words[w + 1] : one;
+      lower = extreme_of_three<kLargest, kSigned>(lower, one << 8, two << 8);
+      upper = extreme_of_three<kLargest, kSigned>(upper, one, two);
+    }
+  }
+  const unsigned pair = extreme_of_three<kLargest, kSigned>(lower, upper, upper);
+  const unsigned one = extreme_of_three<kLargest, kSigned>(pair, pair << 16, pair);
+  return kSigned ? static_cast<int>(one) >> 24 : static_cast<int>(one >> 24);
+}
+
+/// Whether any (or all) elements of a tile are not zero.
+template <bool kAll, class ElementPack, unsigned kPacks>
+__device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
+  if constexpr (kAll) {
+    return extreme_byte<false, false>(tile) != 0;
   } else {
-    constexpr unsigned kBias = kIsSigned<In> ? 0x80808080u : 0;
-    constexpr unsigned kLower = 0x00ff00ffu;
-    constexpr unsigned kNone = kLargest ? 0 : 0xffffffffu;
-    unsigned lower = kNone & kLower;
-    unsigned upper = kNone;
+    unsigned bytes = 0;
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) {
       const auto pack = Words<ElementPack>::of(tile[u]);
 #pragma unroll
-      for (unsigned w = 0; w < ElementPack::kElements / 4; w += 2) {
-        const unsigned one = pack.words[w] ^ kBias;
-        const unsigned two = w + 1 < ElementPack::kElements / 4 ? pack.words[w + 1] ^ kBias : one;
-        lower = extreme_of_three<kLargest>(lower, one & kLower, two & kLower);
-        upper = extreme_of_three<kLargest>(upper, one, two);
-      }
+      for (unsigned word : pack.words) bytes |= word;
     }
-    const unsigned both = extreme_of_three<kLargest>(lower, upper >> 8 & kLower, lower);
-    const unsigned one = extreme_of_three<kLargest>(both & 0xffffu, both >> 16, both & 0xffffu);
-    return static_cast<int>(one & 0xffu) - static_cast<int>(kBias & 0xffu);
+    return bytes != 0;
   }
+}
+
+/// The largest (or smallest) element of a tile, each Bool as 0 or 1.
+template <bool kLargest, class In, class ElementPack, unsigned kPacks>
+__device__ int extreme_of_bytes(const ElementPack (&tile)[kPacks]) {
+  if constexpr (kSame<In, Bool>) return truth_of_bytes<!kLargest>(tile);
+  else return extreme_byte<kLargest, kIsSigned<In>>(tile);
 }
 
 }  // namespace hone
