@@ -29,28 +29,27 @@ __device__ void turn_round(const ElementPack<T, kWidth> (&block)[kWidth], Elemen
     for (unsigned c = 0; c < kWidth; ++c)
 #pragma unroll
       for (unsigned r = 0; r < kWidth; r += 2)
-        turned[c].elements[r / 2] =
-            __byte_perm(block[r].elements[c / 2], block[r + 1].elements[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+        turned[c].set(r / 2, __byte_perm(block[r][c / 2], block[r + 1][c / 2], c % 2 == 0 ? 0x5410 : 0x7632));
   } else if constexpr (sizeof(T) == 1 && kWidth % 4 == 0) {
 #pragma unroll
     for (unsigned c = 0; c < kWidth; c += 4) {
 #pragma unroll
       for (unsigned r = 0; r < kWidth; r += 4) {
-        const unsigned a = block[r].elements[c / 4], b = block[r + 1].elements[c / 4];
-        const unsigned d = block[r + 2].elements[c / 4], e = block[r + 3].elements[c / 4];
+        const unsigned a = block[r][c / 4], b = block[r + 1][c / 4];
+        const unsigned d = block[r + 2][c / 4], e = block[r + 3][c / 4];
         const unsigned ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
         const unsigned de_low = __byte_perm(d, e, 0x5140), de_high = __byte_perm(d, e, 0x7362);
-        turned[c].elements[r / 4] = __byte_perm(ab_low, de_low, 0x5410);
-        turned[c + 1].elements[r / 4] = __byte_perm(ab_low, de_low, 0x7632);
-        turned[c + 2].elements[r / 4] = __byte_perm(ab_high, de_high, 0x5410);
-        turned[c + 3].elements[r / 4] = __byte_perm(ab_high, de_high, 0x7632);
+        turned[c].set(r / 4, __byte_perm(ab_low, de_low, 0x5410));
+        turned[c + 1].set(r / 4, __byte_perm(ab_low, de_low, 0x7632));
+        turned[c + 2].set(r / 4, __byte_perm(ab_high, de_high, 0x5410));
+        turned[c + 3].set(r / 4, __byte_perm(ab_high, de_high, 0x7632));
       }
     }
   } else {
 #pragma unroll
     for (unsigned c = 0; c < kWidth; ++c)
 #pragma unroll
-      for (unsigned r = 0; r < kWidth; ++r) turned[c].elements[r] = block[r].elements[c];
+      for (unsigned r = 0; r < kWidth; ++r) turned[c].set(r, block[r][c]);
   }
 }
 

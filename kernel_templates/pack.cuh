@@ -1,15 +1,33 @@
 // Pack: as many elements as one memory instruction moves; Words: any value as the 32-bit words that warps exchange.
 #pragma once
 
+#include "scalars.cuh"
+
 namespace hone {
 
 /// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16) and needs that alignment.
 template <class T, unsigned kElements_>
 struct alignas(sizeof(T) * kElements_) Pack {
   static constexpr unsigned kElements = kElements_;
-  T elements[kElements];
 
-  __device__ T operator[](unsigned e) const { return elements[e]; }
+  // Compilers for GPUs copy arrays part by part: what is smaller than a word they would take apart and put together.
+  using Part = typename Select<sizeof(T) < 4 && sizeof(T) * kElements % 4 == 0, unsigned, T>::type;
+  Part parts[sizeof(T) * kElements / sizeof(Part)];
+
+  __device__ T operator[](unsigned e) const {
+    if constexpr (sizeof(Part) == sizeof(T)) {
+      return parts[e];
+    } else {
+      T value;
+      memcpy(&value, reinterpret_cast<const char*>(parts) + e * sizeof(T), sizeof(T));
+      return value;
+    }
+  }
+
+  __device__ void set(unsigned e, T value) {
+    if constexpr (sizeof(Part) == sizeof(T)) parts[e] = value;
+    else memcpy(reinterpret_cast<char*>(parts) + e * sizeof(T), &value, sizeof(T));
+  }
 };
 
 /// Two elements that belong together, one of either array.
@@ -40,7 +58,7 @@ struct Words {
   static_assert(sizeof(T) % 4 == 0);
   unsigned words[sizeof(T) / 4];
 
-  static __device__ Words of(T value) {
+  static __device__ Words of(const T& value) {
     Words result;
     memcpy(&result, &value, sizeof(T));
     return result;

@@ -171,7 +171,11 @@ struct ColumnReduce {
       for (int first = 0; first < static_cast<int>(kPackElements); first += kElements) {
         OutPack results;
 #pragma unroll
-        for (int e = 0; e < kElements; ++e) Op::write(states[first + e], reduced, &results.elements[e]);
+        for (int e = 0; e < kElements; ++e) {
+          Out result;
+          Op::write(states[first + e], reduced, &result);
+          results.set(static_cast<unsigned>(e), result);
+        }
         Out* const to = out + (column + first);
         if (column + first + kElements <= width && elements_before_alignment<sizeof(OutPack)>(to) == 0) {
           store_streaming(reinterpret_cast<OutPack*>(to), results);
@@ -190,7 +194,7 @@ struct ColumnReduce {
       for (unsigned e = 0; e < kPackElements; ++e) {
         Pack<In, 1> of_column[kRows];
 #pragma unroll
-        for (unsigned u = 0; u < kRows; ++u) of_column[u].elements[0] = packs[u][e];
+        for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, packs[u][e]);
         Op::take(states[e], of_column, static_cast<Index>(row) * folds + fold[e], static_cast<Index>(kSharing * folds));
       }
     }

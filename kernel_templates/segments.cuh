@@ -63,7 +63,7 @@ struct ElementTile {
     for (unsigned u = 0; u < kPacks; ++u) {  // an end of the array, which need not be one of a pack
       for (unsigned e = 0; e < kPackElements; ++e) {
         const unsigned i = (threadIdx.x + u * kBlockThreads) * kPackElements + e - before;  // wraps below `before`
-        if (i < count) packs[u].elements[e] = first[i];
+        if (i < count) packs[u].set(e, first[i]);
       }
     }
   }

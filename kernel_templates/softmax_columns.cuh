@@ -91,7 +91,7 @@ struct ColumnStates {
 #pragma unroll
       for (unsigned u = 0; u < kPacks; ++u) {
         values[u] = weights.of(convert<Acc>(tile[u][e]));
-        if constexpr (kKeep) tile[u].elements[e] = values[u];
+        if constexpr (kKeep) tile[u].set(e, values[u]);
       }
       sum[e] += tree_sum<kPacks>(values);
     }
@@ -177,7 +177,7 @@ struct SoftmaxColumns {
     __device__ OutPack operator()(const InPack& pack) const {
       OutPack out;
 #pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) out.elements[e] = convert<Out>(of[e].of(convert<Acc>(pack[e])));
+      for (unsigned e = 0; e < kElements; ++e) out.set(e, convert<Out>(of[e].of(convert<Acc>(pack[e]))));
       return out;
     }
   };
@@ -232,7 +232,7 @@ struct SoftmaxColumns {
         if constexpr (Types::kKeepsWeights) {
           OutPack out;
 #pragma unroll
-          for (unsigned e = 0; e < kElements; ++e) out.elements[e] = convert<Out>(held[u][e] * kept[e]);
+          for (unsigned e = 0; e < kElements; ++e) out.set(e, convert<Out>(held[u][e] * kept[e]));
           tile.store(all, row, out);
         } else {
           tile.store(all, row, results(held[u]));

@@ -153,7 +153,7 @@ template <class ElementPack, class Acc>
 __device__ ElementPack pack_of_nothing(const SoftmaxScale<Acc>& scale) {
   ElementPack pack;
 #pragma unroll
-  for (auto& element : pack.elements) element = convert<decltype(pack[0])>(scale.nothing());
+  for (unsigned e = 0; e < ElementPack::kElements; ++e) pack.set(e, convert<decltype(pack[0])>(scale.nothing()));
   return pack;
 }
 

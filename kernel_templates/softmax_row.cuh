@@ -38,7 +38,7 @@ struct SoftmaxTypes {
   static __device__ OutPack result_of(const InPack& pack, const Result& result) {
     OutPack out;
 #pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) out.elements[e] = convert<Out>(result.of(convert<Acc>(pack[e])));
+    for (unsigned e = 0; e < kElements; ++e) out.set(e, convert<Out>(result.of(convert<Acc>(pack[e]))));
     return out;
   }
 };
@@ -192,8 +192,8 @@ struct RegisterShare {
     for (unsigned u = 0; u < kPacks; ++u) {
       if constexpr (Types::kKeepsWeights) {
 #pragma unroll
-        for (unsigned e = 0; e < Types::kElements; ++e) held[u].elements[e] = weights.of(held[u][e]);
-        sums[u] = tree_sum<Types::kElements>(held[u].elements);
+        for (unsigned e = 0; e < Types::kElements; ++e) held[u].set(e, weights.of(held[u][e]));
+        sums[u] = tree_sum<Types::kElements>(held[u].parts);
       } else {
         sums[u] = weights.sum_of(held[u]);
       }
@@ -215,7 +215,7 @@ struct RegisterShare {
         typename Types::OutPack out;
 #pragma unroll
         for (unsigned e = 0; e < Types::kElements; ++e)
-          out.elements[e] = convert<typename Types::Out>(held[u][e] * kept);
+          out.set(e, convert<typename Types::Out>(held[u][e] * kept));
         row.store(p, out);
       } else {
         row.store(p, Types::result_of(held[u], result));
@@ -283,8 +283,8 @@ struct SharedShare {
       for (unsigned u = 0; u < kTile; ++u) {
         if constexpr (Types::kKeepsWeights) {
 #pragma unroll
-          for (unsigned e = 0; e < Types::kElements; ++e) tile[u].elements[e] = weights.of(tile[u][e]);
-          sums[u] = tree_sum<Types::kElements>(tile[u].elements);
+          for (unsigned e = 0; e < Types::kElements; ++e) tile[u].set(e, weights.of(tile[u][e]));
+          sums[u] = tree_sum<Types::kElements>(tile[u].parts);
           if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u];
         } else {
           sums[u] = weights.sum_of(tile[u]);
@@ -308,7 +308,7 @@ struct SharedShare {
         typename Types::OutPack out;
 #pragma unroll
         for (unsigned e = 0; e < Types::kElements; ++e)
-          out.elements[e] = convert<typename Types::Out>(pack[e] * kept);
+          out.set(e, convert<typename Types::Out>(pack[e] * kept));
         row.store(p, out);
       } else {
         row.store(p, Types::result_of(pack, result));

@@ -99,7 +99,7 @@ struct StagedReduce {
   static __device__ void take(State& state, const In* first, unsigned stride, unsigned i) {
     Pack<In, 1> some[kCount];
 #pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) some[u].elements[0] = first[(i + u * kLanes) * stride];
+    for (unsigned u = 0; u < kCount; ++u) some[u].set(0, first[(i + u * kLanes) * stride]);
     Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };

@@ -226,10 +226,10 @@ struct ShiftedTranspose {
 #pragma unroll
     for (unsigned w = 0; w < WordPack::kElements; ++w) {
       if constexpr (sizeof(T) == 1)
-        pack.elements[w] = __byte_perm(__byte_perm(elements[4 * w], elements[4 * w + 1], 0x0040),
-                                       __byte_perm(elements[4 * w + 2], elements[4 * w + 3], 0x0040), 0x5410);
-      else if constexpr (sizeof(T) == 2) pack.elements[w] = __byte_perm(elements[2 * w], elements[2 * w + 1], 0x5410);
-      else pack.elements[w] = elements[w];
+        pack.set(w, __byte_perm(__byte_perm(elements[4 * w], elements[4 * w + 1], 0x0040),
+                                __byte_perm(elements[4 * w + 2], elements[4 * w + 3], 0x0040), 0x5410));
+      else if constexpr (sizeof(T) == 2) pack.set(w, __byte_perm(elements[2 * w], elements[2 * w + 1], 0x5410));
+      else pack.set(w, elements[w]);
     }
     return pack;
   }
