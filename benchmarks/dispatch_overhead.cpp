@@ -150,7 +150,7 @@ bool run(const std::string& json_path) {
 
 int main(int argc, char** argv) {
   std::string json_path;
-  const auto set_up = [&](auto& command_line) {
+  const auto set_up = [&](hone::benchmarks::CommandLine& command_line) {
     command_line.describe("CPU time of a call of tuned_reduce() on a hit, next to a bare launch of the same kernel");
     command_line.add("FILE", json_path, "write the figures to this JSON file");
   };

@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
@@ -20,7 +21,11 @@
 
 namespace {
 
-constexpr int kRepeats = 15;
+using Clock = std::chrono::steady_clock;
+
+/// Long enough to outlast what others do on the machine.
+constexpr int kLeastRepeats = 15;
+constexpr std::chrono::milliseconds kLeastTime(500);
 
 /// Processor time of the calling thread or of the whole process, in nanoseconds: what other processes do does not
 /// count. A launch of one block runs on the calling thread.
@@ -33,7 +38,8 @@ double cpu_ns(clockid_t whose) {
 template <class Work>
 double least(const Work& work) {
   double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kRepeats; ++i) best = std::min(best, work());
+  const Clock::time_point end = Clock::now() + kLeastTime;
+  for (int i = 0; i < kLeastRepeats || Clock::now() < end; ++i) best = std::min(best, work());
   return best;
 }
 

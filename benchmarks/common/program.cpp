@@ -14,7 +14,7 @@ namespace hone::benchmarks {
 void add_run_options(CommandLine& command_line, RunOptions& options) {
   command_line.add("--device", options.device, "auto, cuda:0, … or host");
   command_line.add("--budget", options.budget_ms,
-                 fmt::format("Hone's tuning time a problem, in ms (default: {})", options.budget_ms));
+                   fmt::format("Hone's tuning time a problem, in ms (default: {})", options.budget_ms));
   command_line.add("--cache", options.cache, "cache file: winners in it are used, new ones stored (default: none)");
   command_line.add("--json", options.json, "write the figures to this file");
 }
