@@ -1,12 +1,22 @@
 #include "benchmarks/common/command_line.h"
 
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 namespace hone::benchmarks {
 namespace {
 
 void allow(CLI::Option& option, const CommandLine::Words& choices) {
   if (!choices.empty()) option.check(CLI::IsMember(choices));
+}
+
+void require_positive(CLI::Option& option) {
+  option.check([](const std::string& text) {
+    const bool is_positive = std::strtod(text.c_str(), nullptr) > 0;
+    return is_positive ? std::string() : fmt::format("'{}' is no positive number", text);
+  });
 }
 
 }  // namespace
@@ -25,15 +35,15 @@ void CommandLine::add(const std::string& name, Words& values, const std::string&
 }
 
 void CommandLine::add(const std::string& name, int& value, const std::string& help) {
-  app_->add_option(name, value, help)->check(CLI::PositiveNumber);
+  require_positive(*app_->add_option(name, value, help));
 }
 
 void CommandLine::add(const std::string& name, std::int64_t& value, const std::string& help) {
-  app_->add_option(name, value, help)->check(CLI::PositiveNumber);
+  require_positive(*app_->add_option(name, value, help));
 }
 
 void CommandLine::add(const std::string& name, double& value, const std::string& help) {
-  app_->add_option(name, value, help)->check(CLI::PositiveNumber);
+  require_positive(*app_->add_option(name, value, help));
 }
 
 void CommandLine::add(const std::string& name, int& value, const std::string& help, int least, int most) {
