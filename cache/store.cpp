@@ -23,8 +23,8 @@ constexpr std::string_view kHasKey =
     " AND w.launch_context = ?10 AND w.alignment = ?11";
 
 constexpr std::string_view kServesExtents =
-    " AND w.first0 <= ?12 AND w.last0 >= ?12 AND w.first1 <= ?13 AND w.last1 >= ?13 AND w.first2 <= ?14 AND w.last2 >= "
-    "?14 ORDER BY w.tuned DESC, w.driver = ?15 DESC, w.created_at DESC, w.id DESC";
+    " AND w.first0 <= ?12 AND w.last0 >= ?12 AND w.first1 <= ?13 AND w.last1 >= ?13"
+    " AND w.first2 <= ?14 AND w.last2 >= ?14 ORDER BY w.tuned DESC, w.driver = ?15 DESC, w.created_at DESC, w.id DESC";
 
 constexpr std::string_view kTunedWithin =
     " AND w.tuned = 1 AND w.extent0 BETWEEN ?12 AND ?13 AND w.extent1 BETWEEN ?14 AND ?15"

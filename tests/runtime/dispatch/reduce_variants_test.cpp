@@ -7,6 +7,7 @@
 #include "runtime/jit/compile_pool.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
+#include "tests/runtime/support/allowed_variants.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {
@@ -51,9 +52,7 @@ class ReduceVariants : public DeviceTest {
 /// Every variant of a space that the family allows on this device, from `first` on, in steps.
 std::vector<Variant> some_variants(const Problem& problem, const DeviceFacts& facts, std::size_t first,
                                    std::size_t step) {
-  std::vector<Variant> some;
-  for (const Variant& variant : problem.family->space().all())
-    if (problem.family->reject(problem, variant, facts).empty()) some.push_back(variant);
+  const std::vector<Variant> some = allowed_variants(problem, facts);
   std::vector<Variant> chosen;
   for (std::size_t i = first % some.size(); i < some.size(); i += step) chosen.push_back(some[i]);
   return chosen;

@@ -15,7 +15,7 @@
 #include "runtime/families/transpose_family.h"
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
-#include "tests/runtime/families/support.h"
+#include "tests/runtime/support/allowed_variants.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {

@@ -17,6 +17,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
+#include "tests/runtime/support/allowed_variants.h"
 
 namespace hone {
 namespace {
@@ -106,9 +107,7 @@ TEST_F(UnitsCompile, ForSegmentsOfEveryOperationWithSeveralDTypes) {
       const Problem problem =
           segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, is_wide ? DType::i64 : DType::i32, 1 << 20,
                                    std::int64_t{1} << (is_wide ? 32 : 25));
-      std::vector<Variant> variants = problem.family->space().all();
-      std::erase_if(variants,
-                    [&](const Variant& variant) { return !problem.family->reject(problem, variant, {}).empty(); });
+      const std::vector<Variant> variants = allowed_variants(problem, {});
       units.push_back(unit_of(problem, variants[5 * turn / 8 % variants.size()]));
     }
   compile_all(units);
@@ -153,8 +152,7 @@ TEST_F(UnitsCompile, ForRowsAndColumnsInEveryWay) {
           reduce_rows_problem(spec, {1 << 10, 1 << 16}), reduce_columns_problem(spec, {1 << 20, 8, 3}),
           reduce_rows_problem(spec, {2, std::int64_t{1} << 32})};
       const Problem& problem = problems[turn / 7 % std::size(problems)];
-      std::vector<Variant> variants = problem.family->space().all();
-      std::erase_if(variants, [&](const Variant& v) { return !problem.family->reject(problem, v, facts).empty(); });
+      const std::vector<Variant> variants = allowed_variants(problem, facts);
       ASSERT_FALSE(variants.empty()) << to_string(problem);
       units.push_back(unit_of(problem, variants[turn * 5 % variants.size()]));
     }

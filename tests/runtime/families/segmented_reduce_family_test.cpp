@@ -12,7 +12,7 @@
 
 #include "runtime/families/reduce_reference.h"
 #include "runtime/families/segment_offsets.h"
-#include "tests/runtime/families/support.h"
+#include "tests/runtime/support/allowed_variants.h"
 
 namespace hone {
 namespace {

@@ -11,6 +11,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
+#include "tests/runtime/support/allowed_variants.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -21,9 +22,7 @@ constexpr int kMostCallFrameBytes = 32;
 
 /// A few of the variants that remain, from `first` on.
 void add_units(std::vector<Unit>& units, const Problem& problem, std::size_t first, std::size_t most) {
-  std::vector<Variant> left;
-  for (const Variant& variant : problem.family->space().all())
-    if (problem.family->reject(problem, variant, h100_facts()).empty()) left.push_back(variant);
+  const std::vector<Variant> left = allowed_variants(problem, h100_facts());
   ASSERT_FALSE(left.empty()) << to_string(problem);
   const std::size_t step = left.size() / most + 1;
   for (std::size_t i = first % step; i < left.size(); i += step) units.push_back(unit_of(problem, left[i]));

@@ -10,6 +10,7 @@
 
 #include "runtime/families/softmax_base.h"
 #include "runtime/families/softmax_reference.h"
+#include "tests/runtime/support/allowed_variants.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -24,10 +25,7 @@ Problem rows_of(std::int64_t rows, std::int64_t columns, const SoftmaxSpec& spec
 }
 
 std::size_t variants_of(const Problem& problem, const DeviceFacts& facts) {
-  std::size_t count = 0;
-  for (const Variant& variant : problem.family->space().all())
-    count += problem.family->reject(problem, variant, facts).empty();
-  return count;
+  return allowed_variants(problem, facts).size();
 }
 
 DeviceFacts host_like_facts() {
