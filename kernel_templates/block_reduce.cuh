@@ -12,8 +12,9 @@ namespace hone {
 inline constexpr unsigned kWarpThreads = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
-/// What an operation does that the hardware can do for a whole warp at once, on 32-bit integers.
-enum class WarpInstruction { none, max, min, bit_or, bit_and };
+/// What an operation does that the hardware can do for a whole warp at once, on 32-bit integers: by one instruction, or
+/// by several, in the operation's own of_warp().
+enum class WarpInstruction { none, max, min, bit_or, bit_and, several };
 
 #if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
 inline constexpr bool kHasWarpInstructions = true;
@@ -57,6 +58,8 @@ __device__ typename Op::State warp_reduce(typename Op::State value) {
     return __reduce_or_sync(kFullMask, value);
   } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::bit_and) {
     return __reduce_and_sync(kFullMask, value);
+  } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::several) {
+    return Op::of_warp(value);
   } else {
     return lanes_reduce<Op, kLanes>(value);
   }

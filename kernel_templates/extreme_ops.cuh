@@ -14,6 +14,7 @@ struct Extremes {
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>, Index> {
   using State = Extremes<Acc>;
+  static constexpr bool kIdempotent = true;
 
   static __device__ State identity() { return {highest_of<Acc, In>(), lowest_of<Acc, In>()}; }
   static __device__ State combine(State a, State b) {
@@ -38,57 +39,79 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
   }
 };
 
-/// A value and the lowest index at which it stands; the index is all ones where there is no value.
-template <class Acc, class Index>
+/// How far a value comes before others, and the lowest index at which it stands; all ones where there is no value.
+template <class Rank, class Index>
 struct Located {
-  Words<Acc> value;
+  Words<Rank> rank;
   Words<Index> index;
 };
 
 /// The index of the value that Order puts first. Only the values of a tile are compared with each other; where the
 /// first of them stands is looked up when it comes before all so far, which happens less and less often.
 template <class Order, class In, class Acc, class Index, bool kIgnoreNan>
-struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, Located<Acc, Index>, Index> {
-  using State = Located<Acc, Index>;
+struct ArgReduce
+    : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, Located<typename RankOf<Acc>::type, Index>, Index> {
+  using Rank = typename RankOf<Acc>::type;
+  using State = Located<Rank, Index>;
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::several;
+  static constexpr bool kIdempotent = true;
   static constexpr Index kNowhere = static_cast<Index>(-1);
 
-  static __device__ State at(Acc value, Index index) { return {Words<Acc>::of(value), Words<Index>::of(index)}; }
-  static __device__ State identity() { return at(Order::template last<Acc>(), kNowhere); }
+  static __device__ State at(Rank rank, Index index) { return {Words<Rank>::of(rank), Words<Index>::of(index)}; }
+  static __device__ State identity() { return at(0, kNowhere); }
 
   static __device__ State of(In x, Index i) {
     const Acc value = convert<Acc>(x);
-    return kIgnoreNan && is_nan(value) ? identity() : at(value, i);
+    return kIgnoreNan && is_nan(value) ? identity() : at(Order::rank(value), i);
   }
 
   static __device__ State combine(State a, State b) {
-    const Index of_a = a.index.value();
-    const Index of_b = b.index.value();
-    if (of_b == kNowhere) return a;
-    if (of_a == kNowhere || before(b.value.value(), a.value.value())) return b;
-    if (before(a.value.value(), b.value.value())) return a;
-    return of_b < of_a ? b : a;
+    const Rank of_a = a.rank.value(), of_b = b.rank.value();
+    const bool b_is_first = of_b > of_a || (of_b == of_a && b.index.value() < a.index.value());
+    return b_is_first ? b : a;
+  }
+
+  /// The first of a warp's states, in all lanes: word by word, each only where the words before are the warp's.
+  static __device__ State of_warp(State state) {
+    bool is_first = true;
+#pragma unroll
+    for (unsigned w = sizeof(Rank) / 4; w-- > 0;) {
+      const unsigned most = __reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u);
+      is_first = is_first && state.rank.words[w] == most;
+      state.rank.words[w] = most;
+    }
+#pragma unroll
+    for (unsigned w = sizeof(Index) / 4; w-- > 0;) {
+      const unsigned least = __reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u);
+      is_first = is_first && state.index.words[w] == least;
+      state.index.words[w] = least;
+    }
+    return state;
   }
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
-    if (!before(value, state.value.value()) && state.index.value() != kNowhere) return;
+    const Rank rank = Order::rank(value);
+    const Rank so_far = state.rank.value();
+    if (rank < so_far || (rank == so_far && state.index.value() != kNowhere)) return;
 
-    state = at(value, lowest_index(value, tile, first, stride));
+    state = at(rank, lowest_index(value, tile, first, stride));
   }
 
   /// Bytes have so few values that most are soon found. A lane alone would look up its first of each, and some lane of
-  /// the warp always does; together they look up only what no lane has seen. Then `value` is the warp's in all lanes,
+  /// the warp always does; together they look up only what no lane has seen. Then the rank is the warp's in all lanes,
   /// and `index` is nowhere in those that do not have it.
   template <class ElementPack, unsigned kPacks>
   static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kHasWarpInstructions && kInBytes<In, ElementPack>) {
-      static_assert(kSame<Acc, int>, "no byte may equal the identity's value");
+      static_assert(kSame<Acc, int>, "no byte may have the identity's rank");
       const Acc value = first_value(tile);
-      const Acc of_warp = Order::first_of_warp(value);
-      if (!before(of_warp, state.value.value())) return;
-      state = at(of_warp, value == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
+      const Rank rank = Order::rank(value);
+      const Rank of_warp = __reduce_max_sync(kFullMask, rank);
+      if (of_warp <= state.rank.value()) return;
+      state = at(of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
     } else {
       take(state, tile, first, stride);
     }
@@ -101,9 +124,6 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
   }
 
  private:
-  /// NaNs, where they count, come before everything.
-  static __device__ bool before(Acc a, Acc b) { return Order::before(a, b) || (is_nan(a) && !is_nan(b)); }
-
   struct FirstOfTwo {
     static __device__ Acc combine(Acc a, Acc b) { return Order::template first<kIgnoreNan>(a, b); }
   };
@@ -134,17 +154,16 @@ struct ArgReduce : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, L
 
 struct Descending {
   static constexpr bool kDescends = true;
-  template <class T> static __device__ T last() { return lowest<T>(); }
-  template <class T> static __device__ bool before(T a, T b) { return a > b; }
-  static __device__ int first_of_warp(int value) { return __reduce_max_sync(kFullMask, value); }
+  template <class T> static __device__ auto rank(T x) { return ascending_rank(x); }
   template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return larger<kIgnoreNan>(a, b); }
 };
 
 struct Ascending {
   static constexpr bool kDescends = false;
-  template <class T> static __device__ T last() { return highest<T>(); }
-  template <class T> static __device__ bool before(T a, T b) { return a < b; }
-  static __device__ int first_of_warp(int value) { return __reduce_min_sync(kFullMask, value); }
+  template <class T> static __device__ auto rank(T x) {
+    if constexpr (kIsFloating<T>) return ascending_rank(-x);
+    else return ~ascending_rank(x);
+  }
   template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return smaller<kIgnoreNan>(a, b); }
 };
 

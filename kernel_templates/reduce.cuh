@@ -59,6 +59,39 @@ struct TwoArrays {
   }
 };
 
+/// Loads the packs first, first + stride, … as far as there are `packs`. Where an operation may take an element twice,
+/// the first of them stands in for those that are not there, so that the tile is taken as a whole.
+template <class Op, class Source, class ElementPack, unsigned kPacks, class Index>
+__device__ void load_cut_tile(ElementPack (&tile)[kPacks], const Source& source, Index head, Index packs, Index first,
+                              Index stride) {
+#pragma unroll
+  for (unsigned u = 0; u < kPacks; ++u) {
+    const Index pack = first + u * stride;
+    if constexpr (Op::kIdempotent) {
+      if (first < packs) tile[u] = source.pack(head, pack < packs ? pack : first);
+    } else {
+      if (pack < packs) tile[u] = source.pack(head, pack);
+    }
+  }
+}
+
+/// Adds what load_cut_tile() loaded.
+template <class Op, class ElementPack, unsigned kPacks, class Index>
+__device__ void take_cut_tile(typename Op::State& state, const ElementPack (&tile)[kPacks], Index head, Index packs,
+                              Index first, Index stride) {
+  constexpr Index kElements = ElementPack::kElements;
+  if constexpr (Op::kIdempotent) {
+    if (first < packs) Op::take(state, tile, head + first * kElements, stride * kElements);
+  } else {
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {
+      const Index pack = first + u * stride;
+      const ElementPack one[1] = {tile[u]};
+      if (pack < packs) Op::take(state, one, head + pack * kElements, Index(0));
+    }
+  }
+}
+
 template <class Op, template <class, unsigned> class Arrays, unsigned kBlockThreads, unsigned kVectorBytes,
           unsigned kUnroll>
 struct Reduce {
@@ -91,14 +124,9 @@ struct Reduce {
       for (unsigned u = 0; u < kUnroll; ++u) tile[u] = source.pack(head, first + u * kBlockThreads);
       Op::take_with_warp(state, tile, head + first * kPackElements, Index(kBlockThreads * kPackElements));
     }
-    ElementPack tile[kUnroll][1];  // the last tile may be cut short anywhere
-#pragma unroll
-    for (unsigned u = 0; u < kUnroll; ++u)
-      if (first + u * kBlockThreads < packs) tile[u][0] = source.pack(head, first + u * kBlockThreads);
-#pragma unroll
-    for (unsigned u = 0; u < kUnroll; ++u)
-      if (first + u * kBlockThreads < packs)
-        Op::take(state, tile[u], head + (first + u * kBlockThreads) * kPackElements, Index(0));
+    ElementPack tile[kUnroll];
+    load_cut_tile<Op>(tile, source, head, packs, first, Index(kBlockThreads));
+    take_cut_tile<Op>(state, tile, head, packs, first, Index(kBlockThreads));
 
     if (block == 0) {  // the elements [0, head) and those after the last pack, one per thread
       const Index i = threadIdx.x < head ? threadIdx.x : head + packs * kPackElements + (threadIdx.x - head);

@@ -141,6 +141,7 @@ template <class Map, class Monoid, class End, class In, class Acc, class Index, 
 struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnoreNan>, In, Acc, Index> {
   static constexpr bool kInWord = kSame<Acc, int> || kSame<Acc, unsigned>;
   static constexpr WarpInstruction kWarpInstruction = kInWord ? Monoid::kWarpInstruction : WarpInstruction::none;
+  static constexpr bool kIdempotent = !kSame<Monoid, Plus> && !kSame<Monoid, Times>;
 
   /// Sums of small integers are made in 32 bits within a pack, which holds at most 16 of them, and products as far as
   /// 32 bits hold them.
@@ -152,7 +153,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 
   /// Truth and extremes of bytes are found for four at a time.
   static constexpr bool kTruth = kSame<Map, NonZero> && !kSame<Monoid, Plus>;
-  static constexpr bool kExtreme = !kSame<Monoid, Plus> && !kSame<Monoid, Times> && !kSame<Map, NonZero>;
+  static constexpr bool kExtreme = kIdempotent && !kSame<Map, NonZero>;
 
   static __device__ Acc identity() { return Monoid::template identity<Acc, In>(); }
   static __device__ Acc combine(Acc a, Acc b) { return Monoid::combine(a, b); }

@@ -102,17 +102,10 @@ struct RowLanes {
       // Rows that are not there, or the last tile of some that are.
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
-#pragma unroll
-        for (unsigned u = 0; u < kUnroll; ++u)
-          if (p + u * kLanes < row[r].packs) tile[r][u] = row[r].source.pack(row[r].head, p + u * kLanes);
+        load_cut_tile<Op>(tile[r], row[r].source, row[r].head, row[r].packs, p, Index(kLanes));
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
-#pragma unroll
-        for (unsigned u = 0; u < kUnroll; ++u)
-          if (p + u * kLanes < row[r].packs) {
-            const ElementPack one[1] = {tile[r][u]};
-            Op::take(states[r], one, row[r].head + (p + u * kLanes) * kPackElements, Index(0));
-          }
+        take_cut_tile<Op>(states[r], tile[r], row[r].head, row[r].packs, p, Index(kLanes));
     }
   }
 

@@ -33,6 +33,7 @@ struct Reduction {
   using State = State_;
   using Index = Index_;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
+  static constexpr bool kIdempotent = false;  ///< whether the packs of a tile may repeat its first one
 
   /// The State of all elements of a pack; the first has index `first`.
   template <class ElementPack>

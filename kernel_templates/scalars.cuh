@@ -115,6 +115,29 @@ __device__ T smaller(T a, T b) {
   else return a < b || is_nan(a) ? a : b;
 }
 
+template <class T>
+struct RankOf {
+  using type = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
+};
+
+/// Unsigned numbers that compare as the accumulators do: equal for 0 and −0, all ones for every NaN alone, and 0 for no
+/// float.
+template <class T>
+__device__ typename RankOf<T>::type ascending_rank(T x) {
+  using Rank = typename RankOf<T>::type;
+  static_assert(sizeof(T) == sizeof(Rank));
+  constexpr Rank kTopBit = Rank(1) << (8 * sizeof(Rank) - 1);
+  if constexpr (kIsFloating<T>) {
+    const T with_one_zero = x + T(0);
+    Rank bits;
+    memcpy(&bits, &with_one_zero, sizeof(bits));
+    const Rank rank = (bits & kTopBit) != 0 ? ~bits : bits | kTopBit;
+    return is_nan(x) ? ~Rank(0) : rank;
+  } else {
+    return kIsSigned<T> ? static_cast<Rank>(x) ^ kTopBit : static_cast<Rank>(x);
+  }
+}
+
 /// 2^x. A GPU's instruction has an error of 2 ulp and takes subnormal results for 0 (PTX ISA, ex2.approx.ftz.f32).
 __device__ inline float power_of_two(float x) {
 #ifdef HONE_HOST_DEVICE
