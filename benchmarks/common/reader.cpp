@@ -12,7 +12,6 @@ namespace hone::benchmarks {
 namespace {
 
 constexpr int kRounds = 5;
-constexpr std::size_t kPackBytes = 16;
 
 struct ReaderShape {
   int threads, unroll, blocks_per_sm;
@@ -61,14 +60,14 @@ ReadCeiling measure_read_ceiling(const std::shared_ptr<Device>& device, const vo
                                  Stream stream) {
   ReadCeiling best;
   for (const ReaderShape& shape : kShapes) {
-    const Reader reader(device, shape.threads, shape.unroll, shape.blocks_per_sm);
+    const auto reader = std::make_shared<const Reader>(device, shape.threads, shape.unroll, shape.blocks_per_sm);
     std::vector<double> samples;
     for (int round = 0; round <= kRounds; ++round) {
-      const double us = device->time_us(stream, [&] { reader.enqueue(memory, bytes, stream); });
+      const double us = device->time_us(stream, [&] { reader->enqueue(memory, bytes, stream); });
       if (round > 0) samples.push_back(us);  // the first may load code
     }
     const double found = gbps(static_cast<double>(bytes), median(samples));
-    if (found > best.gbps) best = {found, reader.describe(bytes)};
+    if (found > best.gbps) best = {found, reader->describe(bytes), reader};
   }
   return best;
 }

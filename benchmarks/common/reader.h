@@ -8,11 +8,7 @@
 
 namespace hone::benchmarks {
 
-/// The fastest plain read of device memory that was found.
-struct ReadCeiling {
-  double gbps = 0;
-  std::string kernel;  ///< which kernel and geometry, on how much memory
-};
+inline constexpr std::size_t kPackBytes = 16;  ///< what a Reader loads at a time
 
 /// One compiled variant of read_all.cu. Compiles and loads on construction. Not thread-safe.
 class Reader {
@@ -31,6 +27,13 @@ class Reader {
   int blocks_;
   std::unique_ptr<Module> module_;
   DeviceBuffer unexpected_;
+};
+
+/// The fastest plain read of device memory that was found.
+struct ReadCeiling {
+  double gbps = 0;
+  std::string kernel;  ///< which kernel and geometry, on how much memory
+  std::shared_ptr<const Reader> reader;
 };
 
 /// The bytes that have to be read to fill a device's cache. Of the host device little is asked, since it runs for its

@@ -42,7 +42,16 @@ bool agree(std::string_view operation, const std::vector<long double>& ours, con
   return true;
 }
 
+/// What a Reader can begin with: no later than `memory`, and within the same allocation, which is aligned.
+const void* aligned_down(const void* memory) {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(memory) / kPackBytes * kPackBytes);
+}
+
 }  // namespace
+
+double Row::percent_of_read() const {
+  return read.batches == 0 ? std::numeric_limits<double>::quiet_NaN() : 100 * read.median_us / hone.median_us;
+}
 
 double Row::ratio_to(std::string_view peer) const {
   for (const PeerTiming& one : peers)
@@ -161,6 +170,14 @@ std::vector<Row> Comparison::run(const Cell& cell) {
     rows.push_back(std::move(row));
   }
 
+  if (!seats.empty() && seats.front()->inputs(0).size() == 1) {
+    const Seat& seat = *seats.front();
+    const auto bytes = static_cast<std::size_t>(cell.n) * info(cell.dtype).size_bytes;
+    contestants.push_back({"plain read", [&reader = *ceiling_.reader, &seat, bytes](int turn, Stream stream) {
+                             reader.enqueue(aligned_down(seat.inputs(turn).front()), bytes, stream);
+                           }});
+  }
+
   const std::function<void(Stream)> make_cold = [&](Stream stream) {
     if (!rows.empty() && flush_.is_needed_for(static_cast<std::size_t>(rows.front().bytes))) flush_.enqueue(stream);
   };
@@ -171,6 +188,8 @@ std::vector<Row> Comparison::run(const Cell& cell) {
     row.hone = timings[next++];
     for (PeerTiming& peer : row.peers) peer.timing = timings[next++];
   }
+  if (next < timings.size())
+    for (Row& row : rows) row.read = timings[next];
   return rows;
 }
 

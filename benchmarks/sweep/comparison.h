@@ -29,7 +29,11 @@ struct Row {
   std::int64_t bytes = 0;  ///< that the operation must move
   Timing hone = {};
   std::string variant = {};     ///< Hone's winner
+  Timing read = {};             ///< a plain read of the input, at an aligned address; of no time where there are two
   std::vector<PeerTiming> peers = {};
+
+  /// Hone's speed over that of the plain read, in percent; NaN where there is none.
+  double percent_of_read() const;
 
   /// How many times as long the peer takes; NaN when it does not take part.
   double ratio_to(std::string_view peer) const;

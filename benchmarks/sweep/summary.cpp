@@ -86,22 +86,22 @@ std::string worst_table(const std::vector<Row>& rows, const std::string& peer) {
   return text;
 }
 
-std::string ceiling_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
+/// Large cells by their share of a ceiling, the furthest from it first.
+template <class Percent>
+std::string share_table(const std::vector<Row>& rows, std::string_view ceiling, Percent percent) {
   std::vector<const Row*> large;
   for (const Row& row : rows)
-    if (row.bytes >= kLargeBytes) large.push_back(&row);
+    if (row.bytes >= kLargeBytes && !std::isnan(percent(row))) large.push_back(&row);
   if (large.empty()) return "";
-  std::sort(large.begin(), large.end(),
-            [&](const Row* a, const Row* b) { return percent_of(ceiling, *a) < percent_of(ceiling, *b); });
-  std::string text = fmt::format(
-      "\nOf the read ceiling, arrays of {} MiB and more: {} of {} cells reach 98 %; furthest from it:\n",
-      kLargeBytes >> 20,
-      std::count_if(large.begin(), large.end(), [&](const Row* row) { return percent_of(ceiling, *row) >= 98; }),
-      large.size());
+  std::sort(large.begin(), large.end(), [&](const Row* a, const Row* b) { return percent(*a) < percent(*b); });
+  std::string text =
+      fmt::format("\nOf {}, arrays of {} MiB and more: {} of {} cells reach 98 %; furthest from it:\n", ceiling,
+                  kLargeBytes >> 20,
+                  std::count_if(large.begin(), large.end(), [&](const Row* row) { return percent(*row) >= 98; }),
+                  large.size());
   for (std::size_t i = 0; i < std::min(large.size(), kWorstCells); ++i)
-    text +=
-        fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent_of(ceiling, *large[i]), describe(*large[i]),
-                    gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->variant);
+    text += fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent(*large[i]), describe(*large[i]),
+                        gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->variant);
   return text;
 }
 
@@ -147,14 +147,15 @@ std::string ratio_summary(const std::vector<double>& ratios) {
 
 std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
   const std::vector<std::string> peers = names_of_peers(rows);
-  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10}{:>8}{:>7}", "operation", "dtype", "n", "in", "at",
-                                 "Hone us", "GB/s", "% ceil");
+  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in", "at",
+                                 "Hone us", "GB/s", "% ceil", "% read");
   for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
   text += "\n";
   for (const Row& row : rows) {
-    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}", operation_of(row), dtype_of(row),
+    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row), dtype_of(row),
                         row.cell.n, name(row.cell.context), row.misaligned ? "odd" : "even", row.hone.median_us,
-                        gbps(static_cast<double>(row.bytes), row.hone.median_us), percent_of(ceiling, row));
+                        gbps(static_cast<double>(row.bytes), row.hone.median_us), percent_of(ceiling, row),
+                        row.percent_of_read());
     for (const std::string& peer : peers) {
       const auto found =
           std::find_if(row.peers.begin(), row.peers.end(), [&](const PeerTiming& p) { return p.peer == peer; });
@@ -169,7 +170,9 @@ std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) 
 std::string summary_tables(const std::vector<Row>& rows, const SweepRun& run) {
   std::string text;
   for (const std::string& peer : names_of_peers(rows)) text += peer_table(rows, peer) + worst_table(rows, peer);
-  text += ceiling_table(rows, run.ceiling) + misaligned_table(rows) + disagreements(rows);
+  text += share_table(rows, "the read ceiling", [&](const Row& row) { return percent_of(run.ceiling, row); });
+  text += share_table(rows, "a plain read of the same array", [](const Row& row) { return row.percent_of_read(); });
+  text += misaligned_table(rows) + disagreements(rows);
   text += fmt::format("\n{} of {} cells in {:.0f} s, of which tuning took {:.0f} s\n", run.measured_cells, run.cells,
                       run.total_seconds, run.tuning_seconds);
   if (run.measured_cells < run.cells)
@@ -202,6 +205,7 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run
                                {"batches", row.hone.batches},
                                {"percent_of_ceiling", percent_of(run.ceiling, row)},
                                {"variant", row.variant}};
+    if (row.read.batches > 0) one["plain_read_us"] = row.read.median_us;
     for (const PeerTiming& peer : row.peers)
       one["peers"][peer.peer] = {{"us", peer.timing.median_us},
                                  {"spread_us", peer.timing.spread_us},
