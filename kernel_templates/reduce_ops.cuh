@@ -194,8 +194,10 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
     } else if constexpr (kExtreme && kInBytes<In, ElementPack>) {
       constexpr bool kLargest = kSame<Monoid, Larger<kIgnoreNan>>;
       Acc extreme = convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
+      // −x is ~x + 1: ptxas 12.8 to 13.3 make one instruction of the maximum of three numbers and forget to negate one
+      // of them (pytorch issue 190973).
       if constexpr (kSame<Map, Magnitude> && kIsSigned<Acc>)
-        extreme = combine(extreme, convert<Acc>(-extreme_of_bytes<false, In>(tile)));
+        extreme = combine(extreme - 1, convert<Acc>(~extreme_of_bytes<false, In>(tile))) + 1;
       acc = combine(acc, extreme);
     } else if constexpr (kNarrowSums && ElementPack::kElements == 1) {  // a column: what a pack is elsewhere is its
                                                                         // tile
