@@ -71,6 +71,7 @@ def load_library(path):
             ("hone_result_dtype", text, [pointer, number]),
             ("hone_result_values", ctypes.c_int64, [pointer, number]),
             ("hone_read_ceiling", ctypes.c_double, [pointer, pointer, ctypes.c_int64]),
+            ("hone_read", number, [pointer, pointer, ctypes.c_int64, pointer]),
             ("hone_variant", text, [pointer, number]),
             ("hone_launch", number, [pointer, number, pointer, pointer, pointer, pointer])]:
         function = getattr(library, name)
@@ -114,12 +115,17 @@ class Hone:
 
     def call(self, problem, first, second, out, stream):
         """A function of no arguments that enqueues one call, with everything converted beforehand."""
-        launch = self.library.hone_launch
-        arguments = (ctypes.c_void_p(self.session), ctypes.c_int(problem), ctypes.c_void_p(first), ctypes.c_void_p(second),
-                     ctypes.c_void_p(out), ctypes.c_void_p(stream))
+        return self.enqueuing(self.library.hone_launch, ctypes.c_void_p(self.session), ctypes.c_int(problem),
+                              ctypes.c_void_p(first), ctypes.c_void_p(second), ctypes.c_void_p(out), ctypes.c_void_p(stream))
 
+    def read(self, address, size_bytes, stream):
+        """The same for a plain read, by the kernel that read_ceiling_gbps() found to be the fastest."""
+        return self.enqueuing(self.library.hone_read, ctypes.c_void_p(self.session), ctypes.c_void_p(address),
+                              ctypes.c_int64(size_bytes), ctypes.c_void_p(stream))
+
+    def enqueuing(self, function, *arguments):
         def enqueue():
-            if launch(*arguments):
+            if function(*arguments):
                 raise HoneError(self.error())
         return enqueue
 

@@ -43,6 +43,7 @@ struct Bridge {
   Session session;
   std::mutex mutex;
   std::vector<std::unique_ptr<Prepared>> prepared;
+  std::shared_ptr<const benchmarks::Reader> reader;  ///< the fastest that hone_read_ceiling() found
 
   Bridge(std::shared_ptr<Device> device, const SessionOptions& options) : session(std::move(device), options) {}
 
@@ -190,14 +191,31 @@ std::int64_t hone_result_values(void* session, int problem) {
   return guarded([&] { return static_cast<Bridge*>(session)->at(problem).result.elements; }, std::int64_t{-1});
 }
 
-/// GB/s of the fastest plain read of `bytes` of the device's memory; −1 when it fails.
+/// GB/s of the fastest plain read of `bytes` of the device's memory, by the kernel that hone_read() launches from then
+/// on; −1 when it fails.
 double hone_read_ceiling(void* session, const void* memory, std::int64_t bytes) {
   return guarded(
       [&] {
-        return benchmarks::measure_read_ceiling(static_cast<Bridge*>(session)->session.device(), memory,
-                                                static_cast<std::size_t>(bytes), nullptr).gbps;
+        Bridge& bridge = *static_cast<Bridge*>(session);
+        const benchmarks::ReadCeiling ceiling = benchmarks::measure_read_ceiling(
+            bridge.session.device(), memory, static_cast<std::size_t>(bytes), nullptr);
+        bridge.reader = ceiling.reader;
+        return ceiling.gbps;
       },
       -1.0);
+}
+
+/// Enqueues a plain read of `bytes` of the device's memory, which is aligned to 16 bytes. hone_read_ceiling() comes
+/// first, in no other thread. Returns 0.
+int hone_read(void* session, const void* memory, std::int64_t bytes, void* stream) {
+  return guarded(
+      [&] {
+        const Bridge& bridge = *static_cast<Bridge*>(session);
+        if (!bridge.reader) throw Error(ErrorCode::invalid_argument, "hone_read() needs hone_read_ceiling() before it");
+        bridge.reader->enqueue(memory, static_cast<std::size_t>(bytes), static_cast<Stream>(stream));
+        return 0;
+      },
+      -1);
 }
 
 /// The winner's parameters; valid as long as the session.

@@ -61,7 +61,15 @@ except bench.HoneError as error:
     assert "'transposed'" in str(error), error
 else:
     raise AssertionError("an unknown kind was accepted")
+read = hone.read(ctypes.addressof(values) // 16 * 16 + 16, 3200, 0)
+try:
+    read()
+except bench.HoneError as error:
+    assert "hone_read_ceiling" in str(error), error
+else:
+    raise AssertionError("something was read by a kernel that was not chosen yet")
 assert hone.read_ceiling_gbps(ctypes.addressof(values) // 16 * 16 + 16, 3200) > 0
+read()
 
 assert shapes.parse_shapes("2^23x8,12289x4097") == [(1 << 23, 8), (12289, 4097)]
 for text in ("12", "3x", "0x5", "2x3x4"):
