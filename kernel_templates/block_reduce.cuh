@@ -13,7 +13,7 @@ inline constexpr unsigned kWarpThreads = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
 /// What an operation does that the hardware can do for a whole warp at once, on 32-bit integers: by one instruction, or
-/// by several, in the operation's own of_warp().
+/// by several, in the operation's own of_lanes<32>().
 enum class WarpInstruction { none, max, min, bit_or, bit_and, several };
 
 #if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
@@ -30,12 +30,12 @@ __device__ State shuffle_down(State value, unsigned offset) {
   return words.value();
 }
 
-/// Combines the values of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.
-template <class Op, unsigned kLanes>
-__device__ typename Op::State lanes_reduce(typename Op::State value) {
+template <class State>
+__device__ State shuffle_xor(State value, unsigned mask) {
+  auto words = Words<State>::of(value);
 #pragma unroll
-  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) value = Op::combine(value, shuffle_down(value, offset));
-  return value;
+  for (unsigned& word : words.words) word = __shfl_xor_sync(kFullMask, word, static_cast<int>(mask));
+  return words.value();
 }
 
 template <class State>
@@ -59,10 +59,17 @@ __device__ typename Op::State warp_reduce(typename Op::State value) {
   } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::bit_and) {
     return __reduce_and_sync(kFullMask, value);
   } else if constexpr (kHasWarpInstructions && Op::kWarpInstruction == WarpInstruction::several) {
-    return Op::of_warp(value);
+    return Op::template of_lanes<kWarpThreads>(value);
   } else {
-    return lanes_reduce<Op, kLanes>(value);
+    return Op::template of_lanes<kLanes>(value);
   }
+}
+
+/// Combines the values of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.
+template <class Op, unsigned kLanes>
+__device__ typename Op::State lanes_reduce(typename Op::State value) {
+  if constexpr (kLanes == kWarpThreads) return warp_reduce<Op, kLanes>(value);
+  else return Op::template of_lanes<kLanes>(value);
 }
 
 /// The block's result, valid in thread 0 alone. Every thread of a block of kBlockThreads (a power of two, at least a

@@ -71,22 +71,27 @@ struct ArgReduce
     return b_is_first ? b : a;
   }
 
-  /// The first of a warp's states, in all lanes: word by word, each only where the words before are the warp's.
-  static __device__ State of_warp(State state) {
-    bool is_first = true;
+  /// Of a warp the first, in all lanes: word by word, each only where the words before are the warp's.
+  template <unsigned kLanes>
+  static __device__ State of_lanes(State state) {
+    if constexpr (!kHasWarpInstructions || kLanes != kWarpThreads) {
+      return Reduction<ArgReduce, In, State, Index>::template of_lanes<kLanes>(state);
+    } else {
+      bool is_first = true;
 #pragma unroll
-    for (unsigned w = sizeof(Rank) / 4; w-- > 0;) {
-      const unsigned most = __reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u);
-      is_first = is_first && state.rank.words[w] == most;
-      state.rank.words[w] = most;
-    }
+      for (unsigned w = sizeof(Rank) / 4; w-- > 0;) {
+        const unsigned most = __reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u);
+        is_first = is_first && state.rank.words[w] == most;
+        state.rank.words[w] = most;
+      }
 #pragma unroll
-    for (unsigned w = sizeof(Index) / 4; w-- > 0;) {
-      const unsigned least = __reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u);
-      is_first = is_first && state.index.words[w] == least;
-      state.index.words[w] = least;
+      for (unsigned w = sizeof(Index) / 4; w-- > 0;) {
+        const unsigned least = __reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u);
+        is_first = is_first && state.index.words[w] == least;
+        state.index.words[w] = least;
+      }
+      return state;
     }
-    return state;
   }
 
   template <class ElementPack, unsigned kPacks>

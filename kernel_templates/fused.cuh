@@ -48,6 +48,11 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
     state = of_both(of_first, of_rest);
   }
 
+  template <unsigned kLanes>
+  static __device__ State of_lanes(State state) {
+    return of_both(lanes_reduce<First, kLanes>(state.first.value()), lanes_reduce<Rest, kLanes>(state.rest.value()));
+  }
+
   template <class Out, class... Outs>
   static __device__ void write(State state, Index n, Out* out, Outs*... others) {
     First::write(state.first.value(), n, out);

@@ -1,4 +1,4 @@
-// The reductions to moments in one pass: mean, mean with variance, and logsumexp.
+// The reductions to moments in one pass: mean, and mean with variance.
 #pragma once
 
 #include "integer_moments.cuh"
@@ -104,73 +104,5 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
 template <class In, class Acc, class Index, bool kIgnoreNan>
 using MeanVariance = typename Select<!kIsFloating<In> && sizeof(In) <= 2, IntegerMoments<In, Index>,
                                      FloatingMoments<In, Acc, Index, kIgnoreNan>>::type;
-
-template <class Acc>
-struct ScaledSum {
-  Acc max;
-  Acc sum;  ///< Σ exp(x − max)
-};
-
-/// log Σ exp(x), relative to the largest x so far, so that nothing overflows.
-template <class In, class Acc, class Index, bool kIgnoreNan>
-struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSum<Acc>, Index> {
-  using State = ScaledSum<Acc>;
-
-  static __device__ State identity() { return {lowest<Acc>(), Acc(0)}; }
-  static __device__ State of(In x, Index) {
-    const Acc y = convert<Acc>(x);
-    if (kIgnoreNan && is_nan(y)) return identity();
-    return {y, exponential(y - shift(y))};
-  }
-  static __device__ State combine(State a, State b) {
-    const Acc max = larger<false>(a.max, b.max);
-    return {max, scaled(a, max) + scaled(b, max)};
-  }
-
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
-    TileValues<Acc, ElementPack, kPacks> all(tile);
-    constexpr unsigned kCount = all.kCount;
-    if constexpr (kIgnoreNan) {
-#pragma unroll
-      for (unsigned i = 0; i < kCount; ++i)  // adds as much as −∞ does: nothing
-        if (is_nan(all.values[i])) all.values[i] = lowest<Acc>();
-    }
-    const Acc max = larger<false>(state.max, combine_tree<Larger<false>, kCount>(all.values));
-    const Acc from = shift(max);
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) all.values[i] = exponential_above(from, all.values[i]);
-    state = {max, scaled(state, max) + combine_tree<Plus, kCount>(all.values)};
-  }
-
-  template <class Out>
-  static __device__ void write(State state, Index, Out* out) {
-    *out = convert<Out>(natural_logarithm(state.sum) + shift(state.max));
-  }
-
- private:
-  /// What is subtracted before the exponential: the largest element, unless a difference from it would be NaN.
-  static __device__ Acc shift(Acc max) { return max > lowest<Acc>() && max < highest<Acc>() ? max : Acc(0); }
-
-  static __device__ Acc scaled(State state, Acc max) {
-    if (state.max == max || state.sum == Acc(0)) return state.sum;
-    return state.sum * exponential(shift(state.max) - shift(max));
-  }
-
-  /// Where a float's result is subnormal, 0: next to a sum of at least 1 it is nothing.
-  static __device__ Acc exponential(Acc x) {
-    if constexpr (kSame<Acc, float>) return power_of_two(x * kLog2OfE);
-    else return exp(x);
-  }
-
-  /// exp(x − from) in one multiplication and addition: rounding from · log₂ e is as if `from` were off by its last bit,
-  /// and the same for every x.
-  static __device__ Acc exponential_above(Acc from, Acc x) {
-    if constexpr (kSame<Acc, float>) return power_of_two(fmaf(x, kLog2OfE, -from * kLog2OfE));
-    else return exp(x - from);
-  }
-
-  static constexpr float kLog2OfE = 1.44269504f;
-};
 
 }  // namespace hone

@@ -190,13 +190,10 @@ struct ColumnReduce {
    private:
     template <unsigned kRows>
     __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
+      Index first[kPackElements];
 #pragma unroll
-      for (unsigned e = 0; e < kPackElements; ++e) {
-        Pack<In, 1> of_column[kRows];
-#pragma unroll
-        for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, packs[u][e]);
-        Op::take(states[e], of_column, static_cast<Index>(row) * folds + fold[e], static_cast<Index>(kSharing * folds));
-      }
+      for (unsigned e = 0; e < kPackElements; ++e) first[e] = static_cast<Index>(row) * folds + fold[e];
+      Op::take_columns(states, packs, first, static_cast<Index>(kSharing * folds));
     }
   };
 

@@ -9,7 +9,8 @@
 //   of(element, index)         the State of one element
 //   write(State, n, Out*…)     the results
 //
-// and may have better ways to take the elements of a pack, or of a thread's tile, than one by one.
+// and may have better ways to take the elements of a pack, of a thread's tile or of neighbouring columns than one by
+// one, and to combine what the lanes of a warp have than pair by pair.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -57,6 +58,28 @@ struct Reduction {
   template <class ElementPack, unsigned kPacks>
   static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     Op::take(state, tile, first, stride);
+  }
+
+  /// Adds kRows rows of neighbouring columns, each to the State of its own: row u of column e has index
+  /// first[e] + u · stride.
+  template <unsigned kColumns, unsigned kRows>
+  static __device__ void take_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
+                                      const Index (&first)[kColumns], Index stride) {
+#pragma unroll
+    for (unsigned e = 0; e < kColumns; ++e) {
+      Pack<In, 1> of_column[kRows];
+#pragma unroll
+      for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, rows[u][e]);
+      Op::take(states[e], of_column, first[e], stride);
+    }
+  }
+
+  /// Combines the States of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.
+  template <unsigned kLanes>
+  static __device__ State of_lanes(State state) {
+#pragma unroll
+    for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) state = Op::combine(state, shuffle_down(state, offset));
+    return state;
   }
 };
 

@@ -30,14 +30,6 @@
 
 namespace hone {
 
-/// Combines kLanes neighbouring lanes of a warp into the first of them.
-template <class Op, unsigned kLanes>
-__device__ typename Op::State combine_lanes(typename Op::State value) {
-#pragma unroll
-  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) value = Op::combine(value, shuffle_down(value, offset));
-  return value;
-}
-
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct OneGroup {
   using Index = typename Op::Index;
@@ -112,7 +104,7 @@ struct InTiles {
         state = Op::combine(state, of_tile);
         __syncthreads();
       }
-      state = combine_lanes<Op, kGroupThreads>(state);
+      state = lanes_reduce<Op, kGroupThreads>(state);
       if (has_segment && rank == 0) arrays.write(first + group, end - begin, state);
     }
   }

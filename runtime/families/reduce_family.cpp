@@ -33,7 +33,7 @@ constexpr std::array<OpTemplate, kReduceOps.size()> kOpTemplates{{
     {"L1Norm", "reduce_ops.cuh"},
     {"L2Norm", "reduce_ops.cuh"},
     {"MaxNorm", "reduce_ops.cuh"},
-    {"LogSumExp", "moment_ops.cuh", 2},
+    {"LogSumExp", "logsumexp.cuh", 2},
     {"Dot", "reduce_ops.cuh"},
     {"Any", "reduce_ops.cuh"},
     {"All", "reduce_ops.cuh"},

@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, sizeof...(Names)> kinds(Names... names) {
 constexpr auto kFloatSums = kinds("uniform", "small_integers", "sparse", "cancelling", "nan", "infinity",
                                   "both_infinities", "all_nan");
 constexpr auto kFloatVariances = kinds("uniform", "offset", "sparse", "nan", "infinity", "all_nan");
-constexpr auto kFloatExponentials = kinds("uniform", "wide", "sparse", "nan", "infinity", "all_negative_infinity",
-                                          "all_nan");
+constexpr auto kFloatExponentials = kinds("uniform", "wide", "rising", "falling", "large", "sparse", "nan", "infinity",
+                                          "all_negative_infinity", "all_nan");
 constexpr auto kFloatProducts = kinds("uniform", "powers_of_two", "single_zero", "nan", "infinity", "zero_and_infinity",
                                       "all_nan");
 constexpr auto kFloatExtremes = kinds("uniform", "ascending", "descending", "ties", "negative", "nan", "nans",
@@ -125,6 +125,8 @@ class PatternMaker {
     if (kind == "cancelling") return pairs(0, false);
     if (kind == "offset") return offset();
     if (kind == "wide") return spread(sizeof(T) == 8 ? 2000 : 200);
+    if (kind == "rising" || kind == "falling") return ramp(kind == "rising" ? 1 : -1);
+    if (kind == "large") return large();
     if (kind == "negative") return negative();
     if (kind == "powers_of_two") return powers_of_two();
     if (kind == "all_nan") return all(of_float(kNan));
@@ -264,6 +266,24 @@ class PatternMaker {
   void offset() {
     const double mean = std::ldexp(1.0, 5 * kDigits<T> / 8);
     for (Element& x : values_) x = of(mean + real(-1, 1));
+  }
+
+  /// From one end of what every dtype holds to the other: each element's exponential dwarfs those of all before.
+  void ramp(double direction) {
+    const auto size = static_cast<double>(values_.size());
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      values_[i] = of(direction * std::ldexp(2 * static_cast<double>(i) / size - 1, 15));
+  }
+
+  /// Numbers of few magnitudes, so that neighbours of the largest occur: up to those whose product with log₂ e a float
+  /// rounds by far more than exponentials bear. Sums of their squares stay in its range.
+  void large() {
+    const int most = std::is_same_v<T, half> ? 15 : 31;
+    for (Element& x : values_) {
+      const double significand = 1 + std::ldexp(static_cast<double>(below(4)), 1 - kDigits<T>);
+      const int exponent = most - 2 * static_cast<int>(below(6));
+      x = of(sign() * std::ldexp(significand, exponent));
+    }
   }
 
   void negative() {

@@ -263,7 +263,8 @@ std::array<Expectation, 2> expected_mean_variance(const Inputs& inputs) {
 /// m + log Σ exp(x − m), m the largest x. exp and log are off by up to 4 units in the last place (8u). Each combination
 /// rounds, multiplies by an exponential and adds; the arguments of an element's exponentials add up to x − m and are
 /// rounded, in base 2 also by the constant, so 4u |x − m| weighted by what the element contributes. Subtracting m and
-/// adding it back rounds |m| and the result.
+/// adding it back rounds |m| and the result. What is subtracted may be up to log 1024 below m: a logarithm up to 7 larger
+/// is off by up to 28u more, within the 29u at least that two elements are allowed.
 Expectation expected_logsumexp(const Inputs& inputs) {
   Wide largest = -kInfinity;
   for (std::size_t i = 0; i < inputs.repetition.period; ++i) {

@@ -1,0 +1,186 @@
+// The logarithm of the sum of the exponentials of elements, in one pass, without overflow.
+//
+// Exponentials are summed relative to a reference r, an element that was seen: Σ exp(x − r). Once there is one, a tile
+// is summed relative to it without a look at its largest element; only where that sum is large, infinite or NaN does
+// its largest element become the reference, and the tile is summed anew. As the reference is an element, the sum is at
+// least 1, and as no tile adds more than kMost, no element seen is above r + log kMost: log Σ + r is as precise as if r
+// were the largest element.
+#pragma once
+
+#include "pack_extremes.cuh"
+#include "reduce_ops.cuh"
+
+namespace hone {
+
+template <class Acc>
+struct ScaledSum {
+  Acc reference;  ///< one of the elements, or −∞; never NaN
+  Acc sum;        ///< Σ exp(x − reference), where an infinite reference counts as 0: NaN, ∞ or 0 for special elements
+};
+
+template <class In, class Acc, class Index, bool kIgnoreNan>
+struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSum<Acc>, Index> {
+  using State = ScaledSum<Acc>;
+
+  static __device__ State identity() { return {lowest<Acc>(), Acc(0)}; }
+  static __device__ State of(In x, Index) {
+    const Acc y = convert<Acc>(x);
+    if (kIgnoreNan && is_nan(y)) return identity();
+    return {larger<true>(y, lowest<Acc>()), exponential(y - shift(y))};
+  }
+  static __device__ State combine(State a, State b) {
+    const bool b_is_above = b.reference > a.reference;
+    const State above = b_is_above ? b : a;
+    const State below = b_is_above ? a : b;
+    return {above.reference, above.sum + scaled(below, above.reference)};
+  }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
+    const TileValues<Acc, ElementPack, kPacks> all(tile);
+    if (is_ordinary(state.reference)) {
+      const Acc more = sum_above<true>(state.reference, all.values);
+      if (more <= kMost) {
+        state.sum += more;
+        return;
+      }
+    }
+    take_above(state, extreme_of<true>(tile, state.reference), all.values);
+  }
+
+  /// All columns are summed before any sum is looked at: one branch for all of them.
+  template <unsigned kColumns, unsigned kRows>
+  static __device__ void take_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
+                                      const Index (&)[kColumns], Index) {
+    Acc columns[kColumns][kRows];
+#pragma unroll
+    for (unsigned e = 0; e < kColumns; ++e)
+#pragma unroll
+      for (unsigned u = 0; u < kRows; ++u) columns[e][u] = convert<Acc>(rows[u][e]);
+
+    if (is_ordinary(states[0].reference)) {  // at first none is
+      Acc more[kColumns];
+      bool is_enough = true;
+#pragma unroll
+      for (unsigned e = 0; e < kColumns; ++e) {
+        more[e] = sum_above<true>(states[e].reference, columns[e]);
+        is_enough = is_enough & (more[e] <= kMost) & (!kMayBeHuge || is_ordinary(states[e].reference));
+      }
+      if (is_enough) {
+#pragma unroll
+        for (unsigned e = 0; e < kColumns; ++e) states[e].sum += more[e];
+        return;
+      }
+    }
+    const Pack<In, kColumns> largest = largest_of_columns(rows);
+#pragma unroll
+    for (unsigned e = 0; e < kColumns; ++e)
+      take_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])), columns[e]);
+  }
+
+  /// The lanes agree on the reference before they rescale, each once.
+  template <unsigned kLanes>
+  static __device__ State of_lanes(State state) {
+    Acc reference = state.reference;
+#pragma unroll
+    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2)
+      reference = larger<true>(reference, shuffle_xor(reference, mask));
+    Acc sum = scaled(state, reference);
+#pragma unroll
+    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    return {reference, sum};
+  }
+
+  template <class Out>
+  static __device__ void write(State state, Index, Out* out) {
+    const Acc from = shift(state.reference);
+    if constexpr (kSame<Acc, float>) *out = convert<Out>(fmaf(binary_logarithm(state.sum), kLog2, from));
+    else *out = convert<Out>(log(state.sum) + from);
+  }
+
+ private:
+  /// The most that a tile may add: above the number of elements in any, so that a tile of nothing but references fits,
+  /// and so small that the logarithm of what it adds costs no digit of the result.
+  static constexpr Acc kMost = Acc(1024);
+
+  static constexpr float kLog2OfE = 1.44269504f;
+  static constexpr float kLog2 = 0.693147181f;
+
+  /// Whether the rounding of a reference times log₂ e may be more than a digit of its exponential.
+  static constexpr bool kMayBeHuge = kSame<Acc, float> && !kSame<In, Half>;
+
+  /// Whether a tile may be summed relative to it unseen: it is finite, and as a float so small that the rounding of its
+  /// product with log₂ e changes its own exponential by less than a tenth.
+  static __device__ bool is_ordinary(Acc reference) {
+    if constexpr (kSame<Acc, float>) return fabsf(reference) <= 0x1p20f;
+    else return fabs(reference) < highest<Acc>();
+  }
+
+  /// What is subtracted before the exponential: the reference, unless a difference from it would be NaN.
+  static __device__ Acc shift(Acc reference) {
+    return reference > lowest<Acc>() && reference < highest<Acc>() ? reference : Acc(0);
+  }
+
+  /// The sum relative to a reference that is not below the state's. A difference of two is NaN only where they are equal.
+  static __device__ Acc scaled(State state, Acc reference) {
+    return state.reference == reference ? state.sum : state.sum * exponential(state.reference - reference);
+  }
+
+  /// Where a float's result is subnormal, 0: next to a sum of at least 1 it is nothing.
+  static __device__ Acc exponential(Acc x) {
+    if constexpr (kSame<Acc, float>) return power_of_two(x * kLog2OfE);
+    else return exp(x);
+  }
+
+  /// Σ exp(x − reference); NaNs add nothing if they are ignored. In floats x − reference is one multiplication and
+  /// addition with log₂ e: rounding reference · log₂ e is as if `reference` were off by its last bit, and the same for
+  /// every x.
+  template <bool kIsOrdinary, unsigned kCount>
+  static __device__ Acc sum_above(Acc reference, const Acc (&values)[kCount]) {
+    const Acc from = kIsOrdinary ? reference : shift(reference);
+    Acc terms[kCount];
+    if constexpr (kSame<Acc, float>) {
+      // Beyond 2^30 that last bit would be an overflow. But floats so large are equal or so far apart that the smaller
+      // add nothing, whatever the base, and in base 2 their differences are exact.
+      const float factor = kIsOrdinary || !kMayBeHuge || fabsf(from) <= 0x1p30f ? kLog2OfE : 1.0f;
+      const float offset = -from * factor;
+#pragma unroll
+      for (unsigned i = 0; i < kCount; ++i) terms[i] = power_of_two(fmaf(values[i], factor, offset));
+    } else {
+#pragma unroll
+      for (unsigned i = 0; i < kCount; ++i) terms[i] = exp(values[i] - from);
+    }
+    if constexpr (kIgnoreNan) {
+#pragma unroll
+      for (unsigned i = 0; i < kCount; ++i) terms[i] = larger<true>(terms[i], Acc(0));
+    }
+    return combine_tree<Plus, kCount>(terms);
+  }
+
+  /// Adds values of which none is above `reference`, which is not below the state's.
+  template <unsigned kCount>
+  static __device__ void take_above(State& state, Acc reference, const Acc (&values)[kCount]) {
+    state = {reference, scaled(state, reference) + sum_above<false>(reference, values)};
+  }
+
+  template <unsigned kColumns, unsigned kRows>
+  static __device__ Pack<In, kColumns> largest_of_columns(const Pack<In, kColumns> (&rows)[kRows]) {
+    Pack<In, kColumns> largest = rows[0];
+#pragma unroll
+    for (unsigned u = 1; u < kRows; ++u) {
+      if constexpr (kIsFloat16<In> && kColumns % 2 == 0) {
+        const Pack<In, kColumns> row = rows[u];
+#pragma unroll
+        for (unsigned w = 0; w < kColumns / 2; ++w)
+          largest.parts[w] = extreme_of_pairs<true, In>(largest.parts[w], row.parts[w]);
+      } else {
+#pragma unroll
+        for (unsigned e = 0; e < kColumns; ++e)
+          largest.set(e, convert<In>(larger<true>(convert<Acc>(largest[e]), convert<Acc>(rows[u][e]))));
+      }
+    }
+    return largest;
+  }
+};
+
+}  // namespace hone

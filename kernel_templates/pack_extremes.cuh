@@ -1,0 +1,67 @@
+// The largest and the smallest element of packs; NaNs lose. Of 16-bit floats two are compared at once.
+#pragma once
+
+#include "pack.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+/// Two 16-bit floats at once: the larger or smaller ones; a NaN loses.
+template <bool kLargest, class T>
+__device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  unsigned result;
+  if constexpr (kSame<T, Half> && kLargest) asm("max.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  else if constexpr (kSame<T, Half>) asm("min.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  else if constexpr (kLargest) asm("max.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  else asm("min.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+#else
+  T x[2], y[2];
+  memcpy(x, &a, 4);
+  memcpy(y, &b, 4);
+  for (unsigned i = 0; i < 2; ++i) {
+    const float p = static_cast<float>(x[i]);
+    const float q = static_cast<float>(y[i]);
+    x[i] = is_nan(p) || (kLargest ? q > p : q < p) ? y[i] : x[i];
+  }
+  unsigned result;
+  memcpy(&result, x, 4);
+  return result;
+#endif
+}
+
+template <bool kLargest, class Acc>
+__device__ Acc extreme(Acc a, Acc b) {
+  return kLargest ? larger<true>(a, b) : smaller<true>(a, b);
+}
+
+/// The largest or smallest element of some packs and `start`; NaNs lose.
+template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
+__device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start) {
+  if constexpr (kIsFloat16<In> && kElements % 2 == 0) {
+    auto words = Words<Pack<In, kElements>>::of(packs[0]);
+#pragma unroll
+    for (unsigned u = 1; u < kPacks; ++u) {
+      const auto more = Words<Pack<In, kElements>>::of(packs[u]);
+#pragma unroll
+      for (unsigned w = 0; w < kElements / 2; ++w)
+        words.words[w] = extreme_of_pairs<kLargest, In>(words.words[w], more.words[w]);
+    }
+    unsigned pair = words.words[0];
+#pragma unroll
+    for (unsigned w = 1; w < kElements / 2; ++w) pair = extreme_of_pairs<kLargest, In>(pair, words.words[w]);
+    In two[2];
+    memcpy(two, &pair, 4);
+    return extreme<kLargest>(start, extreme<kLargest>(convert<Acc>(two[0]), convert<Acc>(two[1])));
+  } else {
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {
+#pragma unroll
+      for (unsigned e = 0; e < kElements; ++e) start = extreme<kLargest>(start, convert<Acc>(packs[u][e]));
+    }
+    return start;
+  }
+}
+
+}  // namespace hone
