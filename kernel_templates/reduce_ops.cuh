@@ -152,7 +152,8 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       kWideInteger && kSame<Monoid, Times> && !kIsFloating<In> && sizeof(In) <= 2 ? 4 / sizeof(In) : 1;
 
   /// Truth and extremes of bytes are found for four at a time.
-  static constexpr bool kTruth = kSame<Map, NonZero> && !kSame<Monoid, Plus>;
+  static constexpr bool kTruth =
+      (kSame<Map, NonZero> && !kSame<Monoid, Plus>) || (kSame<In, Bool> && kSame<Monoid, Times>);
   static constexpr bool kExtreme = kIdempotent && !kSame<Map, NonZero>;
 
   static __device__ Acc identity() { return Monoid::template identity<Acc, In>(); }
@@ -174,13 +175,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       constexpr unsigned kGroups = ElementPack::kElements / kNarrowProducts;
       Acc groups[kGroups];
 #pragma unroll
-      for (unsigned g = 0; g < kGroups; ++g) {
-        using Word = typename Select<kIsSigned<In>, int, unsigned>::type;  // widened by its own sign
-        Word product = 1;
-#pragma unroll
-        for (unsigned e = 0; e < kNarrowProducts; ++e) product *= convert<Word>(pack[g * kNarrowProducts + e]);
-        groups[g] = convert<Acc>(product);
-      }
+      for (unsigned g = 0; g < kGroups; ++g) groups[g] = convert<Acc>(narrow_product(pack, g));
       return combine_tree<MapReduce, kGroups>(groups);
     } else {
       return Base::of_pack(pack, first);
@@ -190,7 +185,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   template <class ElementPack, unsigned kPacks>
   static __device__ void take(Acc& acc, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kTruth && kInBytes<In, ElementPack>) {
-      acc = combine(acc, Acc(truth_of_bytes<kSame<Monoid, Both>>(tile)));
+      acc = combine(acc, Acc(truth_of_bytes<!kSame<Monoid, Either>>(tile)));
     } else if constexpr (kExtreme && kInBytes<In, ElementPack>) {
       constexpr bool kLargest = kSame<Monoid, Larger<kIgnoreNan>>;
       Acc extreme = convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
@@ -229,6 +224,20 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 #pragma unroll
       for (unsigned e = 0; e < ElementPack::kElements; ++e) sums[e] = Map::template of<int>(pack[e]);
       return combine_tree<Plus, ElementPack::kElements>(sums);
+    }
+  }
+
+  /// Of group g of kNarrowProducts elements, widened by its own sign.
+  template <class ElementPack>
+  static __device__ auto narrow_product(const ElementPack& pack, unsigned g) {
+    using Word = typename Select<kIsSigned<In>, int, unsigned>::type;
+    if constexpr (kInBytes<In, ElementPack> && kIsInteger<In>) {
+      return static_cast<Word>(product_of_bytes<In>(word(pack, g)));
+    } else {
+      Word product = 1;
+#pragma unroll
+      for (unsigned e = 0; e < kNarrowProducts; ++e) product *= convert<Word>(pack[g * kNarrowProducts + e]);
+      return product;
     }
   }
 
