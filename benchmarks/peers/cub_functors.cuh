@@ -61,7 +61,8 @@ struct Magnitude {
   template <class T>
   __device__ Acc operator()(T x) const {
     const Acc wide = static_cast<Acc>(x);
-    return wide < Acc{0} ? -wide : wide;
+    if constexpr (cuda::std::is_signed_v<Acc>) return wide < Acc{0} ? -wide : wide;
+    else return wide;
   }
 };
 
