@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -11,7 +10,6 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_family.h"
-#include "runtime/families/reduce_reference.h"
 #include "runtime/families/segment_offsets.h"
 #include "runtime/jit/embedded_sources.h"
 
@@ -100,27 +98,6 @@ double loads_of_longest(const Problem& problem, const SegmentedVariant& variant)
 std::size_t carry_bytes(const Problem& problem) {
   const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
   return index_bytes + 2 * state_bytes(reduce_spec_of(problem), index_bytes);
-}
-
-/// "power_law" and the like with what the reductions measure, and the awkward elements in segments of a power law.
-struct InputKind {
-  std::string_view lengths;
-  std::string_view elements;
-
-  InputKind(const ReduceSpec& spec, std::string_view kind) {
-    const auto all = segment_offsets::kinds();
-    const bool is_of_lengths = std::find(all.begin(), all.end(), kind) != all.end();
-    lengths = is_of_lengths ? kind : all.front();
-    elements = is_of_lengths ? reduce_reference::input_kinds(spec).front() : kind;
-  }
-};
-
-std::vector<std::string_view> kinds_of(const ReduceSpec& spec) {
-  const auto lengths = segment_offsets::kinds();
-  std::vector<std::string_view> kinds(lengths.begin(), lengths.end());
-  const auto elements = reduce_reference::input_kinds(spec).subspan(1);
-  kinds.insert(kinds.end(), elements.begin(), elements.end());
-  return kinds;
 }
 
 }  // namespace
@@ -359,26 +336,12 @@ std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
 }
 
 std::span<const std::string_view> SegmentedReduceFamily::input_kinds(const Problem& problem) const {
-  // The kinds of elements are lists that live for ever; there is one of ours for each.
-  static const auto lists = [] {
-    std::map<const std::string_view*, std::vector<std::string_view>> kinds;
-    for (const ReduceOpInfo& op : kReduceOps)
-      for (const DTypeInfo& dtype : kDTypes)
-        for (const DType accumulator : {reduce_accumulator_dtype(op.op, dtype.dtype), DType::f64}) {
-          const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .accumulator = accumulator};
-          kinds.try_emplace(reduce_reference::input_kinds(spec).data(), kinds_of(spec));
-        }
-    return kinds;
-  }();
-  return lists.at(reduce_reference::input_kinds(reduce_spec_of(problem)).data());
+  return segment_reference::input_kinds(reduce_spec_of(problem));
 }
 
 std::vector<std::byte> SegmentedReduceFamily::input_pattern(const Problem& problem, int buffer,
                                                             std::string_view kind) const {
-  const ReduceSpec spec = reduce_spec_of(problem);
-  const InputKind input(spec, kind);
-  if (buffer == 0) return reduce_reference::input_pattern(spec, 0, elements_of(problem), input.elements);
-  return segment_offsets::make(input.lengths, offsets_, segments_of(problem), elements_of(problem));
+  return segment_reference::input_pattern(reduce_spec_of(problem), arrays_of(problem), buffer, kind);
 }
 
 std::vector<Problem> SegmentedReduceFamily::verified_problems(const Problem& problem) const {
@@ -425,35 +388,12 @@ std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const 
 std::string SegmentedReduceFamily::verify(const Problem& problem, const Candidate& candidate,
                                           std::span<const std::vector<std::byte>> patterns,
                                           std::span<const std::vector<std::byte>> outputs) const {
-  const ReduceSpec spec = reduce_spec_of(problem);
-  const segment_offsets::Offsets offsets(offsets_, patterns[1]);
-  const std::size_t element = info(spec.dtype).size_bytes;
-  const std::size_t result = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(op_of(problem).outputs);
-  const std::vector<std::byte>& pattern = patterns[0];
-  const auto period = static_cast<std::int64_t>(pattern.size() / element);
-  const std::int64_t chain = longest_chain(problem, candidate);
-  std::span<const std::byte> found(outputs[0]);
-  std::vector<std::vector<std::byte>> of_segment(1);
-  for (const ElementRange& part : segment_offsets::verified(segments_of(problem), elements_of(problem))) {
-    for (std::int64_t s = part.first; s < part.first + part.count; ++s) {
-      // The reference wants a pattern that begins where the segment does.
-      const std::int64_t n = offsets[s + 1] - offsets[s];
-      std::vector<std::byte>& rotated = of_segment[0];
-      rotated.clear();
-      for (std::int64_t left = std::min(n, period), at = offsets[s]; left > 0;) {
-        const auto from = pattern.begin() + at % period * static_cast<std::int64_t>(element);
-        const std::int64_t count = std::min(left, period - at % period);
-        rotated.insert(rotated.end(), from, from + count * static_cast<std::int64_t>(element));
-        left -= count;
-        at += count;
-      }
-      const std::string fault = reduce_reference::verify(spec, n, chain, of_segment, found.first(result));
-      if (!fault.empty())
-        return fmt::format("segment {} of {} elements from {} on: {}", s, n, offsets[s], fault);
-      found = found.subspan(result);
-    }
-  }
-  return "";
+  return segment_reference::verify(reduce_spec_of(problem), arrays_of(problem), longest_chain(problem, candidate),
+                                   patterns, outputs[0]);
+}
+
+segment_reference::Arrays SegmentedReduceFamily::arrays_of(const Problem& problem) const {
+  return {.offsets = offsets_, .segments = segments_of(problem), .elements = elements_of(problem)};
 }
 
 const KernelFamily& segmented_reduce_family(DType offsets) {

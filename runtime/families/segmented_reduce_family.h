@@ -8,6 +8,8 @@
 #include <hone/kernel_family.h>
 #include <hone/segmented_reduce.h>
 
+#include "runtime/families/segment_reference.h"
+
 namespace hone {
 
 /// A Variant of a segmented reduction, decoded.
@@ -69,6 +71,7 @@ class SegmentedReduceFamily final : public KernelFamily {
  private:
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+  segment_reference::Arrays arrays_of(const Problem& problem) const;
 
   DType offsets_;
   ParameterSpace space_;

@@ -9,22 +9,6 @@
 
 namespace hone {
 
-/// A Variant of the softmax over rows, decoded.
-struct SoftmaxRowVariant {
-  enum class Way { group, tiles, block, cluster, chunks, pipeline };
-
-  int group_lanes = 0;     ///< of a row, where it has less than a block; 0 otherwise
-  int cluster_blocks = 1;  ///< of a row
-  Way way = Way::block;
-  int block_threads = 0;
-  int packs = 0;           ///< in a thread's registers, of all its rows; of chunks, loads at once. 0: in shared memory
-  int smem_kib = 0;        ///< of shared memory, at most, that packs are held in
-
-  bool cuts_rows() const { return way == Way::chunks || way == Way::pipeline; }  ///< into chunks that are read twice
-
-  explicit SoftmaxRowVariant(const Variant& variant);
-};
-
 /// Extents {rows, columns, 1}.
 class SoftmaxFamily final : public SoftmaxBase {
  public:

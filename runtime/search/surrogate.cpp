@@ -60,9 +60,9 @@ const std::vector<double>& Surrogate::solve(std::size_t point) {
   std::vector<double>& solved = points_[point].solved;
   for (std::size_t i = solved.size(); i < observations_.size(); ++i) {
     const Observation& observation = observations_[i];
-    double sum = correlation(points_[observation.point], points_[point]);
-    for (std::size_t j = 0; j < i; ++j) sum -= observation.row[j] * solved[j];
-    solved.push_back(sum / observation.row[i]);
+    double rest = correlation(points_[observation.point], points_[point]);
+    for (std::size_t j = 0; j < i; ++j) rest -= observation.row[j] * solved[j];
+    solved.push_back(rest / observation.row[i]);
   }
   return solved;
 }
@@ -100,11 +100,11 @@ void Surrogate::observe(std::size_t point, double measured_us, double noise) {
 double Surrogate::expected_us(std::size_t point) {
   double log_us = points_[point].log_us;
   if (observations_.empty()) return std::exp(log_us);
-  const double mean = residuals_ones_ / ones_ones_;
+  const double mean_residual = residuals_ones_ / ones_ones_;
   const std::vector<double>& solved = solve(point);
-  log_us += mean;
+  log_us += mean_residual;
   for (std::size_t i = 0; i < solved.size(); ++i)
-    log_us += solved[i] * (observations_[i].residual - mean * observations_[i].one);
+    log_us += solved[i] * (observations_[i].residual - mean_residual * observations_[i].one);
   return std::exp(log_us);
 }
 
