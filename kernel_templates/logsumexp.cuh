@@ -167,18 +167,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   static __device__ Pack<In, kColumns> largest_of_columns(const Pack<In, kColumns> (&rows)[kRows]) {
     Pack<In, kColumns> largest = rows[0];
 #pragma unroll
-    for (unsigned u = 1; u < kRows; ++u) {
-      if constexpr (kIsFloat16<In> && kColumns % 2 == 0) {
-        const Pack<In, kColumns> row = rows[u];
-#pragma unroll
-        for (unsigned w = 0; w < kColumns / 2; ++w)
-          largest.parts[w] = extreme_of_pairs<true, In>(largest.parts[w], row.parts[w]);
-      } else {
-#pragma unroll
-        for (unsigned e = 0; e < kColumns; ++e)
-          largest.set(e, convert<In>(larger<true>(convert<Acc>(largest[e]), convert<Acc>(rows[u][e]))));
-      }
-    }
+    for (unsigned u = 1; u < kRows; ++u) largest = extremes_of<true>(largest, rows[u]);
     return largest;
   }
 };

@@ -36,21 +36,31 @@ __device__ Acc extreme(Acc a, Acc b) {
   return kLargest ? larger<true>(a, b) : smaller<true>(a, b);
 }
 
+/// Element by element the larger or smaller ones of two packs of floats; NaNs lose.
+template <bool kLargest, class T, unsigned kElements>
+__device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kElements>& b) {
+  if constexpr (kIsFloat16<T> && kElements % 2 == 0) {
+#pragma unroll
+    for (unsigned w = 0; w < kElements / 2; ++w) a.parts[w] = extreme_of_pairs<kLargest, T>(a.parts[w], b.parts[w]);
+  } else {
+    using Acc = typename Select<kIsFloat16<T>, float, T>::type;
+#pragma unroll
+    for (unsigned e = 0; e < kElements; ++e)
+      a.set(e, convert<T>(extreme<kLargest>(convert<Acc>(a[e]), convert<Acc>(b[e]))));
+  }
+  return a;
+}
+
 /// The largest or smallest element of some packs and `start`; NaNs lose.
 template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
 __device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start) {
   if constexpr (kIsFloat16<In> && kElements % 2 == 0) {
-    auto words = Words<Pack<In, kElements>>::of(packs[0]);
+    Pack<In, kElements> extremes = packs[0];
 #pragma unroll
-    for (unsigned u = 1; u < kPacks; ++u) {
-      const auto more = Words<Pack<In, kElements>>::of(packs[u]);
+    for (unsigned u = 1; u < kPacks; ++u) extremes = extremes_of<kLargest>(extremes, packs[u]);
+    unsigned pair = extremes.parts[0];
 #pragma unroll
-      for (unsigned w = 0; w < kElements / 2; ++w)
-        words.words[w] = extreme_of_pairs<kLargest, In>(words.words[w], more.words[w]);
-    }
-    unsigned pair = words.words[0];
-#pragma unroll
-    for (unsigned w = 1; w < kElements / 2; ++w) pair = extreme_of_pairs<kLargest, In>(pair, words.words[w]);
+    for (unsigned w = 1; w < kElements / 2; ++w) pair = extreme_of_pairs<kLargest, In>(pair, extremes.parts[w]);
     In two[2];
     memcpy(two, &pair, 4);
     return extreme<kLargest>(start, extreme<kLargest>(convert<Acc>(two[0]), convert<Acc>(two[1])));

@@ -243,7 +243,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 
   template <unsigned kElements>
   static __device__ unsigned word(const Pack<In, kElements>& pack, unsigned w) {
-    return Words<Pack<In, kElements>>::of(pack).words[w];
+    return pack.parts[w];
   }
   template <unsigned kElements>
   static __device__ Pair<unsigned> word(const PairPack<In, kElements>& pack, unsigned w) {
