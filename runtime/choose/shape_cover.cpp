@@ -140,28 +140,28 @@ class Between {
       for (at[1] = first_[1]; at[1] <= last_[1]; ++at[1])
         for (at[2] = first_[2]; at[2] <= last_[2]; ++at[2])
           if (const std::size_t served_by = server_of(at); served_by < tuned_.size())
-            between.push_back({extents_of(at), served_by});
+            between.push_back({centers(at), served_by});
     return between;
   }
 
  private:
-  static Extents extents_of(const std::array<int, 3>& classes) {
-    Extents extents;
-    for (std::size_t axis = 0; axis < 3; ++axis) extents[axis] = std::int64_t{1} << std::min(classes[axis], 62);
-    return extents;
+  static Extents centers(const std::array<int, 3>& classes) {
+    return {class_center(classes[0]), class_center(classes[1]), class_center(classes[2])};
   }
 
   static bool is_at_most(const std::array<int, 3>& a, const std::array<int, 3>& b) {
     return a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2];
   }
 
-  /// tuned_.size() when it is not between them, has a tuned shape itself, or is too far from all of them.
+  /// tuned_.size() when it is not between them, has a tuned shape itself, or is too far from all of them; and when these
+  /// are no classes of one shape.
   std::size_t server_of(const std::array<int, 3>& classes) const {
     bool has_smaller = false;
     std::size_t larger = tuned_.size(), nearest = tuned_.size();
     double larger_octaves = kNoTime, octaves_of_nearest = kNoTime;
     bool has_larger = false;
-    const Extents extents = extents_of(classes);
+    const Extents extents = centers(classes);
+    if (size_classes(extents) != classes) return tuned_.size();
     for (std::size_t i = 0; i < tuned_.size(); ++i) {
       if (classes_[i] == classes) return tuned_.size();
       const double octaves = shape_distance(extents, tuned_[i]);

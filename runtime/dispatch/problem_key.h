@@ -22,7 +22,7 @@ struct ProblemKey {
     packed = packed << 1 | static_cast<std::uint64_t>(problem.nan);
     packed = packed << 1 | static_cast<std::uint64_t>(problem.launch_context);
     packed = packed << 8 | static_cast<std::uint64_t>(std::countr_zero(problem.alignment));
-    for (const int octave : size_classes(problem.extents)) packed = packed << 8 | static_cast<std::uint64_t>(octave);
+    for (const int each : size_classes(problem.extents)) packed = packed << 8 | static_cast<std::uint64_t>(each);
   }
 
   static_assert(kDTypes.size() < 16, "a dtype, or none, is packed into four bits");

@@ -71,17 +71,18 @@ std::vector<Neighbour> Session::Impl::neighbours_of(const Problem& problem) {
     });
     if (octaves <= kFarthestServed && !is_known) neighbours.push_back({winner, octaves});
   };
-  // A shape within kFarthestServed may lie in a class one further.
-  constexpr int kReach = static_cast<int>(kFarthestServed) + 1;
-  const std::array<int, 3> centre = size_classes(problem.extents);
+  // A shape within kFarthestServed may lie in a class one octave further.
+  constexpr int kReach = 2 * (static_cast<int>(kFarthestServed) + 1);
+  const std::array<int, 3> center = size_classes(problem.extents);
   std::array<int, 3> at{};
-  for (at[0] = centre[0] - kReach; at[0] <= centre[0] + kReach; ++at[0])
-    for (at[1] = centre[1] - kReach; at[1] <= centre[1] + kReach; ++at[1])
-      for (at[2] = centre[2] - kReach; at[2] <= centre[2] + kReach; ++at[2]) {
+  for (at[0] = center[0] - kReach; at[0] <= center[0] + kReach; ++at[0])
+    for (at[1] = center[1] - kReach; at[1] <= center[1] + kReach; ++at[1])
+      for (at[2] = center[2] - kReach; at[2] <= center[2] + kReach; ++at[2]) {
         Problem neighbour = problem;
         const auto is_class = [](int each) { return each >= 0 && each < kLargestSizeClass; };
         if (!std::all_of(at.begin(), at.end(), is_class)) continue;
-        for (std::size_t i = 0; i < at.size(); ++i) neighbour.extents[i] = std::int64_t{1} << at[i];
+        for (std::size_t i = 0; i < at.size(); ++i) neighbour.extents[i] = class_center(at[i]);
+        if (size_classes(neighbour.extents) != at) continue;
         const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
         if (plan && plan->winner.tuned && plan->winner.launch_context == problem.launch_context) add(plan->winner);
       }

@@ -13,22 +13,31 @@
 namespace hone {
 namespace {
 
-/// ⌊2^(exponent + ½)⌋, the last extent of class `exponent`. √2 is irrational, so no extent lies on the border.
-constexpr std::int64_t last_of_class(int exponent) {
-  constexpr std::uint64_t kSqrt2Times2To63 = 0xB504F333F9DE6484u;
-  return static_cast<std::int64_t>(kSqrt2Times2To63 >> (63 - exponent));
+/// ⌊2^(quarters ÷ 4)⌋, below 2^63. What is no whole power of two is irrational, so that no extent lies on a border.
+constexpr std::int64_t two_to_quarters(int quarters) {
+  constexpr std::array<std::uint64_t, 4> kTimes2To63{0x8000000000000000u, 0x9837F0518DB8A96Fu, 0xB504F333F9DE6484u,
+                                                     0xD744FCCAD69D6AF4u};
+  return static_cast<std::int64_t>(kTimes2To63[static_cast<std::size_t>(quarters % 4)] >> (63 - quarters / 4));
 }
 
-int octave(std::int64_t extent) {
+/// How far a class reaches to both sides of its center, in quarters of an octave: a lone extent's half an octave wide,
+/// those of shapes a whole one.
+enum class Reach : int { lone = 1, shape = 2 };
+
+int class_of(std::int64_t extent, Reach reach) {
   if (extent <= 1) return 0;
   const int exponent = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(extent))) - 1;
-  return extent > last_of_class(exponent) ? exponent + 1 : exponent;
+  const int border = static_cast<int>(reach);
+  if (extent > two_to_quarters(4 * exponent + 4 - border)) return 2 * exponent + 2;
+  return extent > two_to_quarters(4 * exponent + border) ? 2 * exponent + 1 : 2 * exponent;
 }
 
-/// Of the octaves from 1 on.
-SizeRange octave_range(int octave) {
-  return {.first = last_of_class(octave - 1) + 1,
-          .last = octave >= kLargestSizeClass ? std::numeric_limits<std::int64_t>::max() : last_of_class(octave)};
+/// Of the classes from 1 on.
+SizeRange range_of(int size_class, Reach reach) {
+  const int border = static_cast<int>(reach);
+  return {.first = two_to_quarters(2 * size_class - border) + 1,
+          .last = size_class >= kLargestSizeClass ? std::numeric_limits<std::int64_t>::max()
+                                                  : two_to_quarters(2 * size_class + border)};
 }
 
 bool is_lone(const Extents& extents) { return extents[1] == 1 && extents[2] == 1; }
@@ -39,20 +48,26 @@ std::uint32_t alignment_of(const void* pointer) {
   return 1u << std::countr_zero(reinterpret_cast<std::uintptr_t>(pointer) | kMaxAlignment);
 }
 
-int size_class(std::int64_t extent) { return std::max(octave(extent), kSmallestSizeClass); }
+int size_class(std::int64_t extent) { return std::max(class_of(extent, Reach::lone), kSmallestSizeClass); }
 
 SizeRange size_range(int size_class) {
-  return size_class <= kSmallestSizeClass ? SizeRange{0, last_of_class(kSmallestSizeClass)} : octave_range(size_class);
+  SizeRange range = range_of(std::max(size_class, kSmallestSizeClass), Reach::lone);
+  if (size_class <= kSmallestSizeClass) range.first = 0;
+  return range;
 }
+
+std::int64_t class_center(int size_class) { return two_to_quarters(2 * std::min(size_class, kLargestSizeClass - 1)); }
 
 std::array<int, 3> size_classes(const Extents& extents) {
   if (is_lone(extents)) return {size_class(extents[0]), 0, 0};
-  return {octave(extents[0]), octave(extents[1]), octave(extents[2])};
+  std::array<int, 3> classes{};
+  for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = class_of(extents[i], Reach::shape);
+  return classes;
 }
 
 std::array<SizeRange, 3> size_ranges(const Extents& extents) {
   const auto range = [](std::int64_t extent) {
-    return extent <= 1 ? SizeRange{extent, extent} : octave_range(octave(extent));
+    return extent <= 1 ? SizeRange{extent, extent} : range_of(class_of(extent, Reach::shape), Reach::shape);
   };
   if (is_lone(extents)) return {size_range(size_class(extents[0])), SizeRange{1, 1}, SizeRange{1, 1}};
   return {range(extents[0]), range(extents[1]), range(extents[2])};

@@ -77,7 +77,7 @@ std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t m
 }
 
 std::int64_t center_of(const Problem& problem, int extent) {
-  return std::int64_t{1} << std::min(62, size_classes(problem.extents)[static_cast<std::size_t>(extent)]);
+  return class_center(size_classes(problem.extents)[static_cast<std::size_t>(extent)]);
 }
 
 std::int64_t last_of(const Problem& problem, int extent) {

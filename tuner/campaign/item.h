@@ -54,7 +54,7 @@ struct LineResult {
   std::size_t sizes = 0;          ///< of them measured
   std::size_t winners_before = 0;
   std::size_t winners = 0;        ///< different candidates that serve all sizes now
-  double worst_regret = 0;        ///< against the best of all winners, at each size and at the end of its octave
+  double worst_regret = 0;        ///< against the best of all winners, at all that was measured
   double mean_regret = 0;
   std::size_t filled = 0;         ///< size classes between the measured ones that are served, too
   double measure_ms = 0;

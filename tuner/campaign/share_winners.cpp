@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "cache/store.h"
@@ -19,66 +18,105 @@
 namespace hone::tuner {
 namespace {
 
+/// A problem at which the winners are compared: a tuned one, or a size between two of them.
+struct Row {
+  Problem problem;
+  std::size_t server = 0;                ///< index of the tuned problem whose search found what serves it
+  bool is_tuned = false;                 ///< it is that problem
+  bool may_change = true;                ///< otherwise it stays with that winner
+  std::optional<Candidate> chosen = {};  ///< of one between: by what was measured; else the server's winner serves it
+  Tuning comparison = {};                ///< without trials where nothing was measured
+};
+
 class Sharing {
  public:
   Sharing(Session& session, const ShareRequest& request)
-      : session_(session), request_(request), store_(session.options().cache_path) {}
+      : session_(session), request_(request), store_(session.options().cache_path), axis_(only_differing()) {}
 
   ShareResult run() {
     result_.line.first = request_.problems.front();
     result_.line.sizes = request_.problems.size();
     for (const Problem& problem : request_.problems) winners_.push_back(session_.prepare(problem).winner->candidate);
+    tuned_winners_ = winners_;
     for (const Candidate& winner : winners_)
       if (std::find(candidates_.begin(), candidates_.end(), winner) == candidates_.end()) candidates_.push_back(winner);
     result_.line.winners_before = result_.line.winners = candidates_.size();
+    list_rows();
     if (candidates_.size() > 1 && measure()) assign();
-    if (!request_.stop.stop_requested()) fill_gaps();
+    if (!request_.stop.stop_requested()) serve_between();
     return std::move(result_);
   }
 
  private:
-  /// Times of all winners at all sizes whose winner may change; false when it was stopped.
+  /// Those between come in with the tuned ones where there is an order, and remain apart where there is none.
+  void list_rows() {
+    std::vector<Extents> tuned;
+    for (std::size_t i = 0; i < request_.problems.size(); ++i) {
+      tuned.push_back(request_.problems[i].extents);
+      rows_.push_back(
+          {.problem = request_.problems[i], .server = i, .is_tuned = true, .may_change = request_.may_change[i]});
+    }
+    for (const ShapeBetween& between : shapes_between(tuned)) {
+      Row row{.problem = request_.problems[between.served_by], .server = between.served_by};
+      row.problem.extents = between.extents;
+      if (row.problem.family->refuse(row.problem).empty() && look_up(session_, row.problem).outcome != Outcome::kept)
+        (axis_ ? rows_ : unmeasured_).push_back(std::move(row));
+    }
+    if (axis_)
+      std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
+        return a.problem.extents[*axis_] < b.problem.extents[*axis_];
+      });
+  }
+
+  /// Times of all winners at all rows that may change; false when it was stopped.
   bool measure() {
-    for (std::size_t size = 0; size < request_.problems.size(); ++size) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
       std::vector<double> us(candidates_.size());
-      comparisons_.emplace_back();
-      if (request_.may_change[size]) {
+      if (rows_[row].may_change) {
         if (request_.on_progress)
           request_.on_progress({.phase = TuningPhase::measuring,
-                                .done = static_cast<int>(size),
-                                .total = static_cast<int>(request_.problems.size()),
+                                .done = static_cast<int>(row),
+                                .total = static_cast<int>(rows_.size()),
                                 .best_us = 0});
-        us = compare(size);
+        us = compare(rows_[row]);
         if (request_.stop.stop_requested()) return false;
       } else {
-        us[index_of(winners_[size])] = 1;  // the only one that may serve
+        us[index_of(winners_[rows_[row].server])] = 1;  // the only one that may serve
       }
       ratios_.us.insert(ratios_.us.end(), us.begin(), us.end());
     }
-    ratios_.shapes = request_.problems.size();
+    ratios_.shapes = rows_.size();
     ratios_.candidates = candidates_.size();
     return true;
   }
 
-  /// How many times as long as the fastest each candidate takes, at the tuned size or at the largest one of its octave,
-  /// whichever is worse; 0: it may not serve.
-  std::vector<double> compare(std::size_t size) {
-    const Problem& tuned = request_.problems[size];
-    comparisons_.back() = compare_at(tuned);
-    std::vector<double> worst = ratios(comparisons_.back());
-    Problem edge = tuned;
-    const std::array<SizeRange, 3> ranges = size_ranges(tuned.extents);
-    for (std::size_t axis = 0; axis < ranges.size(); ++axis) edge.extents[axis] = ranges[axis].last;
-    const bool is_another = edge.extents != tuned.extents && edge.family->refuse(edge).empty();
-    if (!is_another || request_.stop.stop_requested()) return worst;
+  /// How many times as long as the fastest each candidate takes; 0: it may not serve. Boxes of whole octaves count what
+  /// is worse, the row itself or the largest corner of its box.
+  std::vector<double> compare(Row& row) {
+    std::vector<double> worst(candidates_.size());
     try {
-      const std::vector<double> there = ratios(compare_at(edge));
+      row.comparison = compare_at(row.problem);
+      worst = ratios(row.comparison);
+      const std::optional<Problem> corner = largest_corner(row.problem);
+      if (!corner || request_.stop.stop_requested()) return worst;
+      const std::vector<double> there = ratios(compare_at(*corner));
       for (std::size_t i = 0; i < worst.size(); ++i)
         worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_memory) throw;  // the tuned size did fit
+      if (error.code() != ErrorCode::out_of_memory) throw;  // what was tuned did fit
     }
     return worst;
+  }
+
+  /// Where a grid that fits the row may not fit; nullopt: a class of half an octave is too narrow for that to matter, or
+  /// the family has nothing to do there.
+  static std::optional<Problem> largest_corner(const Problem& problem) {
+    Problem corner = problem;
+    const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
+    for (std::size_t axis = 0; axis < ranges.size(); ++axis) corner.extents[axis] = ranges[axis].last;
+    const bool is_shape = problem.extents[1] != 1 || problem.extents[2] != 1;
+    const bool is_another = is_shape && corner.extents != problem.extents && corner.family->refuse(corner).empty();
+    return is_another ? std::optional(corner) : std::nullopt;
   }
 
   std::vector<double> ratios(const Tuning& comparison) const {
@@ -124,65 +162,83 @@ class Sharing {
   }
 
   void assign() {
-    const std::optional<std::size_t> axis = only_differing();
     const std::vector<std::size_t> chosen =
-        axis ? choose_along(*axis) : choose_cover(ratios_, request_.most_regret).candidate_of;
+        axis_ ? choose_along(*axis_) : choose_cover(ratios_, request_.most_regret).candidate_of;
     std::vector<std::size_t> used;
     double behind = 0;
-    for (std::size_t size = 0; size < chosen.size(); ++size) {
-      if (chosen[size] == Cover::kNone) continue;
-      if (std::find(used.begin(), used.end(), chosen[size]) == used.end()) used.push_back(chosen[size]);
-      const double ratio = ratios_.at(size, chosen[size]);
+    for (std::size_t row = 0; row < chosen.size(); ++row) {
+      if (chosen[row] == Cover::kNone) continue;
+      if (std::find(used.begin(), used.end(), chosen[row]) == used.end()) used.push_back(chosen[row]);
+      const double ratio = std::max(1.0, ratios_.at(row, chosen[row]));  // 0: nothing was measured
       result_.line.worst_regret = std::max(result_.line.worst_regret, ratio - 1);
       behind += ratio - 1;
     }
     result_.line.winners = used.size();
-    result_.line.mean_regret = behind / static_cast<double>(request_.problems.size());
-    for (std::size_t size = 0; size < chosen.size(); ++size)
-      if (chosen[size] != Cover::kNone && candidates_[chosen[size]] != winners_[size]) change(size, chosen);
+    result_.line.mean_regret = behind / static_cast<double>(rows_.size());
+    for (std::size_t row = 0; row < chosen.size(); ++row) {
+      if (chosen[row] == Cover::kNone) continue;
+      if (!rows_[row].is_tuned) {
+        rows_[row].chosen = candidates_[chosen[row]];
+        rows_[row].server = server_of(rows_[row]);
+      } else if (candidates_[chosen[row]] != winners_[rows_[row].server]) {
+        change(row, chosen);
+      }
+    }
   }
 
-  /// The candidate of each size.
+  /// The nearest tuned problem whose search found what was chosen for this row.
+  std::size_t server_of(const Row& row) const {
+    std::size_t nearest = row.server;
+    double nearest_octaves = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < tuned_winners_.size(); ++i) {
+      const double octaves = shape_distance(row.problem.extents, request_.problems[i].extents);
+      if (tuned_winners_[i] == row.chosen && octaves < nearest_octaves) nearest = i, nearest_octaves = octaves;
+    }
+    return nearest;
+  }
+
+  /// The candidate of each row.
   std::vector<std::size_t> choose_along(std::size_t axis) const {
     TrialMatrix matrix{.sizes = {}, .candidates = ratios_.candidates, .us = ratios_.us};
-    for (const Problem& problem : request_.problems) matrix.sizes.push_back(problem.extents[axis]);
+    for (const Row& row : rows_) matrix.sizes.push_back(row.problem.extents[axis]);
     std::vector<std::size_t> chosen(matrix.sizes.size(), Cover::kNone);
     for (const PortfolioPart& part : choose_portfolio(matrix, request_.most_regret).parts)
-      for (std::size_t size = part.first; size <= part.last; ++size) chosen[size] = part.candidate;
+      for (std::size_t row = part.first; row <= part.last; ++row) chosen[row] = part.candidate;
     return chosen;
   }
 
   /// "n = 1024..4096" of neighbouring sizes, "5 of the 9 shapes".
-  std::string served_text(std::size_t size, const std::vector<std::size_t>& chosen) const {
-    if (!only_differing()) {
-      const auto count = std::count(chosen.begin(), chosen.end(), chosen[size]);
+  std::string served_text(std::size_t row, const std::vector<std::size_t>& chosen) const {
+    if (!axis_) {
+      const auto count = std::count(chosen.begin(), chosen.end(), chosen[row]);
       return fmt::format("{} of the {} shapes", count, chosen.size());
     }
-    std::size_t first = size, last = size;
-    while (first > 0 && chosen[first - 1] == chosen[size]) --first;
-    while (last + 1 < chosen.size() && chosen[last + 1] == chosen[size]) ++last;
-    return fmt::format("n = {}..{}", shape_text(request_.problems[first]), shape_text(request_.problems[last]));
+    std::size_t first = row, last = row;
+    while (first > 0 && chosen[first - 1] == chosen[row]) --first;
+    while (last + 1 < chosen.size() && chosen[last + 1] == chosen[row]) ++last;
+    return fmt::format("n = {}..{}", shape_text(rows_[first].problem), shape_text(rows_[last].problem));
   }
 
-  /// The chosen one serves this size from now on; the trials say so.
-  void change(std::size_t size, const std::vector<std::size_t>& choice) {
-    const Problem& problem = request_.problems[size];
+  /// The chosen one serves this row, a tuned one, from now on; the trials say so.
+  void change(std::size_t row, const std::vector<std::size_t>& choice) {
+    const Problem& problem = rows_[row].problem;
+    const Tuning& comparison = rows_[row].comparison;
     std::optional<Tuning> tuning = stored_tuning(store_, session_.device()->facts(), problem);
     if (!tuning || !tuning->winner) return;
-    const Candidate chosen = candidates_[choice[size]];
-    const Candidate former = winners_[size];
-    for (const Trial& measured : comparisons_[size].trials) {
-      if (measured.candidate != chosen && measured.candidate != former) continue;
+    const Candidate chosen = candidates_[choice[row]];
+    Candidate& winner = winners_[rows_[row].server];
+    for (const Trial& measured : comparison.trials) {
+      if (measured.candidate != chosen && measured.candidate != winner) continue;
       Trial& trial = record_of(*tuning, measured);
       const bool is_default = trial.is_default;
       trial = measured;
       trial.is_default = is_default;
-      if (measured.candidate == former)
+      if (measured.candidate == winner)
         trial.reason = fmt::format(
-            "{:.2f} times the chosen one's time, and up to {:.2f} times the best one's within the "
-            "octave: gave way to the one that serves {} alike",
-            measured.median_us / time_of(comparisons_[size], chosen), ratios_.at(size, index_of(former)),
-            served_text(size, choice));
+            "{:.2f} times the chosen one's time, and {:.2f} times the best one's{}: gave way to the one that serves {} "
+            "alike",
+            measured.median_us / time_of(comparison, chosen), ratios_.at(row, index_of(winner)),
+            largest_corner(problem) ? " here or at the largest of its octaves" : "", served_text(row, choice));
     }
     const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == chosen; });
@@ -193,7 +249,7 @@ class Sharing {
       if (error.code() != ErrorCode::invalid_argument) throw;
       return;  // it gave a wrong result at this size: the former winner stays
     }
-    winners_[size] = chosen;
+    winner = chosen;
     result_.changed.push_back({.problem = problem,
                                .outcome = Outcome::tuned,
                                .candidate = chosen,
@@ -214,35 +270,36 @@ class Sharing {
     return known != tuning.trials.end() ? *known : tuning.trials.emplace_back(measured);
   }
 
-  void fill_gaps() {
-    std::vector<Extents> tuned;
-    for (const Problem& problem : request_.problems) tuned.push_back(problem.extents);
-    std::map<std::size_t, std::vector<Problem>> missing;  // by the problem whose winner serves them
-    for (const ShapeBetween& between : shapes_between(tuned)) {
-      Problem problem = request_.problems[between.served_by];
-      const Candidate& winner = winners_[between.served_by];
-      problem.extents = between.extents;
-      const bool is_served = problem.family->refuse(problem).empty() &&
-                             problem.family->reject(problem, winner.variant, session_.device()->facts()).empty();
-      if (is_served && look_up(session_, problem).outcome != Outcome::kept)
-        missing[between.served_by].push_back(problem);
-    }
-    for (const auto& [server, problems] : missing) {
-      const std::optional<Tuning> tuning =
-          stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
-      if (!tuning || !tuning->winner) continue;
-      session_.adopt(*tuning, problems);
-      result_.line.filled += problems.size();
-    }
+  void serve_between() {
+    for (const std::vector<Row>* rows : {&rows_, &unmeasured_})
+      for (const Row& row : *rows)
+        if (!row.is_tuned) serve(row);
+  }
+
+  void serve(const Row& row) {
+    const DeviceFacts& facts = session_.device()->facts();
+    const Candidate& candidate = row.chosen ? *row.chosen : winners_[row.server];
+    if (!row.problem.family->reject(row.problem, candidate.variant, facts).empty()) return;
+    std::optional<Tuning> tuning = stored_tuning(store_, facts, request_.problems[row.server]);
+    if (!tuning) return;
+    const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
+                                 [&](const Trial& trial) { return trial.candidate == candidate; });
+    if (at == tuning->trials.end()) return;
+    tuning->winner = static_cast<std::size_t>(at - tuning->trials.begin());
+    session_.adopt(*tuning, std::span(&row.problem, 1));
+    ++result_.line.filled;
   }
 
   Session& session_;
   const ShareRequest& request_;
   const cache::Store store_;
-  std::vector<Candidate> winners_;     ///< of the sizes
-  std::vector<Candidate> candidates_;  ///< the different ones among them
-  std::vector<Tuning> comparisons_;    ///< of the sizes; without trials where the winner was kept
-  ShapeTrials ratios_;                 ///< times at the sizes ÷ the fastest one's there
+  const std::optional<std::size_t> axis_;  ///< the only extent in which the problems differ
+  std::vector<Candidate> tuned_winners_;   ///< of the problems, as they were found
+  std::vector<Candidate> winners_;         ///< of the problems, now
+  std::vector<Candidate> candidates_;      ///< the different ones among those that were found
+  std::vector<Row> rows_;                  ///< what they are compared at, ascending along axis_
+  std::vector<Row> unmeasured_;            ///< what else they serve
+  ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there
   ShareResult result_;
 };
 

@@ -75,17 +75,21 @@ struct SizeRange {
   bool operator==(const SizeRange&) const = default;
 };
 
-/// Extents fall into octaves around the powers of two: class k holds those from above 2^(k−½) to below 2^(k+½). Where
-/// there is only one extent, all up to 362 belong to class 8: such problems differ by less than the jitter of a launch.
-inline constexpr int kSmallestSizeClass = 8;
-inline constexpr int kLargestSizeClass = 63;
+/// Size classes are numbered in half octaves: class c lies around 2^(c÷2). Where there is only one extent, it holds the
+/// sizes from above 2^(c÷2−¼) to below 2^(c÷2+¼); and class 16 all up to 304: such problems differ by less than the
+/// jitter of a launch.
+inline constexpr int kSmallestSizeClass = 16;
+inline constexpr int kLargestSizeClass = 126;
 
 /// Of a lone extent; 0 to 2^63 − 1.
 int size_class(std::int64_t extent);
 SizeRange size_range(int size_class);
 
-/// Of each extent. Those of shapes, in which more than the first is used, have classes from 0 on; class 0 holds 0 and
-/// 1.
+/// ⌊2^(size_class÷2)⌋; of the largest class, whose center is beyond 2^63, that of the class below.
+std::int64_t class_center(int size_class);
+
+/// Of each extent. Shapes, in which more than the first is used, have even classes alone, of whole octaves: class 2k
+/// holds the extents from above 2^(k−½) to below 2^(k+½), and class 0 those of 0 and 1.
 std::array<int, 3> size_classes(const Extents& extents);
 
 /// The extents that share their classes with these; 0 and 1, for which a kernel may have to do different things, are

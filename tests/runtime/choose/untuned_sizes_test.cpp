@@ -1,4 +1,4 @@
-// What the documented guarantee between sizes is worth where times are the model's: a portfolio of octaves on an H100,
+// What the documented guarantee between sizes is worth where times are the model's: a portfolio of half octaves on an H100,
 // asked at sizes that it does not know.
 #include <gtest/gtest.h>
 
@@ -50,18 +50,18 @@ class UntunedSizes : public testing::Test {
   Portfolio portfolio_of(int first, int last) const {
     TrialMatrix matrix;
     matrix.candidates = candidates_.size();
-    for (int exponent = first; exponent <= last; ++exponent) {
-      matrix.sizes.push_back(std::int64_t{1} << exponent);
+    for (int each = 2 * first; each <= 2 * last; ++each) {
+      matrix.sizes.push_back(class_center(each));
       for (const Candidate& candidate : candidates_) matrix.us.push_back(us(candidate, matrix.sizes.back()));
     }
     return choose_portfolio(matrix, 0.01);
   }
 
-  /// As calls are dispatched: by the octave of n.
+  /// As calls are dispatched: by the class of n.
   const Candidate& serving(const Portfolio& portfolio, std::int64_t n) const {
-    const std::int64_t octave = std::int64_t{1} << size_class(n);
+    const std::int64_t center = class_center(size_class(n));
     const auto part = std::find_if(portfolio.parts.begin(), portfolio.parts.end(), [&](const PortfolioPart& each) {
-      return each.serves_from <= octave && octave <= each.serves_to;
+      return each.serves_from <= center && center <= each.serves_to;
     });
     return candidates_[part->candidate];
   }
@@ -72,19 +72,19 @@ class UntunedSizes : public testing::Test {
 
 TEST_F(UntunedSizes, MeasuredSizesKeepTheBound) {
   const Portfolio portfolio = portfolio_of(10, 28);
-  EXPECT_LT(portfolio.parts.size(), 12u) << "few winners for 19 sizes";
-  for (int exponent = 10; exponent <= 28; ++exponent) {
-    const std::int64_t n = std::int64_t{1} << exponent;
+  EXPECT_LT(portfolio.parts.size(), 15u) << "few winners for 37 sizes";
+  for (int each = 20; each <= 56; ++each) {
+    const std::int64_t n = class_center(each);
     EXPECT_LE(us(serving(portfolio, n), n), 1.01 * best_us(n) * (1 + 1e-12)) << n;
   }
 }
 
-TEST_F(UntunedSizes, SizesBetweenTakeNoLongerThanTheNextMeasuredOne) {
+TEST_F(UntunedSizes, SizesBelowAMeasuredOneTakeNoLongerThanIt) {
   const Portfolio portfolio = portfolio_of(10, 28);
   for (int exponent = 10; exponent < 28; ++exponent)
     for (const std::int64_t n : {(std::int64_t{3} << exponent) / 2, (std::int64_t{1} << exponent) * 21 / 16 + 1}) {
-      const std::int64_t next = std::int64_t{1} << size_class(n);
-      if (next < n) continue;  // its octave is that of the smaller one
+      const std::int64_t next = class_center(size_class(n));
+      if (next < n) continue;
       EXPECT_LE(us(serving(portfolio, n), n), 1.01 * best_us(next) * (1 + 1e-12)) << n;
     }
 }

@@ -18,29 +18,36 @@ namespace {
 using testing::HasSubstr;
 
 TEST(SizeClass, OneClassHoldsAllSmallSizes) {
-  for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 361, 362}) EXPECT_EQ(size_class(extent), 8) << extent;
-  EXPECT_EQ(size_class(363), 9);
-  EXPECT_EQ(size_range(8), (SizeRange{0, 362}));
+  for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 303, 304}) EXPECT_EQ(size_class(extent), 16) << extent;
+  EXPECT_EQ(size_class(305), 17);
+  EXPECT_EQ(size_range(16), (SizeRange{0, 304}));
 }
 
-TEST(SizeClass, PowersOfTwoLieInsideTheirClass) {
-  for (int k = kSmallestSizeClass; k <= 62; ++k) {
+TEST(SizeClass, PowersOfTwoAndWhatIsHalfwayBetweenLieInsideTheirClasses) {
+  for (int k = kSmallestSizeClass / 2; k <= 62; ++k) {
     const std::int64_t power = std::int64_t{1} << k;
-    EXPECT_EQ(size_class(power), k);
-    EXPECT_EQ(size_class(power - 1), k);
-    EXPECT_EQ(size_class(power + 1), k);
+    for (const std::int64_t n : {power - 1, power, power + 1, power / 8 * 9}) EXPECT_EQ(size_class(n), 2 * k) << n;
+    for (const std::int64_t n : {power / 16 * 21, power / 2 * 3}) EXPECT_EQ(size_class(n), 2 * k + 1) << n;
   }
+}
+
+TEST(SizeClass, CentersLieInsideTheirClasses) {
+  for (int c = kSmallestSizeClass; c < kLargestSizeClass; ++c) EXPECT_EQ(size_class(class_center(c)), c);
+  for (int c = 0; c < kLargestSizeClass; c += 2) EXPECT_EQ(size_classes({1, class_center(c), 7})[1], c);
+  EXPECT_EQ(class_center(20), 1024);
+  EXPECT_EQ(class_center(21), 1448);
+  EXPECT_EQ(class_center(kLargestSizeClass), class_center(kLargestSizeClass - 1));
 }
 
 TEST(SizeClass, RangesAreContiguousAndHoldTheirOwnExtents) {
   std::int64_t next = 0;
-  for (int k = kSmallestSizeClass; k <= 63; ++k) {
+  for (int k = kSmallestSizeClass; k <= kLargestSizeClass; ++k) {
     const SizeRange range = size_range(k);
     EXPECT_EQ(range.first, next) << k;
     EXPECT_LE(range.first, range.last) << k;
     EXPECT_EQ(size_class(range.first), k);
     EXPECT_EQ(size_class(range.last), k);
-    if (k == 63) {
+    if (k == kLargestSizeClass) {
       EXPECT_EQ(range.last, kLargest);
       break;
     }
@@ -49,26 +56,37 @@ TEST(SizeClass, RangesAreContiguousAndHoldTheirOwnExtents) {
   }
 }
 
-TEST(SizeClass, BordersAreHalfwayBetweenPowersOnALogarithmicScale) {
-  for (int k = 9; k <= 62; ++k) {
-    const long double border = std::exp2(static_cast<long double>(k) + 0.5L);
-    EXPECT_EQ(size_range(k).last, static_cast<std::int64_t>(std::floor(border))) << k;
+TEST(SizeClass, BordersOfLoneExtentsAreAQuarterOfAnOctaveFromTheCenters) {
+  for (int c = kSmallestSizeClass; c < kLargestSizeClass; ++c) {
+    const long double border = std::exp2(static_cast<long double>(c) / 2 + 0.25L);
+    EXPECT_EQ(size_range(c).last, static_cast<std::int64_t>(std::floor(border))) << c;
   }
 }
 
-TEST(SizeClass, TheLargestExtentHasAClass) { EXPECT_EQ(size_class(kLargest), 63); }
+TEST(SizeClass, BordersOfShapesAreHalfwayBetweenPowersOnALogarithmicScale) {
+  for (int k = 1; k <= 62; ++k) {
+    const long double border = std::exp2(static_cast<long double>(k) + 0.5L);
+    EXPECT_EQ(size_ranges({3, std::int64_t{1} << k, 1})[1].last, static_cast<std::int64_t>(std::floor(border))) << k;
+  }
+}
+
+TEST(SizeClass, TheLargestExtentHasAClass) {
+  EXPECT_EQ(size_class(kLargest), kLargestSizeClass);
+  EXPECT_EQ(size_classes({2, kLargest, 1})[1], kLargestSizeClass);
+}
 
 TEST(SizeClass, ShapesAreToldApartInEveryExtentFromOneOn) {
-  EXPECT_EQ(size_classes({1024, 1, 1}), (std::array{10, 0, 0}));
-  EXPECT_EQ(size_classes({5, 1, 1}), (std::array{8, 0, 0}));
-  EXPECT_EQ(size_classes({1, 1024, 1}), (std::array{0, 10, 0}));
-  EXPECT_EQ(size_classes({5, 8, 1}), (std::array{2, 3, 0}));
-  EXPECT_EQ(size_classes({0, 1, 6}), (std::array{0, 0, 3}));
+  EXPECT_EQ(size_classes({1024, 1, 1}), (std::array{20, 0, 0}));
+  EXPECT_EQ(size_classes({1500, 1, 1}), (std::array{21, 0, 0}));
+  EXPECT_EQ(size_classes({5, 1, 1}), (std::array{16, 0, 0}));
+  EXPECT_EQ(size_classes({1, 1024, 1}), (std::array{0, 20, 0}));
+  EXPECT_EQ(size_classes({5, 8, 1}), (std::array{4, 6, 0}));
+  EXPECT_EQ(size_classes({0, 1, 6}), (std::array{0, 0, 6}));
 }
 
 TEST(SizeClass, RangesOfShapesHoldWhatSharesTheirClasses) {
-  EXPECT_EQ(size_ranges({1024, 1, 1}), (std::array{size_range(10), SizeRange{1, 1}, SizeRange{1, 1}}));
-  EXPECT_EQ(size_ranges({1024, 7, 1}), (std::array{size_range(10), SizeRange{6, 11}, SizeRange{1, 1}}));
+  EXPECT_EQ(size_ranges({1024, 1, 1}), (std::array{size_range(20), SizeRange{1, 1}, SizeRange{1, 1}}));
+  EXPECT_EQ(size_ranges({1024, 7, 1}), (std::array{SizeRange{725, 1448}, SizeRange{6, 11}, SizeRange{1, 1}}));
   EXPECT_EQ(size_ranges({0, 2, 3}), (std::array{SizeRange{0, 0}, SizeRange{2, 2}, SizeRange{3, 5}}));
   for (std::int64_t extent = 2; extent < 100; ++extent) {
     const SizeRange range = size_ranges({1, extent, 1})[1];
