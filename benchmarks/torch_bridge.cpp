@@ -1,11 +1,12 @@
-// Hone's calls for Python's ctypes: names and numbers in, error texts out. Used by reduce_vs_torch.py and
-// shapes_vs_torch.py.
+// Hone's calls for Python's ctypes: names and numbers in, error texts out. Used by reduce_vs_torch.py,
+// shapes_vs_torch.py and profile_winners.py.
 //
 // Every function may be called from any thread. Those that return int return −1 (and those that return pointers null)
 // when they fail; hone_error() then says why, to the thread that called.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -139,8 +140,8 @@ extern "C" {
 
 const char* hone_error() { return last_error.c_str(); }
 
-/// A session that tunes for `budget_ms` what is neither known nor in the cache file (none if empty). Owned by the
-/// caller.
+/// A session that tunes for `budget_ms` what is neither known nor in the cache file (none if empty; one that cannot be
+/// used is named on stderr). Owned by the caller.
 void* hone_open(const char* device, const char* cache, int budget_ms) {
   return guarded(
       [&]() -> void* {
@@ -148,6 +149,9 @@ void* hone_open(const char* device, const char* cache, int budget_ms) {
         options.on_miss = MissPolicy::tune;
         options.tune_budget = std::chrono::milliseconds(budget_ms);
         options.cache_path = cache;
+        options.report_cache_failure = [](std::string_view why) {
+          std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+        };
         return new Bridge(Device::open(device), options);
       },
       nullptr);

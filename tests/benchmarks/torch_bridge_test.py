@@ -1,6 +1,8 @@
 """Drives libhone_for_python with the classes of reduce_vs_torch.py, on arrays of ctypes: LIBRARY FOLDER."""
 import ctypes
+import os
 import sys
+import tempfile
 
 sys.path.insert(0, sys.argv[2])
 import reduce_vs_torch as bench  # noqa: E402
@@ -42,6 +44,20 @@ except bench.HoneError as error:
     assert "null" in str(error), error
 else:
     raise AssertionError("a null pointer was accepted")
+
+# Winners are in the cache file at once; one that cannot be used is named on stderr.
+with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as complaints:
+    stderr = os.dup(2)
+    os.dup2(complaints.fileno(), 2)
+    for name in ("winners", "winners/in_no_folder"):
+        cache = os.path.join(folder, name)
+        cached = bench.Hone(hone.library, "host", cache, 50)
+        cached.prepare("sum", "f32", (1, 1000), 4, 0)
+        complaints.seek(0)
+        said = complaints.read()
+        assert os.path.exists(cache) if name == "winners" else cache in said, (name, said)
+        assert said == "" or name != "winners", said
+    os.dup2(stderr, 2)
 
 assert bench.parse_sizes("1000,2^20,2^4+1") == [1000, 1 << 20, 17]
 assert bench.agree("sum", [1.0], [1.001]) and not bench.agree("sum", [1.0], [1.1])
