@@ -44,9 +44,11 @@ class Batches {
   double take() {
     make_cold_(stream_);
     device_.synchronize(stream_);
-    return device_.time_us(stream_, [this] {
+    std::unique_ptr<StreamHold> hold = graph_ ? device_.hold(stream_) : nullptr;
+    return device_.time_us(stream_, [&] {
       if (graph_) device_.replay(*graph_, stream_);
       else enqueue_all();
+      hold.reset();
     });
   }
 

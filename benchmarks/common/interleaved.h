@@ -35,7 +35,8 @@ struct Timing {
 
 /// Times all contestants in rounds, each round beginning with another one, so that a drifting clock hits all alike.
 /// `make_cold` enqueues whatever drives the inputs out of the cache; it runs before each batch, untimed and waited for.
-/// In a graph the batch is captured once and replayed. Throws what a contestant throws.
+/// In a graph the batch is captured once and replayed, and the time begins when it has been launched. Throws what a
+/// contestant throws.
 std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContext context,
                                      std::span<const Contestant> contestants,
                                      const std::function<void(Stream)>& make_cold, const TimingOptions& options);

@@ -84,6 +84,7 @@ nlohmann::ordered_json to_json(const std::vector<Finding>& findings, const std::
                             {"n", row.n},
                             {"chosen", row.chosen},
                             {"reference", row.reference},
+                            {"reference_fate", row.reference_fate},
                             {"chosen_us", row.chosen_us},
                             {"reference_us", row.reference_us},
                             {"regret", row.regret()},

@@ -232,19 +232,25 @@ class Study {
     }
     add("regret", session, at, choice, best);
     findings_.back().candidates = candidates;
-    findings_.back().measured = count_measured(at, cache);
+    ask_campaign(at, cache, findings_.back());
     if (tuning.budget_spent) fmt::print(stderr, "the exhaustive search of {} was cut short\n", to_string(at));
   }
 
-  /// Of the campaign, as the cache tells.
-  int count_measured(const Problem& at, const fs::path& cache) const {
+  /// How many the campaign measured, and what it made of the reference, as the cache tells.
+  void ask_campaign(const Problem& at, const fs::path& cache, Finding& finding) const {
     const Output output =
         run({options_.hone, "explain", "--json", "--cache", cache.string(), "--op",
              std::string(at.family->operations()[at.operation]), "--dtype", std::string(info(at.dtype).name), "--size",
              fmt::format("{}", at.extents[0])});
     const auto json = nlohmann::json::parse(output.text, nullptr, false);
-    if (!json.is_object() || json.value("winners", nlohmann::json::array()).empty()) return 0;
-    return json["winners"][0].value("measured", 0);
+    if (!json.is_object() || json.value("winners", nlohmann::json::array()).empty()) return;
+    const auto& winner = json["winners"][0];
+    finding.measured = winner.value("measured", 0);
+    for (const auto& candidate : winner.value("candidates", nlohmann::json::array()))
+      if (fmt::format("{} blocks={}", candidate.value("variant", ""), candidate.value("max_blocks", std::int64_t{0})) ==
+          finding.reference)
+        finding.reference_fate = fmt::format("{}, {:.3f} µs: {}", candidate.value("fate", ""),
+                                             candidate.value("median_us", 0.0), candidate.value("why", ""));
   }
 
   void find_untuned(Session& session, Session& chosen, const Problem& at) {

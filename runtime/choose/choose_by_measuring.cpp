@@ -188,7 +188,8 @@ class TuningRun {
                      workspace_.data(),
                      stream_.get(),
                      options_.on_run,
-                     is_paced_by_host(device_->facts(), problem_)};
+                     is_paced_by_host(device_->facts(), problem_),
+                     model_constants(device_->facts(), problem_.launch_context).enqueue_us};
   Race race_{bench_};
   Exploration exploration_;
   std::vector<Contender*> finalists_;

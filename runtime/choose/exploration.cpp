@@ -5,6 +5,7 @@
 #include <future>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -29,6 +30,9 @@ constexpr int kNextGroup = 4;
 /// measured, expectations are worth nothing.
 constexpr double kLeastGain = 0.002;
 constexpr int kFewestMeasured = 12;
+
+/// Relatives of the leader that are expected to take longer than this many times its time are not measured.
+constexpr double kMostBehind = 1.05;
 
 /// One part in so many of the budget is for measuring what was compiled first.
 constexpr int kFirstWaveShare = 5;
@@ -97,6 +101,7 @@ void Exploration::run() {
     compile_ms_ += ms_since(waiting_since);
     wave = std::exchange(next_, {});
   }
+  if (!measures_all()) refine();
   reject_rest();
 }
 
@@ -251,12 +256,14 @@ void Exploration::measure_group(std::span<Found> group) {
     if (!reason.empty()) {
       found.trial.verdict = Verdict::rejected;
       found.trial.reason = "not measured: " + reason;
-      rejected_.push_back(std::move(found.trial));
+      passed_over_.push_back(std::move(found));
       ++done_;
       continue;
     }
     Contender& contender = contenders_.emplace_back();
     contender.trial = std::move(found.trial);
+    contender.trial.verdict = Verdict::ok;
+    contender.trial.reason.clear();
     contender.loaded = {contender.trial.candidate, code_of(contender.trial.candidate).module};
     contenders.push_back(&contender);
     points.push_back(found.point);
@@ -280,6 +287,57 @@ std::string Exploration::why_not(const Found& found) {
   if (found.must_be_measured || measured_ < kFewestMeasured || found.gain >= kLeastGain) return "";
   return fmt::format("{:.2f} µs are expected, the leader takes {:.2f}: a gain of {:.2f} % is not worth it",
                      order_.surrogate().expected_us(found.point), race_.best_us(), 100 * found.gain);
+}
+
+void Exploration::refine() {
+  while (end_ == SearchEnd::rest_expected_slower || end_ == SearchEnd::everything_searched) {
+    if (measured_ == 0 || is_near_roofline() || Clock::now() >= deadline_ || options_.stop.stop_requested()) return;
+    const Candidate before = leader();
+    take_relatives(before);
+    const bool has_any = mark_relatives(before);
+    measure();
+    if (!has_any || leader() == before) return;
+  }
+}
+
+/// Compiles and lists what is not yet, and takes up again what was passed over.
+void Exploration::take_relatives(const Candidate& leader) {
+  const Wave wave = order_.take_relatives(leader.variant, kMostBehind * race_.best_us());
+  const auto start = Clock::now();
+  std::vector<CompileOutcome> outcomes = compile(wave, false);
+  compile_ms_ += ms_since(start);
+  for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
+  const auto others = std::stable_partition(passed_over_.begin(), passed_over_.end(), [&](const Found& found) {
+    return distance(found.trial.candidate.variant, leader.variant) > 1;
+  });
+  std::move(others, passed_over_.end(), std::back_inserter(found_));
+  passed_over_.erase(others, passed_over_.end());
+}
+
+/// Of each variant the most promising geometry, where it is promising enough; false: there is none.
+bool Exploration::mark_relatives(const Candidate& leader) {
+  std::map<std::size_t, Found*> best;
+  for (Found& found : found_) {
+    if (distance(found.trial.candidate.variant, leader.variant) > 1) continue;
+    Found*& other = best[found.place];
+    const auto expected_us = [&](const Found& each) { return order_.surrogate().expected_us(each.point); };
+    if (!other || expected_us(found) < expected_us(*other)) other = &found;
+  }
+  std::erase_if(best, [&](const auto& each) {
+    return order_.surrogate().expected_us(each.second->point) > kMostBehind * race_.best_us();
+  });
+  for (const auto& [place, found] : best) found->must_be_measured = true;
+  return !best.empty();
+}
+
+/// The fastest so far, of those that were measured.
+const Candidate& Exploration::leader() const {
+  return std::min_element(contenders_.begin(), contenders_.end(),
+                          [](const Contender& a, const Contender& b) {
+                            if ((a.trial.samples == 0) != (b.trial.samples == 0)) return a.trial.samples > 0;
+                            return a.trial.median_us < b.trial.median_us;
+                          })
+      ->trial.candidate;
 }
 
 bool Exploration::is_near_roofline() const {
@@ -318,6 +376,7 @@ bool Exploration::promises_nothing() {
 }
 
 void Exploration::reject_rest() {
+  for (Found& found : passed_over_) rejected_.push_back(std::move(found.trial));
   if (budget_spent_ && end_ != SearchEnd::stopped) end_ = SearchEnd::budget_spent;
   for (const std::size_t place : rest()) {
     const RankedVariant& ranked = order_.ranking()[place];

@@ -30,7 +30,9 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
 /// cores, on a GPU while the one before it is measured, unless that would disturb it. Of its candidates, the model's
 /// choice and the best prediction of each variant that comes first are measured, then the others as long as the
 /// surrogate expects them to improve on the leader. The search ends when it expects that of none that is left, when the
-/// leader is as fast as memory and enqueueing allow, or with the budget. TuningOptions::exhaustive measures all,
+/// leader is as fast as memory and enqueueing allow, or with the budget. In the first case the leader's nearest
+/// relatives are measured as well, as long as one of them takes the lead: what has been measured tells the surrogate how
+/// parameters do on the whole, and less of how they do together. TuningOptions::exhaustive measures all,
 /// TuningOptions::only what it lists.
 class Exploration {
  public:
@@ -68,6 +70,10 @@ class Exploration {
   bool measures_all() const { return options_.exhaustive || !options_.only.empty(); }
   void mark_default();
   void measure();
+  void refine();
+  void take_relatives(const Candidate& leader);
+  bool mark_relatives(const Candidate& leader);
+  const Candidate& leader() const;
   void measure_group(std::span<Found> group);
   void mark_known(const Variant& variant, std::size_t first_found);
   void sort_by_gain(std::span<Found> found);
@@ -94,7 +100,8 @@ class Exploration {
   Wave next_;                ///< being compiled
   int measured_ = 0;
   std::deque<CompiledCode> code_;
-  std::vector<Found> found_;  ///< candidates of the wave
+  std::vector<Found> found_;        ///< candidates of the wave
+  std::vector<Found> passed_over_;  ///< loaded, and not measured so far
   std::deque<Contender> contenders_;
   std::vector<Trial> rejected_;
   SearchEnd end_ = SearchEnd::everything_searched;

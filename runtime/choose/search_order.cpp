@@ -6,6 +6,12 @@
 
 namespace hone {
 
+int distance(const Variant& a, const Variant& b) {
+  int differing = 0;
+  for (int i = 0; i < a.size(); ++i) differing += a[i] != b[i];
+  return differing;
+}
+
 SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
     : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
   VariantRanking ranking = rank_variants(facts, problem);
@@ -67,6 +73,15 @@ SearchOrder::Wave SearchOrder::next(std::size_t count, double leader_us) {
   std::stable_sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) { return gains[a] > gains[b]; });
   for (std::size_t i = 0; wave.size() < count && i < others.size(); ++i) take(others[i]);
   return wave;
+}
+
+SearchOrder::Wave SearchOrder::take_relatives(const Variant& leader, double most_us) {
+  Wave relatives = left();
+  std::erase_if(relatives, [&](std::size_t place) {
+    return distance(ranking_[place].variant, leader) != 1 || surrogate_.expected_us(points_[place]) > most_us;
+  });
+  for (const std::size_t place : relatives) is_taken_[place] = true;
+  return relatives;
 }
 
 SearchOrder::Wave SearchOrder::left() const {

@@ -11,6 +11,9 @@
 
 namespace hone {
 
+/// In how many parameters two variants of one space differ.
+int distance(const Variant& a, const Variant& b);
+
 /// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
 /// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked variant of each value of
 /// each parameter, so that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
@@ -28,6 +31,10 @@ class SearchOrder {
   /// The next variants, `count` of them or all that are left; not to be asked for again. `leader_us`: infinite while
   /// nothing was measured.
   Wave next(std::size_t count, double leader_us);
+
+  /// Variants that next() has not given yet, differ from `leader` in one parameter alone and should take at most
+  /// `most_us`; not to be asked for again.
+  Wave take_relatives(const Variant& leader, double most_us);
 
   /// Whether a variant is among those that come first: of it, something is measured whatever is expected.
   bool comes_first(std::size_t place) const { return comes_first_[place]; }

@@ -36,15 +36,24 @@ Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
 
 double Batch::time_us() {
   const bool is_stream = bench_.problem.launch_context == LaunchContext::stream;
-  if (is_stream && !bench_.is_paced_by_host)
-    return bench_.device.time_us(bench_.stream, [&] { enqueue(); }) / calls_;
+  if (is_stream && !bench_.is_paced_by_host) return time_us([this] { enqueue(); });
 
   if (!graph_) graph_ = bench_.device.capture(bench_.stream, [this] { enqueue(); });
   // Every replay reads the same copies of the inputs, and would find the last replay's in the cache.
   if (bench_.workload.must_displace_cache(calls_)) bench_.workload.displace_cache();
-  const double us =
-      bench_.device.time_us(bench_.stream, [&] { bench_.device.replay(*graph_, bench_.stream); }) / calls_;
+  const double us = time_us([this] { bench_.device.replay(*graph_, bench_.stream); });
   return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
+}
+
+/// Of one of the calls that `run` enqueues. The device waits for all of them: it would wait for the first one anyway, in
+/// a graph for as long as launching it takes, which grows with its kernels, and that would be counted as the calls'.
+double Batch::time_us(const std::function<void()>& run) {
+  std::unique_ptr<StreamHold> hold = bench_.device.hold(bench_.stream);
+  const auto run_and_release = [&] {
+    run();
+    hold.reset();
+  };
+  return bench_.device.time_us(bench_.stream, run_and_release) / calls_;
 }
 
 double Batch::enqueue_us() const {

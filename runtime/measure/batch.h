@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include <hone/device.h>
@@ -25,7 +26,11 @@ struct Bench {
 
   /// Calls in a stream that may be so short that the host's enqueueing sets their pace (is_paced_by_host()).
   bool is_paced_by_host = false;
-  double enqueue_us = 0;  ///< of one launch; 0: not measured yet
+
+  /// What enqueueing a launch takes a quick host, as the model has it: what a slower or busier moment hides should not
+  /// be decided by it.
+  double quick_enqueue_us = std::numeric_limits<double>::infinity();
+  double enqueue_us = 0;  ///< of one launch, at most quick_enqueue_us; 0: not measured yet
 
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
   /// follows would be blamed on the wrong candidate.
@@ -33,7 +38,8 @@ struct Bench {
 };
 
 /// A number of back-to-back calls on inputs in the state that the workload says, between two device events. A stream
-/// problem enqueues them each time; a graph problem captures them once, when first timed, and replays them.
+/// problem enqueues them each time; a graph problem captures them once, when first timed, and replays them. The device
+/// begins when the host has enqueued all of them (Device::hold()).
 ///
 /// Calls that are paced by the host are replayed, too: a stream takes as long as the slower of host and device, the
 /// host's part is the same for all candidates of as many launches, and whatever else the host does would drown the
@@ -54,6 +60,7 @@ class Batch {
   double enqueue_us() const;
 
  private:
+  double time_us(const std::function<void()>& run);
   void enqueue() const;
 
   const Bench& bench_;

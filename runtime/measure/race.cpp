@@ -84,7 +84,7 @@ bool Race::prepare(Contender& contender) {
   set_calls(contender, 1);
   if (!time_call(contender)) return false;  // the first launch may load code
   if (bench_.is_paced_by_host && bench_.enqueue_us == 0)
-    bench_.enqueue_us = Batch(bench_, contender.loaded, kEnqueuedCalls).enqueue_us();
+    bench_.enqueue_us = std::min(Batch(bench_, contender.loaded, kEnqueuedCalls).enqueue_us(), bench_.quick_enqueue_us);
   std::optional<double> once_us = time_call(contender);
   if (once_us && *once_us > kHopeless * best_us_) {  // it, or something that came in between
     const std::optional<double> again_us = time_call(contender);

@@ -65,7 +65,7 @@ class Race {
   /// The lowest median so far; infinity before the first.
   double best_us() const { return best_us_; }
 
-  /// What the host takes to enqueue a launch, where that may set the pace; else 0, as before the first measurement.
+  /// Bench::enqueue_us: 0 where that cannot set the pace, and before the first measurement.
   double enqueue_us() const { return bench_.enqueue_us; }
 
   int discarded_samples() const { return discarded_; }

@@ -11,6 +11,7 @@
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_facts.h"
 #include "runtime/device/cuda/cuda_graph.h"
+#include "runtime/device/cuda/cuda_hold.h"
 #include "runtime/device/cuda/cuda_memory.h"
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/device/cuda/cuda_scopes.h"
@@ -92,6 +93,10 @@ class CudaDevice final : public Device {
   void replay(const CapturedWork& work, Stream stream) override {
     const DeviceGuard guard(ordinal_);
     static_cast<const CudaGraph&>(work).launch(stream);
+  }
+  std::unique_ptr<StreamHold> hold(Stream stream) override {
+    const DeviceGuard guard(ordinal_);
+    return std::make_unique<CudaHold>(stream);
   }
   double time_us(Stream stream, const std::function<void()>& work) override;
   DeviceCondition condition() const override;

@@ -42,6 +42,15 @@ class CapturedWork {
   CapturedWork& operator=(const CapturedWork&) = delete;
 };
 
+/// Keeps a stream waiting as long as it exists (Device::hold()). May be destroyed by any thread.
+class StreamHold {
+ public:
+  virtual ~StreamHold() = default;
+  StreamHold() = default;
+  StreamHold(const StreamHold&) = delete;
+  StreamHold& operator=(const StreamHold&) = delete;
+};
+
 /// One device. All methods are safe to call from several threads at once. Errors are hone::Error: device_failed
 /// unless a method says otherwise.
 class Device {
@@ -110,6 +119,11 @@ class Device {
 
   /// Enqueues captured work of this device; does not wait (the host device has finished when it returns).
   virtual void replay(const CapturedWork& work, Stream stream) = 0;
+
+  /// Lets what is enqueued on `stream` from now on wait until the result is destroyed, or for 10 ms: the device then
+  /// finds all of it ready, and what the host takes to enqueue it does not show in its timing. nullptr where a device
+  /// has no such means. Must not be called while the stream is being captured.
+  virtual std::unique_ptr<StreamHold> hold([[maybe_unused]] Stream stream) { return nullptr; }
 
   /// Runs `work`, which enqueues on `stream`, and returns the device time it took in microseconds. Waits for it.
   virtual double time_us(Stream stream, const std::function<void()>& work) = 0;

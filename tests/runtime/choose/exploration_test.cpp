@@ -119,6 +119,24 @@ TEST_F(ExplorationTest, WhatTheModelDoesNotKnowOfAParameterIsLearnt) {
   EXPECT_LT(device_->compiles(), 80);
 }
 
+TEST_F(ExplorationTest, WhatDiffersFromTheLeaderInOneParameterIsMeasured) {
+  // Two launches take a little longer than one, all over the space: but for the variant that is the fastest with one.
+  const auto with_one = [](std::string_view variant) {
+    return std::string(variant.substr(0, variant.rfind(' '))) + " finish=alone";
+  };
+  std::string fastest;
+  for (const auto& [variant, us] : predicted_us_)
+    if (variant == with_one(variant) && (fastest.empty() || us < predicted_us_.at(fastest))) fastest = variant;
+  script([&](std::string_view variant, double predicted) {
+    if (variant == with_one(variant)) return 3 * predicted;
+    return (with_one(variant) == fastest ? 0.9 : 1.03) * 3 * predicted_us_.at(with_one(variant)) / 2;
+  });
+  const Tuning tuning = tune();
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_LE(won_us(tuning), best_us() * (1 + 1e-9));
+  EXPECT_LT(measured(tuning), tuning.trials.size() / 2);
+}
+
 TEST_F(ExplorationTest, ANeighbouringProblemsMeasurementsSaveMostOfTheSearch) {
   script([](std::string_view variant, double predicted) {
     return (variant.starts_with("threads=128 ") ? 1 : 3) * predicted * (1 + 0.02 * noise(variant));

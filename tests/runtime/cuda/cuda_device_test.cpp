@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 
@@ -206,6 +207,30 @@ TEST_F(CudaDeviceTest, TimesWorkOnAStream) {
   });
   EXPECT_GE(us, 5'900);
   EXPECT_LT(us, 60'000);
+}
+
+TEST_F(CudaDeviceTest, WhatTheHostTakesToEnqueueHeldWorkIsNotTimed) {
+  using std::chrono_literals::operator""ms;
+  const auto flag = allocate<int>(1);
+  const auto fill_slowly = [&] {
+    std::unique_ptr<StreamHold> hold = device_->hold(stream_);
+    return device_->time_us(stream_, [&] {
+      device_->fill_bytes(flag.get(), 1, sizeof(int), stream_);
+      std::this_thread::sleep_for(4ms);
+      device_->fill_bytes(flag.get(), 2, sizeof(int), stream_);
+      hold.reset();
+    });
+  };
+  fill_slowly();
+  EXPECT_LT(fill_slowly(), 3000);
+  EXPECT_EQ(fetch(flag, 1).front(), 0x02020202);
+}
+
+TEST_F(CudaDeviceTest, AHoldThatIsForgottenEndsByItself) {
+  const std::unique_ptr<StreamHold> hold = device_->hold(stream_);
+  const auto start = std::chrono::steady_clock::now();
+  device_->synchronize(stream_);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
 TEST_F(CudaDeviceTest, TimingNothingTakesNoTime) {

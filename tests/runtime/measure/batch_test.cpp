@@ -40,6 +40,7 @@ TEST_F(BatchTest, AStreamProblemIsEnqueuedEachTime) {
   EXPECT_NEAR(batch.time_us(), 7, 1e-9);
   EXPECT_NEAR(batch.time_us(), 7, 1e-9);
   EXPECT_EQ(device_->captures(), 0);
+  EXPECT_EQ(device_->holds(), 2) << "the device begins when all is there";
   EXPECT_EQ(launches(), 20);
 }
 
@@ -53,6 +54,7 @@ TEST_F(BatchTest, AGraphProblemIsCapturedOnceAndReplayed) {
   EXPECT_NEAR(batch.time_us(), 3, 1e-9);
   EXPECT_NEAR(batch.time_us(), 3, 1e-9);
   EXPECT_EQ(device_->captures(), 1);
+  EXPECT_EQ(device_->holds(), 2);
   EXPECT_EQ(launches(), 20);
 }
 

@@ -263,11 +263,22 @@ void FakeDevice::require_found() const {
   if (is_lost_) throw Error(ErrorCode::device_failed, "an illegal memory access was encountered");
 }
 
+std::unique_ptr<StreamHold> FakeDevice::hold(Stream) {
+  struct Hold final : StreamHold {
+    explicit Hold(std::atomic<int>& live) : live_(live) { ++live_; }
+    ~Hold() override { --live_; }
+    std::atomic<int>& live_;
+  };
+  ++holds_;
+  return std::make_unique<Hold>(live_holds_);
+}
+
 double FakeDevice::time_us(Stream stream, const std::function<void()>& work) {
   ++timings_;
   synchronize(stream);
   const double start = now_us();
   work();
+  if (live_holds_ > 0) throw Error(ErrorCode::device_failed, "waiting for a stream that is held");
   return now_us() - start + timing_overhead_us;
 }
 

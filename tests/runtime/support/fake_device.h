@@ -59,6 +59,7 @@ class FakeDevice final : public Device {
   int allocations() const { return allocations_; }
   int timings() const { return timings_; }
   int captures() const { return graphs_; }  ///< calls of capture()
+  int holds() const { return holds_; }      ///< calls of hold()
   std::size_t live_allocations() const;
   std::map<std::string, int> launches() const;  ///< of each unit, by its source
   double now_us() const;
@@ -84,6 +85,7 @@ class FakeDevice final : public Device {
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
   std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) override;
   void replay(const CapturedWork& work, Stream stream) override;
+  std::unique_ptr<StreamHold> hold(Stream stream) override;
   double time_us(Stream stream, const std::function<void()>& work) override;
   DeviceCondition condition() const override { return condition_at(now_us()); }
 
@@ -98,6 +100,8 @@ class FakeDevice final : public Device {
   std::atomic<int> allocations_ = 0;
   std::atomic<int> timings_ = 0;
   std::atomic<int> graphs_ = 0;
+  std::atomic<int> holds_ = 0;
+  std::atomic<int> live_holds_ = 0;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> memory_;  ///< address → bytes
   std::map<std::string, int> launches_;
