@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "cache/store.h"
@@ -18,15 +19,26 @@
 namespace hone::tuner {
 namespace {
 
+/// Nearly as fast as the winner of a tuned problem, given by its index.
+struct RunnerUp {
+  Candidate candidate;
+  std::size_t server = 0;
+};
+
 /// A problem at which the winners are compared: a tuned one, or a size between two of them.
 struct Row {
   Problem problem;
   std::size_t server = 0;                ///< index of the tuned problem whose search found what serves it
   bool is_tuned = false;                 ///< it is that problem
   bool may_change = true;                ///< otherwise it stays with that winner
+  std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside one between: compared as well
   std::optional<Candidate> chosen = {};  ///< of one between: by what was measured; else the server's winner serves it
   Tuning comparison = {};                ///< without trials where nothing was measured
 };
+
+/// Of each tuned problem, those that are no further behind than this are compared at the sizes beside it.
+constexpr std::size_t kMostRunnersUp = 2;
+constexpr double kMostBehind = 1.05;
 
 class Sharing {
  public:
@@ -38,9 +50,8 @@ class Sharing {
     result_.line.sizes = request_.problems.size();
     for (const Problem& problem : request_.problems) winners_.push_back(session_.prepare(problem).winner->candidate);
     tuned_winners_ = winners_;
-    for (const Candidate& winner : winners_)
-      if (std::find(candidates_.begin(), candidates_.end(), winner) == candidates_.end()) candidates_.push_back(winner);
-    result_.line.winners_before = result_.line.winners = candidates_.size();
+    for (const Candidate& winner : winners_) add(winner, candidates_);
+    result_.line.winners_before = result_.line.winners = line_winners_ = candidates_.size();
     list_rows();
     if (candidates_.size() > 1 && measure()) assign();
     if (!request_.stop.stop_requested()) serve_between();
@@ -62,10 +73,45 @@ class Sharing {
       if (row.problem.family->refuse(row.problem).empty() && look_up(session_, row.problem).outcome != Outcome::kept)
         (axis_ ? rows_ : unmeasured_).push_back(std::move(row));
     }
-    if (axis_)
-      std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
-        return a.problem.extents[*axis_] < b.problem.extents[*axis_];
-      });
+    if (!axis_) return;
+    std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
+      return a.problem.extents[*axis_] < b.problem.extents[*axis_];
+    });
+    list_runners_up();
+  }
+
+  /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
+  void list_runners_up() {
+    for (auto tuned = rows_.begin(); tuned != rows_.end();) {
+      const auto next = std::find_if(tuned + 1, rows_.end(), [](const Row& row) { return row.is_tuned; });
+      if (next == rows_.end()) break;
+      for (auto between = tuned + 1; between != next; ++between)
+        for (const std::size_t server : {tuned->server, next->server})
+          for (const RunnerUp& runner_up : runners_up_of(server)) between->runners_up.push_back(runner_up);
+      tuned = next;
+    }
+    for (const Row& row : rows_)
+      for (const RunnerUp& runner_up : row.runners_up) add(runner_up.candidate, candidates_);
+  }
+
+  const std::vector<RunnerUp>& runners_up_of(std::size_t server) {
+    const auto [known, is_new] = runners_up_.try_emplace(server);
+    if (!is_new) return known->second;
+    const std::optional<Tuning> tuning =
+        stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
+    if (!tuning || !tuning->winner) return known->second;
+    for (const Trial& trial : tuning->trials) {
+      const bool is_near = trial.verdict == Verdict::ok && trial.samples > 0 &&
+                           trial.median_us <= kMostBehind * tuning->trials[*tuning->winner].median_us;
+      const bool is_winner = std::find(winners_.begin(), winners_.end(), trial.candidate) != winners_.end();
+      if (is_near && !is_winner && known->second.size() < kMostRunnersUp)
+        known->second.push_back({trial.candidate, server});
+    }
+    return known->second;
+  }
+
+  static void add(const Candidate& candidate, std::vector<Candidate>& to) {
+    if (std::find(to.begin(), to.end(), candidate) == to.end()) to.push_back(candidate);
   }
 
   /// Times of all winners at all rows that may change; false when it was stopped.
@@ -94,12 +140,19 @@ class Sharing {
   /// is worse, the row itself or the largest corner of its box.
   std::vector<double> compare(Row& row) {
     std::vector<double> worst(candidates_.size());
+    std::vector<Candidate> compared(candidates_.begin(),
+                                    candidates_.begin() + static_cast<std::ptrdiff_t>(line_winners_));
+    for (const RunnerUp& runner_up : row.runners_up) add(runner_up.candidate, compared);
+    if (compared.size() == 1) {
+      worst[index_of(compared.front())] = 1;
+      return worst;
+    }
     try {
-      row.comparison = compare_at(row.problem);
+      row.comparison = compare_at(row.problem, compared);
       worst = ratios(row.comparison);
       const std::optional<Problem> corner = largest_corner(row.problem);
       if (!corner || request_.stop.stop_requested()) return worst;
-      const std::vector<double> there = ratios(compare_at(*corner));
+      const std::vector<double> there = ratios(compare_at(*corner, compared));
       for (std::size_t i = 0; i < worst.size(); ++i)
         worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
     } catch (const Error& error) {
@@ -131,10 +184,10 @@ class Sharing {
     return us;
   }
 
-  Tuning compare_at(const Problem& problem) {
+  Tuning compare_at(const Problem& problem, const std::vector<Candidate>& compared) {
     TuningOptions options;
     options.budget = request_.budget;
-    options.only = candidates_;
+    options.only = compared;
     options.inputs = request_.inputs;
     options.excluded = request_.excluded;
     options.stop = request_.stop;
@@ -188,6 +241,8 @@ class Sharing {
 
   /// The nearest tuned problem whose search found what was chosen for this row.
   std::size_t server_of(const Row& row) const {
+    for (const RunnerUp& runner_up : row.runners_up)
+      if (runner_up.candidate == row.chosen) return runner_up.server;
     std::size_t nearest = row.server;
     double nearest_octaves = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < tuned_winners_.size(); ++i) {
@@ -296,7 +351,9 @@ class Sharing {
   const std::optional<std::size_t> axis_;  ///< the only extent in which the problems differ
   std::vector<Candidate> tuned_winners_;   ///< of the problems, as they were found
   std::vector<Candidate> winners_;         ///< of the problems, now
-  std::vector<Candidate> candidates_;      ///< the different ones among those that were found
+  std::vector<Candidate> candidates_;      ///< the different ones: of those, and runners-up
+  std::size_t line_winners_ = 0;           ///< so many of them, the first ones, are winners
+  std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
   std::vector<Row> rows_;                  ///< what they are compared at, ascending along axis_
   std::vector<Row> unmeasured_;            ///< what else they serve
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there
