@@ -31,9 +31,6 @@ constexpr int kNextGroup = 4;
 constexpr double kLeastGain = 0.002;
 constexpr int kFewestMeasured = 12;
 
-/// Relatives of the leader that are expected to take longer than this many times its time are not measured.
-constexpr double kMostBehind = 1.05;
-
 /// One part in so many of the budget is for measuring what was compiled first.
 constexpr int kFirstWaveShare = 5;
 
@@ -302,30 +299,31 @@ void Exploration::refine() {
 
 /// Compiles and lists what is not yet, and takes up again what was passed over.
 void Exploration::take_relatives(const Candidate& leader) {
-  const Wave wave = order_.take_relatives(leader.variant, kMostBehind * race_.best_us());
+  const Wave wave = order_.take_relatives(leader.variant, race_.best_us());
   const auto start = Clock::now();
   std::vector<CompileOutcome> outcomes = compile(wave, false);
   compile_ms_ += ms_since(start);
   for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
-  const auto others = std::stable_partition(passed_over_.begin(), passed_over_.end(), [&](const Found& found) {
-    return distance(found.trial.candidate.variant, leader.variant) > 1;
-  });
-  std::move(others, passed_over_.end(), std::back_inserter(found_));
-  passed_over_.erase(others, passed_over_.end());
+  const auto relatives = std::stable_partition(passed_over_.begin(), passed_over_.end(),
+                                               [&](const Found& found) { return !is_near_relative(found, leader); });
+  std::move(relatives, passed_over_.end(), std::back_inserter(found_));
+  passed_over_.erase(relatives, passed_over_.end());
 }
 
-/// Of each variant the most promising geometry, where it is promising enough; false: there is none.
+bool Exploration::is_near_relative(const Found& found, const Candidate& leader) {
+  return order_.is_near_relative(found.trial.candidate.variant, leader.variant,
+                                 order_.surrogate().expected_us(found.point), race_.best_us());
+}
+
+/// Of each variant the most promising geometry; false: there is none.
 bool Exploration::mark_relatives(const Candidate& leader) {
   std::map<std::size_t, Found*> best;
+  const auto expected_us = [&](const Found& found) { return order_.surrogate().expected_us(found.point); };
   for (Found& found : found_) {
-    if (distance(found.trial.candidate.variant, leader.variant) > 1) continue;
+    if (!is_near_relative(found, leader)) continue;
     Found*& other = best[found.place];
-    const auto expected_us = [&](const Found& each) { return order_.surrogate().expected_us(each.point); };
     if (!other || expected_us(found) < expected_us(*other)) other = &found;
   }
-  std::erase_if(best, [&](const auto& each) {
-    return order_.surrogate().expected_us(each.second->point) > kMostBehind * race_.best_us();
-  });
   for (const auto& [place, found] : best) found->must_be_measured = true;
   return !best.empty();
 }

@@ -72,6 +72,7 @@ class Exploration {
   void measure();
   void refine();
   void take_relatives(const Candidate& leader);
+  bool is_near_relative(const Found& found, const Candidate& leader);
   bool mark_relatives(const Candidate& leader);
   const Candidate& leader() const;
   void measure_group(std::span<Found> group);

@@ -6,11 +6,14 @@
 
 namespace hone {
 
-int distance(const Variant& a, const Variant& b) {
-  int differing = 0;
-  for (int i = 0; i < a.size(); ++i) differing += a[i] != b[i];
-  return differing;
-}
+namespace {
+
+/// Relatives of the leader that are expected to take longer than this many times its time are not measured. Names have
+/// no order, so that what is known of one of them says little of the next.
+constexpr double kMostBehind = 1.05;
+constexpr double kMostBehindOfNames = 1.3;
+
+}  // namespace
 
 SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
     : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
@@ -75,10 +78,23 @@ SearchOrder::Wave SearchOrder::next(std::size_t count, double leader_us) {
   return wave;
 }
 
-SearchOrder::Wave SearchOrder::take_relatives(const Variant& leader, double most_us) {
+bool SearchOrder::is_near_relative(const Variant& variant, const Variant& leader, double expected_us,
+                                   double leader_us) const {
+  const std::vector<Parameter>& parameters = problem_.family->space().parameters();
+  int differing = 0;
+  double most_behind = kMostBehind;
+  for (int i = 0; i < leader.size(); ++i) {
+    if (variant[i] == leader[i]) continue;
+    ++differing;
+    if (!parameters[static_cast<std::size_t>(i)].value_names.empty()) most_behind = kMostBehindOfNames;
+  }
+  return differing <= 1 && expected_us <= most_behind * leader_us;
+}
+
+SearchOrder::Wave SearchOrder::take_relatives(const Variant& leader, double leader_us) {
   Wave relatives = left();
   std::erase_if(relatives, [&](std::size_t place) {
-    return distance(ranking_[place].variant, leader) != 1 || surrogate_.expected_us(points_[place]) > most_us;
+    return !is_near_relative(ranking_[place].variant, leader, surrogate_.expected_us(points_[place]), leader_us);
   });
   for (const std::size_t place : relatives) is_taken_[place] = true;
   return relatives;

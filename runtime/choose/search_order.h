@@ -11,9 +11,6 @@
 
 namespace hone {
 
-/// In how many parameters two variants of one space differ.
-int distance(const Variant& a, const Variant& b);
-
 /// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
 /// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked variant of each value of
 /// each parameter, so that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
@@ -32,9 +29,12 @@ class SearchOrder {
   /// nothing was measured.
   Wave next(std::size_t count, double leader_us);
 
-  /// Variants that next() has not given yet, differ from `leader` in one parameter alone and should take at most
-  /// `most_us`; not to be asked for again.
-  Wave take_relatives(const Variant& leader, double most_us);
+  /// Whether a variant differs from `leader` in no more than one parameter, and a time is no longer than it may take
+  /// to be worth measuring when the leader takes `leader_us`.
+  bool is_near_relative(const Variant& variant, const Variant& leader, double expected_us, double leader_us) const;
+
+  /// Near relatives that next() has not given yet; not to be asked for again.
+  Wave take_relatives(const Variant& leader, double leader_us);
 
   /// Whether a variant is among those that come first: of it, something is measured whatever is expected.
   bool comes_first(std::size_t place) const { return comes_first_[place]; }
