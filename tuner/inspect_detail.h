@@ -19,7 +19,7 @@ std::string problem_text(const cache::ProblemRecord& problem);
 /// "NVIDIA H200 (cuda, sm_90): 132 SMs, 4916 GB/s"; the bandwidth only where it is known.
 std::string device_text(const cache::DeviceRecord& device);
 
-/// "725..1448", "5793..11585 × 46..90": the ranges of the extents that the family uses. Of a family that is not built
+/// "862..1217", "5793..11585 × 46..90": the ranges of the extents that the family uses. Of a family that is not built
 /// in, an extent after the first that was 1 when the winner was chosen is left out.
 std::string sizes_text(const cache::StoredWinner& stored);
 

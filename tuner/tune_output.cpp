@@ -63,7 +63,7 @@ bool has_winner(const CampaignItem& item) {
   return item.outcome == Outcome::tuned || item.outcome == Outcome::kept || item.outcome == Outcome::untuned;
 }
 
-/// "725..1448", "5793..11585 × 46..90".
+/// "862..1217", "5793..11585 × 46..90".
 std::string serves_text(const Problem& problem) {
   const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
   const std::size_t count = problem.family->extent_names().size();

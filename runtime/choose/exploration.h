@@ -31,8 +31,8 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
 /// choice and the best prediction of each variant that comes first are measured, then the others as long as the
 /// surrogate expects them to improve on the leader. The search ends when it expects that of none that is left, when the
 /// leader is as fast as memory and enqueueing allow, or with the budget. In the first case the leader's nearest
-/// relatives are measured as well, as long as one of them takes the lead: what has been measured tells the surrogate how
-/// parameters do on the whole, and less of how they do together. TuningOptions::exhaustive measures all,
+/// relatives are measured as well, as long as one of them takes the lead: what has been measured tells the surrogate
+/// how parameters do on the whole, and less of how they do together. TuningOptions::exhaustive measures all,
 /// TuningOptions::only what it lists.
 class Exploration {
  public:

@@ -153,8 +153,8 @@ class Between {
     return a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2];
   }
 
-  /// tuned_.size() when it is not between them, has a tuned shape itself, or is too far from all of them; and when these
-  /// are no classes of one shape.
+  /// tuned_.size() when it is not between them, has a tuned shape itself, or is too far from all of them; and when
+  /// these are no classes of one shape.
   std::size_t server_of(const std::array<int, 3>& classes) const {
     bool has_smaller = false;
     std::size_t larger = tuned_.size(), nearest = tuned_.size();

@@ -45,8 +45,8 @@ double Batch::time_us() {
   return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
 }
 
-/// Of one of the calls that `run` enqueues. The device waits for all of them: it would wait for the first one anyway, in
-/// a graph for as long as launching it takes, which grows with its kernels, and that would be counted as the calls'.
+/// Of one of the calls that `run` enqueues. The device waits for all of them: it would wait for the first one anyway,
+/// in a graph for as long as launching it takes, which grows with its kernels, and that would be counted as the calls'.
 double Batch::time_us(const std::function<void()>& run) {
   std::unique_ptr<StreamHold> hold = bench_.device.hold(bench_.stream);
   const auto run_and_release = [&] {

@@ -161,8 +161,8 @@ class Sharing {
     return worst;
   }
 
-  /// Where a grid that fits the row may not fit; nullopt: a class of half an octave is too narrow for that to matter, or
-  /// the family has nothing to do there.
+  /// Where a grid that fits the row may not fit; nullopt: a class of half an octave is too narrow for that to matter,
+  /// or the family has nothing to do there.
   static std::optional<Problem> largest_corner(const Problem& problem) {
     Problem corner = problem;
     const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
@@ -333,7 +333,8 @@ class Sharing {
 
   void serve(const Row& row) {
     const DeviceFacts& facts = session_.device()->facts();
-    const Candidate& candidate = row.chosen ? *row.chosen : winners_[row.server];
+    const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
+    const Candidate& candidate = is_chosen ? *row.chosen : winners_[row.server];
     if (!row.problem.family->reject(row.problem, candidate.variant, facts).empty()) return;
     std::optional<Tuning> tuning = stored_tuning(store_, facts, request_.problems[row.server]);
     if (!tuning) return;
@@ -343,6 +344,12 @@ class Sharing {
     tuning->winner = static_cast<std::size_t>(at - tuning->trials.begin());
     session_.adopt(*tuning, std::span(&row.problem, 1));
     ++result_.line.filled;
+  }
+
+  /// Winners were verified when they won; runners-up never were.
+  bool is_right(const Problem& problem, const Candidate& candidate) {
+    const bool has_won = std::find(tuned_winners_.begin(), tuned_winners_.end(), candidate) != tuned_winners_.end();
+    return has_won || compare_at(problem, {candidate}).winner;
   }
 
   Session& session_;

@@ -120,7 +120,8 @@ TEST_F(ExplorationTest, WhatTheModelDoesNotKnowOfAParameterIsLearnt) {
 }
 
 TEST_F(ExplorationTest, WhatDiffersFromTheLeaderInANameAloneIsMeasured) {
-  // All is as the model says, but that two launches take a fifth longer than one, and that one pair is out of the order.
+  // All is as the model says, but that two launches take a fifth longer than one, and that one pair is out of the
+  // order.
   const auto with_one = [](std::string_view variant) {
     return std::string(variant.substr(0, variant.rfind(' '))) + " finish=alone";
   };
