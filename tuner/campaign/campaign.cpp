@@ -263,18 +263,30 @@ class Campaign {
       } else if (const auto line = next_line(group); line != group.lines.end()) {
         const std::vector<std::size_t> items = *line;
         group.lines.erase(line);
-        dispatch_sharing(items, lane);
+        if (left() > milliseconds::zero()) dispatch_sharing(items, lane);
+        else leave_as_it_is(items, lane);
       }
     }
   }
 
+  /// Of the total budget.
+  milliseconds left() const {
+    if (!options_.total_budget) return milliseconds::max();
+    return *options_.total_budget - std::chrono::duration_cast<milliseconds>(options_.now() - start_);
+  }
+
+  void leave_as_it_is(const std::vector<std::size_t>& items, std::size_t lane) {
+    const LineResult line{.first = result_.items[items.front()].problem,
+                          .device = lane,
+                          .sizes = items.size(),
+                          .failure = "the total budget was spent"};
+    result_.lines.push_back(line);
+    observer_.shared(line, lane);
+  }
+
   void dispatch_tuning(Group& group, std::size_t lane) {
-    milliseconds budget = options_.budget;
-    if (options_.total_budget) {
-      const auto left = *options_.total_budget - std::chrono::duration_cast<milliseconds>(options_.now() - start_);
-      result_.out_of_budget = left <= milliseconds::zero();
-      budget = std::min(budget, left);
-    }
+    const milliseconds budget = std::min(options_.budget, left());
+    result_.out_of_budget = budget <= milliseconds::zero();
     if (result_.out_of_budget) {
       // Whatever else runs ends by its own budget.
       group.pending.clear();

@@ -40,6 +40,10 @@ struct Row {
 constexpr std::size_t kMostRunnersUp = 2;
 constexpr double kMostBehind = 1.05;
 
+/// Between two tuned sizes so many classes are measured, at even distances: where those are octaves apart, to measure
+/// all would take longer than tuning did.
+constexpr std::size_t kMostBetween = 3;
+
 class Sharing {
  public:
   Sharing(Session& session, const ShareRequest& request)
@@ -77,7 +81,27 @@ class Sharing {
     std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
       return a.problem.extents[*axis_] < b.problem.extents[*axis_];
     });
+    thin_out();
     list_runners_up();
+  }
+
+  /// Leaves no more than kMostBetween of the rows between two tuned ones.
+  void thin_out() {
+    std::vector<Row> kept, gap;
+    for (Row& row : rows_) {
+      if (!row.is_tuned) {
+        gap.push_back(std::move(row));
+        continue;
+      }
+      const std::size_t most = std::min(kMostBetween, gap.size());
+      for (std::size_t i = 0; i < gap.size(); ++i) {
+        const bool is_measured = (i + 1) * most / gap.size() > i * most / gap.size();
+        (is_measured ? kept : unmeasured_).push_back(std::move(gap[i]));
+      }
+      gap.clear();
+      kept.push_back(std::move(row));
+    }
+    rows_ = std::move(kept);
   }
 
   /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
@@ -331,12 +355,21 @@ class Sharing {
         if (!row.is_tuned) serve(row);
   }
 
+  /// The row itself, if it was measured, else the next larger one that was; where there is no order, none was.
+  const Row& measured_for(const Row& row) const {
+    if (!axis_) return row;
+    return *std::find_if(rows_.begin(), rows_.end(), [&](const Row& each) {
+      return each.problem.extents[*axis_] >= row.problem.extents[*axis_];
+    });
+  }
+
   void serve(const Row& row) {
     const DeviceFacts& facts = session_.device()->facts();
-    const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
-    const Candidate& candidate = is_chosen ? *row.chosen : winners_[row.server];
+    const Row& measured = measured_for(row);
+    const bool is_chosen = measured.chosen && is_right(row.problem, *measured.chosen);
+    const Candidate& candidate = is_chosen ? *measured.chosen : winners_[measured.server];
     if (!row.problem.family->reject(row.problem, candidate.variant, facts).empty()) return;
-    std::optional<Tuning> tuning = stored_tuning(store_, facts, request_.problems[row.server]);
+    std::optional<Tuning> tuning = stored_tuning(store_, facts, request_.problems[measured.server]);
     if (!tuning) return;
     const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == candidate; });

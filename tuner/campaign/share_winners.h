@@ -29,12 +29,13 @@ struct ShareResult {
   std::vector<CampaignItem> changed;  ///< problem, candidate and median_us of those that have another winner now
 };
 
-/// Measures the winners of all sizes side by side, at each size and at the center of each class between them that has
-/// no tuned winner of its own, there together with its neighbours' runners-up. Gives each one of the few that
-/// choose_portfolio() picks, and stores that, at the sizes with the trials' new figures. Where more than one extent is
-/// used, the largest corner of each box is measured, too, and the worse of the two counts. Where more than one differs,
-/// choose_cover() picks, and the classes between are served without being measured, as shapes_between() says. When
-/// `stop` is requested, all is left as it was. Throws Error(device_lost); other failures are LineResult::failure.
+/// Measures the winners of all sizes side by side, at each size and at the center of up to three classes between two of
+/// them that have no tuned winner of their own, there together with their neighbours' runners-up. Gives each one of the
+/// few that choose_portfolio() picks, and stores that, at the sizes with the trials' new figures. Where more than one
+/// extent is used, the largest corner of each box is measured, too, and the worse of the two counts. Where more than
+/// one differs, choose_cover() picks, and the classes between are served without being measured, as shapes_between()
+/// says. When `stop` is requested, all is left as it was. Throws Error(device_lost); other failures are
+/// LineResult::failure.
 ShareResult share_winners(Session& session, const ShareRequest& request);
 
 }  // namespace hone::tuner

@@ -68,6 +68,18 @@ TEST_F(CampaignTest, TheTotalBudgetEndsIt) {
   EXPECT_EQ(result.items[1].outcome, Outcome::not_reached);
 }
 
+TEST_F(CampaignTest, TheTotalBudgetLeavesLinesAsTheyAre) {
+  CampaignOptions limited = options();
+  limited.total_budget = 10s;
+  limited.now = [&] { return std::chrono::steady_clock::time_point{} + (recorder_.ended < 3 ? 0s : 20s); };
+  const CampaignResult result = run(three_sizes(), limited);
+  for (const CampaignItem& item : result.items) EXPECT_EQ(item.outcome, Outcome::tuned) << item.reason;
+  EXPECT_FALSE(result.out_of_budget);
+  ASSERT_EQ(result.lines.size(), 1U);
+  EXPECT_EQ(result.lines[0].failure, "the total budget was spent");
+  EXPECT_EQ(tunings().size(), 3U);
+}
+
 TEST_F(CampaignTest, WinnersThatCannotBeStoredEndIt) {
   CampaignOptions unwritable = options();
   unwritable.session.cache_path = folder_.path();  // a directory
