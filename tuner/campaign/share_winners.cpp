@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "cache/store.h"
+#include "tuner/campaign/line_rows.h"
 #include "tuner/campaign/stored_trials.h"
 #include "tuner/campaign/tune_problem.h"
 #include "tuner/quantities.h"
@@ -19,30 +20,9 @@
 namespace hone::tuner {
 namespace {
 
-/// Nearly as fast as the winner of a tuned problem, given by its index.
-struct RunnerUp {
-  Candidate candidate;
-  std::size_t server = 0;
-};
-
-/// A problem at which the winners are compared: a tuned one, or a size between two of them.
-struct Row {
-  Problem problem;
-  std::size_t server = 0;                ///< index of the tuned problem whose search found what serves it
-  bool is_tuned = false;                 ///< it is that problem
-  bool may_change = true;                ///< otherwise it stays with that winner
-  std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside one between: compared as well
-  std::optional<Candidate> chosen = {};  ///< of one between: by what was measured; else the server's winner serves it
-  Tuning comparison = {};                ///< without trials where nothing was measured
-};
-
 /// Of each tuned problem, those that are no further behind than this are compared at the sizes beside it.
 constexpr std::size_t kMostRunnersUp = 2;
 constexpr double kMostBehind = 1.05;
-
-/// Between two tuned sizes so many classes are measured, at even distances: where those are octaves apart, to measure
-/// all would take longer than tuning did.
-constexpr std::size_t kMostBetween = 3;
 
 class Sharing {
  public:
@@ -56,52 +36,20 @@ class Sharing {
     tuned_winners_ = winners_;
     for (const Candidate& winner : winners_) add(winner, candidates_);
     result_.line.winners_before = result_.line.winners = line_winners_ = candidates_.size();
-    list_rows();
+    list_all();
     if (candidates_.size() > 1 && measure()) assign();
     if (!request_.stop.stop_requested()) serve_between();
     return std::move(result_);
   }
 
  private:
-  /// Those between come in with the tuned ones where there is an order, and remain apart where there is none.
-  void list_rows() {
-    std::vector<Extents> tuned;
-    for (std::size_t i = 0; i < request_.problems.size(); ++i) {
-      tuned.push_back(request_.problems[i].extents);
-      rows_.push_back(
-          {.problem = request_.problems[i], .server = i, .is_tuned = true, .may_change = request_.may_change[i]});
-    }
-    for (const ShapeBetween& between : shapes_between(tuned)) {
-      Row row{.problem = request_.problems[between.served_by], .server = between.served_by};
-      row.problem.extents = between.extents;
-      if (row.problem.family->refuse(row.problem).empty() && look_up(session_, row.problem).outcome != Outcome::kept)
-        (axis_ ? rows_ : unmeasured_).push_back(std::move(row));
-    }
-    if (!axis_) return;
-    std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
-      return a.problem.extents[*axis_] < b.problem.extents[*axis_];
+  void list_all() {
+    LineRows rows = list_rows(request_.problems, request_.may_change, axis_, [&](const Problem& problem) {
+      return problem.family->refuse(problem).empty() && look_up(session_, problem).outcome != Outcome::kept;
     });
-    thin_out();
-    list_runners_up();
-  }
-
-  /// Leaves no more than kMostBetween of the rows between two tuned ones.
-  void thin_out() {
-    std::vector<Row> kept, gap;
-    for (Row& row : rows_) {
-      if (!row.is_tuned) {
-        gap.push_back(std::move(row));
-        continue;
-      }
-      const std::size_t most = std::min(kMostBetween, gap.size());
-      for (std::size_t i = 0; i < gap.size(); ++i) {
-        const bool is_measured = (i + 1) * most / gap.size() > i * most / gap.size();
-        (is_measured ? kept : unmeasured_).push_back(std::move(gap[i]));
-      }
-      gap.clear();
-      kept.push_back(std::move(row));
-    }
-    rows_ = std::move(kept);
+    rows_ = std::move(rows.measured);
+    unmeasured_ = std::move(rows.unmeasured);
+    if (axis_) list_runners_up();
   }
 
   /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
@@ -393,10 +341,10 @@ class Sharing {
   std::vector<Candidate> winners_;         ///< of the problems, now
   std::vector<Candidate> candidates_;      ///< the different ones: of those, and runners-up
   std::size_t line_winners_ = 0;           ///< so many of them, the first ones, are winners
-  std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
   std::vector<Row> rows_;                  ///< what they are compared at, ascending along axis_
   std::vector<Row> unmeasured_;            ///< what else they serve
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there
+  std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
   ShareResult result_;
 };
 

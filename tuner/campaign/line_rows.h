@@ -1,0 +1,47 @@
+// list_rows(): where the winners of a line are compared, and what else they serve.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/tuning.h>
+
+namespace hone::tuner {
+
+/// Nearly as fast as the winner of a tuned problem, given by its index.
+struct RunnerUp {
+  Candidate candidate;
+  std::size_t server = 0;
+};
+
+/// A tuned problem of a line, or one between two of them.
+struct Row {
+  Problem problem;
+  std::size_t server = 0;                 ///< index of the tuned problem whose search found what serves it
+  bool is_tuned = false;                  ///< it is that problem
+  bool may_change = true;                 ///< otherwise it stays with that winner
+  std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside one between: compared as well
+  std::optional<Candidate> chosen = {};   ///< of one between: by what was measured; else the server's winner serves it
+  Tuning comparison = {};                 ///< without trials where nothing was measured
+};
+
+struct LineRows {
+  std::vector<Row> measured;
+  std::vector<Row> unmeasured;
+};
+
+/// Between two tuned sizes so many classes are measured, at even distances: where those are octaves apart, to measure
+/// all would take longer than tuning did.
+inline constexpr std::size_t kMostBetween = 3;
+
+/// The problems, which are tuned, and the classes between them that `is_wanted`, each at its center and with the server
+/// that shapes_between() names. Where the problems differ in one extent alone, `axis`, classes between are measured, up
+/// to kMostBetween in a gap, and the measured rows ascend; otherwise only the problems are. `may_change` is parallel to
+/// the problems.
+LineRows list_rows(const std::vector<Problem>& problems, const std::vector<bool>& may_change,
+                   std::optional<std::size_t> axis, const std::function<bool(const Problem&)>& is_wanted);
+
+}  // namespace hone::tuner
