@@ -297,10 +297,18 @@ class Sharing {
     return known != tuning.trials.end() ? *known : tuning.trials.emplace_back(measured);
   }
 
+  /// The trials of a tuned problem are read once for all that it serves.
   void serve_between() {
+    std::map<std::size_t, std::vector<const Row*>> served;  // by the tuned problem's index
     for (const std::vector<Row>* rows : {&rows_, &unmeasured_})
       for (const Row& row : *rows)
-        if (!row.is_tuned) serve(row);
+        if (!row.is_tuned) served[measured_for(row).server].push_back(&row);
+    for (const auto& [server, rows] : served) {
+      std::optional<Tuning> tuning =
+          stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
+      if (!tuning) continue;
+      for (const Row* row : rows) serve(*row, *tuning);
+    }
   }
 
   /// The row itself, if it was measured, else the next larger one that was; where there is no order, none was.
@@ -311,19 +319,17 @@ class Sharing {
     });
   }
 
-  void serve(const Row& row) {
-    const DeviceFacts& facts = session_.device()->facts();
+  /// `tuning`: of the server. Its winner becomes what serves the row.
+  void serve(const Row& row, Tuning& tuning) {
     const Row& measured = measured_for(row);
     const bool is_chosen = measured.chosen && is_right(row.problem, *measured.chosen);
     const Candidate& candidate = is_chosen ? *measured.chosen : winners_[measured.server];
-    if (!row.problem.family->reject(row.problem, candidate.variant, facts).empty()) return;
-    std::optional<Tuning> tuning = stored_tuning(store_, facts, request_.problems[measured.server]);
-    if (!tuning) return;
-    const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
+    if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) return;
+    const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == candidate; });
-    if (at == tuning->trials.end()) return;
-    tuning->winner = static_cast<std::size_t>(at - tuning->trials.begin());
-    session_.adopt(*tuning, std::span(&row.problem, 1));
+    if (at == tuning.trials.end()) return;
+    tuning.winner = static_cast<std::size_t>(at - tuning.trials.begin());
+    session_.adopt(tuning, std::span(&row.problem, 1));
     ++result_.line.filled;
   }
 
