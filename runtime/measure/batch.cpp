@@ -39,8 +39,7 @@ double Batch::time_us() {
   if (is_stream && !bench_.is_paced_by_host) return time_us([this] { enqueue(); });
 
   if (!graph_) graph_ = bench_.device.capture(bench_.stream, [this] { enqueue(); });
-  // Every replay reads the same copies of the inputs, and would find the last replay's in the cache.
-  if (bench_.workload.must_displace_cache(calls_)) bench_.workload.displace_cache();
+  if (bench_.workload.must_displace_cache()) bench_.workload.displace_cache();
   const double us = time_us([this] { bench_.device.replay(*graph_, bench_.stream); });
   return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
 }

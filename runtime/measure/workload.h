@@ -28,11 +28,13 @@ class Workload {
   /// The buffers of the next call, in the order of KernelFamily::buffers().
   const std::vector<void*>& next();
 
-  /// Whether calls that are to be cold would find the inputs of the same `calls` calls before them in the cache. Never
-  /// on the host device, where replayed work calls next() anew.
-  bool must_displace_cache(int calls) const;
+  /// Whether replayed calls, which read the same copies in every replay, may find some of them in the cache: those that
+  /// the last replay, of this candidate or another, read at its end. Not where one copy is larger than the cache, nor on
+  /// the host device, where replayed work calls next() anew.
+  bool must_displace_cache() const;
 
-  /// Enqueues writing so much memory that nothing which was read before is in the cache (as NVBench's l2flush does).
+  /// Enqueues reading so much memory that nothing which was read before is in the cache. (Writing it, as NVBench's
+  /// l2flush does, leaves the cache full of lines that are written back while something is timed.)
   void displace_cache();
 
   /// Enqueues a call on the workload's stream.

@@ -150,13 +150,23 @@ TEST_F(WorkloadTest, WarmInputsStayWhereTheyAre) {
   Workload workload(device_, family_.problem(1234), nullptr, InputState::warm);
   const std::vector<void*> first = workload.next();
   for (int call = 0; call < 5; ++call) EXPECT_EQ(workload.next(), first);
-  EXPECT_FALSE(workload.must_displace_cache(1));
+  EXPECT_FALSE(workload.must_displace_cache());
 }
 
-TEST_F(WorkloadTest, ReplaysOfFewerCallsThanCopiesMustDisplaceTheCache) {
-  Workload workload(device_, family_.problem(1024), nullptr);  // 128 KiB in copies of 4 KiB, and one
-  EXPECT_TRUE(workload.must_displace_cache(32));
-  EXPECT_FALSE(workload.must_displace_cache(33));
+TEST_F(WorkloadTest, ReplaysOfCopiesMustDisplaceTheCache) {
+  EXPECT_TRUE(Workload(device_, family_.problem(1024), nullptr).must_displace_cache());    // 33 copies of 4 KiB
+  EXPECT_TRUE(Workload(device_, family_.problem(32768), nullptr).must_displace_cache());   // 2 of 128 KiB
+  EXPECT_FALSE(Workload(device_, family_.problem(32769), nullptr).must_displace_cache());  // 1, twice as large as the cache
+}
+
+TEST_F(WorkloadTest, DisplacingTheCacheLeavesInputsAlone) {
+  const Problem problem = family_.problem(1024);
+  Workload workload(device_, problem, nullptr);
+  workload.fill_all();
+  const auto* const input = static_cast<const std::byte*>(workload.next()[0]);
+  const std::vector<std::byte> before(input, input + 4096);
+  workload.displace_cache();
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), input));
 }
 
 TEST_F(WorkloadTest, AnEmptyProblemHasAnOutputStill) {
