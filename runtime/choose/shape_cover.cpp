@@ -137,8 +137,8 @@ class Between {
     std::vector<ShapeBetween> between;
     std::array<int, 3> at{};
     for (at[0] = first_[0]; at[0] <= last_[0]; ++at[0])
-      for (at[1] = first_[1]; at[1] <= last_[1]; ++at[1])
-        for (at[2] = first_[2]; at[2] <= last_[2]; ++at[2])
+      for (at[1] = first_[1]; at[1] <= last_[1]; at[1] += kClassesPerOctave)  // of lone extents alone there are more
+        for (at[2] = first_[2]; at[2] <= last_[2]; at[2] += kClassesPerOctave)
           if (const std::size_t served_by = server_of(at); served_by < tuned_.size())
             between.push_back({centers(at), served_by});
     return between;

@@ -71,13 +71,13 @@ std::vector<Neighbour> Session::Impl::neighbours_of(const Problem& problem) {
     });
     if (octaves <= kFarthestServed && !is_known) neighbours.push_back({winner, octaves});
   };
-  // A shape within kFarthestServed may lie in a class one octave further.
-  constexpr int kReach = 2 * (static_cast<int>(kFarthestServed) + 1);
+  // A shape within kFarthestServed may lie in a class one octave further. Only lone extents have classes within octaves.
+  constexpr int kReach = kClassesPerOctave * (static_cast<int>(kFarthestServed) + 1);
   const std::array<int, 3> center = size_classes(problem.extents);
   std::array<int, 3> at{};
   for (at[0] = center[0] - kReach; at[0] <= center[0] + kReach; ++at[0])
-    for (at[1] = center[1] - kReach; at[1] <= center[1] + kReach; ++at[1])
-      for (at[2] = center[2] - kReach; at[2] <= center[2] + kReach; ++at[2]) {
+    for (at[1] = center[1] - kReach; at[1] <= center[1] + kReach; at[1] += kClassesPerOctave)
+      for (at[2] = center[2] - kReach; at[2] <= center[2] + kReach; at[2] += kClassesPerOctave) {
         Problem neighbour = problem;
         const auto is_class = [](int each) { return each >= 0 && each < kLargestSizeClass; };
         if (!std::all_of(at.begin(), at.end(), is_class)) continue;

@@ -13,31 +13,34 @@
 namespace hone {
 namespace {
 
-/// ⌊2^(quarters ÷ 4)⌋, below 2^63. What is no whole power of two is irrational, so that no extent lies on a border.
-constexpr std::int64_t two_to_quarters(int quarters) {
-  constexpr std::array<std::uint64_t, 4> kTimes2To63{0x8000000000000000u, 0x9837F0518DB8A96Fu, 0xB504F333F9DE6484u,
-                                                     0xD744FCCAD69D6AF4u};
-  return static_cast<std::int64_t>(kTimes2To63[static_cast<std::size_t>(quarters % 4)] >> (63 - quarters / 4));
+/// ⌊2^(eighths ÷ 8)⌋, below 2^63. What is no whole power of two is irrational, so that no extent lies on a border.
+constexpr std::int64_t two_to_eighths(int eighths) {
+  constexpr std::array<std::uint64_t, 8> kTimes2To63{0x8000000000000000u, 0x8B95C1E3EA8BD6E6u, 0x9837F0518DB8A96Fu,
+                                                     0xA5FED6A9B15138EAu, 0xB504F333F9DE6484u, 0xC5672A115506DADDu,
+                                                     0xD744FCCAD69D6AF4u, 0xEAC0C6E7DD24392Eu};
+  return static_cast<std::int64_t>(kTimes2To63[static_cast<std::size_t>(eighths % 8)] >> (63 - eighths / 8));
 }
 
-/// How far a class reaches to both sides of its center, in quarters of an octave: a lone extent's half an octave wide,
-/// those of shapes a whole one.
-enum class Reach : int { lone = 1, shape = 2 };
+/// How far a class reaches to both sides of its center, in eighths of an octave, and how far two are apart, in classes:
+/// a lone extent's are a quarter of an octave wide, those of shapes a whole one.
+enum class Reach : int { lone = 1, shape = kClassesPerOctave };
 
 int class_of(std::int64_t extent, Reach reach) {
   if (extent <= 1) return 0;
   const int exponent = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(extent))) - 1;
   const int border = static_cast<int>(reach);
-  if (extent > two_to_quarters(4 * exponent + 4 - border)) return 2 * exponent + 2;
-  return extent > two_to_quarters(4 * exponent + border) ? 2 * exponent + 1 : 2 * exponent;
+  const int next_power = kClassesPerOctave * (exponent + 1);
+  int size_class = kClassesPerOctave * exponent;
+  while (size_class < next_power && extent > two_to_eighths(2 * size_class + border)) size_class += border;
+  return size_class;
 }
 
 /// Of the classes from 1 on.
 SizeRange range_of(int size_class, Reach reach) {
   const int border = static_cast<int>(reach);
-  return {.first = two_to_quarters(2 * size_class - border) + 1,
+  return {.first = two_to_eighths(2 * size_class - border) + 1,
           .last = size_class >= kLargestSizeClass ? std::numeric_limits<std::int64_t>::max()
-                                                  : two_to_quarters(2 * size_class + border)};
+                                                  : two_to_eighths(2 * size_class + border)};
 }
 
 bool is_lone(const Extents& extents) { return extents[1] == 1 && extents[2] == 1; }
@@ -56,7 +59,7 @@ SizeRange size_range(int size_class) {
   return range;
 }
 
-std::int64_t class_center(int size_class) { return two_to_quarters(2 * std::min(size_class, kLargestSizeClass - 1)); }
+std::int64_t class_center(int size_class) { return two_to_eighths(2 * std::min(size_class, kLargestSizeClass - 1)); }
 
 std::array<int, 3> size_classes(const Extents& extents) {
   if (is_lone(extents)) return {size_class(extents[0]), 0, 0};

@@ -258,13 +258,13 @@ class Campaign {
     if (!group.is_looked_up) return;
     for (const std::size_t lane : group.lanes) {
       if (is_ending_ || !lanes_[lane].is_idle()) continue;
-      if (!group.pending.empty()) {
-        dispatch_tuning(group, lane);
-      } else if (const auto line = next_line(group); line != group.lines.end()) {
+      if (const auto line = next_line(group); line != group.lines.end()) {
         const std::vector<std::size_t> items = *line;
         group.lines.erase(line);
         if (left() > milliseconds::zero()) dispatch_sharing(items, lane);
         else leave_as_it_is(items, lane);
+      } else if (!group.pending.empty()) {
+        dispatch_tuning(group, lane);
       }
     }
   }

@@ -47,8 +47,8 @@ class Sharing {
     LineRows rows = list_rows(request_.problems, request_.may_change, axis_, [&](const Problem& problem) {
       return problem.family->refuse(problem).empty() && look_up(session_, problem).outcome != Outcome::kept;
     });
-    rows_ = std::move(rows.measured);
-    unmeasured_ = std::move(rows.unmeasured);
+    rows_ = std::move(rows.chosen_for);
+    between_ = std::move(rows.between);
     if (axis_) list_runners_up();
   }
 
@@ -90,7 +90,9 @@ class Sharing {
   bool measure() {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       std::vector<double> us(candidates_.size());
-      if (rows_[row].may_change) {
+      if (!rows_[row].is_measured) {
+        // follows from the rows beside it
+      } else if (rows_[row].may_change) {
         if (request_.on_progress)
           request_.on_progress({.phase = TuningPhase::measuring,
                                 .done = static_cast<int>(row),
@@ -105,6 +107,7 @@ class Sharing {
     }
     ratios_.shapes = rows_.size();
     ratios_.candidates = candidates_.size();
+    interpolate(rows_, ratios_);
     return true;
   }
 
@@ -194,12 +197,14 @@ class Sharing {
     for (std::size_t row = 0; row < chosen.size(); ++row) {
       if (chosen[row] == Cover::kNone) continue;
       if (std::find(used.begin(), used.end(), chosen[row]) == used.end()) used.push_back(chosen[row]);
+      if (!rows_[row].is_measured) continue;
       const double ratio = std::max(1.0, ratios_.at(row, chosen[row]));  // 0: nothing was measured
       result_.line.worst_regret = std::max(result_.line.worst_regret, ratio - 1);
       behind += ratio - 1;
     }
     result_.line.winners = used.size();
-    result_.line.mean_regret = behind / static_cast<double>(rows_.size());
+    const auto measured = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.is_measured; });
+    result_.line.mean_regret = behind / static_cast<double>(measured);
     for (std::size_t row = 0; row < chosen.size(); ++row) {
       if (chosen[row] == Cover::kNone) continue;
       if (!rows_[row].is_tuned) {
@@ -300,9 +305,9 @@ class Sharing {
   /// The trials of a tuned problem are read once for all that it serves.
   void serve_between() {
     std::map<std::size_t, std::vector<const Row*>> served;  // by the tuned problem's index
-    for (const std::vector<Row>* rows : {&rows_, &unmeasured_})
+    for (const std::vector<Row>* rows : {&rows_, &between_})
       for (const Row& row : *rows)
-        if (!row.is_tuned) served[measured_for(row).server].push_back(&row);
+        if (!row.is_tuned) served[row.server].push_back(&row);
     for (const auto& [server, rows] : served) {
       std::optional<Tuning> tuning =
           stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
@@ -311,19 +316,10 @@ class Sharing {
     }
   }
 
-  /// The row itself, if it was measured, else the next larger one that was; where there is no order, none was.
-  const Row& measured_for(const Row& row) const {
-    if (!axis_) return row;
-    return *std::find_if(rows_.begin(), rows_.end(), [&](const Row& each) {
-      return each.problem.extents[*axis_] >= row.problem.extents[*axis_];
-    });
-  }
-
   /// `tuning`: of the server. Its winner becomes what serves the row.
   void serve(const Row& row, Tuning& tuning) {
-    const Row& measured = measured_for(row);
-    const bool is_chosen = measured.chosen && is_right(row.problem, *measured.chosen);
-    const Candidate& candidate = is_chosen ? *measured.chosen : winners_[measured.server];
+    const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
+    const Candidate& candidate = is_chosen ? *row.chosen : winners_[row.server];
     if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) return;
     const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == candidate; });
@@ -347,9 +343,9 @@ class Sharing {
   std::vector<Candidate> winners_;         ///< of the problems, now
   std::vector<Candidate> candidates_;      ///< the different ones: of those, and runners-up
   std::size_t line_winners_ = 0;           ///< so many of them, the first ones, are winners
-  std::vector<Row> rows_;                  ///< what they are compared at, ascending along axis_
-  std::vector<Row> unmeasured_;            ///< what else they serve
-  ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there
+  std::vector<Row> rows_;                  ///< what they are chosen for, ascending along axis_
+  std::vector<Row> between_;               ///< what else they serve
+  ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
   std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
   ShareResult result_;
 };

@@ -75,21 +75,22 @@ struct SizeRange {
   bool operator==(const SizeRange&) const = default;
 };
 
-/// Size classes are numbered in half octaves: class c lies around 2^(c÷2). Where there is only one extent, it holds the
-/// sizes from above 2^(c÷2−¼) to below 2^(c÷2+¼); and class 16 all up to 304: such problems differ by less than the
-/// jitter of a launch.
-inline constexpr int kSmallestSizeClass = 16;
-inline constexpr int kLargestSizeClass = 126;
+/// Size classes are numbered in quarters of an octave: class c lies around 2^(c÷4). Where there is only one extent, it
+/// holds the sizes from above 2^(c÷4−⅛) to below 2^(c÷4+⅛); and class 32 all up to 279: such problems differ by less than
+/// the jitter of a launch.
+inline constexpr int kClassesPerOctave = 4;
+inline constexpr int kSmallestSizeClass = 8 * kClassesPerOctave;
+inline constexpr int kLargestSizeClass = 63 * kClassesPerOctave;
 
 /// Of a lone extent; 0 to 2^63 − 1.
 int size_class(std::int64_t extent);
 SizeRange size_range(int size_class);
 
-/// ⌊2^(size_class÷2)⌋; of the largest class, whose center is beyond 2^63, that of the class below.
+/// ⌊2^(size_class÷4)⌋; of the largest class, whose center is beyond 2^63, that of the class below.
 std::int64_t class_center(int size_class);
 
-/// Of each extent. Shapes, in which more than the first is used, have even classes alone, of whole octaves: class 2k
-/// holds the extents from above 2^(k−½) to below 2^(k+½), and class 0 those of 0 and 1.
+/// Of each extent. Shapes, in which more than the first is used, have every fourth class alone, of whole octaves: class
+/// 4k holds the extents from above 2^(k−½) to below 2^(k+½), and class 0 those of 0 and 1.
 std::array<int, 3> size_classes(const Extents& extents);
 
 /// The extents that share their classes with these; 0 and 1, for which a kernel may have to do different things, are

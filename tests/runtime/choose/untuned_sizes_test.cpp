@@ -1,4 +1,4 @@
-// What the documented guarantee between sizes is worth where times are the model's: a portfolio of half octaves on an
+// What the documented guarantee between sizes is worth where times are the model's: a portfolio of quarter octaves on an
 // H100, asked at sizes that it does not know.
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class UntunedSizes : public testing::Test {
   Portfolio portfolio_of(int first, int last) const {
     TrialMatrix matrix;
     matrix.candidates = candidates_.size();
-    for (int each = 2 * first; each <= 2 * last; ++each) {
+    for (int each = kClassesPerOctave * first; each <= kClassesPerOctave * last; ++each) {
       matrix.sizes.push_back(class_center(each));
       for (const Candidate& candidate : candidates_) matrix.us.push_back(us(candidate, matrix.sizes.back()));
     }
@@ -72,8 +72,8 @@ class UntunedSizes : public testing::Test {
 
 TEST_F(UntunedSizes, MeasuredSizesKeepTheBound) {
   const Portfolio portfolio = portfolio_of(10, 28);
-  EXPECT_LT(portfolio.parts.size(), 15u) << "few winners for 37 sizes";
-  for (int each = 20; each <= 56; ++each) {
+  EXPECT_LT(portfolio.parts.size(), 15u) << "few winners for 73 sizes";
+  for (int each = 10 * kClassesPerOctave; each <= 28 * kClassesPerOctave; ++each) {
     const std::int64_t n = class_center(each);
     EXPECT_LE(us(serving(portfolio, n), n), 1.01 * best_us(n) * (1 + 1e-12)) << n;
   }
@@ -82,7 +82,7 @@ TEST_F(UntunedSizes, MeasuredSizesKeepTheBound) {
 TEST_F(UntunedSizes, SizesBelowAMeasuredOneTakeNoLongerThanIt) {
   const Portfolio portfolio = portfolio_of(10, 28);
   for (int exponent = 10; exponent < 28; ++exponent)
-    for (const std::int64_t n : {(std::int64_t{3} << exponent) / 2, (std::int64_t{1} << exponent) * 21 / 16 + 1}) {
+    for (const std::int64_t n : {(std::int64_t{9} << exponent) / 8, (std::int64_t{13} << exponent) / 8}) {
       const std::int64_t next = class_center(size_class(n));
       if (next < n) continue;
       EXPECT_LE(us(serving(portfolio, n), n), 1.01 * best_us(next) * (1 + 1e-12)) << n;

@@ -18,24 +18,30 @@ namespace {
 using testing::HasSubstr;
 
 TEST(SizeClass, OneClassHoldsAllSmallSizes) {
-  for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 303, 304}) EXPECT_EQ(size_class(extent), 16) << extent;
-  EXPECT_EQ(size_class(305), 17);
-  EXPECT_EQ(size_range(16), (SizeRange{0, 304}));
+  for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 278, 279}) EXPECT_EQ(size_class(extent), 32) << extent;
+  EXPECT_EQ(size_class(280), 33);
+  EXPECT_EQ(size_range(32), (SizeRange{0, 279}));
 }
 
 TEST(SizeClass, PowersOfTwoAndWhatIsHalfwayBetweenLieInsideTheirClasses) {
-  for (int k = kSmallestSizeClass / 2; k <= 62; ++k) {
+  for (int k = kSmallestSizeClass / kClassesPerOctave; k <= 62; ++k) {
     const std::int64_t power = std::int64_t{1} << k;
-    for (const std::int64_t n : {power - 1, power, power + 1, power / 8 * 9}) EXPECT_EQ(size_class(n), 2 * k) << n;
-    for (const std::int64_t n : {power / 16 * 21, power / 2 * 3}) EXPECT_EQ(size_class(n), 2 * k + 1) << n;
+    const int of_power = kClassesPerOctave * k;
+    for (const std::int64_t n : {power - 1, power, power + 1, power / 16 * 17}) EXPECT_EQ(size_class(n), of_power) << n;
+    for (const std::int64_t n : {power / 8 * 9, power / 4 * 5}) EXPECT_EQ(size_class(n), of_power + 1) << n;
+    for (const std::int64_t n : {power / 16 * 21, power / 2 * 3}) EXPECT_EQ(size_class(n), of_power + 2) << n;
+    for (const std::int64_t n : {power / 8 * 13, power / 16 * 29}) EXPECT_EQ(size_class(n), of_power + 3) << n;
   }
 }
 
 TEST(SizeClass, CentersLieInsideTheirClasses) {
   for (int c = kSmallestSizeClass; c < kLargestSizeClass; ++c) EXPECT_EQ(size_class(class_center(c)), c);
-  for (int c = 0; c < kLargestSizeClass; c += 2) EXPECT_EQ(size_classes({1, class_center(c), 7})[1], c);
-  EXPECT_EQ(class_center(20), 1024);
-  EXPECT_EQ(class_center(21), 1448);
+  for (int c = 0; c < kLargestSizeClass; c += kClassesPerOctave)
+    EXPECT_EQ(size_classes({1, class_center(c), 7})[1], c);
+  EXPECT_EQ(class_center(40), 1024);
+  EXPECT_EQ(class_center(41), 1217);
+  EXPECT_EQ(class_center(42), 1448);
+  EXPECT_EQ(class_center(43), 1722);
   EXPECT_EQ(class_center(kLargestSizeClass), class_center(kLargestSizeClass - 1));
 }
 
@@ -56,9 +62,9 @@ TEST(SizeClass, RangesAreContiguousAndHoldTheirOwnExtents) {
   }
 }
 
-TEST(SizeClass, BordersOfLoneExtentsAreAQuarterOfAnOctaveFromTheCenters) {
+TEST(SizeClass, BordersOfLoneExtentsAreAnEighthOfAnOctaveFromTheCenters) {
   for (int c = kSmallestSizeClass; c < kLargestSizeClass; ++c) {
-    const long double border = std::exp2(static_cast<long double>(c) / 2 + 0.25L);
+    const long double border = std::exp2(static_cast<long double>(c) / kClassesPerOctave + 0.125L);
     EXPECT_EQ(size_range(c).last, static_cast<std::int64_t>(std::floor(border))) << c;
   }
 }
@@ -76,16 +82,16 @@ TEST(SizeClass, TheLargestExtentHasAClass) {
 }
 
 TEST(SizeClass, ShapesAreToldApartInEveryExtentFromOneOn) {
-  EXPECT_EQ(size_classes({1024, 1, 1}), (std::array{20, 0, 0}));
-  EXPECT_EQ(size_classes({1500, 1, 1}), (std::array{21, 0, 0}));
-  EXPECT_EQ(size_classes({5, 1, 1}), (std::array{16, 0, 0}));
-  EXPECT_EQ(size_classes({1, 1024, 1}), (std::array{0, 20, 0}));
-  EXPECT_EQ(size_classes({5, 8, 1}), (std::array{4, 6, 0}));
-  EXPECT_EQ(size_classes({0, 1, 6}), (std::array{0, 0, 6}));
+  EXPECT_EQ(size_classes({1024, 1, 1}), (std::array{40, 0, 0}));
+  EXPECT_EQ(size_classes({1500, 1, 1}), (std::array{42, 0, 0}));
+  EXPECT_EQ(size_classes({5, 1, 1}), (std::array{32, 0, 0}));
+  EXPECT_EQ(size_classes({1, 1024, 1}), (std::array{0, 40, 0}));
+  EXPECT_EQ(size_classes({5, 8, 1}), (std::array{8, 12, 0}));
+  EXPECT_EQ(size_classes({0, 1, 6}), (std::array{0, 0, 12}));
 }
 
 TEST(SizeClass, RangesOfShapesHoldWhatSharesTheirClasses) {
-  EXPECT_EQ(size_ranges({1024, 1, 1}), (std::array{size_range(20), SizeRange{1, 1}, SizeRange{1, 1}}));
+  EXPECT_EQ(size_ranges({1024, 1, 1}), (std::array{size_range(40), SizeRange{1, 1}, SizeRange{1, 1}}));
   EXPECT_EQ(size_ranges({1024, 7, 1}), (std::array{SizeRange{725, 1448}, SizeRange{6, 11}, SizeRange{1, 1}}));
   EXPECT_EQ(size_ranges({0, 2, 3}), (std::array{SizeRange{0, 0}, SizeRange{2, 2}, SizeRange{3, 5}}));
   for (std::int64_t extent = 2; extent < 100; ++extent) {

@@ -205,7 +205,7 @@ TEST(ReduceFamily, TheGridIsCappedByTheWork) {
 }
 
 TEST(ReduceFamily, IndicesAreWideWhereTheSizeClassReachesTwoToThe31) {
-  const std::int64_t narrow = size_range(61).last;
+  const std::int64_t narrow = size_range(30 * kClassesPerOctave + 3).last;
   EXPECT_THAT(family().unit(sum_f32(narrow), variant(kLastBlock)).source, HasSubstr("unsigned n"));
   EXPECT_THAT(family().unit(sum_f32(narrow), variant(kLastBlock)).source, Not(HasSubstr("unsigned long long")));
   EXPECT_THAT(family().unit(sum_f32(narrow + 1), variant(kLastBlock)).source, HasSubstr("unsigned long long n"));
@@ -216,7 +216,7 @@ TEST(ReduceFamily, IndicesAreWideWhereTheSizeClassReachesTwoToThe31) {
 }
 
 TEST(ReduceFamily, AllSizesOfOneClassShareOneUnit) {
-  for (int k = kSmallestSizeClass; k <= 80; ++k)
+  for (int k = kSmallestSizeClass; k <= 40 * kClassesPerOctave; ++k)
     EXPECT_EQ(family().unit(sum_f32(size_range(k).first), variant(kLastBlock)).source,
               family().unit(sum_f32(size_range(k).last), variant(kLastBlock)).source);
 }

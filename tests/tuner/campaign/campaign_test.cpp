@@ -111,14 +111,14 @@ TEST_F(CampaignTest, SizesOfOneLineShareWinnersAndSizesBetweenAreServed) {
   EXPECT_EQ(line.failure, "");
   EXPECT_EQ(line.sizes, 3U);
   EXPECT_EQ(line.winners, 1U);
-  EXPECT_EQ(line.filled, 10U) << "2^11, 2^13 to 2^15, and what is halfway between";
+  EXPECT_EQ(line.filled, 22U) << "quarters of octaves";
   for (const CampaignItem& item : result.items) EXPECT_EQ(item.candidate, result.items[0].candidate);
 
   SessionOptions lookup;
   lookup.cache_path = cache_;
   lookup.on_miss = MissPolicy::error;
   Session session(Device::open("host"), lookup);
-  for (int size_class = 20; size_class <= 32; ++size_class) {
+  for (int size_class = 10 * kClassesPerOctave; size_class <= 16 * kClassesPerOctave; ++size_class) {
     const Choice choice = session.prepare(sum_of(class_center(size_class) + 1));
     EXPECT_EQ(choice.source, ChoiceSource::cache);
     EXPECT_TRUE(choice.winner->tuned);
