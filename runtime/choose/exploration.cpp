@@ -23,13 +23,15 @@ constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
 
 /// Candidates are measured in groups of this many: what is expected of the others changes with each.
-constexpr int kFirstGroup = 8;
-constexpr int kNextGroup = 4;
+constexpr std::size_t kGroup = 4;
 
 /// Candidates that are expected to improve on the leader by less are not worth measuring; before so many have been
 /// measured, expectations are worth nothing.
 constexpr double kLeastGain = 0.002;
 constexpr int kFewestMeasured = 12;
+
+/// What is looked around at the end of a search: the fastest of a named value, if it is no further behind the leader.
+constexpr double kNearTheLeader = 1.05;
 
 /// One part in so many of the budget is for measuring what was compiled first.
 constexpr int kFirstWaveShare = 5;
@@ -229,7 +231,7 @@ void Exploration::measure() {
   std::size_t end = 0;
   for (std::size_t begin = 0; begin < found_.size(); begin = end) {
     sort_by_gain(std::span(found_).subspan(begin));
-    end = std::min(found_.size(), begin + static_cast<std::size_t>(measured_ == 0 ? kFirstGroup : kNextGroup));
+    end = std::min(found_.size(), begin + kGroup);
     measure_group(std::span(found_).subspan(begin, end - begin));
   }
   found_.clear();
@@ -287,14 +289,44 @@ std::string Exploration::why_not(const Found& found) {
 }
 
 void Exploration::refine() {
+  std::vector<Candidate> looked_around;
   while (end_ == SearchEnd::rest_expected_slower || end_ == SearchEnd::everything_searched) {
     if (measured_ == 0 || is_near_roofline() || Clock::now() >= deadline_ || options_.stop.stop_requested()) return;
-    const Candidate before = leader();
-    take_relatives(before);
-    const bool has_any = mark_relatives(before);
+    bool has_any = false;
+    for (const Candidate& candidate : leaders()) {
+      if (std::find(looked_around.begin(), looked_around.end(), candidate) != looked_around.end()) continue;
+      looked_around.push_back(candidate);
+      take_relatives(candidate);
+      has_any = mark_relatives(candidate) || has_any;
+    }
     measure();
-    if (!has_any || leader() == before) return;
+    if (!has_any) return;
   }
+}
+
+/// The fastest so far, and the fastest of each value of a named parameter that is nearly as fast: the surrogate takes
+/// values without an order for equally alike, and knows little of how one does where another leads.
+std::vector<Candidate> Exploration::leaders() const {
+  std::vector<const Contender*> measured;
+  for (const Contender& contender : contenders_)
+    if (contender.trial.samples > 0) measured.push_back(&contender);
+  std::stable_sort(measured.begin(), measured.end(),
+                   [](const Contender* a, const Contender* b) { return a->trial.median_us < b->trial.median_us; });
+  std::erase_if(measured, [most_us = kNearTheLeader * measured.front()->trial.median_us](const Contender* contender) {
+    return contender->trial.median_us > most_us;
+  });
+  std::vector<Candidate> leaders;
+  const std::vector<Parameter>& parameters = problem_.family->space().parameters();
+  for (const Contender* contender : measured) {
+    const Variant& variant = contender->trial.candidate.variant;
+    bool is_first = leaders.empty();
+    for (int i = 0; i < variant.size() && !is_first; ++i)
+      is_first = !parameters[static_cast<std::size_t>(i)].value_names.empty() &&
+                 std::none_of(leaders.begin(), leaders.end(),
+                              [&](const Candidate& leader) { return leader.variant[i] == variant[i]; });
+    if (is_first) leaders.push_back(contender->trial.candidate);
+  }
+  return leaders;
 }
 
 /// Compiles and lists what is not yet, and takes up again what was passed over.
@@ -326,16 +358,6 @@ bool Exploration::mark_relatives(const Candidate& leader) {
   }
   for (const auto& [place, found] : best) found->must_be_measured = true;
   return !best.empty();
-}
-
-/// The fastest so far, of those that were measured.
-const Candidate& Exploration::leader() const {
-  return std::min_element(contenders_.begin(), contenders_.end(),
-                          [](const Contender& a, const Contender& b) {
-                            if ((a.trial.samples == 0) != (b.trial.samples == 0)) return a.trial.samples > 0;
-                            return a.trial.median_us < b.trial.median_us;
-                          })
-      ->trial.candidate;
 }
 
 bool Exploration::is_near_roofline() const {

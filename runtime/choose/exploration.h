@@ -30,10 +30,10 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
 /// cores, on a GPU while the one before it is measured, unless that would disturb it. Of its candidates, the model's
 /// choice and the best prediction of each variant that comes first are measured, then the others as long as the
 /// surrogate expects them to improve on the leader. The search ends when it expects that of none that is left, when the
-/// leader is as fast as memory and enqueueing allow, or with the budget. In the first case the leader's nearest
-/// relatives are measured as well, as long as one of them takes the lead: what has been measured tells the surrogate
-/// how parameters do on the whole, and less of how they do together. TuningOptions::exhaustive measures all,
-/// TuningOptions::only what it lists.
+/// leader is as fast as memory and enqueueing allow, or with the budget. In the first case the nearest relatives of the
+/// leader are measured as well, and of the fastest with each value of a named parameter that is nearly as fast, as long
+/// as there is a new one of these: what has been measured tells the surrogate how parameters do on the whole, and less
+/// of how they do together. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.
@@ -74,7 +74,7 @@ class Exploration {
   void take_relatives(const Candidate& leader);
   bool is_near_relative(const Found& found, const Candidate& leader);
   bool mark_relatives(const Candidate& leader);
-  const Candidate& leader() const;
+  std::vector<Candidate> leaders() const;
   void measure_group(std::span<Found> group);
   void mark_known(const Variant& variant, std::size_t first_found);
   void sort_by_gain(std::span<Found> found);

@@ -32,7 +32,8 @@ class Field {
       const double limit = estimate_of(left_.front()).high_us * allowance;
       std::erase_if(left_, [&](std::size_t racer) { return estimate_of(racer).low_us > limit; });
     }
-    if (left_.size() > rules_.halve_above) left_.resize(std::max(rules_.halve_above, (left_.size() + 1) / 2));
+    if (left_.size() > rules_.halve_above && !is_constant())
+      left_.resize(std::max(rules_.halve_above, (left_.size() + 1) / 2));
   }
 
   /// One sample each, in a random order.
@@ -41,6 +42,16 @@ class Field {
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t racer : order)
       if (!take_sample(racer)) std::erase(left_, racer);
+  }
+
+  /// Whether every sample of all that are left is the same number, such as what the host takes to enqueue a call: more
+  /// of them would say nothing else.
+  bool is_constant() const {
+    const double first = racers_[left_.front()]->samples_us.front();
+    return std::all_of(left_.begin(), left_.end(), [&](std::size_t racer) {
+      const std::vector<double>& samples = racers_[racer]->samples_us;
+      return std::all_of(samples.begin(), samples.end(), [&](double us) { return us == first; });
+    });
   }
 
   std::vector<std::size_t> tied_with_the_fastest() {
@@ -104,7 +115,8 @@ std::vector<std::size_t> eliminate(std::vector<Racer*>& racers, const Eliminatio
   std::mt19937 random(rules.seed);
   Field field(racers, rules);
   if (field.left().size() > 1) field.narrow(true);
-  for (std::size_t samples = rules.first_samples; samples < rules.most_samples && field.left().size() > 1;) {
+  for (std::size_t samples = rules.first_samples;
+       samples < rules.most_samples && field.left().size() > 1 && !field.is_constant();) {
     const std::size_t more = std::min(samples, rules.most_samples - samples);
     for (std::size_t i = 0; i < more && keep_going(); ++i) field.sample_all(random, take_sample);
     if (!keep_going()) break;

@@ -35,8 +35,6 @@ constexpr ModelConstants kCudaStream = [] {
   constants.enqueue_us = 2.66;
   constants.launch_us += 0.15;
   constants.dependent_launch_us += 0.15;
-  constants.extra_launch_us += 0.4;
-  constants.extra_dependent_us += 0.4;
   return constants;
 }();
 constexpr double kReachableShare = 0.93;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <hone/candidate.h>
-#include <hone/portfolio.h>
 #include <hone/tuning.h>
 
 namespace hone::tuner {
@@ -23,7 +22,7 @@ struct Row {
   Problem problem;
   std::size_t server = 0;                 ///< index of the tuned problem whose search found what serves it
   bool is_tuned = false;                  ///< it is that problem
-  bool is_measured = true;                ///< otherwise times there follow from those at the rows beside it
+  bool is_measured = true;                ///< otherwise times count as those at the next larger one that is
   bool may_change = true;                 ///< otherwise it stays with that winner
   std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside one between: compared as well
   std::optional<Candidate> chosen = {};   ///< of one between; else the server's winner serves it
@@ -35,20 +34,14 @@ struct LineRows {
   std::vector<Row> between;     ///< where there is no order: the server's winner serves them
 };
 
-/// Of the classes between two tuned sizes so many are measured, at even distances of half an octave and more: to measure
-/// all would take longer than tuning did.
+/// Of the classes between two tuned sizes so many are measured, at even distances: where those are octaves apart, to
+/// measure all would take longer than tuning did.
 inline constexpr std::size_t kMostBetween = 3;
-inline constexpr double kLeastApart = 0.5;
 
 /// The problems, which are tuned, and the classes between them that `is_wanted`, each at its center and with the server
 /// that shapes_between() names. Where the problems differ in one extent alone, `axis`, something is chosen for all of
 /// them; otherwise only for the problems. `may_change` is parallel to the problems.
 LineRows list_rows(const std::vector<Problem>& problems, const std::vector<bool>& may_change,
                    std::optional<std::size_t> axis, const std::function<bool(const Problem&)>& is_wanted);
-
-/// Fills in what candidates take, next to each other, at the rows that were not measured: linear in octaves between the
-/// measured rows on both sides, which must be there. A candidate that was measured on one side alone stays 0, as it may
-/// not serve; where that is so of all, it is as on the larger side.
-void interpolate(const std::vector<Row>& rows, ShapeTrials& times);
 
 }  // namespace hone::tuner

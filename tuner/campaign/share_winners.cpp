@@ -10,6 +10,8 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "cache/store.h"
 #include "tuner/campaign/line_rows.h"
@@ -23,6 +25,11 @@ namespace {
 /// Of each tuned problem, those that are no further behind than this are compared at the sizes beside it.
 constexpr std::size_t kMostRunnersUp = 2;
 constexpr double kMostBehind = 1.05;
+
+/// A winner that is further behind at both tuned sizes beside one between is not the fastest there; and where all others
+/// are as fast as the fastest at both, nothing has to be measured between them.
+constexpr double kMostBehindBeside = 1.15;
+constexpr double kAsFast = 1.002;
 
 class Sharing {
  public:
@@ -86,38 +93,69 @@ class Sharing {
     if (std::find(to.begin(), to.end(), candidate) == to.end()) to.push_back(candidate);
   }
 
-  /// Times of all winners at all rows that may change; false when it was stopped.
+  /// Times of all winners at the tuned rows that may change, and of those that are fast beside them at the rows between;
+  /// false when it was stopped.
   bool measure() {
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      std::vector<double> us(candidates_.size());
-      if (!rows_[row].is_measured) {
-        // follows from the rows beside it
-      } else if (rows_[row].may_change) {
-        if (request_.on_progress)
-          request_.on_progress({.phase = TuningPhase::measuring,
-                                .done = static_cast<int>(row),
-                                .total = static_cast<int>(rows_.size()),
-                                .best_us = 0});
-        us = compare(rows_[row]);
-        if (request_.stop.stop_requested()) return false;
-      } else {
-        us[index_of(winners_[rows_[row].server])] = 1;  // the only one that may serve
-      }
-      ratios_.us.insert(ratios_.us.end(), us.begin(), us.end());
-    }
-    ratios_.shapes = rows_.size();
-    ratios_.candidates = candidates_.size();
-    interpolate(rows_, ratios_);
+    ratios_ = {.shapes = rows_.size(),
+               .candidates = candidates_.size(),
+               .us = std::vector<double>(rows_.size() * candidates_.size())};
+    for (const bool are_tuned : {true, false})
+      for (std::size_t row = 0; row < rows_.size(); ++row)
+        if (rows_[row].is_measured && rows_[row].is_tuned == are_tuned && !measure(row)) return false;
+    for (std::size_t row = rows_.size(); row-- > 0;)  // the last one is tuned
+      if (!rows_[row].is_measured) std::ranges::copy(ratios_at(row + 1), ratios_at(row).begin());
     return true;
+  }
+
+  bool measure(std::size_t row) {
+    if (!rows_[row].may_change) {
+      ratios_at(row)[index_of(winners_[rows_[row].server])] = 1;  // the only one that may serve
+      return true;
+    }
+    std::vector<Candidate> compared(candidates_.begin(),
+                                    candidates_.begin() + static_cast<std::ptrdiff_t>(line_winners_));
+    if (!rows_[row].is_tuned) {
+      const auto [below, above] = tuned_beside(row);
+      std::erase_if(compared, [&, below = below, above = above](const Candidate& candidate) {
+        return std::min(ratio_of(candidate, below), ratio_of(candidate, above)) > kMostBehindBeside;
+      });
+      rows_[row].is_measured =
+          std::any_of(compared.begin(), compared.end(), [&, below = below, above = above](const Candidate& candidate) {
+            return std::max(ratio_of(candidate, below), ratio_of(candidate, above)) > kAsFast;
+          });
+      if (!rows_[row].is_measured) return true;
+      for (const RunnerUp& runner_up : rows_[row].runners_up) add(runner_up.candidate, compared);
+    }
+    if (request_.on_progress)
+      request_.on_progress({.phase = TuningPhase::measuring,
+                            .done = static_cast<int>(row),
+                            .total = static_cast<int>(rows_.size()),
+                            .best_us = 0});
+    std::ranges::copy(compare(rows_[row], compared), ratios_at(row).begin());
+    return !request_.stop.stop_requested();
+  }
+
+  std::span<double> ratios_at(std::size_t row) {
+    return std::span(ratios_.us).subspan(row * ratios_.candidates, ratios_.candidates);
+  }
+
+  /// Infinity where it may not serve.
+  double ratio_of(const Candidate& candidate, std::size_t row) const {
+    const double ratio = ratios_.at(row, index_of(candidate));
+    return ratio > 0 ? ratio : std::numeric_limits<double>::infinity();
+  }
+
+  std::pair<std::size_t, std::size_t> tuned_beside(std::size_t row) const {
+    std::size_t below = row, above = row;
+    while (!rows_[below].is_tuned) --below;
+    while (!rows_[above].is_tuned) ++above;
+    return {below, above};
   }
 
   /// How many times as long as the fastest each candidate takes; 0: it may not serve. Boxes of whole octaves count what
   /// is worse, the row itself or the largest corner of its box.
-  std::vector<double> compare(Row& row) {
+  std::vector<double> compare(Row& row, const std::vector<Candidate>& compared) {
     std::vector<double> worst(candidates_.size());
-    std::vector<Candidate> compared(candidates_.begin(),
-                                    candidates_.begin() + static_cast<std::ptrdiff_t>(line_winners_));
-    for (const RunnerUp& runner_up : row.runners_up) add(runner_up.candidate, compared);
     if (compared.size() == 1) {
       worst[index_of(compared.front())] = 1;
       return worst;

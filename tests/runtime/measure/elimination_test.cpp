@@ -94,6 +94,11 @@ TEST_F(EliminationTest, ALargeFieldIsHalvedThoughNothingTellsItApart) {
   EXPECT_LT(taken_, 64 * 3 + 32 * 3 + 16 * 6 + 8 * 36 + 1);
 }
 
+TEST_F(EliminationTest, OfAFieldThatAlwaysTakesTheSameNobodyIsMeasuredAgain) {
+  EXPECT_EQ(run(20, [](std::size_t racer, int) { return racer < 15 ? 2.66 : 3.0; }).size(), 15u);
+  for (std::size_t racer = 0; racer < 20; ++racer) EXPECT_EQ(samples(racer), 3u);
+}
+
 TEST_F(EliminationTest, OneOutlierCostsNobodyTheRace) {
   EXPECT_THAT(run(2,
                   [&](std::size_t racer, int taken) {
