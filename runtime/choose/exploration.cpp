@@ -120,11 +120,9 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
     } else if (workspace > options_.workspace_bytes) {
       trial.reason = fmt::format("needs {} bytes of workspace, there are {}", workspace, options_.workspace_bytes);
     } else {
-      const Prediction prediction =
-          predict(device_.facts(), shape, problem_.family->bytes_moved(problem_), compiled.resident_blocks,
-                  candidate.geometry, problem_.launch_context);
+      const Prediction prediction = predict(device_.facts(), problem_, candidate, compiled.resident_blocks);
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
-      trial.predicted_us = prediction.us;
+      trial.predicted_us = prediction.us();
       trial.verdict = Verdict::ok;
     }
     (trial.reason.empty() ? list.candidates : list.rejected).push_back(std::move(trial));
@@ -146,7 +144,7 @@ void Exploration::load(std::size_t place, CompileOutcome outcome) {
   // However small the budget is, something is measured.
   if (!outcome.started() && !has_candidates_ && !options_.stop.stop_requested())
     outcome = memo_.compile(device_, std::span(units_).subspan(place, 1)).front();
-  Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.predicted_us};
+  Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.prediction.us()};
   if (outcome.binary) {
     try {
       code_.push_back(load_variant(device_, problem_, ranked.variant, units_[place], outcome.binary));
@@ -191,7 +189,9 @@ void Exploration::list(std::size_t place) {
     found_.push_back({.place = place, .trial = std::move(trial)});
   }
   for (std::size_t i = first_found; i < found_.size(); ++i)
-    found_[i].point = order_.surrogate().add(found_[i].trial.candidate, found_[i].trial.predicted_us);
+    found_[i].point = order_.surrogate().add(
+        found_[i].trial.candidate,
+        predict(device_.facts(), problem_, found_[i].trial.candidate, compiled.resident_blocks));
   if (order_.comes_first(place) && first_found < found_.size()) found_[first_found].must_be_measured = true;
   mark_known(compiled.variant, first_found);
   has_candidates_ = has_candidates_ || !found_.empty();
@@ -401,7 +401,7 @@ void Exploration::reject_rest() {
   for (const std::size_t place : rest()) {
     const RankedVariant& ranked = order_.ranking()[place];
     rejected_.push_back({.candidate = {ranked.variant, {}},
-                         .predicted_us = ranked.predicted_us,
+                         .predicted_us = ranked.prediction.us(),
                          .reason = fmt::format("not compiled: {}", why_the_rest_is_not())});
   }
 }

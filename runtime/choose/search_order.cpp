@@ -29,9 +29,10 @@ SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const
     std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.variant); });
   }
   for (const RankedVariant& ranked : ranking_)
-    points_.push_back(surrogate_.add({ranked.variant, ranked.geometry}, ranked.predicted_us));
+    points_.push_back(surrogate_.add({ranked.variant, ranked.geometry}, ranked.prediction));
   for (const Trial& trial : options.nearby)
-    surrogate_.observe_nearby(trial.candidate, trial.predicted_us, trial.median_us);
+    surrogate_.observe_nearby(trial.candidate, predict(facts, problem, trial.candidate, 1).enqueue_us,
+                              trial.predicted_us, trial.median_us);
   is_taken_.resize(ranking_.size());
   comes_first_.resize(ranking_.size());
   put_first();

@@ -44,11 +44,8 @@ constexpr double kMostFallBehind = 1.5;
 double modelled_ratio(const DeviceFacts& facts, const Problem& problem, const Winner& winner) {
   const VariantRanking ranking = rank_variants(facts, problem);
   if (ranking.variants.empty()) return 1;
-  const WorkShape shape = problem.family->shape(problem, winner.candidate.variant);
-  const double us = predict(facts, shape, problem.family->bytes_moved(problem), winner.resident_blocks,
-                            winner.candidate.geometry, problem.launch_context)
-                        .us;
-  return std::max(1.0, us / ranking.variants.front().predicted_us);
+  const double us = predict(facts, problem, winner.candidate, winner.resident_blocks).us();
+  return std::max(1.0, us / ranking.variants.front().prediction.us());
 }
 
 bool falls_behind(const DeviceFacts& facts, const Problem& problem, const Winner& lender) {

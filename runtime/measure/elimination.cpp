@@ -54,6 +54,16 @@ class Field {
     });
   }
 
+  /// Whether all that are left are a tie whatever more samples say: their differences are below what the clock shows.
+  bool is_settled() const {
+    if (is_constant()) return true;
+    const std::size_t fastest = fastest_by_pairs();
+    return std::all_of(left_.begin(), left_.end(), [&](std::size_t racer) {
+      return racer == fastest ||
+             differ_by_less(side_by_side(racer), side_by_side(fastest), resolution_of(racer, fastest) / 2);
+    });
+  }
+
   std::vector<std::size_t> tied_with_the_fastest() {
     sort();
     if (left_.empty()) return {};
@@ -76,9 +86,12 @@ class Field {
     return samples.subspan(std::min(rules_.first_samples, samples.size()));
   }
 
+  double resolution_of(std::size_t a, std::size_t b) const {
+    return std::max(racers_[a]->resolution_us, racers_[b]->resolution_us);
+  }
+
   Comparison compare(std::size_t a, std::size_t b) const {
-    return compare_pairs(side_by_side(a), side_by_side(b),
-                         std::max(racers_[a]->resolution_us, racers_[b]->resolution_us));
+    return compare_pairs(side_by_side(a), side_by_side(b), resolution_of(a, b));
   }
 
   bool has_pairs(std::size_t racer) const { return side_by_side(racer).size() >= kFewestPairs; }
@@ -116,7 +129,7 @@ std::vector<std::size_t> eliminate(std::vector<Racer*>& racers, const Eliminatio
   Field field(racers, rules);
   if (field.left().size() > 1) field.narrow(true);
   for (std::size_t samples = rules.first_samples;
-       samples < rules.most_samples && field.left().size() > 1 && !field.is_constant();) {
+       samples < rules.most_samples && field.left().size() > 1 && !field.is_settled();) {
     const std::size_t more = std::min(samples, rules.most_samples - samples);
     for (std::size_t i = 0; i < more && keep_going(); ++i) field.sample_all(random, take_sample);
     if (!keep_going()) break;

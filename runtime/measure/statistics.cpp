@@ -23,6 +23,12 @@ double quantile_of_sorted(const std::vector<double>& sorted, double fraction) {
   return std::lerp(sorted[below], sorted[above], position - static_cast<double>(below));
 }
 
+std::vector<double> differences_of(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differences.push_back(a[i] - b[i]);
+  return differences;
+}
+
 /// Ranks from 1, equal values sharing the mean of theirs.
 std::vector<double> ranks_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
@@ -81,12 +87,18 @@ Estimate estimate(std::span<const double> samples, double resolution_us) {
 }
 
 Comparison compare_pairs(std::span<const double> a, std::span<const double> b, double resolution_us) {
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differences.push_back(a[i] - b[i]);
+  const std::vector<double> differences = differences_of(a, b);
   if (differences.size() < kFewestPairs) return Comparison::tied;
   const Estimate difference = estimate(differences, resolution_us);
   if (difference.high_us < 0) return Comparison::faster;
   return difference.low_us > 0 ? Comparison::slower : Comparison::tied;
+}
+
+bool differ_by_less(std::span<const double> a, std::span<const double> b, double us) {
+  const std::vector<double> differences = differences_of(a, b);
+  if (differences.size() < kFewestPairs) return false;
+  const Estimate difference = estimate(differences);
+  return -us < difference.low_us && difference.high_us < us;
 }
 
 double spearman(std::span<const double> a, std::span<const double> b) {

@@ -54,4 +54,8 @@ enum class Comparison { faster, slower, tied };
 inline constexpr std::size_t kFewestPairs = 6;
 Comparison compare_pairs(std::span<const double> a, std::span<const double> b, double resolution_us = 0);
 
+/// Whether the interval of the median of their differences lies within ±`us`: more samples would say no more. False
+/// when there are fewer than kFewestPairs.
+bool differ_by_less(std::span<const double> a, std::span<const double> b, double us);
+
 }  // namespace hone

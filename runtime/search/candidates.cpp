@@ -21,7 +21,6 @@ constexpr double kLeastShareInFlight = 0.5;
 /// Work that is many times what the SMs hold in flight runs at the speed of memory, or should.
 constexpr std::int64_t kSaturatingMultiple = 8;
 
-bool by_prediction(const Trial& a, const Trial& b) { return a.predicted_us < b.predicted_us; }
 
 /// Why a candidate that is resident should not be measured; "" if it should.
 std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial, const WorkShape& shape,
@@ -86,15 +85,16 @@ VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
       ranking.rejected.push_back({.candidate = {variant, {}}, .reason = std::move(reason)});
       continue;
     }
-    RankedVariant ranked{.variant = variant, .predicted_us = std::numeric_limits<double>::infinity()};
+    RankedVariant ranked{.variant = variant,
+                         .prediction = {.device_us = std::numeric_limits<double>::infinity()}};
     for (const Geometry& geometry : geometries(facts, shape, resident)) {
-      const double us = predict(facts, shape, bytes, resident, geometry, problem.launch_context).us;
-      if (us < ranked.predicted_us) ranked = {.variant = variant, .geometry = geometry, .predicted_us = us};
+      const Prediction prediction = predict(facts, shape, bytes, resident, geometry, problem.launch_context);
+      if (is_faster(prediction, ranked.prediction)) ranked = {variant, geometry, prediction};
     }
     ranking.variants.push_back(ranked);
   }
   std::stable_sort(ranking.variants.begin(), ranking.variants.end(),
-                   [](const RankedVariant& a, const RankedVariant& b) { return a.predicted_us < b.predicted_us; });
+                   [](const RankedVariant& a, const RankedVariant& b) { return is_faster(a.prediction, b.prediction); });
   return ranking;
 }
 
@@ -120,7 +120,7 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
           predict(facts, shape, bytes, compiled.resident_blocks, geometry, problem.launch_context);
       trial.candidate.geometry = geometry;
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
-      trial.predicted_us = prediction.us;
+      trial.predicted_us = prediction.us();
       trial.reason = covered_by > 0 ? fmt::format("{} blocks already cover all of the work", covered_by)
                                     : reason_against(facts, problem, trial, shape, workspace_bytes);
       if (shape.tiles <= geometry.max_blocks && covered_by == 0) covered_by = geometry.max_blocks;
@@ -128,7 +128,11 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
     }
   }
   for (Trial& trial : list.candidates) trial.verdict = Verdict::ok;
-  std::stable_sort(list.candidates.begin(), list.candidates.end(), by_prediction);
+  const auto prediction = [&](const Trial& trial) {
+    return predict(facts, problem, trial.candidate, trial.resident_blocks);
+  };
+  std::stable_sort(list.candidates.begin(), list.candidates.end(),
+                   [&](const Trial& a, const Trial& b) { return is_faster(prediction(a), prediction(b)); });
   return list;
 }
 

@@ -9,6 +9,8 @@
 #include <hone/device_facts.h>
 #include <hone/kernel_family.h>
 
+#include "runtime/search/model.h"
+
 namespace hone {
 
 /// The geometries of a variant of which `resident_blocks` fit an SM: a single block or cluster for variants that want
@@ -21,7 +23,7 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
 struct RankedVariant {
   Variant variant;
   Geometry geometry = {};  ///< of that prediction
-  double predicted_us = 0;
+  Prediction prediction = {};
 };
 
 /// The variants that the family allows for the problem, most promising first. Registers are not known before

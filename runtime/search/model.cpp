@@ -141,8 +141,15 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
   else if (blocks > 1 && (shape.joins_blocks || shape.launches > 1))
     us += constants.partials_us * static_cast<double>(divide_up(blocks, shape.block_threads));
-  return {
-      .blocks = blocks, .bytes_in_flight_per_sm = in_flight, .us = std::max(us, constants.enqueue_us * shape.launches)};
+  return {.blocks = blocks,
+          .bytes_in_flight_per_sm = in_flight,
+          .device_us = us,
+          .enqueue_us = constants.enqueue_us * shape.launches};
+}
+
+Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks) {
+  return predict(facts, problem.family->shape(problem, candidate.variant), problem.family->bytes_moved(problem),
+                 resident_blocks, candidate.geometry, problem.launch_context);
 }
 
 double roofline_us(const DeviceFacts& facts, const Problem& problem) {

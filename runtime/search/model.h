@@ -1,6 +1,7 @@
 // The occupancy model: what a candidate is predicted to take, and why.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <hone/candidate.h>
@@ -36,14 +37,26 @@ ModelConstants model_constants(const DeviceFacts& facts, LaunchContext context =
 struct Prediction {
   std::int64_t blocks = 0;                  ///< grid of the call
   std::int64_t bytes_in_flight_per_sm = 0;  ///< of the busiest SM
-  double us = 0;
+  double device_us = 0;                     ///< what the device takes
+  double enqueue_us = 0;                    ///< what the host takes to enqueue it; 0 in a graph
+
+  /// Of calls one after the other: the slower of the two sets the pace.
+  double us() const { return std::max(device_us, enqueue_us); }
 };
+
+/// Whether one comes before the other: by its time, and where the host sets that, by the device's part.
+inline bool is_faster(const Prediction& a, const Prediction& b) {
+  return a.us() != b.us() ? a.us() < b.us() : a.device_us < b.device_us;
+}
 
 /// Time of one call by Little's law and whole waves: blocks draw their bytes in flight ÷ latency, all together at most
 /// the device's bandwidth; what is left after the last whole wave, or the last whole round of tiles, is drawn by fewer
-/// blocks. In a stream, at least what the host takes to enqueue it.
+/// blocks.
 Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
                    const Geometry& geometry, LaunchContext context = LaunchContext::stream);
+
+/// The same of a candidate of a problem.
+Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks);
 
 /// What no candidate can beat: one launch, and the bytes of the problem at the bandwidth that the best kernels reach. 0
 /// where the device's bandwidth is a guess.

@@ -31,13 +31,21 @@ constexpr double kLeastError = 0.01;
 /// Grids beyond this are no different.
 constexpr double kMostBlocksPerSm = 64;
 
+/// What a normal variable is expected to stay below a bound by, counting 0 where it does not; `lead`: of its mean.
+double expected_lead(double lead, double deviation) {
+  const double z = lead / deviation;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  const double chance = std::erfc(-z / std::numbers::sqrt2) / 2;
+  return lead * chance + deviation * density;
+}
+
 }  // namespace
 
 Surrogate::Surrogate(const ParameterSpace& space, const DeviceFacts& facts)
     : space_(space), sm_count_(facts.sm_count) {}
 
-std::size_t Surrogate::add(const Candidate& candidate, double predicted_us) {
-  Point point{.log_us = std::log(std::max(predicted_us, 1e-6))};
+std::size_t Surrogate::add(const Candidate& candidate, const Prediction& prediction) {
+  Point point{.log_us = std::log(std::max(prediction.device_us, 1e-6)), .enqueue_us = prediction.enqueue_us};
   for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
     const std::vector<std::int32_t>& values = space_.parameters()[i].values;
     const auto at = std::find(values.begin(), values.end(), candidate.variant[static_cast<int>(i)]);
@@ -69,12 +77,14 @@ const std::vector<double>& Surrogate::solve(std::size_t point) {
 
 void Surrogate::observe(std::size_t point, double measured_us) { observe(point, measured_us, kNoise); }
 
-void Surrogate::observe_nearby(const Candidate& candidate, double predicted_us, double measured_us) {
-  if (predicted_us > 0) observe(add(candidate, predicted_us), measured_us, kNearbyNoise);
+void Surrogate::observe_nearby(const Candidate& candidate, double enqueue_us, double predicted_us,
+                               double measured_us) {
+  if (predicted_us > enqueue_us)
+    observe(add(candidate, {.device_us = predicted_us, .enqueue_us = enqueue_us}), measured_us, kNearbyNoise);
 }
 
 void Surrogate::observe(std::size_t point, double measured_us, double noise) {
-  if (measured_us <= 0) return;
+  if (measured_us <= points_[point].enqueue_us) return;
   Observation observation{.point = point,
                           .row = solve(point),
                           .residual = std::log(measured_us) - points_[point].log_us,
@@ -98,14 +108,18 @@ void Surrogate::observe(std::size_t point, double measured_us, double noise) {
 }
 
 double Surrogate::expected_us(std::size_t point) {
+  return std::max(std::exp(expected_log_us(point)), points_[point].enqueue_us);
+}
+
+double Surrogate::expected_log_us(std::size_t point) {
   double log_us = points_[point].log_us;
-  if (observations_.empty()) return std::exp(log_us);
+  if (observations_.empty()) return log_us;
   const double mean_residual = residuals_ones_ / ones_ones_;
   const std::vector<double>& solved = solve(point);
   log_us += mean_residual;
   for (std::size_t i = 0; i < solved.size(); ++i)
     log_us += solved[i] * (observations_[i].residual - mean_residual * observations_[i].one);
-  return std::exp(log_us);
+  return log_us;
 }
 
 double Surrogate::expected_gain(std::size_t point, double leader_us) {
@@ -117,11 +131,12 @@ double Surrogate::expected_gain(std::size_t point, double leader_us) {
     error = std::max(error, std::sqrt(std::max(squares, 0.0) / static_cast<double>(observations_.size())));
   }
   const double deviation = error * std::sqrt(std::max(variance, 1e-9));
-  const double lead = std::log(leader_us / expected_us(point));
-  const double z = lead / deviation;
-  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-  const double chance = std::erfc(-z / std::numbers::sqrt2) / 2;
-  return lead * chance + deviation * density;
+  const double expected = expected_log_us(point);
+  const double enqueue_us = points_[point].enqueue_us;
+  if (enqueue_us >= leader_us) return 0;
+  // However fast the device is, what it gains beyond the host's pace is hidden.
+  const double hidden = enqueue_us > 0 ? expected_lead(std::log(enqueue_us) - expected, deviation) : 0;
+  return expected_lead(std::log(leader_us) - expected, deviation) - hidden;
 }
 
 }  // namespace hone

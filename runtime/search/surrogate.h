@@ -9,6 +9,8 @@
 #include <hone/device_facts.h>
 #include <hone/variant.h>
 
+#include "runtime/search/model.h"
+
 namespace hone {
 
 /// The occupancy model knows what all kernels have in common; what one kernel makes of a parameter shows in the times
@@ -22,15 +24,17 @@ class Surrogate {
   Surrogate(const ParameterSpace& space, const DeviceFacts& facts);
 
   /// A candidate that may be asked about: its number, counted from 0.
-  std::size_t add(const Candidate& candidate, double predicted_us);
+  std::size_t add(const Candidate& candidate, const Prediction& prediction);
 
-  /// What one of them took. Times that are not positive are left out.
+  /// What one of them took. Times that are not positive are left out, and those that tell the host's pace alone.
   void observe(std::size_t point, double measured_us);
 
-  /// What a candidate took on a neighbouring problem, where the model is wrong in much the same way.
-  void observe_nearby(const Candidate& candidate, double predicted_us, double measured_us);
+  /// What a candidate took on a neighbouring problem, where the model is wrong in much the same way, and what the host
+  /// takes to enqueue it there as here.
+  void observe_nearby(const Candidate& candidate, double enqueue_us, double predicted_us, double measured_us);
 
-  /// What it should take: the prediction, put right by what was observed.
+  /// What it should take: the prediction of the device's part, put right by what was observed; at least what the host
+  /// takes.
   double expected_us(std::size_t point);
 
   /// By what share measuring it is expected to improve on `leader_us`, counting 0 for each chance that it does not.
@@ -40,7 +44,8 @@ class Surrogate {
   struct Point {
     std::array<int, Variant::kMaxParameters> steps{};  ///< in each parameter's list of values
     double grid = 0;                                   ///< log2 of blocks per SM
-    double log_us = 0;                                 ///< predicted
+    double log_us = 0;                                 ///< predicted for the device
+    double enqueue_us = 0;
     std::vector<double> solved = {};  ///< L⁻¹ times its correlations with the observations, as far as it was asked for
   };
   struct Observation {
@@ -51,6 +56,7 @@ class Surrogate {
   };
 
   double correlation(const Point& a, const Point& b) const;
+  double expected_log_us(std::size_t point);
   const std::vector<double>& solve(std::size_t point);
   void observe(std::size_t point, double measured_us, double noise);
 

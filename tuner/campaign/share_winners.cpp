@@ -23,7 +23,7 @@ namespace hone::tuner {
 namespace {
 
 /// Of each tuned problem, those that are no further behind than this are compared at the sizes beside it.
-constexpr std::size_t kMostRunnersUp = 2;
+constexpr std::size_t kMostRunnersUp = 4;
 constexpr double kMostBehind = 1.05;
 
 /// A winner that is further behind at both tuned sizes beside one between is not the fastest there; and where all others

@@ -28,7 +28,7 @@ class ExplorationTest : public testing::Test {
 
   void rank() {
     for (const RankedVariant& ranked : rank_variants(device_->facts(), problem_).variants)
-      predicted_us_[family_.space().to_string(ranked.variant)] = ranked.predicted_us;
+      predicted_us_[family_.space().to_string(ranked.variant)] = ranked.prediction.us();
   }
 
   /// `us` invents a time from the spelled variant and what the model predicts for it.

@@ -38,7 +38,7 @@ class UntunedSizes : public testing::Test {
     const Problem problem = sum_of(n);
     return predict(facts_, shape(candidate.variant, n), problem.family->bytes_moved(problem),
                    resident(candidate.variant), candidate.geometry, problem.launch_context)
-        .us;
+        .us();
   }
 
   double best_us(std::int64_t n) const {

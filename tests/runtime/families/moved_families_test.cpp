@@ -157,8 +157,8 @@ TEST(MovedFamilies, ABlockForEveryTileIsAGeometryAndNothingIsCombined) {
   EXPECT_GE(all.back().max_blocks, shape.tiles);
   WorkShape combining = shape;
   combining.joins_blocks = true;
-  EXPECT_LT(predict(h100_facts(), shape, 1 << 29, 8, all.back()).us,
-            predict(h100_facts(), combining, 1 << 29, 8, all.back()).us);
+  EXPECT_LT(predict(h100_facts(), shape, 1 << 29, 8, all.back()).us(),
+            predict(h100_facts(), combining, 1 << 29, 8, all.back()).us());
 }
 
 TEST(MovedFamilies, LargeOutputsAreCheckedInPartsThatReachBothEnds) {

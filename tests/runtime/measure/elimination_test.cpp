@@ -99,6 +99,13 @@ TEST_F(EliminationTest, OfAFieldThatAlwaysTakesTheSameNobodyIsMeasuredAgain) {
   for (std::size_t racer = 0; racer < 20; ++racer) EXPECT_EQ(samples(racer), 3u);
 }
 
+TEST_F(EliminationTest, WhatDiffersByLessThanTheResolutionForSureIsNotMeasuredOn) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> noise(0, 0.02);
+  EXPECT_EQ(run(2, [&](std::size_t, int) { return 100 + noise(random); }, 0.5).size(), 2u);
+  EXPECT_LE(samples(0), 12u);
+}
+
 TEST_F(EliminationTest, OneOutlierCostsNobodyTheRace) {
   EXPECT_THAT(run(2,
                   [&](std::size_t racer, int taken) {

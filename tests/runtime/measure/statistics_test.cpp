@@ -176,5 +176,13 @@ TEST(Spearman, EqualValuesShareTheirRank) {
   EXPECT_EQ(spearman({}, {}), 0);
 }
 
+TEST(DifferByLess, IsOnlySaidOfEnoughPairsThatAllSaySo) {
+  const std::vector<double> a{10, 11, 12, 13, 14, 15};
+  const std::vector<double> b{10.1, 11.1, 12.1, 13.1, 14.1, 15.1};
+  EXPECT_TRUE(differ_by_less(a, b, 0.2)) << "though both drift by far more";
+  EXPECT_FALSE(differ_by_less(a, b, 0.05));
+  EXPECT_FALSE(differ_by_less(std::span(a).first(5), b, 0.2));
+}
+
 }  // namespace
 }  // namespace hone

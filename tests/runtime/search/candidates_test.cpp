@@ -207,7 +207,7 @@ TEST(Ranking, HoldsEveryVariantOnce) {
               Each(Field(&Trial::reason, testing::AnyOf(HasSubstr("clusters of"), HasSubstr("registers hold")))));
   EXPECT_FALSE(ranking.rejected.empty());
   EXPECT_TRUE(std::is_sorted(ranking.variants.begin(), ranking.variants.end(),
-                             [](const auto& a, const auto& b) { return a.predicted_us < b.predicted_us; }));
+                             [](const auto& a, const auto& b) { return is_faster(a.prediction, b.prediction); }));
 }
 
 TEST(Ranking, PutsOneBlockFirstForSmallWorkAndWholeWavesFirstForLarge) {

@@ -33,9 +33,9 @@ struct Work {
 
 TEST(Model, OneBlockTooManyTakesAsLongAsOneBlockAlone) {
   const DeviceFacts facts = gpu_of_82_sms();  // 492 blocks at once
-  const double two_waves = Work(984).on(facts, 984).us;
-  EXPECT_NEAR(Work(985).on(facts, 985).us - two_waves, Work(1).on(facts, 1).us, 0.2 * Work(1).on(facts, 1).us);
-  EXPECT_GT(Work(985).on(facts, 985).us, 1.1 * two_waves);
+  const double two_waves = Work(984).on(facts, 984).us();
+  EXPECT_NEAR(Work(985).on(facts, 985).us() - two_waves, Work(1).on(facts, 1).us(), 0.2 * Work(1).on(facts, 1).us());
+  EXPECT_GT(Work(985).on(facts, 985).us(), 1.1 * two_waves);
 }
 
 TEST(Model, AWaveThatIsNotFullTakesAsLongAsOneThatIsWhileNothingIsSaturated) {
@@ -44,7 +44,7 @@ TEST(Model, AWaveThatIsNotFullTakesAsLongAsOneThatIsWhileNothingIsSaturated) {
   Work more(492 + 120);
   few.shape.bytes_in_flight_per_block = more.shape.bytes_in_flight_per_block = 64;
   EXPECT_EQ(few.on(facts, 532).blocks, 532);
-  EXPECT_NEAR(few.on(facts, 532).us, more.on(facts, 612).us, 0.02 * more.on(facts, 612).us);
+  EXPECT_NEAR(few.on(facts, 532).us(), more.on(facts, 612).us(), 0.02 * more.on(facts, 612).us());
 }
 
 TEST(Model, TheGridIsCappedByTheWork) {
@@ -64,7 +64,7 @@ TEST(Model, BytesInFlightAreThoseOfTheBusiestSm) {
 TEST(Model, MoreBytesInFlightAreNeverSlowerInOneWave) {
   double earlier = 1e30;
   for (std::int64_t per_sm : {1, 2, 3, 6}) {
-    const double us = Work(132 * 6 * 100).on(h100_facts(), 132 * per_sm).us;
+    const double us = Work(132 * 6 * 100).on(h100_facts(), 132 * per_sm).us();
     EXPECT_LE(us, earlier) << per_sm;
     earlier = us;
   }
@@ -73,15 +73,15 @@ TEST(Model, MoreBytesInFlightAreNeverSlowerInOneWave) {
 TEST(Model, ThreadsThatRunInTurnWantSharesThatFitTheCache) {
   const Work work(1024);  // 64 MiB
   const DeviceFacts facts = two_core_host_facts();
-  EXPECT_LT(work.on(facts, 31, 1).us, 0.7 * work.on(facts, 2, 1).us);
-  EXPECT_GT(work.on(facts, 1023, 1).us, work.on(facts, 31, 1).us);  // starting threads costs as well
+  EXPECT_LT(work.on(facts, 31, 1).us(), 0.7 * work.on(facts, 2, 1).us());
+  EXPECT_GT(work.on(facts, 1023, 1).us(), work.on(facts, 31, 1).us());  // starting threads costs as well
 }
 
 TEST(Model, MoreBytesAreNeverFaster) {
   for (const DeviceFacts& facts : {h100_facts(), gpu_of_82_sms(), two_core_host_facts()}) {
     double earlier = 0;
     for (std::int64_t tiles = 1; tiles < 3000000; tiles = tiles * 5 / 4 + 1) {
-      const double us = Work(tiles).on(facts, facts.sm_count * 4).us;
+      const double us = Work(tiles).on(facts, facts.sm_count * 4).us();
       EXPECT_GE(us, earlier * 0.999) << tiles;
       earlier = us;
     }
@@ -92,28 +92,28 @@ TEST(Model, NothingExceedsTheBandwidth) {
   const DeviceFacts facts = h100_facts();
   for (int resident : {1, 2, 8, 32}) {
     const Work work(1 << 20);
-    const double gbps = static_cast<double>(work.bytes) / work.on(facts, 132 * resident, resident).us * 1e-3;
+    const double gbps = static_cast<double>(work.bytes) / work.on(facts, 132 * resident, resident).us() * 1e-3;
     EXPECT_LE(gbps, peak_bandwidth_gbps(facts));
   }
 }
 
 TEST(Model, FurtherLaunchesAndJoinsCost) {
   Work work(10000);
-  const double plain = work.on(h100_facts(), 528).us;
+  const double plain = work.on(h100_facts(), 528).us();
   work.shape.joins_blocks = true;
-  const double joined = work.on(h100_facts(), 528).us;
+  const double joined = work.on(h100_facts(), 528).us();
   work.shape.joins_blocks = false;
   work.shape.launches = 2;
   EXPECT_GT(joined, plain);
-  EXPECT_GT(work.on(h100_facts(), 528).us, joined);
+  EXPECT_GT(work.on(h100_facts(), 528).us(), joined);
 }
 
 TEST(Model, NoWorkStillTakesALaunch) {
   const WorkShape empty{.block_threads = 128, .tiles = 1, .bytes_in_flight_per_block = 2048};
   for (const DeviceFacts& facts : {h100_facts(), two_core_host_facts()}) {
     const Prediction prediction = predict(facts, empty, 4, 1, {.max_blocks = 1});
-    EXPECT_GE(prediction.us, model_constants(facts).launch_us);
-    EXPECT_LT(prediction.us, 1000);
+    EXPECT_GE(prediction.us(), model_constants(facts).launch_us);
+    EXPECT_LT(prediction.us(), 1000);
   }
 }
 
@@ -135,7 +135,7 @@ TEST(Model, AnUnknownBandwidthIsReplacedByAGuess) {
 TEST(Model, TheWorkOfTwoToThe62BytesDoesNotOverflow) {
   const std::int64_t bytes = std::int64_t{1} << 62;
   const WorkShape shape{.block_threads = 256, .tiles = bytes / 4096, .bytes_in_flight_per_block = 4096};
-  EXPECT_GT(predict(h100_facts(), shape, bytes, 6, {.max_blocks = 792}).us, 1e9);
+  EXPECT_GT(predict(h100_facts(), shape, bytes, 6, {.max_blocks = 792}).us(), 1e9);
 }
 
 TEST(Model, InAGraphASecondKernelIsCheaperThanALastBlockAndInAStreamItIsNot) {
@@ -145,7 +145,7 @@ TEST(Model, InAGraphASecondKernelIsCheaperThanALastBlockAndInAStreamItIsNot) {
     work.shape.joins_blocks = !second_kernel;
     work.shape.launches = second_kernel ? 2 : 1;
     work.shape.dependent_launch = true;
-    return predict(h100_facts(), work.shape, work.bytes, kResident, {.max_blocks = 132}, context).us;
+    return predict(h100_facts(), work.shape, work.bytes, kResident, {.max_blocks = 132}, context).us();
   };
   EXPECT_LT(us(true, LaunchContext::graph), us(false, LaunchContext::graph));
   EXPECT_GT(us(true, LaunchContext::stream), us(false, LaunchContext::stream));
@@ -156,7 +156,7 @@ TEST(Model, DependentLaunchesAreCheaperWhereTheDeviceHasThem) {
   Work work(64);
   work.shape.launches = 2;
   const auto us = [&](const DeviceFacts& facts) {
-    return predict(facts, work.shape, work.bytes, kResident, {.max_blocks = 132}, LaunchContext::graph).us;
+    return predict(facts, work.shape, work.bytes, kResident, {.max_blocks = 132}, LaunchContext::graph).us();
   };
   const double plain = us(h100_facts());
   work.shape.dependent_launch = true;
@@ -186,7 +186,7 @@ TEST(Model, TheBestShapeTakesAboutWhatWasMeasured) {
                                 .dependent_launch = true};
           for (std::int64_t per_sm : {1, 2, 4, 8})
             best = std::min(best, predict(h100_facts(), shape, bytes, 2048 / threads,
-                                          {.max_blocks = one_block ? 1 : 132 * per_sm}, LaunchContext::graph).us);
+                                          {.max_blocks = one_block ? 1 : 132 * per_sm}, LaunchContext::graph).us());
         }
     EXPECT_GE(best, earlier) << exponent;
     EXPECT_GT(best, measured_us / 1.45) << exponent;
