@@ -105,7 +105,7 @@ class TuningRun {
       if (options_.on_progress)
         options_.on_progress(
             {.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->trial.median_us});
-      if (verified(chosen->trial)) return chosen;
+      if (!options_.verify || verified(chosen->trial)) return chosen;
       std::erase(finalists_, chosen);
     }
     return nullptr;
@@ -188,8 +188,9 @@ class TuningRun {
                      workspace_.data(),
                      stream_.get(),
                      options_.on_run,
-                     is_paced_by_host(device_->facts(), problem_),
-                     model_constants(device_->facts(), problem_.launch_context).enqueue_us};
+                     is_paced_by_host(device_->facts(), problem_)
+                         ? model_constants(device_->facts(), problem_.launch_context).enqueue_us
+                         : 0};
   Race race_{bench_};
   Exploration exploration_;
   std::vector<Contender*> finalists_;

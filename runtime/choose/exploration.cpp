@@ -47,8 +47,8 @@ std::size_t wave_size() {
 
 }  // namespace
 
-bool may_compile_meanwhile(const DeviceFacts& facts, const Problem& problem) {
-  return facts.kind != "host" && std::thread::hardware_concurrency() > 1 && !is_paced_by_host(facts, problem);
+bool may_compile_meanwhile(const DeviceFacts& facts) {
+  return facts.kind != "host" && std::thread::hardware_concurrency() > 1;
 }
 
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options) {
@@ -82,7 +82,7 @@ void Exploration::run() {
     for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
     next_.clear();
     std::future<std::vector<CompileOutcome>> ahead;
-    if (measured_ > 0 && may_compile_meanwhile(device_.facts(), problem_)) {
+    if (measured_ > 0 && may_compile_meanwhile(device_.facts())) {
       next_ = order_.next(wave_size(), race_.best_us());
       ahead = std::async(std::launch::async, [this] { return compile(next_, true); });
     }
@@ -361,8 +361,7 @@ bool Exploration::mark_relatives(const Candidate& leader) {
 }
 
 bool Exploration::is_near_roofline() const {
-  const double least_us = std::max(race_.enqueue_us(), roofline_us(device_.facts(), problem_));
-  return race_.best_us() <= kRooflineSlack * least_us;
+  return race_.best_us() <= kRooflineSlack * roofline_us(device_.facts(), problem_);
 }
 
 bool Exploration::is_done() {

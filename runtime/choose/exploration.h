@@ -19,9 +19,9 @@ namespace hone {
 /// Compiling while something is measured leaves these to the thread that enqueues what is timed, and to the driver's.
 inline constexpr std::size_t kSpareCores = 2;
 
-/// Whether something may be compiled while the problem is measured: not on the host device, where the two would take
-/// each other's cores, nor where the host sets the pace of the calls.
-bool may_compile_meanwhile(const DeviceFacts& facts, const Problem& problem);
+/// Whether something may be compiled while something is measured: not on the host device, where the two would take each
+/// other's cores. On a GPU what is timed waits until it has been enqueued, however busy the host is.
+bool may_compile_meanwhile(const DeviceFacts& facts);
 
 /// The units that a tuning of `problem` would compile in its first wave, as far as can be told before it.
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);

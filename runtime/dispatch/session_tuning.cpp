@@ -98,8 +98,8 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
 }
 
 /// Compiles what a tuning of `next` would compile first by what is known so far, until the thread is destroyed.
-std::jthread Session::Impl::compile_ahead(const Problem& problem, const std::optional<Problem>& next) {
-  if (!next || !may_compile_meanwhile(device_->facts(), problem)) return {};
+std::jthread Session::Impl::compile_ahead(const std::optional<Problem>& next) {
+  if (!next || !may_compile_meanwhile(device_->facts())) return {};
   TuningOptions options{.start_from = starts_for(*next), .nearby = nearby(*next)};
   return std::jthread([this, next = *next, options = std::move(options)](std::stop_token stop) {
     try {
@@ -116,7 +116,7 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : starts_for(problem)) options.start_from.push_back(candidate);
   if (options.nearby.empty()) options.nearby = nearby(problem);
-  const std::jthread ahead = compile_ahead(problem, options.next);
+  const std::jthread ahead = compile_ahead(options.next);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
   remember(tuning);
   if (tuning.winner) adopt(tuning, tuning.has_compared());

@@ -1,19 +1,12 @@
 #include "runtime/measure/batch.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include <hone/kernel_family.h>
 
 namespace hone {
-namespace {
-
-/// Of the host's pace. The fewest microseconds are what it can do when nothing comes in between.
-constexpr int kEnqueueSamples = 12;
-
-}  // namespace
 
 void Bench::require_alive(const Candidate& candidate, const Error& failure) const {
   try {
@@ -36,7 +29,7 @@ Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
 
 double Batch::time_us() {
   const bool is_stream = bench_.problem.launch_context == LaunchContext::stream;
-  if (is_stream && !bench_.is_paced_by_host) return time_us([this] { enqueue(); });
+  if (is_stream && bench_.enqueue_us == 0) return time_us([this] { enqueue(); });
 
   if (!graph_) graph_ = bench_.device.capture(bench_.stream, [this] { enqueue(); });
   if (bench_.workload.must_displace_cache()) bench_.workload.displace_cache();
@@ -53,18 +46,6 @@ double Batch::time_us(const std::function<void()>& run) {
     hold.reset();
   };
   return bench_.device.time_us(bench_.stream, run_and_release) / calls_;
-}
-
-double Batch::enqueue_us() const {
-  using Clock = std::chrono::steady_clock;
-  auto best = Clock::duration::max();
-  for (int i = 0; i < kEnqueueSamples; ++i) {
-    const Clock::time_point start = Clock::now();
-    enqueue();
-    best = std::min(best, Clock::now() - start);
-    bench_.device.synchronize(bench_.stream);
-  }
-  return std::chrono::duration<double, std::micro>(best).count() / (calls_ * launches_);
 }
 
 void Batch::enqueue() const {

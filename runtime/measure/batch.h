@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <memory>
 
 #include <hone/device.h>
@@ -24,13 +23,9 @@ struct Bench {
   Stream stream;
   std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
 
-  /// Calls in a stream that may be so short that the host's enqueueing sets their pace (is_paced_by_host()).
-  bool is_paced_by_host = false;
-
-  /// What enqueueing a launch takes a quick host, as the model has it: what a slower or busier moment hides should not
-  /// be decided by it.
-  double quick_enqueue_us = std::numeric_limits<double>::infinity();
-  double enqueue_us = 0;  ///< of one launch, at most quick_enqueue_us; 0: not measured yet
+  /// Not 0: calls in a stream may be so short that the host's enqueueing sets their pace (is_paced_by_host()), and this
+  /// is what it takes for a launch by the model, whatever this host takes at the moment.
+  double enqueue_us = 0;
 
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
   /// follows would be blamed on the wrong candidate.
@@ -55,9 +50,6 @@ class Batch {
 
   /// Microseconds per call, this time. Waits. Throws what launching throws.
   double time_us();
-
-  /// Microseconds that the host takes to enqueue one launch, at best. Waits. Throws what launching throws.
-  double enqueue_us() const;
 
  private:
   double time_us(const std::function<void()>& run);

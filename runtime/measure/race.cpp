@@ -15,9 +15,6 @@ constexpr double kBatchUs = 100;
 constexpr double kEventResolutionUs = 0.5;
 constexpr int kMostCallsPerSample = 128;
 
-/// Calls that show the host's pace: few enough for the queue of a stream not to fill up.
-constexpr int kEnqueuedCalls = 64;
-
 /// A single call this short is mostly events and launch; how long it takes among others shows only in a batch.
 constexpr double kShortCallUs = 20;
 
@@ -83,8 +80,6 @@ std::vector<Contender*> Race::finish(const RaceLimits& limits) {
 bool Race::prepare(Contender& contender) {
   set_calls(contender, 1);
   if (!time_call(contender)) return false;  // the first launch may load code
-  if (bench_.is_paced_by_host && bench_.enqueue_us == 0)
-    bench_.enqueue_us = std::min(Batch(bench_, contender.loaded, kEnqueuedCalls).enqueue_us(), bench_.quick_enqueue_us);
   std::optional<double> once_us = time_call(contender);
   if (once_us && *once_us > kHopeless * best_us_) {  // it, or something that came in between
     const std::optional<double> again_us = time_call(contender);

@@ -65,9 +65,6 @@ class Race {
   /// The lowest median so far; infinity before the first.
   double best_us() const { return best_us_; }
 
-  /// Bench::enqueue_us: 0 where that cannot set the pace, and before the first measurement.
-  double enqueue_us() const { return bench_.enqueue_us; }
-
   int discarded_samples() const { return discarded_; }
 
  private:

@@ -201,6 +201,7 @@ class Sharing {
     TuningOptions options;
     options.budget = request_.budget;
     options.only = compared;
+    options.verify = compared.size() == 1;  // see is_right(); winners were
     options.inputs = request_.inputs;
     options.excluded = request_.excluded;
     options.stop = request_.stop;

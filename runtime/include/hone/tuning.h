@@ -77,8 +77,11 @@ struct TuningOptions {
   /// What was measured on a neighbouring problem: the model is expected to be wrong about this one in the same way.
   std::vector<Trial> nearby = {};
 
-  /// Not empty: these are measured side by side, and no others. Only the winner is verified.
+  /// Not empty: these are measured side by side, and no others.
   std::vector<Candidate> only = {};
+
+  /// Whether the winner must give the right result. Without, it is merely the fastest.
+  bool verify = true;
 
   /// Never run: recorded as failed, each with its reason. For what hung or killed a process that tuned before.
   std::vector<ExcludedCandidate> excluded = {};
