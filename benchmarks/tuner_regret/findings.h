@@ -11,7 +11,7 @@ namespace hone::benchmarks {
 
 /// One problem, two choices for it, measured side by side.
 struct Finding {
-  std::string part;     ///< "regret", "stability" or "untuned"
+  std::string part;     ///< "regret", "stability", "interrupted" or "untuned"
   std::string problem;  ///< "sum f32"
   std::int64_t n = 0;
   std::string chosen;     ///< by the campaign, as variant and blocks

@@ -3,6 +3,7 @@
 //
 //   regret     against an exhaustive search of the same problems: choice, the exhaustive winner and its next four
 //   stability  against a second campaign from an empty cache
+//   interrupted  against a campaign that was interrupted at ten random moments and went on
 //   untuned    at sizes that were not tuned (a prime near 1.2 · 2^k, and 1.5 · 2^k) against a tuning at that very size
 //   time       the wall time of campaigns alone
 //
@@ -11,15 +12,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
-#include <sstream>
+#include <random>
+#include <regex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +49,7 @@ using std::chrono::milliseconds;
 struct Options {
   std::string hone;
   std::string device = "auto";
-  std::vector<std::string> parts{"regret", "stability", "untuned", "time"};
+  std::vector<std::string> parts{"regret", "stability", "interrupted", "untuned", "time"};
   std::vector<std::string> ops{"sum", "argmax"};
   std::vector<std::string> dtypes{"f32", "f16", "i8"};
   int first_exponent = 10;
@@ -55,28 +63,47 @@ struct Options {
   std::string out;
 };
 
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 struct Output {
   int exit_code = -1;
   std::string text;
 };
 
-Output run(const std::vector<std::string>& command) {
-  std::string line;
-  for (const std::string& word : command) line += quoted(word) + ' ';
+/// Of standard output and standard error. An interrupt is sent after a while, if the command runs until then.
+Output run(std::vector<std::string> command, std::optional<milliseconds> interrupt_after = std::nullopt) {
+  int ends[2];
+  if (pipe(ends) != 0) throw Error(ErrorCode::io_failed, "no pipe could be made");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int output : {STDOUT_FILENO, STDERR_FILENO}) posix_spawn_file_actions_adddup2(&actions, ends[1], output);
+  for (const int end : ends) posix_spawn_file_actions_addclose(&actions, end);
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  pid_t process = 0;
+  const int failure = posix_spawnp(&process, words.front(), &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failure != 0) {
+    close(ends[0]);
+    throw Error(ErrorCode::io_failed, fmt::format("cannot run {}: {}", command.front(), std::strerror(failure)));
+  }
   Output output;
-  std::FILE* pipe = popen((line + "2>&1").c_str(), "r");
-  if (!pipe) throw Error(ErrorCode::io_failed, "cannot run " + line);
-  char buffer[4096];
-  while (std::fgets(buffer, sizeof buffer, pipe))
-    if (!std::string_view(buffer).starts_with("Winners are in ")) output.text += buffer;  // a folder that goes with the
-                                                                                          // run
-  const int status = pclose(pipe);
+  {
+    const std::jthread interrupter([&](std::stop_token stop) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      if (!interrupt_after) return;
+      std::condition_variable_any().wait_for(lock, stop, *interrupt_after, [] { return false; });
+      if (!stop.stop_requested()) kill(process, SIGINT);
+    });
+    std::FILE* const text = fdopen(ends[0], "r");
+    char line[4096];
+    while (std::fgets(line, sizeof line, text))
+      if (!std::string_view(line).starts_with("Winners are in ")) output.text += line;  // a folder that goes with the run
+    std::fclose(text);
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return output;
 }
@@ -145,11 +172,16 @@ class Study {
                        candidate.geometry.max_blocks);
   }
 
-  /// `hone tune` of one line into a cache.
-  void campaign(const std::vector<std::string>& what, const fs::path& cache) {
+  std::vector<std::string> tune_command(const std::vector<std::string>& what, const fs::path& cache) const {
     std::vector<std::string> command{options_.hone, "tune",     "--device", std::string(device_->name()),
                                      "--cache",     cache.string(), "-q"};
     command.insert(command.end(), what.begin(), what.end());
+    return command;
+  }
+
+  /// `hone tune` of one line into a cache.
+  void campaign(const std::vector<std::string>& what, const fs::path& cache) {
+    const std::vector<std::string> command = tune_command(what, cache);
     const auto begin = Clock::now();
     const Output output = run(command);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -167,6 +199,41 @@ class Study {
     }
   }
 
+  /// The same, interrupted at ten random moments of about as long as the first campaign took, and then to its end. No
+  /// problem may be finished twice.
+  void interrupted_campaign(const std::vector<std::string>& what, const fs::path& cache) {
+    constexpr int kInterrupts = 10;
+    std::mt19937 random(std::random_device{}());
+    std::uniform_real_distribution<double> moment(0, 2 * campaigns_.back().seconds * 1000 / kInterrupts);
+    int tuned = 0, interrupted = 0;
+    Output output;
+    const auto begin = Clock::now();
+    for (int run_number = 0; run_number <= kInterrupts; ++run_number) {
+      const bool is_last = run_number == kInterrupts;
+      output = run(tune_command(what, cache),
+                   is_last ? std::nullopt : std::optional(milliseconds(static_cast<int>(moment(random)))));
+      interrupted += output.exit_code != 0;
+      tuned += tuned_in(output.text);
+    }
+    const int problems = options_.last_exponent - options_.first_exponent + 1;
+    const std::string finding = fmt::format("{} of {} runs interrupted; {} problems finished of {}\n", interrupted,
+                                            kInterrupts + 1, tuned, problems);
+    campaigns_.push_back({.command = "hone tune, interrupted at random moments",
+                          .seconds = std::chrono::duration<double>(Clock::now() - begin).count(),
+                          .exit_code = output.exit_code,
+                          .last_lines = finding});
+    fmt::print("{}", finding);
+    if (output.exit_code == 0 && tuned == problems) return;
+    is_good_ = false;
+    fmt::print(stderr, "{}\n", output.text);
+  }
+
+  /// "19 tuned, …": what a campaign says of itself.
+  static int tuned_in(const std::string& text) {
+    std::smatch found;
+    return std::regex_search(text, found, std::regex("(^|\n)([0-9]+) tuned")) ? std::stoi(found[2]) : 0;
+  }
+
   std::vector<std::string> line_options(const std::string& op, const std::string& dtype) const {
     return {"--op",     op,
             "--dtype",  dtype,
@@ -182,14 +249,17 @@ class Study {
   }
 
   void study_line(const std::string& op, const std::string& dtype) {
-    if (!wants("regret") && !wants("stability") && !wants("untuned")) return;
+    if (!wants("regret") && !wants("stability") && !wants("interrupted") && !wants("untuned")) return;
     const TemporaryFolder folder;
     const fs::path first = folder.path() / "first.sqlite";
     const fs::path second = folder.path() / "second.sqlite";
+    const fs::path third = folder.path() / "third.sqlite";
     campaign(line_options(op, dtype), first);
     if (wants("stability")) campaign(line_options(op, dtype), second);
+    if (wants("interrupted")) interrupted_campaign(line_options(op, dtype), third);
     Session chosen(device_, lookup(first));
     Session again(device_, lookup(second));
+    Session resumed(device_, lookup(third));
     Session searching(device_, {.on_miss = MissPolicy::error, .cache_path = {}});
     for (int exponent = options_.first_exponent; exponent <= options_.last_exponent && !is_over(); ++exponent) {
       const Problem at = problem(op, dtype, std::int64_t{1} << exponent);
@@ -199,6 +269,9 @@ class Study {
       if (wants("stability"))
         if (const std::optional<Candidate> other = winner(again, at))
           add("stability", searching, at, *choice, {*other});
+      if (wants("interrupted"))
+        if (const std::optional<Candidate> other = winner(resumed, at))
+          add("interrupted", searching, at, *choice, {*other});
       if (wants("untuned") && exponent < options_.last_exponent)
         for (const std::int64_t n : {prime_from(at.extents[0] * 6 / 5), at.extents[0] * 3 / 2})
           find_untuned(searching, chosen, problem(op, dtype, n));
@@ -295,7 +368,7 @@ class Study {
       }
     }
     findings_.push_back(finding);
-    fmt::print("{:<10} {:<12} {:>11}  {:.2f} % behind\n", part, finding.problem, finding.n, 100 * finding.regret());
+    fmt::print("{:<11} {:<12} {:>11}  {:.2f} % behind\n", part, finding.problem, finding.n, 100 * finding.regret());
     std::fflush(stdout);
   }
 
@@ -344,7 +417,7 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--hone", options.hone, "the hone command");
   command_line.require("--hone");
   command_line.add("--device", options.device, "auto, cuda:N or host");
-  command_line.add("--part", options.parts, "regret, stability, untuned, time; all of them");
+  command_line.add("--part", options.parts, "regret, stability, interrupted, untuned, time; all of them");
   command_line.add("--op", options.ops, "operations");
   command_line.add("--dtype", options.dtypes, "dtypes");
   command_line.add("--from", options.first_exponent, "the smallest size is 2^FROM", 8, 34);

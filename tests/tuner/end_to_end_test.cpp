@@ -55,7 +55,7 @@ TEST_F(EndToEnd, TuneInspectReduce) {
   EXPECT_THAT(first.err, HasSubstr("[2/2] max f32 1000: "));
   EXPECT_THAT(first.err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(first.out, HasSubstr("2 tuned; compiling"));
-  EXPECT_THAT(first.out, HasSubstr("862..1217"));
+  EXPECT_THAT(first.out, HasSubstr("940..1116"));
   EXPECT_THAT(first.out, HasSubstr("Winners are in " + cache_.string()));
 
   const CommandRun second = hone(tune);

@@ -276,6 +276,8 @@ class Campaign {
   }
 
   void leave_as_it_is(const std::vector<std::size_t>& items, std::size_t lane) {
+    const auto is_new = [&](std::size_t item) { return result_.items[item].outcome == Outcome::tuned; };
+    if (std::none_of(items.begin(), items.end(), is_new)) return;
     const LineResult line{.first = result_.items[items.front()].problem,
                           .device = lane,
                           .sizes = items.size(),
@@ -306,15 +308,14 @@ class Campaign {
     lanes_[lane].give({.kind = Job::Kind::tune, .order = std::move(order), .target = target, .problem = item.problem});
   }
 
-  /// A line whose sizes are all tuned, one of them by this campaign.
+  /// A line whose sizes are all tuned, by this campaign or an earlier one.
   std::deque<std::vector<std::size_t>>::const_iterator next_line(const Group& group) const {
     return std::find_if(group.lines.begin(), group.lines.end(), [&](const auto& line) {
       const auto count = [&](Outcome outcome) {
         return std::count_if(line.begin(), line.end(),
                              [&](std::size_t item) { return result_.items[item].outcome == outcome; });
       };
-      return count(Outcome::tuned) > 0 && count(Outcome::not_reached) == 0 &&
-             count(Outcome::tuned) + count(Outcome::kept) > 1;
+      return count(Outcome::not_reached) == 0 && count(Outcome::tuned) + count(Outcome::kept) > 1;
     });
   }
 
@@ -340,6 +341,7 @@ class Campaign {
 
   void finish_line(std::size_t lane, const Job&, const Json& body) {
     LineResult line = line_from_json(body.at("line"));
+    if (line.winners == 0 && line.failure.empty()) return;  // it was shared before
     line.device = lane;
     for (const Json& json : body.at("changed")) {
       const CampaignItem changed = item_from_json(json);

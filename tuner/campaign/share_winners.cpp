@@ -39,11 +39,13 @@ class Sharing {
   ShareResult run() {
     result_.line.first = request_.problems.front();
     result_.line.sizes = request_.problems.size();
+    list_all();
+    if (!may_anything_change()) return std::move(result_);
     for (const Problem& problem : request_.problems) winners_.push_back(session_.prepare(problem).winner->candidate);
     tuned_winners_ = winners_;
     for (const Candidate& winner : winners_) add(winner, candidates_);
     result_.line.winners_before = result_.line.winners = line_winners_ = candidates_.size();
-    list_all();
+    if (axis_) list_runners_up();
     if (candidates_.size() > 1 && measure()) assign();
     if (!request_.stop.stop_requested()) serve_between();
     return std::move(result_);
@@ -52,11 +54,22 @@ class Sharing {
  private:
   void list_all() {
     LineRows rows = list_rows(request_.problems, request_.may_change, axis_, [&](const Problem& problem) {
-      return problem.family->refuse(problem).empty() && look_up(session_, problem).outcome != Outcome::kept;
+      if (!problem.family->refuse(problem).empty()) return false;
+      const bool is_served = look_up(session_, problem).outcome == Outcome::kept;
+      served_before_ += is_served;
+      return !is_served;
     });
     rows_ = std::move(rows.chosen_for);
     between_ = std::move(rows.between);
-    if (axis_) list_runners_up();
+  }
+
+  /// A line that was tuned earlier, and serves nothing between its sizes, was interrupted before its winners were shared:
+  /// now they are. Of one that was shared, what is not served yet is left.
+  bool may_anything_change() {
+    const auto may_change = [](const Row& row) { return row.may_change; };
+    if (served_before_ == 0 && rows_.size() + between_.size() > request_.problems.size())
+      for (Row& row : rows_) row.may_change = true;
+    return !between_.empty() || std::any_of(rows_.begin(), rows_.end(), may_change);
   }
 
   /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
@@ -384,6 +397,7 @@ class Sharing {
   std::size_t line_winners_ = 0;           ///< so many of them, the first ones, are winners
   std::vector<Row> rows_;                  ///< what they are chosen for, ascending along axis_
   std::vector<Row> between_;               ///< what else they serve
+  std::size_t served_before_ = 0;          ///< classes between that have a winner already
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
   std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
   ShareResult result_;
