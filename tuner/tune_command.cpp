@@ -198,6 +198,9 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
 
 ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const auto start = context.environment.now();
+  // Before any other thread is there: they must inherit who takes Ctrl-C, those of CUDA, too, which looking for devices
+  // starts.
+  const std::stop_token stop = context.environment.watch_interrupts();
   parse_family(options.family);
   // What was typed is looked at before what it is to be done with.
   require_one_source(options);
@@ -219,9 +222,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   campaign.session = session_options;
   campaign.worker = {context.environment.worker_program, std::string(kWorkerCommand)};
   campaign.now = context.environment.now;
-
-  // Before any other thread is there: they must inherit who takes Ctrl-C.
-  campaign.stop = context.environment.watch_interrupts();
+  campaign.stop = stop;
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);
   // Only now: the campaign that was waited for may have tuned what was missed.
   if (options.missed) file = choose_problems(options, cache_path);

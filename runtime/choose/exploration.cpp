@@ -45,6 +45,17 @@ std::size_t wave_size() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
 }
 
+bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& problem) {
+  return us <= kRooflineSlack * roofline_us(facts, problem);
+}
+
+/// Where the model's first choice should be as fast as memory and launching allow, the first group ends the search.
+std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const SearchOrder& order) {
+  const std::vector<RankedVariant>& ranking = order.ranking();
+  const bool may_end = !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem);
+  return may_end ? kGroup : wave_size();
+}
+
 }  // namespace
 
 bool may_compile_meanwhile(const DeviceFacts& facts) {
@@ -54,7 +65,8 @@ bool may_compile_meanwhile(const DeviceFacts& facts) {
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options) {
   SearchOrder order(facts, problem, options);
   std::vector<Unit> units;
-  for (const std::size_t place : order.next(wave_size(), std::numeric_limits<double>::infinity()))
+  for (const std::size_t place :
+       order.next(first_wave_size(facts, problem, order), std::numeric_limits<double>::infinity()))
     units.push_back(unit_of(problem, order.ranking()[place].variant));
   return units;
 }
@@ -74,7 +86,7 @@ void Exploration::run() {
   for (const RankedVariant& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.variant));
   rejected_ = std::move(order_.rejected());
 
-  Wave wave = order_.next(wave_size(), race_.best_us());
+  Wave wave = order_.next(first_wave_size(device_.facts(), problem_, order_), race_.best_us());
   const auto start = Clock::now();
   std::vector<CompileOutcome> outcomes = compile(wave, false);
   compile_ms_ = ms_since(start);
@@ -282,7 +294,7 @@ void Exploration::measure_group(std::span<Found> group) {
 /// Why a candidate is not measured; "" if it is.
 std::string Exploration::why_not(const Found& found) {
   if (measures_all() || measured_ == 0) return "";
-  if (is_near_roofline()) return kNearRoofline;
+  if (is_near_roofline(race_.best_us(), device_.facts(), problem_)) return kNearRoofline;
   if (found.must_be_measured || measured_ < kFewestMeasured || found.gain >= kLeastGain) return "";
   return fmt::format("{:.2f} µs are expected, the leader takes {:.2f}: a gain of {:.2f} % is not worth it",
                      order_.surrogate().expected_us(found.point), race_.best_us(), 100 * found.gain);
@@ -291,7 +303,7 @@ std::string Exploration::why_not(const Found& found) {
 void Exploration::refine() {
   std::vector<Candidate> looked_around;
   while (end_ == SearchEnd::rest_expected_slower || end_ == SearchEnd::everything_searched) {
-    if (measured_ == 0 || is_near_roofline() || Clock::now() >= deadline_ || options_.stop.stop_requested()) return;
+    if (measured_ == 0 || Clock::now() >= deadline_ || options_.stop.stop_requested()) return;
     bool has_any = false;
     for (const Candidate& candidate : leaders()) {
       if (std::find(looked_around.begin(), looked_around.end(), candidate) != looked_around.end()) continue;
@@ -360,10 +372,6 @@ bool Exploration::mark_relatives(const Candidate& leader) {
   return !best.empty();
 }
 
-bool Exploration::is_near_roofline() const {
-  return race_.best_us() <= kRooflineSlack * roofline_us(device_.facts(), problem_);
-}
-
 bool Exploration::is_done() {
   if (options_.stop.stop_requested()) {
     end_ = SearchEnd::stopped;
@@ -371,7 +379,7 @@ bool Exploration::is_done() {
     budget_spent_ = true;
   } else if (measures_all() || !has_candidates_) {
     return false;
-  } else if (is_near_roofline()) {
+  } else if (is_near_roofline(race_.best_us(), device_.facts(), problem_)) {
     end_ = SearchEnd::near_roofline;
   } else if (measured_ >= kFewestMeasured && promises_nothing()) {
     end_ = SearchEnd::rest_expected_slower;

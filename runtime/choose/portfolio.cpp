@@ -8,23 +8,50 @@
 namespace hone {
 namespace {
 
-/// What a part may choose from: candidates that keep the bound from its first to its last size.
-struct Reach {
-  std::size_t last = 0;
-  std::vector<std::size_t> candidates;
+/// The best split of the first so many sizes.
+struct Split {
+  std::size_t parts = std::numeric_limits<std::size_t>::max();
+  double regret = 0;          ///< the sum, each part's candidate being the one with the lowest
+  std::size_t last_from = 0;  ///< where its last part begins
+
+  bool operator<=(const Split& other) const {
+    return parts != other.parts ? parts < other.parts : regret <= other.regret;
+  }
 };
 
-/// The longest part that begins at `first`.
-Reach longest(const Regrets<TrialMatrix>& regrets, const TrialMatrix& trials, std::size_t first, double most_regret) {
-  Reach reach;
-  for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate) {
-    std::size_t end = first;
-    while (end < trials.sizes.size() && regrets.at(end, candidate) <= most_regret) ++end;
-    if (end == first) continue;
-    if (reach.candidates.empty() || end - 1 > reach.last) reach = {.last = end - 1, .candidates = {}};
-    if (end - 1 == reach.last) reach.candidates.push_back(candidate);
+/// Where the parts of the split with the fewest begin, and of those with the lowest regret. Dynamic programming over
+/// the sizes.
+std::vector<std::size_t> best_split(const Regrets<TrialMatrix>& regrets, const TrialMatrix& trials,
+                                    double most_regret) {
+  const std::size_t sizes = trials.sizes.size();
+  std::vector<Split> splits(sizes + 1);
+  splits[0].parts = 0;
+  std::vector<double> sums(trials.candidates);
+  for (std::size_t first = 0; first < sizes; ++first) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::size_t last = first; last < sizes; ++last) {
+      for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate) {
+        const double regret = regrets.at(last, candidate);
+        sums[candidate] += regret <= most_regret ? regret : kNoTime;
+      }
+      const double least = *std::min_element(sums.begin(), sums.end());
+      if (least == kNoTime) break;
+      // Of equal ones the last, so that sizes at which nothing may serve go with the part below them.
+      const Split split{splits[first].parts + 1, splits[first].regret + least, first};
+      if (split <= splits[last + 1]) splits[last + 1] = split;
+    }
   }
-  return reach;
+  std::vector<std::size_t> firsts;
+  for (std::size_t end = sizes; end > 0; end = splits[end].last_from) firsts.push_back(splits[end].last_from);
+  std::reverse(firsts.begin(), firsts.end());
+  return firsts;
+}
+
+bool keeps_bound(const Regrets<TrialMatrix>& regrets, const PortfolioPart& part, std::size_t candidate,
+                 double most_regret) {
+  for (std::size_t size = part.first; size <= part.last; ++size)
+    if (regrets.at(size, candidate) > most_regret) return false;
+  return true;
 }
 
 double sum_of_regrets(const Regrets<TrialMatrix>& regrets, const PortfolioPart& part, std::size_t candidate) {
@@ -43,19 +70,20 @@ Portfolio choose_portfolio(const TrialMatrix& trials, double most_regret) {
   for (std::size_t size = 0; size < sizes; ++size) anything = anything || regrets.anything_serves(size);
   if (!anything) return portfolio;
 
-  // Taking the longest part every time gives the fewest: any other split is never ahead of it.
-  for (std::size_t first = 0; first < sizes;) {
-    Reach reach = longest(regrets, trials, first, most_regret);
-    PortfolioPart part{.first = first, .last = reach.last};
+  const std::vector<std::size_t> firsts = best_split(regrets, trials, most_regret);
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    PortfolioPart part{.first = firsts[i], .last = (i + 1 < firsts.size() ? firsts[i + 1] : sizes) - 1};
+    std::vector<std::size_t> keeping;
+    for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate)
+      if (keeps_bound(regrets, part, candidate, most_regret)) keeping.push_back(candidate);
     const auto is_used = [&](std::size_t candidate) {
       return std::any_of(portfolio.parts.begin(), portfolio.parts.end(),
                          [&](const PortfolioPart& earlier) { return earlier.candidate == candidate; });
     };
-    part.candidate = *std::min_element(
-        reach.candidates.begin(), reach.candidates.end(), [&](std::size_t a, std::size_t b) {
-          if (is_used(a) != is_used(b)) return is_used(a);
-          return sum_of_regrets(regrets, part, a) < sum_of_regrets(regrets, part, b);
-        });
+    part.candidate = *std::min_element(keeping.begin(), keeping.end(), [&](std::size_t a, std::size_t b) {
+      if (is_used(a) != is_used(b)) return is_used(a);
+      return sum_of_regrets(regrets, part, a) < sum_of_regrets(regrets, part, b);
+    });
     part.serves_from = portfolio.parts.empty() ? 0 : portfolio.parts.back().serves_to + 1;
     part.serves_to = part.last + 1 == sizes ? std::numeric_limits<std::int64_t>::max() : trials.sizes[part.last];
     for (std::size_t size = part.first; size <= part.last; ++size) {
@@ -64,7 +92,6 @@ Portfolio choose_portfolio(const TrialMatrix& trials, double most_regret) {
       portfolio.mean_regret += regret / static_cast<double>(sizes);
     }
     portfolio.parts.push_back(part);
-    first = part.last + 1;
   }
   return portfolio;
 }

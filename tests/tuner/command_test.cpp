@@ -183,6 +183,17 @@ TEST_F(CommandTest, CacheInAFolderThatCannotBeWrittenIsCode5BeforeTuning) {
   expect_refusal(with_cache({"tune", "--device", "host"}, "/proc/hone/cache.sqlite"), 5, "/proc");
 }
 
+TEST_F(CommandTest, InterruptsAreWatchedBeforeDevicesAreLookedFor) {
+  Environment environment;
+  bool is_watched = false;
+  environment.watch_interrupts = [&] {
+    is_watched = true;
+    return std::stop_token{};
+  };
+  EXPECT_NE(run_hone({"tune", "--device", "cuda:99"}, environment).code, 0);
+  EXPECT_TRUE(is_watched) << "looking for devices starts threads of CUDA, which would die of a SIGINT";
+}
+
 TEST_F(CommandTest, WrongEnvironmentVariablesAreCode2) {
   Environment environment;
   environment.session_options = []() -> SessionOptions {

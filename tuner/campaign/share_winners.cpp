@@ -55,21 +55,23 @@ class Sharing {
   void list_all() {
     LineRows rows = list_rows(request_.problems, request_.may_change, axis_, [&](const Problem& problem) {
       if (!problem.family->refuse(problem).empty()) return false;
-      const bool is_served = look_up(session_, problem).outcome == Outcome::kept;
-      served_before_ += is_served;
-      return !is_served;
+      const CampaignItem found = look_up(session_, problem);
+      was_shared_ = was_shared_ || found.measured_problem.extents != problem.extents;
+      return found.outcome != Outcome::kept;
     });
     rows_ = std::move(rows.chosen_for);
     between_ = std::move(rows.between);
   }
 
   /// A line that was tuned earlier, and serves nothing between its sizes, was interrupted before its winners were shared:
-  /// now they are. Of one that was shared, what is not served yet is left.
+  /// now they are.
   bool may_anything_change() {
-    const auto may_change = [](const Row& row) { return row.may_change; };
-    if (served_before_ == 0 && rows_.size() + between_.size() > request_.problems.size())
+    const auto is_set = [](bool may_change) { return may_change; };
+    if (std::any_of(request_.may_change.begin(), request_.may_change.end(), is_set)) return true;
+    const bool serves_nothing_else = !was_shared_ && rows_.size() + between_.size() > request_.problems.size();
+    if (serves_nothing_else)
       for (Row& row : rows_) row.may_change = true;
-    return !between_.empty() || std::any_of(rows_.begin(), rows_.end(), may_change);
+    return serves_nothing_else;
   }
 
   /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
@@ -397,7 +399,7 @@ class Sharing {
   std::size_t line_winners_ = 0;           ///< so many of them, the first ones, are winners
   std::vector<Row> rows_;                  ///< what they are chosen for, ascending along axis_
   std::vector<Row> between_;               ///< what else they serve
-  std::size_t served_before_ = 0;          ///< classes between that have a winner already
+  bool was_shared_ = false;                ///< winners of the problems serve classes between them already
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
   std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
   ShareResult result_;

@@ -75,9 +75,9 @@ CampaignItem look_up(Session& session, const Problem& problem) {
   const std::uint64_t stale_before = session.counters().stale_hits;
   try {
     const Winner& winner = *session.prepare(problem).winner;
+    if (!winner.tuned || winner.launch_context != problem.launch_context) return item;
     item.measured_problem.extents = winner.tuned_extents;
-    const bool is_its_own = size_ranges(winner.tuned_extents) == size_ranges(problem.extents);
-    if (!winner.tuned || !is_its_own || winner.launch_context != problem.launch_context) return item;
+    if (size_ranges(winner.tuned_extents) != size_ranges(problem.extents)) return item;
     item.outcome = Outcome::kept;
     item.is_stale = session.counters().stale_hits > stale_before;
     item.candidate = winner.candidate;

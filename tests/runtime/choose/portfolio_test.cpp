@@ -61,6 +61,13 @@ TEST(Portfolio, APartEndsWhereItsCandidateFallsBehind) {
   EXPECT_EQ(portfolio.worst_regret, 0);
 }
 
+TEST(Portfolio, OfTwoPartsTheFasterOneServesWhatBothMayServe) {
+  const Portfolio portfolio = choose_portfolio(matrix({{2, 9}, {3.02, 3}, {5, 4}}));
+  ASSERT_EQ(portfolio.parts.size(), 2u);
+  EXPECT_EQ(portfolio.parts[0].last, 0u) << "though it could keep its bound at the second size";
+  EXPECT_EQ(portfolio.worst_regret, 0);
+}
+
 TEST(Portfolio, ALooserBoundNeedsFewerParts) {
   const TrialMatrix trials = matrix({{2, 2.1}, {3, 2.95}, {5, 4.9}, {9, 9.2}});
   EXPECT_EQ(choose_portfolio(trials, 0).parts.size(), 3u);

@@ -28,7 +28,7 @@ cache::ProblemRecord record() {
           .numerics = "reproducible, NaN ignored",
           .launch_context = "graph",
           .alignment = 2,
-          .sizes = {{{862, 1217}, {1, 1}, {1, 1}}}};
+          .sizes = {{{940, 1116}, {1, 1}, {1, 1}}}};
 }
 
 TEST(ProblemText, ProblemsSurviveJson) {
