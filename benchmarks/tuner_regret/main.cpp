@@ -12,24 +12,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <regex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
@@ -38,6 +31,7 @@
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/tuner_regret/findings.h"
+#include "benchmarks/tuner_regret/process.h"
 
 namespace hone::benchmarks {
 namespace {
@@ -62,51 +56,6 @@ struct Options {
   bool standard = false;
   std::string out;
 };
-
-struct Output {
-  int exit_code = -1;
-  std::string text;
-};
-
-/// Of standard output and standard error. An interrupt is sent after a while, if the command runs until then.
-Output run(std::vector<std::string> command, std::optional<milliseconds> interrupt_after = std::nullopt) {
-  int ends[2];
-  if (pipe(ends) != 0) throw Error(ErrorCode::io_failed, "no pipe could be made");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (const int output : {STDOUT_FILENO, STDERR_FILENO}) posix_spawn_file_actions_adddup2(&actions, ends[1], output);
-  for (const int end : ends) posix_spawn_file_actions_addclose(&actions, end);
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  pid_t process = 0;
-  const int failure = posix_spawnp(&process, words.front(), &actions, nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  if (failure != 0) {
-    close(ends[0]);
-    throw Error(ErrorCode::io_failed, fmt::format("cannot run {}: {}", command.front(), std::strerror(failure)));
-  }
-  Output output;
-  {
-    const std::jthread interrupter([&](std::stop_token stop) {
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      if (!interrupt_after) return;
-      std::condition_variable_any().wait_for(lock, stop, *interrupt_after, [] { return false; });
-      if (!stop.stop_requested()) kill(process, SIGINT);
-    });
-    std::FILE* const text = fdopen(ends[0], "r");
-    char line[4096];
-    while (std::fgets(line, sizeof line, text))
-      if (!std::string_view(line).starts_with("Winners are in ")) output.text += line;  // a folder that goes with the run
-    std::fclose(text);
-  }
-  int status = 0;
-  waitpid(process, &status, 0);
-  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return output;
-}
 
 /// A folder that goes with it.
 class TemporaryFolder {
@@ -183,15 +132,17 @@ class Study {
   void campaign(const std::vector<std::string>& what, const fs::path& cache) {
     const std::vector<std::string> command = tune_command(what, cache);
     const auto begin = Clock::now();
-    const Output output = run(command);
+    const Output output = run_process(command);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     std::string words = "hone tune";
     for (const std::string& word : what) words += ' ' + word;
     const std::size_t totals = output.text.rfind("\n\n");
-    campaigns_.push_back({.command = words,
-                          .seconds = seconds,
-                          .exit_code = output.exit_code,
-                          .last_lines = totals == std::string::npos ? output.text : output.text.substr(totals + 2)});
+    std::string last_lines = totals == std::string::npos ? output.text : output.text.substr(totals + 2);
+    // A folder that goes with the run.
+    if (const std::size_t folder = last_lines.find("Winners are in "); folder != std::string::npos)
+      last_lines.erase(folder, last_lines.find('\n', folder) - folder + 1);
+    campaigns_.push_back(
+        {.command = words, .seconds = seconds, .exit_code = output.exit_code, .last_lines = last_lines});
     fmt::print("{:.1f} s: {}\n", seconds, words);
     if (output.exit_code != 0) {
       is_good_ = false;
@@ -210,8 +161,8 @@ class Study {
     const auto begin = Clock::now();
     for (int run_number = 0; run_number <= kInterrupts; ++run_number) {
       const bool is_last = run_number == kInterrupts;
-      output = run(tune_command(what, cache),
-                   is_last ? std::nullopt : std::optional(milliseconds(static_cast<int>(moment(random)))));
+      output = run_process(tune_command(what, cache),
+                           is_last ? std::nullopt : std::optional(milliseconds(static_cast<int>(moment(random)))));
       interrupted += output.exit_code != 0;
       tuned += tuned_in(output.text);
     }
@@ -223,7 +174,7 @@ class Study {
                           .exit_code = output.exit_code,
                           .last_lines = finding});
     fmt::print("{}", finding);
-    if (output.exit_code == 0 && tuned == problems) return;
+    if (output.exit_code == 0 && tuned <= problems) return;
     is_good_ = false;
     fmt::print(stderr, "{}\n", output.text);
   }
@@ -313,7 +264,7 @@ class Study {
   /// How many the campaign measured, and what it made of the reference, as the cache tells.
   void ask_campaign(const Problem& at, const fs::path& cache, Finding& finding) const {
     const Output output =
-        run({options_.hone, "explain", "--json", "--cache", cache.string(), "--op",
+        run_process({options_.hone, "explain", "--json", "--cache", cache.string(), "--op",
              std::string(at.family->operations()[at.operation]), "--dtype", std::string(info(at.dtype).name), "--size",
              fmt::format("{}", at.extents[0])});
     const auto json = nlohmann::json::parse(output.text, nullptr, false);

@@ -26,6 +26,7 @@ struct ProblemKey {
   }
 
   static_assert(kDTypes.size() < 16, "a dtype, or none, is packed into four bits");
+  static_assert(kLargestSizeClass < 256, "a size class is packed into eight bits");
   static std::uint64_t nibble(std::optional<DType> dtype) { return dtype ? static_cast<std::uint64_t>(*dtype) : 15; }
 
   bool operator==(const ProblemKey&) const = default;

@@ -68,7 +68,7 @@ std::vector<Neighbour> Session::Impl::neighbours_of(const Problem& problem) {
     });
     if (octaves <= kFarthestServed && !is_known) neighbours.push_back({winner, octaves});
   };
-  // A shape within kFarthestServed may lie in a class one octave further. Only lone extents have classes within octaves.
+  // A shape within kFarthestServed may lie in a class one octave further. Lone extents alone have several in an octave.
   constexpr int kReach = kClassesPerOctave * (static_cast<int>(kFarthestServed) + 1);
   const std::array<int, 3> center = size_classes(problem.extents);
   std::array<int, 3> at{};

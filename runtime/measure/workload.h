@@ -28,9 +28,9 @@ class Workload {
   /// The buffers of the next call, in the order of KernelFamily::buffers().
   const std::vector<void*>& next();
 
-  /// Whether replayed calls, which read the same copies in every replay, may find some of them in the cache: those that
-  /// the last replay, of this candidate or another, read at its end. Not where one copy is larger than the cache, nor on
-  /// the host device, where replayed work calls next() anew.
+  /// Whether replayed calls, which read the same copies in every replay, may find some of them in the cache: those
+  /// that the last replay, of this candidate or another, read at its end. Not where one copy is larger than the cache,
+  /// nor on the host device, where replayed work calls next() anew.
   bool must_displace_cache() const;
 
   /// Enqueues reading so much memory that nothing which was read before is in the cache. (Writing it, as NVBench's

@@ -93,8 +93,9 @@ VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
     }
     ranking.variants.push_back(ranked);
   }
-  std::stable_sort(ranking.variants.begin(), ranking.variants.end(),
-                   [](const RankedVariant& a, const RankedVariant& b) { return is_faster(a.prediction, b.prediction); });
+  std::stable_sort(
+      ranking.variants.begin(), ranking.variants.end(),
+      [](const RankedVariant& a, const RankedVariant& b) { return is_faster(a.prediction, b.prediction); });
   return ranking;
 }
 

@@ -26,8 +26,8 @@ namespace {
 constexpr std::size_t kMostRunnersUp = 4;
 constexpr double kMostBehind = 1.05;
 
-/// A winner that is further behind at both tuned sizes beside one between is not the fastest there; and where all others
-/// are as fast as the fastest at both, nothing has to be measured between them.
+/// A winner that is further behind at both tuned sizes beside one between is not the fastest there; and where all
+/// others are as fast as the fastest at both, nothing has to be measured between them.
 constexpr double kMostBehindBeside = 1.15;
 constexpr double kAsFast = 1.002;
 
@@ -63,8 +63,8 @@ class Sharing {
     between_ = std::move(rows.between);
   }
 
-  /// A line that was tuned earlier, and serves nothing between its sizes, was interrupted before its winners were shared:
-  /// now they are.
+  /// A line that was tuned earlier, and serves nothing between its sizes, was interrupted before its winners were
+  /// shared: now they are.
   bool may_anything_change() {
     const auto is_set = [](bool may_change) { return may_change; };
     if (std::any_of(request_.may_change.begin(), request_.may_change.end(), is_set)) return true;
@@ -108,8 +108,8 @@ class Sharing {
     if (std::find(to.begin(), to.end(), candidate) == to.end()) to.push_back(candidate);
   }
 
-  /// Times of all winners at the tuned rows that may change, and of those that are fast beside them at the rows between;
-  /// false when it was stopped.
+  /// Times of all winners at the tuned rows that may change, and of those that are fast beside them at the rows
+  /// between; false when it was stopped.
   bool measure() {
     ratios_ = {.shapes = rows_.size(),
                .candidates = candidates_.size(),

@@ -76,8 +76,8 @@ struct SizeRange {
 };
 
 /// Size classes are numbered in quarters of an octave: class c lies around 2^(c÷4). Where there is only one extent, it
-/// holds the sizes from above 2^(c÷4−⅛) to below 2^(c÷4+⅛); and class 32 all up to 279: such problems differ by less than
-/// the jitter of a launch.
+/// holds the sizes from above 2^(c÷4−⅛) to below 2^(c÷4+⅛); and class 32 all up to 279: such problems differ by less
+/// than the jitter of a launch.
 inline constexpr int kClassesPerOctave = 4;
 inline constexpr int kSmallestSizeClass = 8 * kClassesPerOctave;
 inline constexpr int kLargestSizeClass = 63 * kClassesPerOctave;

@@ -1,5 +1,5 @@
-// What the documented guarantee between sizes is worth where times are the model's: a portfolio of quarter octaves on an
-// H100, asked at sizes that it does not know.
+// What the documented guarantee between sizes is worth where times are the model's: a portfolio of quarter octaves on
+// an H100, asked at sizes that it does not know.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -156,7 +156,7 @@ TEST_F(WorkloadTest, WarmInputsStayWhereTheyAre) {
 TEST_F(WorkloadTest, ReplaysOfCopiesMustDisplaceTheCache) {
   EXPECT_TRUE(Workload(device_, family_.problem(1024), nullptr).must_displace_cache());    // 33 copies of 4 KiB
   EXPECT_TRUE(Workload(device_, family_.problem(32768), nullptr).must_displace_cache());   // 2 of 128 KiB
-  EXPECT_FALSE(Workload(device_, family_.problem(32769), nullptr).must_displace_cache());  // 1, twice as large as the cache
+  EXPECT_FALSE(Workload(device_, family_.problem(32769), nullptr).must_displace_cache());  // 1, larger than the cache
 }
 
 TEST_F(WorkloadTest, DisplacingTheCacheLeavesInputsAlone) {
