@@ -128,6 +128,20 @@ TEST_F(CampaignTest, SizesOfOneLineShareWinnersAndSizesBetweenAreServed) {
   EXPECT_EQ(run({sum_of(1 << 11)}, options()).items[0].outcome, Outcome::tuned);
 }
 
+TEST_F(CampaignTest, ALineThatWasTunedButNotSharedIsSharedLaterAndOnce) {
+  const std::vector<Problem> sizes{sum_of(1 << 10), sum_of(1 << 11)};
+  CampaignOptions apart = options();
+  apart.most_regret = 0;
+  EXPECT_TRUE(run(sizes, apart).lines.empty());
+
+  const CampaignResult later = run(sizes, options());
+  for (const CampaignItem& item : later.items) EXPECT_EQ(item.outcome, Outcome::kept);
+  ASSERT_EQ(later.lines.size(), 1U);
+  EXPECT_EQ(later.lines[0].failure, "");
+  EXPECT_EQ(later.lines[0].filled, 3U);
+  EXPECT_TRUE(run(sizes, options()).lines.empty());
+}
+
 TEST_F(CampaignTest, AGridOfShapesSharesWinnersAndShapesBetweenAreServed) {
   const auto rows_of = [](std::int64_t rows, std::int64_t columns) {
     return reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32}, {.rows = rows, .columns = columns});
