@@ -117,18 +117,6 @@ TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
   EXPECT_EQ(device_->compiles(), 24);
 }
 
-TEST_F(SessionCompareTest, NothingIsCompiledWhileTheHostSetsThePace) {
-  device_ = std::make_shared<FakeDevice>(FakeDevice::facts_with_bandwidth());
-  TotalFamilyOptions other;
-  other.sources = {{"other.cuh", "// another text"}};
-  const TotalFamily other_family(other);
-  Session session(device_, options(MissPolicy::error));
-  TuningOptions tuning{.budget = 1min};
-  tuning.next = other_family.problem(kSize);
-  session.tune(family_.problem(kSize), tuning);
-  EXPECT_EQ(device_->compiles(), 12);
-}
-
 TEST_F(SessionCompareTest, TheSmallestClassIsTunedAgainAsAnyOther) {
   Session session(device_, options(MissPolicy::error));
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(session.tune(family_.problem(100), {.budget = 1min}).winner);

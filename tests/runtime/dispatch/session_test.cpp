@@ -50,8 +50,8 @@ TEST_F(SessionTest, AMissTunesAndLaterCallsHit) {
 TEST_F(SessionTest, SizesOfOneClassShareAWinner) {
   Session session(device_, options());
   const Winner* winner = launch(session, 1000).winner;
-  EXPECT_EQ(launch(session, 870).winner, winner);
-  EXPECT_EQ(launch(session, 1200).winner, winner);
+  EXPECT_EQ(launch(session, 950).winner, winner);
+  EXPECT_EQ(launch(session, 1100).winner, winner);
   EXPECT_NE(launch(session, 3000).winner, winner);
   EXPECT_EQ(session.counters().tunings, 2u);
 }
