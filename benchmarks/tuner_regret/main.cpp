@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -21,8 +22,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <stdlib.h>
 
 #include <hone/hone.h>
 #include <hone/kernel_family.h>

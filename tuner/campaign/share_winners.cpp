@@ -130,14 +130,12 @@ class Sharing {
     std::vector<Candidate> compared(candidates_.begin(),
                                     candidates_.begin() + static_cast<std::ptrdiff_t>(line_winners_));
     if (!rows_[row].is_tuned) {
-      const auto [below, above] = tuned_beside(row);
-      std::erase_if(compared, [&, below = below, above = above](const Candidate& candidate) {
-        return std::min(ratio_of(candidate, below), ratio_of(candidate, above)) > kMostBehindBeside;
+      std::erase_if(compared, [&](const Candidate& candidate) {
+        return ratios_beside(row, candidate).first > kMostBehindBeside;
       });
-      rows_[row].is_measured =
-          std::any_of(compared.begin(), compared.end(), [&, below = below, above = above](const Candidate& candidate) {
-            return std::max(ratio_of(candidate, below), ratio_of(candidate, above)) > kAsFast;
-          });
+      rows_[row].is_measured = std::any_of(compared.begin(), compared.end(), [&](const Candidate& candidate) {
+        return ratios_beside(row, candidate).second > kAsFast;
+      });
       if (!rows_[row].is_measured) return true;
       for (const RunnerUp& runner_up : rows_[row].runners_up) add(runner_up.candidate, compared);
     }
@@ -160,11 +158,12 @@ class Sharing {
     return ratio > 0 ? ratio : std::numeric_limits<double>::infinity();
   }
 
-  std::pair<std::size_t, std::size_t> tuned_beside(std::size_t row) const {
+  /// At the two tuned rows beside one between, the smaller one first.
+  std::pair<double, double> ratios_beside(std::size_t row, const Candidate& candidate) const {
     std::size_t below = row, above = row;
     while (!rows_[below].is_tuned) --below;
     while (!rows_[above].is_tuned) ++above;
-    return {below, above};
+    return std::minmax({ratio_of(candidate, below), ratio_of(candidate, above)});
   }
 
   /// How many times as long as the fastest each candidate takes; 0: it may not serve. Boxes of whole octaves count what
