@@ -264,8 +264,8 @@ class Study {
   void ask_campaign(const Problem& at, const fs::path& cache, Finding& finding) const {
     const Output output =
         run_process({options_.hone, "explain", "--json", "--cache", cache.string(), "--op",
-             std::string(at.family->operations()[at.operation]), "--dtype", std::string(info(at.dtype).name), "--size",
-             fmt::format("{}", at.extents[0])});
+                     std::string(at.family->operations()[at.operation]), "--dtype",
+                     std::string(info(at.dtype).name), "--size", fmt::format("{}", at.extents[0])});
     const auto json = nlohmann::json::parse(output.text, nullptr, false);
     if (!json.is_object() || json.value("winners", nlohmann::json::array()).empty()) return;
     const auto& winner = json["winners"][0];

@@ -294,7 +294,7 @@ void Exploration::measure_group(std::span<Found> group) {
 /// Why a candidate is not measured; "" if it is.
 std::string Exploration::why_not(const Found& found) {
   if (measures_all() || measured_ == 0) return "";
-  if (is_near_roofline(race_.best_us(), device_.facts(), problem_)) return kNearRoofline;
+  if (is_leader_near_roofline()) return kNearRoofline;
   if (found.must_be_measured || measured_ < kFewestMeasured || found.gain >= kLeastGain) return "";
   return fmt::format("{:.2f} µs are expected, the leader takes {:.2f}: a gain of {:.2f} % is not worth it",
                      order_.surrogate().expected_us(found.point), race_.best_us(), 100 * found.gain);
@@ -303,7 +303,8 @@ std::string Exploration::why_not(const Found& found) {
 void Exploration::refine() {
   std::vector<Candidate> looked_around;
   while (end_ == SearchEnd::rest_expected_slower || end_ == SearchEnd::everything_searched) {
-    if (measured_ == 0 || Clock::now() >= deadline_ || options_.stop.stop_requested()) return;
+    if (measured_ == 0 || is_leader_near_roofline() || Clock::now() >= deadline_ || options_.stop.stop_requested())
+      return;
     bool has_any = false;
     for (const Candidate& candidate : leaders()) {
       if (std::find(looked_around.begin(), looked_around.end(), candidate) != looked_around.end()) continue;
@@ -372,6 +373,10 @@ bool Exploration::mark_relatives(const Candidate& leader) {
   return !best.empty();
 }
 
+bool Exploration::is_leader_near_roofline() const {
+  return is_near_roofline(race_.best_us(), device_.facts(), problem_);
+}
+
 bool Exploration::is_done() {
   if (options_.stop.stop_requested()) {
     end_ = SearchEnd::stopped;
@@ -379,7 +384,7 @@ bool Exploration::is_done() {
     budget_spent_ = true;
   } else if (measures_all() || !has_candidates_) {
     return false;
-  } else if (is_near_roofline(race_.best_us(), device_.facts(), problem_)) {
+  } else if (is_leader_near_roofline()) {
     end_ = SearchEnd::near_roofline;
   } else if (measured_ >= kFewestMeasured && promises_nothing()) {
     end_ = SearchEnd::rest_expected_slower;

@@ -78,6 +78,7 @@ class Exploration {
   void measure_group(std::span<Found> group);
   void mark_known(const Variant& variant, std::size_t first_found);
   void sort_by_gain(std::span<Found> found);
+  bool is_leader_near_roofline() const;
   std::string why_not(const Found& found);
   Wave rest() const;
   bool promises_nothing();

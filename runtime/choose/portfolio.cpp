@@ -8,6 +8,9 @@
 namespace hone {
 namespace {
 
+/// What is beyond the bound does not serve: a sum with it is kNoTime.
+double bounded(double regret, double most_regret) { return regret <= most_regret ? regret : kNoTime; }
+
 /// The best split of the first so many sizes.
 struct Split {
   std::size_t parts = std::numeric_limits<std::size_t>::max();
@@ -30,10 +33,8 @@ std::vector<std::size_t> best_split(const Regrets<TrialMatrix>& regrets, const T
   for (std::size_t first = 0; first < sizes; ++first) {
     std::fill(sums.begin(), sums.end(), 0.0);
     for (std::size_t last = first; last < sizes; ++last) {
-      for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate) {
-        const double regret = regrets.at(last, candidate);
-        sums[candidate] += regret <= most_regret ? regret : kNoTime;
-      }
+      for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate)
+        sums[candidate] += bounded(regrets.at(last, candidate), most_regret);
       const double least = *std::min_element(sums.begin(), sums.end());
       if (least == kNoTime) break;
       // Of equal ones the last, so that sizes at which nothing may serve go with the part below them.
@@ -47,16 +48,11 @@ std::vector<std::size_t> best_split(const Regrets<TrialMatrix>& regrets, const T
   return firsts;
 }
 
-bool keeps_bound(const Regrets<TrialMatrix>& regrets, const PortfolioPart& part, std::size_t candidate,
-                 double most_regret) {
-  for (std::size_t size = part.first; size <= part.last; ++size)
-    if (regrets.at(size, candidate) > most_regret) return false;
-  return true;
-}
-
-double sum_of_regrets(const Regrets<TrialMatrix>& regrets, const PortfolioPart& part, std::size_t candidate) {
+double sum_of_regrets(const Regrets<TrialMatrix>& regrets, const PortfolioPart& part, std::size_t candidate,
+                      double most_regret) {
   double sum = 0;
-  for (std::size_t size = part.first; size <= part.last; ++size) sum += regrets.at(size, candidate);
+  for (std::size_t size = part.first; size <= part.last; ++size)
+    sum += bounded(regrets.at(size, candidate), most_regret);
   return sum;
 }
 
@@ -73,16 +69,19 @@ Portfolio choose_portfolio(const TrialMatrix& trials, double most_regret) {
   const std::vector<std::size_t> firsts = best_split(regrets, trials, most_regret);
   for (std::size_t i = 0; i < firsts.size(); ++i) {
     PortfolioPart part{.first = firsts[i], .last = (i + 1 < firsts.size() ? firsts[i + 1] : sizes) - 1};
+    std::vector<double> sums;
     std::vector<std::size_t> keeping;
-    for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate)
-      if (keeps_bound(regrets, part, candidate, most_regret)) keeping.push_back(candidate);
+    for (std::size_t candidate = 0; candidate < trials.candidates; ++candidate) {
+      sums.push_back(sum_of_regrets(regrets, part, candidate, most_regret));
+      if (sums.back() < kNoTime) keeping.push_back(candidate);
+    }
     const auto is_used = [&](std::size_t candidate) {
       return std::any_of(portfolio.parts.begin(), portfolio.parts.end(),
                          [&](const PortfolioPart& earlier) { return earlier.candidate == candidate; });
     };
     part.candidate = *std::min_element(keeping.begin(), keeping.end(), [&](std::size_t a, std::size_t b) {
       if (is_used(a) != is_used(b)) return is_used(a);
-      return sum_of_regrets(regrets, part, a) < sum_of_regrets(regrets, part, b);
+      return sums[a] < sums[b];
     });
     part.serves_from = portfolio.parts.empty() ? 0 : portfolio.parts.back().serves_to + 1;
     part.serves_to = part.last + 1 == sizes ? std::numeric_limits<std::int64_t>::max() : trials.sizes[part.last];

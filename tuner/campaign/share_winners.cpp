@@ -34,7 +34,12 @@ constexpr double kAsFast = 1.002;
 class Sharing {
  public:
   Sharing(Session& session, const ShareRequest& request)
-      : session_(session), request_(request), store_(session.options().cache_path), axis_(only_differing()) {}
+      : session_(session),
+        request_(request),
+        store_(session.options().cache_path),
+        axis_(only_differing()),
+        is_newly_tuned_(std::find(request.may_change.begin(), request.may_change.end(), true) !=
+                        request.may_change.end()) {}
 
   ShareResult run() {
     result_.line.first = request_.problems.front();
@@ -54,6 +59,8 @@ class Sharing {
  private:
   void list_all() {
     LineRows rows = list_rows(request_.problems, request_.may_change, axis_, [&](const Problem& problem) {
+      // Asking for a class loads its code: of a line that was shared before, one is enough.
+      if (!is_newly_tuned_ && was_shared_) return false;
       if (!problem.family->refuse(problem).empty()) return false;
       const CampaignItem found = look_up(session_, problem);
       was_shared_ = was_shared_ || found.measured_problem.extents != problem.extents;
@@ -66,8 +73,7 @@ class Sharing {
   /// A line that was tuned earlier, and serves nothing between its sizes, was interrupted before its winners were
   /// shared: now they are.
   bool may_anything_change() {
-    const auto is_set = [](bool may_change) { return may_change; };
-    if (std::any_of(request_.may_change.begin(), request_.may_change.end(), is_set)) return true;
+    if (is_newly_tuned_) return true;
     const bool serves_nothing_else = !was_shared_ && rows_.size() + between_.size() > request_.problems.size();
     if (serves_nothing_else)
       for (Row& row : rows_) row.may_change = true;
@@ -76,16 +82,14 @@ class Sharing {
 
   /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
   void list_runners_up() {
-    for (auto tuned = rows_.begin(); tuned != rows_.end();) {
-      const auto next = std::find_if(tuned + 1, rows_.end(), [](const Row& row) { return row.is_tuned; });
-      if (next == rows_.end()) break;
-      for (auto between = tuned + 1; between != next; ++between)
-        for (const std::size_t server : {tuned->server, next->server})
-          for (const RunnerUp& runner_up : runners_up_of(server)) between->runners_up.push_back(runner_up);
-      tuned = next;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (rows_[row].is_tuned) continue;
+      for (const std::size_t tuned : tuned_beside(row))
+        for (const RunnerUp& runner_up : runners_up_of(rows_[tuned].server)) {
+          rows_[row].runners_up.push_back(runner_up);
+          add(runner_up.candidate, candidates_);
+        }
     }
-    for (const Row& row : rows_)
-      for (const RunnerUp& runner_up : row.runners_up) add(runner_up.candidate, candidates_);
   }
 
   const std::vector<RunnerUp>& runners_up_of(std::size_t server) {
@@ -158,11 +162,16 @@ class Sharing {
     return ratio > 0 ? ratio : std::numeric_limits<double>::infinity();
   }
 
-  /// At the two tuned rows beside one between, the smaller one first.
-  std::pair<double, double> ratios_beside(std::size_t row, const Candidate& candidate) const {
+  std::array<std::size_t, 2> tuned_beside(std::size_t row) const {
     std::size_t below = row, above = row;
     while (!rows_[below].is_tuned) --below;
     while (!rows_[above].is_tuned) ++above;
+    return {below, above};
+  }
+
+  /// At the two tuned rows beside one between, the smaller one first.
+  std::pair<double, double> ratios_beside(std::size_t row, const Candidate& candidate) const {
+    const auto [below, above] = tuned_beside(row);
     return std::minmax({ratio_of(candidate, below), ratio_of(candidate, above)});
   }
 
@@ -398,6 +407,7 @@ class Sharing {
   std::size_t line_winners_ = 0;           ///< so many of them, the first ones, are winners
   std::vector<Row> rows_;                  ///< what they are chosen for, ascending along axis_
   std::vector<Row> between_;               ///< what else they serve
+  const bool is_newly_tuned_;              ///< one of the problems at least
   bool was_shared_ = false;                ///< winners of the problems serve classes between them already
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
   std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
