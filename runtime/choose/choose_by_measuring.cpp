@@ -180,8 +180,8 @@ class TuningRun {
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
   OwnStream stream_{*device_};
-  Workload workload_{device_, problem_, stream_.get(), options_.inputs};
   DeviceBuffer workspace_{device_, options_.workspace_bytes};
+  Workload workload_{device_, problem_, stream_.get(), options_.inputs};  // behind all memory that its stream uses
   const Bench bench_{*device_,
                      problem_,
                      workload_,

@@ -87,6 +87,12 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
         "{} was asked for a pitch of {} elements and {} {}: rows would overlap; pass at least {}, or 0 for "
         "rows without gaps",
         name(), pitch, row_length, row_length_name(), row_length);
+  const std::int64_t apart = pitch != 0 ? pitch : row_length;
+  if (is_aligned(problem) && apart % (kMaxAlignment / element_bytes(problem)) != 0)
+    return fmt::format(
+        "{0} was asked for alignment {1}, but rows {2} elements of {3} bytes apart do not all begin there; "
+        "{0}_problem() finds the alignment",
+        name(), problem.alignment, apart, element_bytes(problem));
   if (problem.pitches[1] != 0)
     return fmt::format("{} was asked for an output pitch of {}, but its results lie side by side; pass 0", name(),
                        problem.pitches[1]);

@@ -1,9 +1,12 @@
 #include "tuner/campaign/line_rows.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <span>
 #include <utility>
 
+#include <hone/kernel_family.h>
 #include <hone/portfolio.h>
 
 namespace hone::tuner {
@@ -42,6 +45,19 @@ LineRows list_rows(const std::vector<Problem>& problems, const std::vector<bool>
     row = next;
   }
   return rows;
+}
+
+std::optional<Problem> largest_corner(const Problem& problem) {
+  const bool is_shape = problem.extents[1] != 1 || problem.extents[2] != 1;
+  if (!is_shape) return std::nullopt;
+  Problem corner = problem;
+  const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
+  for (std::size_t axis = 0; axis < ranges.size(); ++axis) {
+    const std::int64_t last = ranges[axis].last;
+    corner.extents[axis] = last - last % std::gcd(problem.extents[axis], std::int64_t{kMaxAlignment});
+  }
+  const bool is_another = corner.extents != problem.extents && corner.family->refuse(corner).empty();
+  return is_another ? std::optional(corner) : std::nullopt;
 }
 
 }  // namespace hone::tuner

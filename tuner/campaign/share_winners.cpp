@@ -176,7 +176,7 @@ class Sharing {
   }
 
   /// How many times as long as the fastest each candidate takes; 0: it may not serve. Boxes of whole octaves count what
-  /// is worse, the row itself or the largest corner of its box.
+  /// is worse, the row itself or the largest corner of its box; a row's own winner may serve it in any case.
   std::vector<double> compare(Row& row, const std::vector<Candidate>& compared) {
     std::vector<double> worst(candidates_.size());
     if (compared.size() == 1) {
@@ -189,23 +189,13 @@ class Sharing {
       const std::optional<Problem> corner = largest_corner(row.problem);
       if (!corner || request_.stop.stop_requested()) return worst;
       const std::vector<double> there = ratios(compare_at(*corner, compared));
+      const std::size_t own = row.is_tuned ? index_of(winners_[row.server]) : candidates_.size();
       for (std::size_t i = 0; i < worst.size(); ++i)
-        worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
+        if (there[i] > 0 || i != own) worst[i] = there[i] > 0 && worst[i] > 0 ? std::max(worst[i], there[i]) : 0;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;  // what was tuned did fit
     }
     return worst;
-  }
-
-  /// Where a grid that fits the row may not fit; nullopt: a class of half an octave is too narrow for that to matter,
-  /// or the family has nothing to do there.
-  static std::optional<Problem> largest_corner(const Problem& problem) {
-    Problem corner = problem;
-    const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
-    for (std::size_t axis = 0; axis < ranges.size(); ++axis) corner.extents[axis] = ranges[axis].last;
-    const bool is_shape = problem.extents[1] != 1 || problem.extents[2] != 1;
-    const bool is_another = is_shape && corner.extents != problem.extents && corner.family->refuse(corner).empty();
-    return is_another ? std::optional(corner) : std::nullopt;
   }
 
   std::vector<double> ratios(const Tuning& comparison) const {
@@ -253,7 +243,7 @@ class Sharing {
 
   void assign() {
     const std::vector<std::size_t> chosen =
-        axis_ ? choose_along(*axis_) : choose_cover(ratios_, request_.most_regret).candidate_of;
+        axis_ ? choose_along(*axis_) : choose_cover(ratios_at_most(), request_.most_regret).candidate_of;
     std::vector<std::size_t> used;
     double behind = 0;
     for (std::size_t row = 0; row < chosen.size(); ++row) {
@@ -278,6 +268,30 @@ class Sharing {
     }
   }
 
+  /// The ratios if whatever is slower than the fastest is as slow as its samples scatter: a regret that is accepted is
+  /// one that is found again when it is measured again. Rows that were not measured scatter as the next one that was.
+  ShapeTrials ratios_at_most() const {
+    ShapeTrials most = ratios_;
+    double scatter = 0;
+    for (std::size_t row = rows_.size(); row-- > 0;) {
+      if (rows_[row].is_measured) scatter = scatter_of(rows_[row].comparison);
+      for (double& ratio : std::span(most.us).subspan(row * most.candidates, most.candidates))
+        if (ratio > 1) ratio += scatter;
+    }
+    return most;
+  }
+
+  /// The median of what candidates scatter, as a share of their times.
+  static double scatter_of(const Tuning& comparison) {
+    std::vector<double> shares;
+    for (const Trial& trial : comparison.trials)
+      if (trial.verdict == Verdict::ok && trial.samples > 0) shares.push_back(trial.spread_us / trial.median_us);
+    if (shares.empty()) return 0;
+    const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+    std::nth_element(shares.begin(), middle, shares.end());
+    return *middle;
+  }
+
   /// The nearest tuned problem whose search found what was chosen for this row.
   std::size_t server_of(const Row& row) const {
     for (const RunnerUp& runner_up : row.runners_up)
@@ -293,7 +307,7 @@ class Sharing {
 
   /// The candidate of each row.
   std::vector<std::size_t> choose_along(std::size_t axis) const {
-    TrialMatrix matrix{.sizes = {}, .candidates = ratios_.candidates, .us = ratios_.us};
+    TrialMatrix matrix{.sizes = {}, .candidates = ratios_.candidates, .us = ratios_at_most().us};
     for (const Row& row : rows_) matrix.sizes.push_back(row.problem.extents[axis]);
     std::vector<std::size_t> chosen(matrix.sizes.size(), Cover::kNone);
     for (const PortfolioPart& part : choose_portfolio(matrix, request_.most_regret).parts)

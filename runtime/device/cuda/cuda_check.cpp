@@ -49,7 +49,10 @@ void throw_cuda_error(cudaError_t status, std::string_view doing, std::source_lo
   const std::string message = fmt::format("CUDA failed while {}: {} ({}){}{} [{}:{}]", doing, cudaGetErrorName(status),
                                           cudaGetErrorString(status), advice.empty() ? "" : "; ", advice,
                                           std::filesystem::path(where.file_name()).filename().string(), where.line());
-  throw Error(status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device_failed, message);
+  throw Error(status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory
+              : advice == kPoisoned               ? ErrorCode::device_lost
+                                                  : ErrorCode::device_failed,
+              message);
 }
 
 void ignore(cudaError_t status) noexcept {

@@ -9,7 +9,8 @@
 
 namespace hone {
 
-/// Throws Error(out_of_memory) when the device is out of memory, else Error(device_failed). The message says what
+/// Throws Error(out_of_memory) when the device is out of memory, Error(device_lost) when a kernel has crashed, so that
+/// CUDA refuses all further work in this process, else Error(device_failed). The message says what
 /// was being done, CUDA's name and description of the error, and where in Hone it was noticed. Clears the calling
 /// thread's cudaGetLastError(), so that the caller's own checks do not see a failure that was already reported.
 [[noreturn]] void throw_cuda_error(cudaError_t status, std::string_view doing, std::source_location where);

@@ -87,6 +87,8 @@ class Device {
   /// Device memory of at least `bytes` bytes, aligned to 256, uninitialised, usable at once in every stream.
   /// Throws out_of_memory. Must not be called while any stream of the calling thread is being captured.
   virtual void* allocate(std::size_t bytes) = 0;
+
+  /// Does not wait for other streams: nothing that uses the memory may be in flight.
   virtual void deallocate(void* pointer) noexcept = 0;
 
   /// Stream-ordered copies and fills; host memory must stay valid until the stream has passed the call.

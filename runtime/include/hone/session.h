@@ -143,7 +143,8 @@ class Session {
   /// occupancy model's first choice.
   ///
   /// One workspace belongs to each stream: finish the work of a stream before destroying it. Throws invalid_argument
-  /// (refused problem, null or misaligned pointer), not_tuned, compile_failed, device_failed, out_of_memory.
+  /// (refused problem, null or misaligned pointer), not_tuned, compile_failed, device_failed, device_lost,
+  /// out_of_memory.
   Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
 
   /// Makes sure that calls of `problem` will hit, without launching. Calls that will be captured are a problem of their

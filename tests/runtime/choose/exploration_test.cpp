@@ -230,6 +230,15 @@ TEST_F(ExplorationTest, OnlyMeasuresWhatItLists) {
   }
 }
 
+TEST_F(ExplorationTest, NothingIsInFlightWhenItsMemoryIsFreed) {
+  const Candidate too_large{*family_.space().parse("threads=64 work=1 finish=alone"), {.max_blocks = 16}};
+  device_->script = [](std::string_view) { return FakeKernel{.resident_blocks = 0}; };
+  BinaryMemo memo;
+  const Tuning tuning = choose_by_measuring(device_, problem_, {.budget = 1min, .only = {too_large}}, memo);
+  EXPECT_FALSE(tuning.winner) << "inputs were filled, and then nothing ran that had to be waited for";
+  EXPECT_EQ(device_->frees_in_flight(), 0);
+}
+
 TEST_F(ExplorationTest, ExcludedCandidatesAreNeverRun) {
   const std::string variant = "threads=256 work=4 finish=alone";
   script([&](std::string_view each, double predicted) { return each == variant ? 4.0 : 3 * predicted; });

@@ -24,7 +24,7 @@ TEST_F(CudaCrashTest, AnAsynchronousFailureIsReportedBySynchronize) {
     device_->synchronize(stream_);
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::device_failed);
+    EXPECT_EQ(error.code(), ErrorCode::device_lost);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("waiting for a stream"), HasSubstr("restart")));
   }
   EXPECT_THROW(device_->allocate(1000), Error);

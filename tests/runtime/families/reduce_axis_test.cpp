@@ -93,6 +93,9 @@ TEST(ReduceAxisFamilies, RefuseShapesByName) {
   Problem with_output_pitch = rows(5, 6);
   with_output_pitch.pitches[1] = 2;
   EXPECT_THAT(reduce_rows_family().refuse(with_output_pitch), HasSubstr("output pitch of 2"));
+  Problem misaligned = rows(5, 6);
+  misaligned.alignment = 16;
+  EXPECT_THAT(reduce_rows_family().refuse(misaligned), HasSubstr("rows 6 elements of 4 bytes apart do not all begin"));
   EXPECT_EQ(reduce_rows_family().refuse(rows(0, 6)), "");
   EXPECT_EQ(reduce_columns_family().refuse(columns({1 << 20, 1 << 10, 1 << 10})), "");
 }

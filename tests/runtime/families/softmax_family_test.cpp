@@ -54,6 +54,9 @@ TEST(SoftmaxFamily, RefusesWhatMakesNoSenseByName) {
   problem.nan = NanPolicy::ignore;
   EXPECT_THAT(refusal(problem), HasSubstr("NaN cannot be ignored"));
   problem = rows_of(3, 5);
+  problem.alignment = 16;
+  EXPECT_THAT(refusal(problem), HasSubstr("rows begin at multiples of 4 bytes"));
+  problem = rows_of(3, 5);
   problem.accumulator = DType::f64;
   EXPECT_THAT(refusal(problem), HasSubstr("accumulated in f32"));
   problem = rows_of(3, 5);

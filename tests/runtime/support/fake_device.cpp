@@ -147,21 +147,31 @@ void FakeDevice::deallocate(void* pointer) noexcept {
   {
     const std::scoped_lock lock(mutex_);
     memory_.erase(reinterpret_cast<std::uintptr_t>(pointer));
+    if (!in_flight_.empty()) ++frees_in_flight_;
   }
   std::free(pointer);
 }
 
-void FakeDevice::copy_to_device(void* to, const void* from, std::size_t bytes, Stream) {
+void FakeDevice::enqueue_on(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  in_flight_.insert(stream);
+}
+
+void FakeDevice::copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) {
+  enqueue_on(stream);
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
-void FakeDevice::copy_to_host(void* to, const void* from, std::size_t bytes, Stream) {
+void FakeDevice::copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) {
+  enqueue_on(stream);
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
-void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, Stream) {
+void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) {
+  enqueue_on(stream);
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
-void FakeDevice::fill_bytes(void* to, int byte_value, std::size_t bytes, Stream) {
+void FakeDevice::fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) {
   require_found();
+  enqueue_on(stream);
   if (bytes > 0) std::memset(to, byte_value, bytes);
 }
 
@@ -183,12 +193,14 @@ Stream FakeDevice::create_stream() {
 void FakeDevice::destroy_stream(Stream stream) noexcept {
   const std::scoped_lock lock(mutex_);
   streams_.erase(stream);
+  in_flight_.erase(stream);
 }
 
 void FakeDevice::synchronize(Stream stream) {
   require_found();
   const std::scoped_lock lock(mutex_);
   if (captures_.contains(stream)) throw Error(ErrorCode::device_failed, "waiting for a stream under capture");
+  in_flight_.erase(stream);
 }
 
 StreamState FakeDevice::stream_state(Stream stream) const {
@@ -211,6 +223,7 @@ void FakeDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
       return;
     }
   }
+  enqueue_on(stream);
   run(kernel, launch, false);
 }
 
@@ -237,7 +250,8 @@ std::unique_ptr<CapturedWork> FakeDevice::capture(Stream stream, const std::func
   return recorded;
 }
 
-void FakeDevice::replay(const CapturedWork& work, Stream) {
+void FakeDevice::replay(const CapturedWork& work, Stream stream) {
+  enqueue_on(stream);
   for (const auto& [kernel, launch] : static_cast<const Recorded&>(work).launches) run(kernel, launch, true);
 }
 
@@ -279,6 +293,7 @@ double FakeDevice::time_us(Stream stream, const std::function<void()>& work) {
   const double start = now_us();
   work();
   if (live_holds_ > 0) throw Error(ErrorCode::device_failed, "waiting for a stream that is held");
+  synchronize(stream);
   return now_us() - start + timing_overhead_us;
 }
 

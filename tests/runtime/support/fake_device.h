@@ -61,6 +61,7 @@ class FakeDevice final : public Device {
   int captures() const { return graphs_; }  ///< calls of capture()
   int holds() const { return holds_; }      ///< calls of hold()
   std::size_t live_allocations() const;
+  int frees_in_flight() const { return frees_in_flight_; }  ///< while a stream had work that nobody had waited for
   std::map<std::string, int> launches() const;  ///< of each unit, by its source
   double now_us() const;
 
@@ -94,6 +95,7 @@ class FakeDevice final : public Device {
   void run(const Kernel& kernel, const Launch& launch, bool in_graph);
   void require_no_capture(const char* what) const;
   void require_found() const;
+  void enqueue_on(Stream stream);
 
   DeviceFacts facts_;
   mutable std::atomic<int> compiles_ = 0;
@@ -108,6 +110,8 @@ class FakeDevice final : public Device {
   std::map<Stream, std::uint64_t> captures_;
   std::map<Stream, Recorded*> recordings_;  ///< of capture(), while its work runs
   std::set<Stream> streams_;
+  std::set<Stream> in_flight_;  ///< with work that nobody has waited for
+  std::atomic<int> frees_in_flight_ = 0;
   std::uintptr_t next_stream_ = 0x100;
   double now_us_ = 0;
   std::atomic<bool> is_lost_ = false;

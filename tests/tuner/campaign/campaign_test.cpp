@@ -171,6 +171,19 @@ TEST_F(CampaignTest, AGridOfShapesSharesWinnersAndShapesBetweenAreServed) {
   EXPECT_THROW(session.prepare(rows_of(1024, 64)), Error);
 }
 
+TEST_F(CampaignTest, AShapeKeepsItsOwnWinnerWhereNothingElseIsAsGood) {
+  std::vector<Problem> shapes;
+  for (const auto& [rows, columns] : {std::pair{16, 256}, {256, 16}, {256, 256}, {4096, 16}})
+    shapes.push_back(reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32}, {.rows = rows, .columns = columns}));
+  CampaignOptions generous = options();
+  generous.budget = std::chrono::milliseconds(1000);
+  const CampaignResult result = run(shapes, generous);
+  ASSERT_EQ(result.lines.size(), 1U);
+  EXPECT_EQ(result.lines[0].failure, "");
+  // Few threads for a row are no choice at the end of its octave: twice the packs. That keeps them from serving others.
+  EXPECT_LT(result.lines[0].worst_regret, 1);
+}
+
 TEST_F(CampaignTest, WithoutARegretEachSizeKeepsItsOwn) {
   CampaignOptions own = options();
   own.most_regret = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <hone/reduce_axis.h>
+#include <hone/transpose.h>
 #include <hone/tuned_reduce.h>
 
 namespace hone::tuner {
@@ -69,6 +70,26 @@ TEST(LineRows, WithoutAnOrderSomethingIsChosenForTheTunedShapesAlone) {
   const LineRows rows = rows_of(problems, std::nullopt);
   EXPECT_EQ(rows.chosen_for.size(), 4U);
   EXPECT_EQ(rows.between.size(), 5U);
+}
+
+TEST(LargestCorner, HasRowsThatAreAlignedAlike) {
+  const auto corner_of = [](std::int64_t rows, std::int64_t columns) {
+    const ReduceSpec spec{.op = ReduceOp::sum, .dtype = DType::f32};
+    const std::optional<Problem> corner = largest_corner(reduce_rows_problem(spec, {.rows = rows, .columns = columns}));
+    return corner ? corner->extents : Extents{};
+  };
+  EXPECT_EQ(corner_of(256, 1024), (Extents{352, 1440, 1})) << "of 362 × 1448";
+  EXPECT_EQ(corner_of(257, 1028), (Extents{362, 1448, 1}));
+  EXPECT_EQ(corner_of(257, 1027), (Extents{362, 1448, 1})) << "rows that are not aligned end anywhere";
+  EXPECT_EQ(corner_of(1, 1024), (Extents{1, 1440, 1}));
+}
+
+TEST(LargestCorner, IsWhereTheFamilyHasWorkToDo) {
+  EXPECT_EQ(largest_corner(reduce_problem(ReduceOp::sum, DType::f32, 1024)), std::nullopt) << "a lone extent";
+  Problem square = transpose_problem({.rows = 64, .columns = 64}, kMaxAlignment, true);
+  EXPECT_NE(largest_corner(square), std::nullopt);
+  square.extents = {1, 64, 256};
+  EXPECT_EQ(largest_corner(square), std::nullopt) << "what is not square has no place in itself";
 }
 
 }  // namespace
