@@ -122,14 +122,14 @@ std::vector<NearWinner> Layers::find_near(const Query& query, const std::array<R
   return all;
 }
 
-void Layers::publish(const Publication& publication) {
+void Layers::publish(std::span<const Publication> publications) {
   Layer* const layer = writable();
   if (layer == nullptr) return;
   if (const std::optional<StoreError> known = refusal(*layer)) {
     fail(*layer, Access::write, *known);
     return;
   }
-  if (attempt(*layer, Access::write, [&](const Store& store) { store.publish(publication); })) write_notes();
+  if (attempt(*layer, Access::write, [&](const Store& store) { store.publish(publications); })) write_notes();
 }
 
 std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query* query, const std::string& owner,

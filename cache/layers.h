@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,10 @@ class Layers {
   /// As Store::find_near, of all layers, an earlier layer's first.
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
 
-  /// Stores it in the writable layer. A failure is reported every time; without a writable layer nothing happens.
-  void publish(const Publication& publication);
+  /// Stores all or none in the writable layer. A failure is reported every time; without a writable layer nothing
+  /// happens.
+  void publish(std::span<const Publication> publications);
+  void publish(const Publication& publication) { publish(std::span(&publication, 1)); }
 
   /// As the methods of Store, on the writable layer; nullopt and false when there is none that can be used now.
   std::optional<ClaimState> claim(const KeyRecord& key, const Query* query, const std::string& owner,

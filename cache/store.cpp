@@ -166,10 +166,12 @@ std::vector<NearWinner> Store::find_near(const Query& query, const std::array<Ra
   });
 }
 
-void Store::publish(const Publication& publication) const {
+void Store::publish(std::span<const Publication> publications) const {
   write_file(path_, kWritePatience, [&](Connection& connection) {
-    const std::int64_t id = write_publication(connection, publication);
-    if (id != 0) keep_to_size(connection, max_bytes_, id);
+    for (const Publication& publication : publications) {
+      const std::int64_t id = write_publication(connection, publication);
+      if (id != 0) keep_to_size(connection, max_bytes_, id);
+    }
   });
 }
 

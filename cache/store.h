@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -61,10 +62,11 @@ class Store {
   /// order. Rows whose digest does not hold are left out, locks are waited for as in find(). Reads no code.
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const;
 
-  /// Writes winner, binary and trials in one transaction; a winner with the same key is replaced, unless it is tuned
+  /// Writes winners, binaries and trials in one transaction; a winner with the same key is replaced, unless it is tuned
   /// and the new one is not. A tuned one ends the claim on its class. A file that is too large then evicts others, see
   /// keep_to_size().
-  void publish(const Publication& publication) const;
+  void publish(std::span<const Publication> publications) const;
+  void publish(const Publication& publication) const { publish(std::span(&publication, 1)); }
 
   /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a tuned
   /// winner serves `query` by now; nullptr: whatever is there does not do. Another takes over when the lease is past,

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -31,7 +32,7 @@ constexpr double kLeastGain = 0.002;
 constexpr int kFewestMeasured = 12;
 
 /// What is looked around at the end of a search: the fastest of a named value, if it is no further behind the leader.
-constexpr double kNearTheLeader = 1.05;
+constexpr double kNearTheLeader = 1.08;
 
 /// One part in so many of the budget is for measuring what was compiled first.
 constexpr int kFirstWaveShare = 5;
@@ -49,11 +50,13 @@ bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& proble
   return us <= kRooflineSlack * roofline_us(facts, problem);
 }
 
-/// Where the model's first choice should be as fast as memory and launching allow, the first group ends the search.
-std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const SearchOrder& order) {
+/// Where the model's first choice should be as fast as memory and launching allow, the first group ends the search;
+/// where a neighbour was measured, what is expected is worth more, and the rest is compiled while this is measured.
+std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const SearchOrder& order,
+                            bool is_neighbour_known) {
   const std::vector<RankedVariant>& ranking = order.ranking();
   const bool may_end = !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem);
-  return may_end ? kGroup : wave_size();
+  return may_end ? kGroup : is_neighbour_known ? wave_size() / 2 : wave_size();
 }
 
 }  // namespace
@@ -66,7 +69,8 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
   SearchOrder order(facts, problem, options);
   std::vector<Unit> units;
   for (const std::size_t place :
-       order.next(first_wave_size(facts, problem, order), std::numeric_limits<double>::infinity()))
+       order.next(first_wave_size(facts, problem, order, !options.nearby.empty()),
+                  std::numeric_limits<double>::infinity()))
     units.push_back(unit_of(problem, order.ranking()[place].variant));
   return units;
 }
@@ -86,29 +90,33 @@ void Exploration::run() {
   for (const RankedVariant& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.variant));
   rejected_ = std::move(order_.rejected());
 
-  Wave wave = order_.next(first_wave_size(device_.facts(), problem_, order_), race_.best_us());
+  Wave wave = order_.next(first_wave_size(device_.facts(), problem_, order_, !options_.nearby.empty()),
+                          race_.best_us());
   const auto start = Clock::now();
-  std::vector<CompileOutcome> outcomes = compile(wave, false);
+  std::vector<CompileOutcome> outcomes = compile(wave, false, options_.stop);
   compile_ms_ = ms_since(start);
+  std::stop_source not_needed;  // what is compiled ahead
+  const std::stop_callback on_stop(options_.stop, [&] { not_needed.request_stop(); });
   while (!wave.empty()) {
     for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
     next_.clear();
     std::future<std::vector<CompileOutcome>> ahead;
     if (measured_ > 0 && may_compile_meanwhile(device_.facts())) {
       next_ = order_.next(wave_size(), race_.best_us());
-      ahead = std::async(std::launch::async, [this] { return compile(next_, true); });
+      ahead = std::async(std::launch::async, [&] { return compile(next_, true, not_needed.get_token()); });
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
     measuring_deadline_ =
         measured_ > 0 ? deadline_ : std::max(deadline_, Clock::now() + options_.budget / kFirstWaveShare);
     measure();
     if (is_done()) {
+      not_needed.request_stop();
       if (ahead.valid()) ahead.wait();
       break;
     }
     const auto waiting_since = Clock::now();
     if (!ahead.valid()) next_ = order_.next(wave_size(), race_.best_us());
-    outcomes = ahead.valid() ? ahead.get() : compile(next_, false);
+    outcomes = ahead.valid() ? ahead.get() : compile(next_, false, options_.stop);
     compile_ms_ += ms_since(waiting_since);
     wave = std::exchange(next_, {});
   }
@@ -142,12 +150,12 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
   return list;
 }
 
-std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_background) const {
+std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_background, std::stop_token stop) const {
   std::vector<Unit> units;
   for (std::size_t place : wave) units.push_back(units_[place]);
   CompileProgress on_progress;
   if (!in_background) on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total); };
-  return memo_.compile(device_, units, options_.stop, on_progress, has_candidates_ ? deadline_ : compile_deadline_,
+  return memo_.compile(device_, units, std::move(stop), on_progress, has_candidates_ ? deadline_ : compile_deadline_,
                        in_background ? kSpareCores : 0);
 }
 
@@ -346,7 +354,7 @@ std::vector<Candidate> Exploration::leaders() const {
 void Exploration::take_relatives(const Candidate& leader) {
   const Wave wave = order_.take_relatives(leader.variant, race_.best_us());
   const auto start = Clock::now();
-  std::vector<CompileOutcome> outcomes = compile(wave, false);
+  std::vector<CompileOutcome> outcomes = compile(wave, false, options_.stop);
   compile_ms_ += ms_since(start);
   for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
   const auto relatives = std::stable_partition(passed_over_.begin(), passed_over_.end(),

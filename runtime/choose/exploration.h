@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ class Exploration {
     bool must_be_measured = false;  ///< unless the leader is at the roofline
   };
 
-  std::vector<CompileOutcome> compile(const Wave& wave, bool in_background) const;
+  std::vector<CompileOutcome> compile(const Wave& wave, bool in_background, std::stop_token stop) const;
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
   CandidateList list_only(const CompiledVariant& compiled) const;

@@ -120,8 +120,8 @@ std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::ar
   return near;
 }
 
-void CacheBridge::publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning) {
-  if (!has_files_) return;
+cache::Publication CacheBridge::publication(const Problem& problem, const Winner& winner, const Binary& binary,
+                                            const Tuning* tuning) const {
   const Trial chosen{.candidate = winner.candidate,
                      .resources = winner.resources,
                      .resident_blocks = winner.resident_blocks};
@@ -136,7 +136,15 @@ void CacheBridge::publish(const Problem& problem, const Winner& winner, const Bi
       .binary = {.format = binary.format, .architecture = binary.architecture, .code = binary.code},
       .tuning = {}};
   if (tuning) publication.tuning = to_record(*tuning);
-  layers_.publish(publication);
+  return publication;
+}
+
+void CacheBridge::publish(std::span<const cache::Publication> publications) {
+  if (has_files_) layers_.publish(publications);
+}
+
+void CacheBridge::publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning) {
+  if (has_files_) layers_.publish(publication(problem, winner, binary, tuning));
 }
 
 void CacheBridge::note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,7 +42,11 @@ class CacheBridge {
   /// The stored tuned winners of the same problem that were measured within `extents`, without their code.
   std::vector<Winner> find_near(const Problem& problem, const std::array<SizeRange, 3>& extents);
 
-  /// Stores a winner with its binary and, for a tuned one, its trials.
+  /// A winner with its binary and, for a tuned one, its trials, as they are stored.
+  cache::Publication publication(const Problem& problem, const Winner& winner, const Binary& binary,
+                                 const Tuning* tuning) const;
+  /// Stores all or none.
+  void publish(std::span<const cache::Publication> publications);
   void publish(const Problem& problem, const Winner& winner, const Binary& binary, const Tuning* tuning);
 
   /// Notes that a tuning would help `problem`: no tuned winner serves it, or `stale`, one of another driver.

@@ -134,9 +134,12 @@ Tuning Session::Impl::compare(const Problem& problem, TuningOptions options) {
 void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served) {
   if (!tuning.winner) throw Error(ErrorCode::invalid_argument, "a tuning without a winner cannot be adopted");
   const std::scoped_lock lock(miss_mutex_);
+  const Trial& trial = tuning.trials.at(*tuning.winner);
+  std::vector<Winner> winners;
+  std::vector<std::shared_ptr<const Module>> modules;
+  std::vector<cache::Publication> publications;
   for (const Problem& problem : served) {
     const bool is_its_own = problem.extents == tuning.problem.extents;
-    const Trial& trial = tuning.trials.at(*tuning.winner);
     const Unit unit = unit_of(problem, trial.candidate.variant);
     const CompileOutcome outcome = memo_.compile(*device_, std::span(&unit, 1)).front();
     if (!may_launch(problem, trial.candidate) || !outcome.binary)
@@ -151,13 +154,15 @@ void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served)
                                                              to_string(problem), first_failure(check)));
     }
     const CompiledCode code = load_variant(*device_, problem, trial.candidate.variant, unit, outcome.binary);
-    Winner winner = make_winner(problem, trial, true);
+    Winner& winner = winners.emplace_back(make_winner(problem, trial, true));
     winner.resources = code.compiled.resources;
     winner.resident_blocks = code.compiled.resident_blocks;
     winner.tuned_extents = tuning.problem.extents;
-    install(problem, winner, code.module, false);
-    cache_.publish(problem, winner, *outcome.binary, is_its_own ? &tuning : nullptr);
+    modules.push_back(code.module);
+    publications.push_back(cache_.publication(problem, winner, *outcome.binary, is_its_own ? &tuning : nullptr));
   }
+  for (std::size_t i = 0; i < served.size(); ++i) install(served[i], winners[i], modules[i], false);
+  cache_.publish(publications);
 }
 
 /// Dispatches to a tuning's winner from now on, and stores it.

@@ -20,32 +20,50 @@ std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<
                                                 std::size_t spare_cores) {
   std::vector<CompileOutcome> outcomes(units.size());
   std::vector<std::string> keys;
-  std::vector<Unit> missing;
-  std::vector<std::size_t> missing_index;
-  for (const Unit& unit : units) keys.push_back(key_of(unit));
-  {
-    const std::scoped_lock lock(mutex_);
-    for (std::size_t i = 0; i < units.size(); ++i) {
-      const auto known = binaries_.find(keys[i]);
-      if (known != binaries_.end()) {
-        outcomes[i].binary = known->second;
-      } else {
-        missing.push_back(units[i]);
-        missing_index.push_back(i);
-      }
-    }
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    keys.push_back(key_of(units[i]));
+    outcomes[i].binary = known(keys[i]);
+    if (!outcomes[i].binary) missing.push_back(i);
   }
-  if (missing.empty()) return outcomes;
-
+  const auto compile_missing = [&](std::size_t i) {
+    return compile_once(device, units[missing[i]], keys[missing[i]]);
+  };
   std::vector<CompileOutcome> compiled =
-      compile_all(device, missing, std::move(stop), on_progress, deadline, spare_cores);
-  const std::scoped_lock lock(mutex_);
-  for (std::size_t i = 0; i < compiled.size(); ++i) {
-    if (compiled[i].started()) ++compiled_;
-    if (compiled[i].binary) binaries_.emplace(keys[missing_index[i]], compiled[i].binary);
-    outcomes[missing_index[i]] = std::move(compiled[i]);
-  }
+      compile_all(missing.size(), compile_missing, std::move(stop), on_progress, deadline, spare_cores);
+  for (std::size_t i = 0; i < missing.size(); ++i) outcomes[missing[i]] = std::move(compiled[i]);
   return outcomes;
+}
+
+std::shared_ptr<const Binary> BinaryMemo::known(const std::string& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto at = binaries_.find(key);
+  return at != binaries_.end() ? at->second : nullptr;
+}
+
+std::shared_ptr<const Binary> BinaryMemo::compile_once(const Device& device, const Unit& unit, const std::string& key) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !under_way_.contains(key); });
+  if (const auto at = binaries_.find(key); at != binaries_.end()) return at->second;
+  under_way_.insert(key);
+  ++compiled_;
+  lock.unlock();
+
+  std::shared_ptr<const Binary> binary;
+  const auto end = [&] {
+    lock.lock();
+    under_way_.erase(key);
+    if (binary) binaries_.emplace(key, binary);
+    changed_.notify_all();
+  };
+  try {
+    binary = std::make_shared<const Binary>(device.compile(unit));
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+  return binary;
 }
 
 std::uint64_t BinaryMemo::compiled() const {

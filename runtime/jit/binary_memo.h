@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <hone/device.h>
@@ -20,7 +22,7 @@
 namespace hone {
 
 /// Compiles units and remembers the binaries, so that problems which differ in size alone compile once. One memo
-/// belongs to one device. Thread-safe; two threads may compile the same unit at the same time.
+/// belongs to one device. Thread-safe; what one thread is compiling, others wait for.
 class BinaryMemo {
  public:
   /// As compile_all(); units that are remembered come back at once.
@@ -33,8 +35,13 @@ class BinaryMemo {
   std::uint64_t compiled() const;
 
  private:
+  std::shared_ptr<const Binary> known(const std::string& key) const;
+  std::shared_ptr<const Binary> compile_once(const Device& device, const Unit& unit, const std::string& key);
+
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
   std::unordered_map<std::string, std::shared_ptr<const Binary>> binaries_;  ///< by everything that is compiled
+  std::unordered_set<std::string> under_way_;
   std::uint64_t compiled_ = 0;
 };
 

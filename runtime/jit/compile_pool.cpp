@@ -14,9 +14,9 @@ namespace {
 /// One call of compile_all(): what its threads share.
 class Batch {
  public:
-  Batch(const Device& device, std::span<const Unit> units, std::stop_token stop,
+  Batch(std::size_t count, const CompileOne& compile, std::stop_token stop,
         std::optional<std::chrono::steady_clock::time_point> deadline)
-      : device_(device), units_(units), stop_(std::move(stop)), deadline_(deadline), outcomes_(units.size()) {}
+      : compile_(compile), stop_(std::move(stop)), deadline_(deadline), outcomes_(count) {}
 
   /// What each worker thread runs.
   void work() {
@@ -45,7 +45,7 @@ class Batch {
       reported = done_;
       if (!on_progress) continue;
       lock.unlock();
-      on_progress(reported, static_cast<int>(units_.size()));
+      on_progress(reported, static_cast<int>(outcomes_.size()));
       lock.lock();
     }
   }
@@ -63,14 +63,14 @@ class Batch {
 
  private:
   bool may_start() const {
-    return next_ < units_.size() && !abandoned_ && !unsupported_ && !stop_.stop_requested() &&
+    return next_ < outcomes_.size() && !abandoned_ && !unsupported_ && !stop_.stop_requested() &&
            (!deadline_ || std::chrono::steady_clock::now() < *deadline_);
   }
 
   void compile(std::size_t unit) {
     CompileOutcome& outcome = outcomes_[unit];
     try {
-      outcome.binary = std::make_shared<const Binary>(device_.compile(units_[unit]));
+      outcome.binary = compile_(unit);
     } catch (const Error& error) {
       outcome.error = error.what();
       if (error.code() != ErrorCode::unsupported) return;
@@ -81,8 +81,7 @@ class Batch {
     }
   }
 
-  const Device& device_;
-  const std::span<const Unit> units_;
+  const CompileOne& compile_;
   const std::stop_token stop_;
   const std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::vector<CompileOutcome> outcomes_;  // each is written by the one thread that compiles its unit
@@ -99,15 +98,15 @@ class Batch {
 
 }  // namespace
 
-std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Unit> units, std::stop_token stop,
+std::vector<CompileOutcome> compile_all(std::size_t count, const CompileOne& compile, std::stop_token stop,
                                         const CompileProgress& on_progress,
                                         std::optional<std::chrono::steady_clock::time_point> deadline,
                                         std::size_t spare_cores) {
-  if (units.empty()) return {};
-  Batch batch(device, units, std::move(stop), deadline);
+  if (count == 0) return {};
+  Batch batch(count, compile, std::move(stop), deadline);
   {
     const std::size_t cores = std::thread::hardware_concurrency();
-    const std::size_t threads = std::clamp<std::size_t>(cores - std::min(cores, spare_cores), 1, units.size());
+    const std::size_t threads = std::clamp<std::size_t>(cores - std::min(cores, spare_cores), 1, count);
     std::vector<std::jthread> workers;
     workers.reserve(threads);
     try {
@@ -119,6 +118,14 @@ std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Un
     }
   }
   return batch.take();
+}
+
+std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Unit> units, std::stop_token stop,
+                                        const CompileProgress& on_progress,
+                                        std::optional<std::chrono::steady_clock::time_point> deadline,
+                                        std::size_t spare_cores) {
+  const auto compile = [&](std::size_t unit) { return std::make_shared<const Binary>(device.compile(units[unit])); };
+  return compile_all(units.size(), compile, std::move(stop), on_progress, deadline, spare_cores);
 }
 
 }  // namespace hone

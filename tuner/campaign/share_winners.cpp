@@ -388,27 +388,36 @@ class Sharing {
       std::optional<Tuning> tuning =
           stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
       if (!tuning) continue;
-      for (const Row* row : rows) serve(*row, *tuning);
+      std::map<std::size_t, std::vector<Problem>> by_trial;
+      for (const Row* row : rows)
+        if (const std::optional<std::size_t> trial = trial_that_serves(*row, *tuning))
+          by_trial[*trial].push_back(row->problem);
+      for (const auto& [trial, problems] : by_trial) {
+        tuning->winner = trial;
+        session_.adopt(*tuning, problems);
+        result_.line.filled += problems.size();
+      }
     }
   }
 
-  /// `tuning`: of the server. Its winner becomes what serves the row.
-  void serve(const Row& row, Tuning& tuning) {
+  /// `tuning`: of the server; nullopt: what was chosen makes no sense at the row.
+  std::optional<std::size_t> trial_that_serves(const Row& row, const Tuning& tuning) {
     const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
     const Candidate& candidate = is_chosen ? *row.chosen : winners_[row.server];
-    if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) return;
+    if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) return {};
     const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
                                  [&](const Trial& trial) { return trial.candidate == candidate; });
-    if (at == tuning.trials.end()) return;
-    tuning.winner = static_cast<std::size_t>(at - tuning.trials.begin());
-    session_.adopt(tuning, std::span(&row.problem, 1));
-    ++result_.line.filled;
+    if (at == tuning.trials.end()) return {};
+    return static_cast<std::size_t>(at - tuning.trials.begin());
   }
 
-  /// Winners were verified when they won; runners-up never were.
+  /// Winners were verified when they won; runners-up are where they first serve.
   bool is_right(const Problem& problem, const Candidate& candidate) {
-    const bool has_won = std::find(tuned_winners_.begin(), tuned_winners_.end(), candidate) != tuned_winners_.end();
-    return has_won || compare_at(problem, {candidate}).winner;
+    if (std::find(tuned_winners_.begin(), tuned_winners_.end(), candidate) != tuned_winners_.end()) return true;
+    const auto known = std::find_if(verified_.begin(), verified_.end(),
+                                    [&](const auto& verified) { return verified.first == candidate; });
+    if (known != verified_.end()) return known->second;
+    return verified_.emplace_back(candidate, compare_at(problem, {candidate}).winner.has_value()).second;
   }
 
   Session& session_;
@@ -425,6 +434,7 @@ class Sharing {
   bool was_shared_ = false;                ///< winners of the problems serve classes between them already
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
   std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
+  std::vector<std::pair<Candidate, bool>> verified_;         ///< runners-up, and whether they were right
   ShareResult result_;
 };
 

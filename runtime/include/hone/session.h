@@ -163,7 +163,8 @@ class Session {
 
   /// Dispatches each problem of `served` to the winner of `tuning` from now on and stores that, with the trials where
   /// the problem is the tuned one: that is where the winner is verified. The others have to differ from it in their
-  /// extents alone. Throws invalid_argument when there is no winner, or it cannot serve one of them.
+  /// extents alone. Throws invalid_argument, and changes nothing, when there is no winner, or it cannot serve one of
+  /// them.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 
   const std::shared_ptr<Device>& device() const;

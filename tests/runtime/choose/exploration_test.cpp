@@ -103,7 +103,7 @@ TEST_F(ExplorationTest, TimesWithoutAnyPatternAreSearchedAlmostToTheEnd) {
   script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
-  EXPECT_GT(device_->compiles(), 80);
+  EXPECT_GE(device_->compiles(), 80) << "what is compiled ahead at the end may be left";
   EXPECT_LE(won_us(tuning), 1.1 * best_us());
 }
 

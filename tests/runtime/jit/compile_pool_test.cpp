@@ -1,4 +1,4 @@
-#include "runtime/jit/compile_pool.h"
+#include "runtime/jit/binary_memo.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -183,6 +183,37 @@ TEST(CompilePool, ADeadlineLeavesLaterUnitsUnstarted) {
       compile_all(device, units(5000), {}, {}, steady_clock::now() + std::chrono::milliseconds(200));
   EXPECT_TRUE(outcomes.front().started());
   EXPECT_FALSE(outcomes.back().started());
+}
+
+TEST(BinaryMemo, WhatOneThreadCompilesOthersWaitFor) {
+  std::atomic<int> compiled = 0;
+  const CompilingDevice device([&](const Unit& unit) {
+    ++compiled;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return binary_of(unit);
+  });
+  std::vector<Unit> alike = units(8);  // by what is compiled: their names are not
+  for (std::size_t i = 0; i < alike.size(); ++i) alike[i].source = std::to_string(i / 4);
+  BinaryMemo memo;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (const CompileOutcome& outcome : memo.compile(device, alike)) EXPECT_NE(outcome.binary, nullptr);
+    });
+  threads.clear();
+  EXPECT_EQ(compiled, 2);
+  EXPECT_EQ(memo.compiled(), 2u);
+}
+
+TEST(BinaryMemo, WhatFailedForOneThreadIsTriedAgainByTheNext) {
+  std::atomic<int> tries = 0;
+  const CompilingDevice device([&](const Unit& unit) {
+    if (++tries == 1) throw Error(ErrorCode::compile_failed, "out of memory, say");
+    return binary_of(unit);
+  });
+  BinaryMemo memo;
+  EXPECT_THAT(memo.compile(device, units(1)).front().error, HasSubstr("out of memory"));
+  EXPECT_NE(memo.compile(device, units(1)).front().binary, nullptr);
 }
 
 }  // namespace
