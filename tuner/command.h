@@ -39,7 +39,8 @@ struct Environment {
   /// What the devices of this machine would store winners under today.
   std::function<std::vector<CurrentToolchain>()> toolchains = &current_toolchains;
 
-  /// The hone command itself, to be run as the worker processes of a campaign (see tuner/campaign/worker.h).
+  /// The hone command itself, to be run as the worker processes of a campaign (see tuner/campaign/worker.h), and as the
+  /// compilers of those.
   std::string worker_program = {};
 
   /// Starts to watch for Ctrl-C and returns the token that it stops. Called before the device is opened, only by

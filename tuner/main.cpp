@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/campaign/compilers.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/command.h"
 #include "tuner/command_error.h"
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!args.empty() && args.front() == hone::tuner::kWorkerCommand)
     return hone::tuner::run_worker([](const std::string& name) { return hone::Device::open(name); });
+  if (!args.empty() && args.front() == hone::tuner::kCompilerCommand) return hone::tuner::run_compiler();
 
   std::optional<hone::tuner::InterruptWatcher> watcher;
   hone::tuner::Environment environment;

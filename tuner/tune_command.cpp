@@ -22,6 +22,7 @@
 #include "tuner/cache_path.h"
 #include "tuner/campaign/campaign.h"
 #include "tuner/campaign/campaign_file.h"
+#include "tuner/campaign/compilers.h"
 #include "tuner/campaign/device_lock.h"
 #include "tuner/campaign/missed.h"
 #include "tuner/campaign/problem_selection.h"
@@ -221,6 +222,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   campaign.devices = parse_devices(options.device);
   campaign.session = session_options;
   campaign.worker = {context.environment.worker_program, std::string(kWorkerCommand)};
+  campaign.compiler = {context.environment.worker_program, std::string(kCompilerCommand)};
   campaign.now = context.environment.now;
   campaign.stop = stop;
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);

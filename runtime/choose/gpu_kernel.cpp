@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/gpu_compiler.h>
 
 #include "runtime/jit/cubin_resources.h"
-#include "runtime/jit/gpu_compiler.h"
 #include "runtime/search/occupancy.h"
 
 namespace hone {

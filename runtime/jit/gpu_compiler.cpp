@@ -1,4 +1,4 @@
-#include "runtime/jit/gpu_compiler.h"
+#include <hone/gpu_compiler.h>
 
 #include <hone/error.h>
 
@@ -10,7 +10,8 @@ namespace hone {
 
 #ifdef HONE_WITH_CUDA
 Binary compile_for_gpu(const Unit& unit, std::string_view architecture) {
-  return NvrtcCompiler(NvrtcSearch::from_environment()).compile(unit, architecture);
+  static const NvrtcCompiler compiler(NvrtcSearch::from_environment());
+  return compiler.compile(unit, architecture);
 }
 #else
 Binary compile_for_gpu(const Unit& unit, std::string_view architecture) {

@@ -61,7 +61,8 @@ class Campaign {
             {"cache", options_.session.cache_path.string()},
             {"max_bytes", options_.session.cache_max_bytes},
             {"system_caches", std::move(system_caches)},
-            {"load_binaries", options_.session.load_binaries}};
+            {"load_binaries", options_.session.load_binaries},
+            {"compiler", options_.compiler}};
   }
 
   bool is_over() const {

@@ -65,6 +65,7 @@ struct CampaignOptions {
   std::vector<std::string> devices{"host"};
   SessionOptions session;                                 ///< the cache files of the workers' sessions
   std::vector<std::string> worker;                        ///< the program that run_worker() runs in, and its arguments
+  std::vector<std::string> compiler;                      ///< likewise of run_compiler(); none: workers compile
   std::chrono::milliseconds budget{5000};                 ///< per problem
   std::optional<std::chrono::milliseconds> total_budget;  ///< for all; the last problem's budget shrinks to fit
   bool again = false;                                     ///< tune even what has a tuned winner

@@ -18,6 +18,8 @@
 #include <stop_token>
 #include <thread>
 
+#include "tuner/campaign/answer.h"
+#include "tuner/campaign/compilers.h"
 #include "tuner/campaign/problem_text.h"
 #include "tuner/campaign/share_winners.h"
 #include "tuner/campaign/tune_problem.h"
@@ -69,18 +71,6 @@ class Orders {
   std::thread reader_;
 };
 
-void answer(std::string_view kind, Json body) {
-  Json message;
-  message[std::string(kind)] = std::move(body);
-  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);
-    if (count <= 0) _exit(0);
-    written += static_cast<std::size_t>(count);
-  }
-}
-
 /// Leaves behind which candidate is about to run.
 class RunningRecord {
  public:
@@ -127,7 +117,7 @@ class Worker {
 
  private:
   void open(const Json& order) {
-    device_ = open_device_(order.at("device"));
+    device_ = compiling_elsewhere(open_device_(order.at("device")), order.at("compiler"));
     SessionOptions options;
     options.on_miss = MissPolicy::error;
     options.cache_path = order.at("cache").get<std::string>();

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include <hone/gpu_compiler.h>
+
 #include "runtime/jit/embedded_sources.h"
-#include "runtime/jit/gpu_compiler.h"
 
 namespace hone::test {
 namespace {

@@ -15,8 +15,8 @@
 
 #include <unistd.h>
 
-#include <hone/device.h>
 #include <hone/error.h>
+#include <hone/forwarding_device.h>
 
 #include "tuner/campaign/worker.h"
 
@@ -53,50 +53,20 @@ struct Fault {
   }
 };
 
-class FaultyDevice final : public Device {
+class FaultyDevice final : public ForwardingDevice {
  public:
-  FaultyDevice(std::shared_ptr<Device> inner, Fault fault) : inner_(std::move(inner)), fault_(std::move(fault)) {}
+  FaultyDevice(std::shared_ptr<Device> inner, Fault fault)
+      : ForwardingDevice(std::move(inner)), fault_(std::move(fault)) {}
 
-  std::string_view name() const override { return inner_->name(); }
-  const DeviceFacts& facts() const override { return inner_->facts(); }
-  std::string compiler_identity() const override { return inner_->compiler_identity(); }
-  Binary compile(const Unit& unit) const override { return inner_->compile(unit); }
-  std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override {
-    return inner_->load(binary, entries);
-  }
-  int resident_blocks(const Kernel& kernel, int threads, std::size_t smem) const override {
-    return inner_->resident_blocks(kernel, threads, smem);
-  }
-  void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
-  void deallocate(void* pointer) noexcept override { inner_->deallocate(pointer); }
-  void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
-    inner_->copy_to_device(to, from, bytes, stream);
-  }
-  void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) override {
-    inner_->copy_to_host(to, from, bytes, stream);
-  }
-  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
-    inner_->copy_on_device(to, from, bytes, stream);
-  }
   void fill_bytes(void* to, int value, std::size_t bytes, Stream stream) override {
     require_found();
-    inner_->fill_bytes(to, value, bytes, stream);
+    ForwardingDevice::fill_bytes(to, value, bytes, stream);
   }
-  MemoryKind memory_kind(const void* pointer) const override { return inner_->memory_kind(pointer); }
-  Stream create_stream() override { return inner_->create_stream(); }
-  void destroy_stream(Stream stream) noexcept override { inner_->destroy_stream(stream); }
-  void synchronize(Stream stream) override { inner_->synchronize(stream); }
-  StreamState stream_state(Stream stream) const override { return inner_->stream_state(stream); }
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override {
     require_found();
     if (fault_.strikes(launch)) strike();
-    inner_->launch(kernel, launch, stream);
+    ForwardingDevice::launch(kernel, launch, stream);
   }
-  std::unique_ptr<CapturedWork> capture(Stream stream, const std::function<void()>& work) override {
-    return inner_->capture(stream, work);
-  }
-  void replay(const CapturedWork& work, Stream stream) override { inner_->replay(work, stream); }
-  double time_us(Stream stream, const std::function<void()>& work) override { return inner_->time_us(stream, work); }
 
  private:
   void strike() {
@@ -113,7 +83,6 @@ class FaultyDevice final : public Device {
     if (is_lost_) throw Error(ErrorCode::device_failed, "an illegal memory access was encountered");
   }
 
-  std::shared_ptr<Device> inner_;
   Fault fault_;
   bool is_lost_ = false;
 };
