@@ -128,6 +128,7 @@ Tuning Session::Impl::compare(const Problem& problem, TuningOptions options) {
     throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
   options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
+  const std::jthread ahead = compile_ahead(options.next);
   return choose_by_measuring(device_, problem, options, memo_);
 }
 

@@ -262,7 +262,7 @@ class Campaign {
       if (const auto line = next_line(group); line != group.lines.end()) {
         const std::vector<std::size_t> items = *line;
         group.lines.erase(line);
-        if (left() > milliseconds::zero()) dispatch_sharing(items, lane);
+        if (left() > milliseconds::zero()) dispatch_sharing(group, items, lane);
         else leave_as_it_is(items, lane);
       } else if (!group.pending.empty()) {
         dispatch_tuning(group, lane);
@@ -304,7 +304,7 @@ class Campaign {
                {"budget_ms", budget.count()},
                {"exhaustive", options_.exhaustive},
                {"warm", options_.inputs == InputState::warm}};
-    if (!group.pending.empty()) order["next"] = to_json(result_.items[group.pending.front()].problem);
+    name_next(group, order);
     observer_.started(lane, item.problem);
     lanes_[lane].give({.kind = Job::Kind::tune, .order = std::move(order), .target = target, .problem = item.problem});
   }
@@ -320,7 +320,7 @@ class Campaign {
     });
   }
 
-  void dispatch_sharing(const std::vector<std::size_t>& line, std::size_t lane) {
+  void dispatch_sharing(const Group& group, const std::vector<std::size_t>& line, std::size_t lane) {
     Json problems = Json::array();
     Json may_change = Json::array();
     for (const std::size_t item : line) {
@@ -330,14 +330,19 @@ class Campaign {
       may_change.push_back(outcome == Outcome::tuned);
     }
     const Problem& first = result_.items[line.front()].problem;
+    Json order{{"problems", std::move(problems)},
+               {"may_change", std::move(may_change)},
+               {"most_regret", options_.most_regret},
+               {"budget_ms", options_.budget.count()},
+               {"warm", options_.inputs == InputState::warm}};
+    name_next(group, order);
     observer_.sharing(lane, first);
-    lanes_[lane].give({.kind = Job::Kind::share,
-                       .order = {{"problems", std::move(problems)},
-                                 {"may_change", std::move(may_change)},
-                                 {"most_regret", options_.most_regret},
-                                 {"budget_ms", options_.budget.count()},
-                                 {"warm", options_.inputs == InputState::warm}},
-                       .problem = first});
+    lanes_[lane].give({.kind = Job::Kind::share, .order = std::move(order), .problem = first});
+  }
+
+  /// What will be tuned after the order, so that it is compiled meanwhile.
+  void name_next(const Group& group, Json& order) const {
+    if (!group.pending.empty()) order["next"] = to_json(result_.items[group.pending.front()].problem);
   }
 
   void finish_line(std::size_t lane, const Job&, const Json& body) {

@@ -217,6 +217,7 @@ class Sharing {
     options.verify = compared.size() == 1;  // see is_right(); winners were
     options.inputs = request_.inputs;
     options.excluded = request_.excluded;
+    options.next = request_.next;
     options.stop = request_.stop;
     options.on_run = request_.on_run;
     Tuning comparison = session_.compare(problem, options);

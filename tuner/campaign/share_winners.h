@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ShareRequest {
   std::chrono::milliseconds budget{2000};  ///< for each size
   InputState inputs = InputState::cold;
   std::vector<ExcludedCandidate> excluded = {};
+  std::optional<Problem> next = {};  ///< TuningOptions::next
   std::stop_token stop = {};
   std::function<void(const TuningProgress&)> on_progress = {};
   std::function<void(const Candidate&)> on_run = {};

@@ -150,8 +150,7 @@ class Worker {
                         .exhaustive = order.at("exhaustive"),
                         .inputs = inputs_of(order)};
     request.excluded = excluded_from_json(order.at("excluded"), request.problem);
-    connect(request);
-    if (order.contains("next")) request.next = problem_from_json(order["next"]);
+    connect(request, order);
     disturbance_.clear();
     CampaignItem item = tune_problem(*session_, request);
     if (item.discarded_samples > 0) item.disturbance = disturbance_;
@@ -166,7 +165,7 @@ class Worker {
     request.budget = milliseconds(order.at("budget_ms").get<std::int64_t>());
     request.inputs = inputs_of(order);
     request.excluded = excluded_from_json(order.at("excluded"), request.problems.front());
-    connect(request);
+    connect(request, order);
     const ShareResult result = share_winners(*session_, request);
     Json changed = Json::array();
     for (const CampaignItem& item : result.changed) changed.push_back(to_json(item));
@@ -177,7 +176,8 @@ class Worker {
     return order.at("warm").get<bool>() ? InputState::warm : InputState::cold;
   }
 
-  void connect(auto& request) {
+  void connect(auto& request, const Json& order) {
+    if (order.contains("next")) request.next = problem_from_json(order["next"]);
     request.stop = orders_.stop();
     request.on_progress = [this](const TuningProgress& progress) {
       if (const std::string seen = device_->condition().seen; !seen.empty()) disturbance_ = seen;

@@ -24,7 +24,7 @@ inline constexpr std::size_t kRunningBytes = 1024;
 ///     open     {device, compiler, cache, max_bytes, …}                   → ready {facts and condition}
 ///     look_up  [problem …]                                               → looked_up [item …]
 ///     tune     {item to be, budget, …, next}                             → progress …, then tuned item
-///     share    {problems, …}                                             → progress …, then shared {line, changed}
+///     share    {problems, …, next}                                       → progress …, then shared {line, changed}
 ///     stop                                                               → nothing; what runs ends early
 ///
 /// and failed {code, message} when it has to give up: then it ends. It ends at once when standard input ends, for then
