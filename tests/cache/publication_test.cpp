@@ -119,6 +119,18 @@ TEST_F(CacheStore, RangeThatEndsBeforeItStartsIsRefused) {
   EXPECT_THAT(store_.winners(), IsEmpty());
 }
 
+TEST_F(CacheStore, SeveralArePublishedTogetherOrNotAtAll) {
+  const std::vector<Publication> both{sample_, wider(sample_)};
+  store_.publish(both);
+  EXPECT_THAT(store_.winners(), SizeIs(2));
+
+  Store other(folder_ / "other.sqlite");
+  std::vector<Publication> with_a_bad_one = both;
+  with_a_bad_one.back().winner.median_us = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(other.publish(with_a_bad_one), StoreError);
+  EXPECT_THAT(other.winners(), IsEmpty());
+}
+
 TEST_F(CacheStore, SameKeyIsReplaced) {
   store_.publish(with_threads(sample_, 32));
   const std::int64_t first_id = store_.winners().at(0).id;

@@ -52,6 +52,21 @@ TEST_F(SessionCompareTest, AnAdoptedWinnerServesTheOtherSizesInEveryProcess) {
   EXPECT_THROW(launch(later, 2 * kSize), Error) << "the size between was not named";
 }
 
+TEST_F(SessionCompareTest, AWinnerThatCannotServeOneOfThemServesNone) {
+  Session session(device_, options(MissPolicy::error));
+  const Tuning tuning = session.tune(family_.problem(kSize), {.budget = 1min});
+  const std::string winner = family_.space().to_string(tuning.trials[*tuning.winner].candidate.variant);
+  TotalFamilyOptions other;
+  other.name = "other";
+  other.sources = {{"other.cuh", "// another text"}};
+  const TotalFamily broken(other);
+  device_->script = [](std::string_view) { return FakeKernel{.compile_error = "not today"}; };
+  const std::vector<Problem> served{family_.problem(4 * kSize), broken.problem(8 * kSize)};
+  EXPECT_THROW(session.adopt(tuning, served), Error) << winner;
+  EXPECT_THROW(launch(session, 4 * kSize), Error) << "it was not tuned";
+  EXPECT_EQ(store().winners().size(), 1u);
+}
+
 TEST_F(SessionCompareTest, WithoutAWinnerThereIsNothingToAdopt) {
   Session session(device_, options(MissPolicy::error));
   Tuning none;
