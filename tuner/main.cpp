@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!args.empty() && args.front() == hone::tuner::kWorkerCommand)
     return hone::tuner::run_worker([](const std::string& name) { return hone::Device::open(name); });
-  if (!args.empty() && args.front() == hone::tuner::kCompilerCommand) return hone::tuner::run_compiler();
+  if (!args.empty() && args.front() == hone::tuner::kCompilerCommand) hone::tuner::run_compiler();
 
   std::optional<hone::tuner::InterruptWatcher> watcher;
   hone::tuner::Environment environment;

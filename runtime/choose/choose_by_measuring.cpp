@@ -51,6 +51,17 @@ class TuningRun {
     tuning_.problem = problem;
   }
 
+  /// Whatever has ended the run: memory, graphs and code may still be in use.
+  ~TuningRun() {
+    try {
+      device_->synchronize(stream_.get());
+    } catch (...) {
+      // The device has failed: nothing uses them any more.
+    }
+  }
+  TuningRun(const TuningRun&) = delete;
+  TuningRun& operator=(const TuningRun&) = delete;
+
   Tuning run() {
     // First, since what does not compile here compiles in no variant.
     if (problem_.family->has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
@@ -180,8 +191,8 @@ class TuningRun {
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
   OwnStream stream_{*device_};
+  Workload workload_{device_, problem_, stream_.get(), options_.inputs};
   DeviceBuffer workspace_{device_, options_.workspace_bytes};
-  Workload workload_{device_, problem_, stream_.get(), options_.inputs};  // behind all memory that its stream uses
   const Bench bench_{*device_,
                      problem_,
                      workload_,

@@ -33,6 +33,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       }
       last_reason = list.rejected.front().reason;
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::device_lost) throw;
       last_reason = error.what();
     }
   }

@@ -95,25 +95,23 @@ void Exploration::run() {
   const auto start = Clock::now();
   std::vector<CompileOutcome> outcomes = compile(wave, false, options_.stop);
   compile_ms_ = ms_since(start);
-  std::stop_source not_needed;  // what is compiled ahead
-  const std::stop_callback on_stop(options_.stop, [&] { not_needed.request_stop(); });
   while (!wave.empty()) {
     for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
     next_.clear();
     std::future<std::vector<CompileOutcome>> ahead;
+    std::jthread compiling;  // ends early when the search does
     if (measured_ > 0 && may_compile_meanwhile(device_.facts())) {
       next_ = order_.next(wave_size(), race_.best_us());
-      ahead = std::async(std::launch::async, [&] { return compile(next_, true, not_needed.get_token()); });
+      std::packaged_task<std::vector<CompileOutcome>(std::stop_token)> task(
+          [this](std::stop_token stop) { return compile(next_, true, std::move(stop)); });
+      ahead = task.get_future();
+      compiling = std::jthread(std::move(task));
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
     measuring_deadline_ =
         measured_ > 0 ? deadline_ : std::max(deadline_, Clock::now() + options_.budget / kFirstWaveShare);
     measure();
-    if (is_done()) {
-      not_needed.request_stop();
-      if (ahead.valid()) ahead.wait();
-      break;
-    }
+    if (is_done()) break;
     const auto waiting_since = Clock::now();
     if (!ahead.valid()) next_ = order_.next(wave_size(), race_.best_us());
     outcomes = ahead.valid() ? ahead.get() : compile(next_, false, options_.stop);
@@ -171,6 +169,7 @@ void Exploration::load(std::size_t place, CompileOutcome outcome) {
       list(place);
       return;
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::device_lost) throw;
       trial.verdict = Verdict::failed;
       trial.reason = error.what();
     }

@@ -144,6 +144,7 @@ std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem
     const bool fits = code.compiled.resources == winner.resources && code.compiled.resident_blocks > 0;
     return fits ? code.module : nullptr;
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
     count_cache_failure({.message = error.what()});
     return nullptr;
   }

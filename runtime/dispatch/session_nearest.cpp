@@ -144,7 +144,8 @@ const LoadedPlan* Session::Impl::borrow(const Problem& problem, const Winner& le
     const std::shared_ptr<const Binary> binary = code_for(problem, lender, unit);
     if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
     code = load_variant(*device_, problem, lender.candidate.variant, unit, binary);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
     return nullptr;  // there is no compiler, or the code does not load: the next choice will say so
   }
   if (code.compiled.resident_blocks == 0) return nullptr;

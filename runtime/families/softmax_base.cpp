@@ -132,7 +132,7 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
   }
   if (const std::uint32_t found = row_alignment(problem, problem.alignment); found < problem.alignment)
     return refused(fmt::format(
-        "alignment {} is asked for, but rows begin at multiples of {} bytes; softmax_problem() finds the alignment",
+        "alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",
         problem.alignment, found));
   const double most = traits.accumulator == DType::f64 ? std::numeric_limits<double>::max() / 4
                                                        : static_cast<double>(std::numeric_limits<float>::max()) / 4;

@@ -53,8 +53,8 @@ std::shared_ptr<const Binary> BinaryMemo::compile_once(const Device& device, con
   const auto end = [&] {
     lock.lock();
     under_way_.erase(key);
-    if (binary) binaries_.emplace(key, binary);
     changed_.notify_all();
+    if (binary) binaries_.emplace(key, binary);
   };
   try {
     binary = std::make_shared<const Binary>(device.compile(unit));

@@ -9,16 +9,33 @@
 namespace hone {
 
 #ifdef HONE_WITH_CUDA
-Binary compile_for_gpu(const Unit& unit, std::string_view architecture) {
-  static const NvrtcCompiler compiler(NvrtcSearch::from_environment());
-  return compiler.compile(unit, architecture);
-}
+class GpuCompiler::Impl {
+ public:
+  Binary compile(const Unit& unit, std::string_view architecture) const { return nvrtc_.compile(unit, architecture); }
+
+ private:
+  NvrtcCompiler nvrtc_{NvrtcSearch::from_environment()};
+};
 #else
-Binary compile_for_gpu(const Unit& unit, std::string_view architecture) {
-  throw Error(ErrorCode::unsupported, "compiling \"" + unit.name + "\" for " + std::string(architecture) +
-                                          " needs NVRTC, and this build of Hone has no CUDA support; build it with "
-                                          "HONE_CUDA=ON and a CUDA toolkit");
-}
+class GpuCompiler::Impl {
+ public:
+  Binary compile(const Unit& unit, std::string_view architecture) const {
+    throw Error(ErrorCode::unsupported, "compiling \"" + unit.name + "\" for " + std::string(architecture) +
+                                            " needs NVRTC, and this build of Hone has no CUDA support; build it with "
+                                            "HONE_CUDA=ON and a CUDA toolkit");
+  }
+};
 #endif
+
+GpuCompiler::GpuCompiler() : impl_(std::make_unique<Impl>()) {}
+GpuCompiler::~GpuCompiler() = default;
+
+Binary GpuCompiler::compile(const Unit& unit, std::string_view architecture) const {
+  return impl_->compile(unit, architecture);
+}
+
+Binary compile_for_gpu(const Unit& unit, std::string_view architecture) {
+  return GpuCompiler().compile(unit, architecture);
+}
 
 }  // namespace hone

@@ -126,8 +126,8 @@ std::optional<double> Race::time_call(Contender& contender) {
   } catch (const Error& error) {
     contender.trial.verdict = Verdict::failed;
     contender.trial.reason = error.what();
+    bench_.require_alive(contender.trial.candidate, error);  // waits for what the batch has launched
     contender.batch.reset();
-    bench_.require_alive(contender.trial.candidate, error);
     return std::nullopt;
   }
 }

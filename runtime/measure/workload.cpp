@@ -42,14 +42,6 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
   pointers_.resize(arrays_.size());
 }
 
-Workload::~Workload() {
-  try {
-    device_->synchronize(stream_);
-  } catch (...) {
-    // The device has failed: nothing uses its memory any more.
-  }
-}
-
 void Workload::fill_all() {
   const std::string_view kind = problem_.family->input_kinds(problem_).front();
   for (std::size_t i = 0; i < arrays_.size(); ++i) {

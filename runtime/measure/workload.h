@@ -19,13 +19,9 @@ namespace hone {
 /// not the last-level cache. Pointers have exactly the problem's alignment. Not thread-safe.
 class Workload {
  public:
-  /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`.
+  /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`, which must be waited for before the
+  /// workload is destroyed.
   Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs = InputState::cold);
-
-  /// Waits for all that was enqueued on the stream: the arrays may be in use, whatever has ended their user.
-  ~Workload();
-  Workload(const Workload&) = delete;
-  Workload& operator=(const Workload&) = delete;
 
   /// Fills all copies of all inputs with the first input kind, each from its beginning.
   void fill_all();

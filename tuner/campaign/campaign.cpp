@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <thread>
 
 #include "tuner/campaign/lane.h"
 #include "tuner/campaign/problem_text.h"
@@ -62,7 +63,8 @@ class Campaign {
             {"max_bytes", options_.session.cache_max_bytes},
             {"system_caches", std::move(system_caches)},
             {"load_binaries", options_.session.load_binaries},
-            {"compiler", options_.compiler}};
+            {"compiler", options_.compiler},
+            {"cores", std::thread::hardware_concurrency() / options_.devices.size()}};
   }
 
   bool is_over() const {

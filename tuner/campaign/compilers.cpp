@@ -9,13 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <iostream>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "tuner/base64.h"
-#include "tuner/campaign/answer.h"
+#include "tuner/campaign/orders.h"
 #include "tuner/command_error.h"
 
 namespace hone::tuner {
@@ -24,6 +22,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr unsigned kCoresOfNvrtc = 4;
+
+/// For the thread that measures, and what else goes on.
+constexpr unsigned kSpareCores = 2;
 
 /// Each has the compiler's code and its built-in headers in memory, about 100 MB.
 constexpr unsigned kMostCompilers = 16;
@@ -92,21 +93,22 @@ class DeviceWithCompilers final : public ForwardingDevice {
 
 }  // namespace
 
-int run_compiler() {
+void run_compiler() {
+  auto& orders = *new Orders;  // lives as long as the process
+  const GpuCompiler compiler;
   std::vector<SourceFile> headers;
-  for (std::string line; std::getline(std::cin, line);) {
-    const Json order = Json::parse(line).at("compile");
+  while (true) {
+    const Json order = orders.next().at("compile");
     if (order.contains("headers")) headers = headers_from_json(order["headers"]);
     const Unit unit{.name = order.at("name"), .source = order.at("source"), .headers = headers, .entries = {}};
     try {
-      const Binary binary = compile_for_gpu(unit, order.at("architecture").get<std::string>());
+      const Binary binary = compiler.compile(unit, order.at("architecture").get<std::string>());
       answer("compiled",
              {{"format", binary.format}, {"architecture", binary.architecture}, {"code", base64(binary.code)}});
     } catch (const Error& error) {
       answer("failed", {{"code", static_cast<int>(error.code())}, {"message", error.what()}});
     }
   }
-  return 0;
 }
 
 class Compilers::Lease {
@@ -115,12 +117,18 @@ class Compilers::Lease {
     std::unique_lock lock(compilers_.mutex_);
     compilers_.changed_.wait(lock,
                              [&] { return !compilers_.idle_.empty() || compilers_.running_ < compilers_.most_; });
-    if (compilers_.idle_.empty()) {
-      compiler_ = std::make_unique<Compiler>(WorkerProcess(compilers_.command_));
-      ++compilers_.running_;
-    } else {
+    if (!compilers_.idle_.empty()) {
       compiler_ = std::move(compilers_.idle_.back());
       compilers_.idle_.pop_back();
+      return;
+    }
+    ++compilers_.running_;
+    try {
+      compiler_ = std::make_unique<Compiler>(WorkerProcess(compilers_.command_));
+    } catch (...) {
+      --compilers_.running_;
+      compilers_.changed_.notify_one();  // whoever waits tries itself
+      throw;
     }
   }
 
@@ -161,10 +169,11 @@ Binary Compilers::compile(const Unit& unit, std::string_view architecture) {
   throw Error(ErrorCode::compile_failed, fmt::format("the process that compiled \"{}\" {}", unit.name, how_it_ended));
 }
 
-std::shared_ptr<Device> compiling_elsewhere(std::shared_ptr<Device> device, const std::vector<std::string>& command) {
-  const unsigned cores = std::thread::hardware_concurrency();
-  if (command.empty() || device->facts().kind != "cuda" || cores <= kCoresOfNvrtc) return device;
-  return std::make_shared<DeviceWithCompilers>(std::move(device), command, std::min(cores, kMostCompilers));
+std::shared_ptr<Device> compiling_elsewhere(std::shared_ptr<Device> device, const std::vector<std::string>& command,
+                                            unsigned cores) {
+  if (command.empty() || device->facts().kind != "cuda" || cores <= kCoresOfNvrtc + kSpareCores) return device;
+  return std::make_shared<DeviceWithCompilers>(std::move(device), command,
+                                               std::min(cores - kSpareCores, kMostCompilers));
 }
 
 }  // namespace hone::tuner

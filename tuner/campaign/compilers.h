@@ -1,5 +1,6 @@
-// Compilers: processes that compile for a worker. In one process NVRTC keeps about four cores busy, however many threads
-// call it (CUDA 13.0: 32 units take 0.9 s with 4 threads as with 16, and 0.4 s in 16 processes).
+// Compilers: processes that compile for a worker. In one process NVRTC keeps about four cores busy, however many
+// threads call it (CUDA 13.0, 16 cores of an H200's host, 2026-11-22: 32 units take 0.9 s with 4 threads as with 16, and
+// 0.4 s in 16 processes).
 #pragma once
 
 #include <condition_variable>
@@ -21,13 +22,12 @@ namespace hone::tuner {
 /// The subcommand, unknown to people, that makes the hone command a compiler.
 inline constexpr std::string_view kCompilerCommand = "compiler-of-hone-tune";
 
-/// Compiles what standard input asks for, one JSON object on each line, by compile_for_gpu(), and answers on standard
-/// output likewise:
+/// Compiles what standard input asks for, by a GpuCompiler, and answers on standard output (see orders.h):
 ///
 ///     compile {architecture, name, source, headers}  → compiled {format, architecture, code} or failed {code, message}
 ///
-/// `code` is in base64; without `headers` those of the order before are meant. Returns when standard input ends.
-int run_compiler();
+/// `code` is in base64; without `headers` those of the order before are meant.
+[[noreturn]] void run_compiler();
 
 /// Processes of run_compiler(), started as they are needed. Thread-safe: as many units as there are processes compile at
 /// the same time, others wait. The destructor ends them.
@@ -36,7 +36,8 @@ class Compilers {
   /// `command` is a program and its arguments.
   Compilers(std::vector<std::string> command, std::size_t most) : command_(std::move(command)), most_(most) {}
 
-  /// As compile_for_gpu(). A process that dies is replaced and the unit tried once more; then it is compile_failed.
+  /// As GpuCompiler::compile(). A process that dies is replaced and the unit tried once more; then it is compile_failed.
+  /// Throws CommandError where no process can be started.
   Binary compile(const Unit& unit, std::string_view architecture);
 
  private:
@@ -56,8 +57,9 @@ class Compilers {
   std::size_t running_ = 0;  ///< idle ones included
 };
 
-/// The device, compiling in processes of `command` where that is faster: for CUDA, on machines with more cores than NVRTC
-/// keeps busy. Without a command it is the device itself.
-std::shared_ptr<Device> compiling_elsewhere(std::shared_ptr<Device> device, const std::vector<std::string>& command);
+/// The device, compiling in processes of `command` where that is faster: for CUDA, where `cores`, the worker's share of
+/// the machine, are more than NVRTC keeps busy. Otherwise, and without a command, it is the device itself.
+std::shared_ptr<Device> compiling_elsewhere(std::shared_ptr<Device> device, const std::vector<std::string>& command,
+                                            unsigned cores);
 
 }  // namespace hone::tuner

@@ -54,6 +54,7 @@ std::optional<Problem> largest_corner(const Problem& problem) {
   const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
   for (std::size_t axis = 0; axis < ranges.size(); ++axis) {
     const std::int64_t last = ranges[axis].last;
+    // A multiple of so many elements is one of so many bytes, whatever the dtype.
     corner.extents[axis] = last - last % std::gcd(problem.extents[axis], std::int64_t{kMaxAlignment});
   }
   const bool is_another = corner.extents != problem.extents && corner.family->refuse(corner).empty();

@@ -276,8 +276,12 @@ class Sharing {
     double scatter = 0;
     for (std::size_t row = rows_.size(); row-- > 0;) {
       if (rows_[row].is_measured) scatter = scatter_of(rows_[row].comparison);
-      for (double& ratio : std::span(most.us).subspan(row * most.candidates, most.candidates))
-        if (ratio > 1) ratio += scatter;
+      const std::span<double> ratios = std::span(most.us).subspan(row * most.candidates, most.candidates);
+      double least = std::numeric_limits<double>::infinity();  // not 1 where a corner counts as well
+      for (const double ratio : ratios)
+        if (ratio > 0) least = std::min(least, ratio);
+      for (double& ratio : ratios)
+        if (ratio > least) ratio += scatter;
     }
     return most;
   }
@@ -390,15 +394,29 @@ class Sharing {
           stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
       if (!tuning) continue;
       std::map<std::size_t, std::vector<Problem>> by_trial;
-      for (const Row* row : rows)
+      for (const Row* row : rows) {
         if (const std::optional<std::size_t> trial = trial_that_serves(*row, *tuning))
           by_trial[*trial].push_back(row->problem);
+        if (request_.stop.stop_requested()) return;  // what was being verified may be right
+      }
       for (const auto& [trial, problems] : by_trial) {
         tuning->winner = trial;
-        session_.adopt(*tuning, problems);
-        result_.line.filled += problems.size();
+        if (adopted(*tuning, problems)) continue;
+        for (const Problem& problem : problems) adopted(*tuning, std::span(&problem, 1));  // all but the one, then
       }
     }
+  }
+
+  /// False, and nothing has changed, when the tuning's winner cannot serve one of them.
+  bool adopted(const Tuning& tuning, std::span<const Problem> problems) {
+    try {
+      session_.adopt(tuning, problems);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      return false;
+    }
+    result_.line.filled += problems.size();
+    return true;
   }
 
   /// `tuning`: of the server; nullopt: what was chosen makes no sense at the row.
@@ -412,13 +430,13 @@ class Sharing {
     return static_cast<std::size_t>(at - tuning.trials.begin());
   }
 
-  /// Winners were verified when they won; runners-up are where they first serve.
+  /// Winners were verified when they won; runners-up are verified where they first serve.
   bool is_right(const Problem& problem, const Candidate& candidate) {
-    if (std::find(tuned_winners_.begin(), tuned_winners_.end(), candidate) != tuned_winners_.end()) return true;
-    const auto known = std::find_if(verified_.begin(), verified_.end(),
-                                    [&](const auto& verified) { return verified.first == candidate; });
-    if (known != verified_.end()) return known->second;
-    return verified_.emplace_back(candidate, compare_at(problem, {candidate}).winner.has_value()).second;
+    for (const std::vector<Candidate>* known : {&tuned_winners_, &verified_})
+      if (std::find(known->begin(), known->end(), candidate) != known->end()) return true;
+    if (!compare_at(problem, {candidate}).winner) return false;
+    verified_.push_back(candidate);
+    return true;
   }
 
   Session& session_;
@@ -435,7 +453,7 @@ class Sharing {
   bool was_shared_ = false;                ///< winners of the problems serve classes between them already
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
   std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
-  std::vector<std::pair<Candidate, bool>> verified_;         ///< runners-up, and whether they were right
+  std::vector<Candidate> verified_;                          ///< runners-up that were right
   ShareResult result_;
 };
 

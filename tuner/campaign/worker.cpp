@@ -9,17 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <deque>
-#include <iostream>
-#include <mutex>
 #include <optional>
-#include <stop_token>
-#include <thread>
 
-#include "tuner/campaign/answer.h"
 #include "tuner/campaign/compilers.h"
+#include "tuner/campaign/orders.h"
 #include "tuner/campaign/problem_text.h"
 #include "tuner/campaign/share_winners.h"
 #include "tuner/campaign/tune_problem.h"
@@ -29,47 +23,6 @@ namespace {
 
 using Json = nlohmann::json;
 using std::chrono::milliseconds;
-
-/// Orders as they come in; a thread of its own reads them, so that a stop, and the end of the one who gives them, is
-/// noticed while something is measured.
-class Orders {
- public:
-  Orders() : reader_([this] { read(); }) { reader_.detach(); }
-
-  Json next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !waiting_.empty(); });
-    Json order = std::move(waiting_.front());
-    waiting_.pop_front();
-    return order;
-  }
-
-  std::stop_token stop() {
-    const std::scoped_lock lock(mutex_);
-    return stop_.get_token();
-  }
-
- private:
-  void read() {
-    for (std::string line; std::getline(std::cin, line);) {
-      Json order = Json::parse(line, nullptr, false);
-      const std::scoped_lock lock(mutex_);
-      if (order.contains("stop")) {
-        stop_.request_stop();
-      } else {
-        waiting_.push_back(std::move(order));
-        changed_.notify_one();
-      }
-    }
-    _exit(0);  // whoever gave the orders is gone; what runs may never end
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Json> waiting_;
-  std::stop_source stop_;
-  std::thread reader_;
-};
 
 /// Leaves behind which candidate is about to run.
 class RunningRecord {
@@ -117,7 +70,7 @@ class Worker {
 
  private:
   void open(const Json& order) {
-    device_ = compiling_elsewhere(open_device_(order.at("device")), order.at("compiler"));
+    device_ = compiling_elsewhere(open_device_(order.at("device")), order.at("compiler"), order.at("cores"));
     SessionOptions options;
     options.on_miss = MissPolicy::error;
     options.cache_path = order.at("cache").get<std::string>();

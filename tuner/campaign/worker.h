@@ -21,7 +21,7 @@ inline constexpr std::size_t kRunningBytes = 1024;
 
 /// Obeys the orders on standard input, one JSON object on each line, and answers on standard output likewise:
 ///
-///     open     {device, compiler, cache, max_bytes, …}                   → ready {facts and condition}
+///     open     {device, compiler, cores, cache, max_bytes, …}            → ready {facts and condition}
 ///     look_up  [problem …]                                               → looked_up [item …]
 ///     tune     {item to be, budget, …, next}                             → progress …, then tuned item
 ///     share    {problems, …, next}                                       → progress …, then shared {line, changed}

@@ -29,15 +29,40 @@ using Json = nlohmann::json;
 
 [[noreturn]] void fail(std::string_view doing, int error) {
   throw CommandError(ExitCode::failed,
-                     fmt::format("a worker could not be started: {}: {}", doing, std::strerror(error)));
+                     fmt::format("a process could not be started: {}: {}", doing, std::strerror(error)));
 }
 
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  ~Descriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return descriptor_; }
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
 /// Both ends of a pipe that no other child inherits.
-std::array<int, 2> make_pipe() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe", errno);
-  return ends;
-}
+struct Pipe {
+  Pipe() : Pipe(make()) {}
+
+  Descriptor to_read, to_write;
+
+ private:
+  explicit Pipe(const std::array<int, 2>& ends) : to_read(ends[0]), to_write(ends[1]) {}
+
+  static std::array<int, 2> make() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe", errno);
+    return ends;
+  }
+};
 
 class FileActions {
  public:
@@ -64,31 +89,24 @@ void ignore_broken_pipes() {
 
 WorkerProcess::WorkerProcess(const std::vector<std::string>& command) {
   ignore_broken_pipes();
-  record_ = memfd_create("hone-running", MFD_CLOEXEC);
-  if (record_ < 0 || ftruncate(record_, kRunningBytes) != 0) fail("memfd_create", errno);
-  const std::array<int, 2> to = make_pipe();
-  const std::array<int, 2> from = make_pipe();
-  in_ = to[1];
-  out_ = from[0];
+  Descriptor record(memfd_create("hone-running", MFD_CLOEXEC));
+  if (record.get() < 0 || ftruncate(record.get(), kRunningBytes) != 0) fail("memfd_create", errno);
+  Pipe to, from;
   FileActions actions;
   // A copy onto itself would keep close-on-exec; descriptors from pipe2() could be 3 where 0 to 2 are closed.
-  const int record = fcntl(record_, F_DUPFD_CLOEXEC, kRunningDescriptor + 8);
-  actions.place(to[0], STDIN_FILENO);
-  actions.place(from[1], STDOUT_FILENO);
-  actions.place(record, kRunningDescriptor);
+  const Descriptor its_record(fcntl(record.get(), F_DUPFD_CLOEXEC, kRunningDescriptor + 8));
+  actions.place(to.to_read.get(), STDIN_FILENO);
+  actions.place(from.to_write.get(), STDOUT_FILENO);
+  actions.place(its_record.get(), kRunningDescriptor);
   std::vector<std::string> words = command;
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const int error = posix_spawn(&pid_, argv[0], actions.get(), nullptr, argv.data(), environ);
-  close(to[0]);
-  close(from[1]);
-  close(record);
-  if (error != 0) {
-    pid_ = 0;
-    close_all();
-    fail(command.front(), error);
-  }
+  if (error != 0) fail(command.front(), error);
+  in_ = to.to_write.release();
+  out_ = from.to_read.release();
+  record_ = record.release();
   fcntl(out_, F_SETFL, O_NONBLOCK);
 }
 

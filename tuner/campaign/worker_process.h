@@ -1,4 +1,5 @@
-// WorkerProcess: a worker as its campaign sees it: orders in, answers out, and what it ran when it died.
+// WorkerProcess: a worker as its campaign sees it, or a compiler as its worker does: orders in, answers out, and what it
+// ran when it died.
 #pragma once
 
 #include <sys/types.h>

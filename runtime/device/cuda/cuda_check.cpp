@@ -13,20 +13,22 @@ namespace {
 struct Hint {
   cudaError_t status;
   std::string_view text;
+  bool is_lost = false;  ///< the process's context is corrupt: CUDA answers every later call with the same error
 };
 
-// The first group poisons the process's context: CUDA answers every later call with the same error.
-constexpr std::string_view kPoisoned =
+constexpr std::string_view kCrashed =
     "a kernel crashed, and CUDA refuses all further work in this process; run it under compute-sanitizer, then "
     "restart";
-constexpr std::array<Hint, 11> kHints{{
-    {cudaErrorIllegalAddress, kPoisoned},
-    {cudaErrorLaunchFailure, kPoisoned},
-    {cudaErrorMisalignedAddress, kPoisoned},
-    {cudaErrorIllegalInstruction, kPoisoned},
-    {cudaErrorInvalidPc, kPoisoned},
-    {cudaErrorAssert, kPoisoned},
-    {cudaErrorLaunchTimeout, "the display's watchdog ended the kernel; use a GPU that drives no display"},
+constexpr std::array<Hint, 13> kHints{{
+    {cudaErrorIllegalAddress, kCrashed, true},
+    {cudaErrorLaunchFailure, kCrashed, true},
+    {cudaErrorMisalignedAddress, kCrashed, true},
+    {cudaErrorIllegalInstruction, kCrashed, true},
+    {cudaErrorInvalidPc, kCrashed, true},
+    {cudaErrorInvalidAddressSpace, kCrashed, true},
+    {cudaErrorHardwareStackError, kCrashed, true},
+    {cudaErrorAssert, kCrashed, true},
+    {cudaErrorLaunchTimeout, "the display's watchdog ended the kernel; use a GPU that drives no display", true},
     {cudaErrorStreamCaptureUnsupported, "a stream is being captured; do this before the capture begins"},
     {cudaErrorStreamCaptureImplicit,
      "a blocking stream is being captured, so the default stream cannot be used; launch on the captured stream"},
@@ -34,23 +36,23 @@ constexpr std::array<Hint, 11> kHints{{
     {cudaErrorLaunchOutOfResources, "the block needs more registers or shared memory than the device has"},
 }};
 
-std::string_view hint(cudaError_t status) {
+Hint hint(cudaError_t status) {
   for (const Hint& candidate : kHints) {
-    if (candidate.status == status) return candidate.text;
+    if (candidate.status == status) return candidate;
   }
-  return "";
+  return {status, ""};
 }
 
 }  // namespace
 
 void throw_cuda_error(cudaError_t status, std::string_view doing, std::source_location where) {
   static_cast<void>(cudaGetLastError());
-  const std::string_view advice = hint(status);
+  const Hint advice = hint(status);
   const std::string message = fmt::format("CUDA failed while {}: {} ({}){}{} [{}:{}]", doing, cudaGetErrorName(status),
-                                          cudaGetErrorString(status), advice.empty() ? "" : "; ", advice,
+                                          cudaGetErrorString(status), advice.text.empty() ? "" : "; ", advice.text,
                                           std::filesystem::path(where.file_name()).filename().string(), where.line());
   throw Error(status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory
-              : advice == kPoisoned               ? ErrorCode::device_lost
+              : advice.is_lost                    ? ErrorCode::device_lost
                                                   : ErrorCode::device_failed,
               message);
 }

@@ -52,7 +52,7 @@ class StreamHold {
 };
 
 /// One device. All methods are safe to call from several threads at once. Errors are hone::Error: device_failed
-/// unless a method says otherwise.
+/// unless a method says otherwise; from any method device_lost, when nothing runs on the device any more.
 class Device {
  public:
   virtual ~Device() = default;

@@ -103,7 +103,10 @@ TEST_F(ExplorationTest, TimesWithoutAnyPatternAreSearchedAlmostToTheEnd) {
   script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
-  EXPECT_GE(device_->compiles(), 80) << "what is compiled ahead at the end may be left";
+  const auto left = std::count_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
+    return trial.reason.starts_with("not compiled");
+  });
+  EXPECT_LE(left, 32) << "a wave at the end, which was compiled ahead";
   EXPECT_LE(won_us(tuning), 1.1 * best_us());
 }
 

@@ -55,7 +55,7 @@ TEST(SoftmaxFamily, RefusesWhatMakesNoSenseByName) {
   EXPECT_THAT(refusal(problem), HasSubstr("NaN cannot be ignored"));
   problem = rows_of(3, 5);
   problem.alignment = 16;
-  EXPECT_THAT(refusal(problem), HasSubstr("rows begin at multiples of 4 bytes"));
+  EXPECT_THAT(refusal(problem), HasSubstr("what all rows have is 4"));
   problem = rows_of(3, 5);
   problem.accumulator = DType::f64;
   EXPECT_THAT(refusal(problem), HasSubstr("accumulated in f32"));

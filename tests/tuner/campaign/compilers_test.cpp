@@ -3,13 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <hone/error.h>
+#include <hone/forwarding_device.h>
 #include <hone/gpu_compiler.h>
+
+#include "tests/tuner/support.h"
 
 namespace hone::tuner {
 namespace {
@@ -60,12 +65,52 @@ TEST(Compilers, PassErrorsOnAndGoOn) {
             outcome_of([&] { return compile_for_gpu(unit(2), "sm_1"); }));
 }
 
+TEST(Compilers, AUnitIsTriedOnceMoreWhenItsProcessDies) {
+  const testing::TemporaryFolder folder;
+  const std::string died = (folder / "died").string();
+  Compilers compilers({"/bin/sh", "-c", "[ -e " + died + " ] || { touch " + died + "; exit 1; }; exec " + HONE_COMMAND +
+                                            " " + std::string(kCompilerCommand)},
+                      1);
+  EXPECT_EQ(outcome_of([&] { return compilers.compile(unit(1), "sm_90"); }),
+            outcome_of([&] { return compile_for_gpu(unit(1), "sm_90"); }));
+  EXPECT_TRUE(std::filesystem::exists(died));
+}
+
 TEST(Compilers, AProcessThatDiesFailsItsUnitAlone) {
   Compilers compilers({"/bin/sh", "-c", "exit 3"}, 1);
   for (int i = 0; i < 3; ++i) {
     const std::string outcome = outcome_of([&] { return compilers.compile(unit(i), "sm_90"); });
     EXPECT_THAT(outcome, HasSubstr("the process that compiled \"unit " + std::to_string(i) + "\" ended with code 3"));
   }
+}
+
+/// Of a GPU, as far as compiling goes.
+class CompilingDevice final : public ForwardingDevice {
+ public:
+  CompilingDevice() : ForwardingDevice(Device::open("host")), facts_(ForwardingDevice::facts()) {
+    facts_.kind = "cuda";
+  }
+  const DeviceFacts& facts() const override { return facts_; }
+  Binary compile(const Unit&) const override { return {.format = "here", .architecture = "", .code = {}}; }
+
+ private:
+  DeviceFacts facts_;
+};
+
+TEST(CompilingElsewhere, IsForGpusOnMachinesWithManyCores) {
+  const std::vector<std::string> command{"/bin/sh", "-c", "exit 3"};
+  const auto device = std::make_shared<CompilingDevice>();
+  EXPECT_EQ(compiling_elsewhere(device, {}, 64), device);
+  EXPECT_EQ(compiling_elsewhere(device, command, 4), device);
+  const std::shared_ptr<Device> host = Device::open("host");
+  EXPECT_EQ(compiling_elsewhere(host, command, 64), host);
+  const std::shared_ptr<Device> elsewhere = compiling_elsewhere(device, command, 64);
+  EXPECT_THAT(outcome_of([&] { return elsewhere->compile(unit(1)); }), HasSubstr("ended with code 3"));
+}
+
+TEST(CompilingElsewhere, IsDoneHereWhereNoProcessCanBeStarted) {
+  const auto device = compiling_elsewhere(std::make_shared<CompilingDevice>(), {"/no/such/program"}, 64);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(device->compile(unit(i)).format, "here");
 }
 
 }  // namespace
