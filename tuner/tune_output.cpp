@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tuner/campaign/problem_text.h"
+#include "tuner/median.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/table.h"
@@ -112,12 +113,9 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
   if (weights > 0)
     out << fmt::format("{:.2f}× as fast as the heuristic default (weighted geometric mean)\n",
                        std::exp(log_gain / weights));
-  if (!correlations.empty()) {
-    const auto middle = correlations.begin() + static_cast<std::ptrdiff_t>(correlations.size() / 2);
-    std::nth_element(correlations.begin(), middle, correlations.end());
-    out << fmt::format("model's rank correlation with measurement: {:.2f} (median of {})\n", *middle,
-                       correlations.size());
-  }
+  if (!correlations.empty())
+    out << fmt::format("model's rank correlation with measurement: {:.2f} (median of {})\n",
+                       upper_median(correlations), correlations.size());
   if (discarded > 0) {
     out << fmt::format("{} samples thrown away: the device was throttled or busy with others' work\n", discarded);
   }

@@ -1,11 +1,12 @@
 // time_warm_call(): what a call takes that finds everything ready.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <functional>
 
 #include <hone/device.h>
+
+#include "tuner/median.h"
 
 namespace hone::tuner {
 
@@ -13,8 +14,7 @@ namespace hone::tuner {
 inline double time_warm_call(Device& device, Stream stream, const std::function<void()>& call) {
   std::array<double, 5> samples{};
   for (double& sample : samples) sample = device.time_us(stream, call);
-  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
-  return samples[samples.size() / 2];
+  return upper_median(samples);
 }
 
 }  // namespace hone::tuner

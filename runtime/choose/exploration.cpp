@@ -52,11 +52,12 @@ bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& proble
 
 /// Where the model's first choice should be as fast as memory and launching allow, the first group ends the search;
 /// where a neighbour was measured, what is expected is worth more, and the rest is compiled while this is measured.
-std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const SearchOrder& order,
-                            bool is_neighbour_known) {
+std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
+                            const SearchOrder& order) {
   const std::vector<RankedVariant>& ranking = order.ranking();
   const bool may_end = !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem);
-  return may_end ? kGroup : is_neighbour_known ? wave_size() / 2 : wave_size();
+  if (may_end) return kGroup;
+  return options.nearby.empty() ? wave_size() : wave_size() / 2;
 }
 
 }  // namespace
@@ -69,8 +70,7 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
   SearchOrder order(facts, problem, options);
   std::vector<Unit> units;
   for (const std::size_t place :
-       order.next(first_wave_size(facts, problem, order, !options.nearby.empty()),
-                  std::numeric_limits<double>::infinity()))
+       order.next(first_wave_size(facts, problem, options, order), std::numeric_limits<double>::infinity()))
     units.push_back(unit_of(problem, order.ranking()[place].variant));
   return units;
 }
@@ -90,8 +90,7 @@ void Exploration::run() {
   for (const RankedVariant& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.variant));
   rejected_ = std::move(order_.rejected());
 
-  Wave wave = order_.next(first_wave_size(device_.facts(), problem_, order_, !options_.nearby.empty()),
-                          race_.best_us());
+  Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), race_.best_us());
   const auto start = Clock::now();
   std::vector<CompileOutcome> outcomes = compile(wave, false, options_.stop);
   compile_ms_ = ms_since(start);

@@ -17,6 +17,7 @@
 #include "tuner/campaign/line_rows.h"
 #include "tuner/campaign/stored_trials.h"
 #include "tuner/campaign/tune_problem.h"
+#include "tuner/median.h"
 #include "tuner/quantities.h"
 
 namespace hone::tuner {
@@ -291,10 +292,7 @@ class Sharing {
     std::vector<double> shares;
     for (const Trial& trial : comparison.trials)
       if (trial.verdict == Verdict::ok && trial.samples > 0) shares.push_back(trial.spread_us / trial.median_us);
-    if (shares.empty()) return 0;
-    const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
-    std::nth_element(shares.begin(), middle, shares.end());
-    return *middle;
+    return shares.empty() ? 0 : upper_median(shares);
   }
 
   /// The nearest tuned problem whose search found what was chosen for this row.

@@ -19,6 +19,14 @@ class SessionCompareTest : public FakeSessionTest {
  protected:
   Candidate candidate(std::string_view variant) const { return {*family_.space().parse(variant), {.max_blocks = 8}}; }
   cache::Store store() const { return cache::Store(folder_ / "cache.sqlite"); }
+
+  /// One whose units are not those of family_.
+  static TotalFamilyOptions another_family() {
+    TotalFamilyOptions options;
+    options.name = "other";
+    options.sources = {{"other.cuh", "// another text"}};
+    return options;
+  }
 };
 
 TEST_F(SessionCompareTest, ComparingStoresAndDispatchesNothing) {
@@ -55,14 +63,10 @@ TEST_F(SessionCompareTest, AnAdoptedWinnerServesTheOtherSizesInEveryProcess) {
 TEST_F(SessionCompareTest, AWinnerThatCannotServeOneOfThemServesNone) {
   Session session(device_, options(MissPolicy::error));
   const Tuning tuning = session.tune(family_.problem(kSize), {.budget = 1min});
-  const std::string winner = family_.space().to_string(tuning.trials[*tuning.winner].candidate.variant);
-  TotalFamilyOptions other;
-  other.name = "other";
-  other.sources = {{"other.cuh", "// another text"}};
-  const TotalFamily broken(other);
+  const TotalFamily broken(another_family());
   device_->script = [](std::string_view) { return FakeKernel{.compile_error = "not today"}; };
   const std::vector<Problem> served{family_.problem(4 * kSize), broken.problem(8 * kSize)};
-  EXPECT_THROW(session.adopt(tuning, served), Error) << winner;
+  EXPECT_THROW(session.adopt(tuning, served), Error);
   EXPECT_THROW(launch(session, 4 * kSize), Error) << "it was not tuned";
   EXPECT_EQ(store().winners().size(), 1u);
 }
@@ -111,10 +115,7 @@ TEST_F(SessionCompareTest, AWrongCandidateIsNotAdopted) {
 }
 
 TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
-  TotalFamilyOptions other;
-  other.name = "other";
-  other.sources = {{"other.cuh", "// another text"}};
-  const TotalFamily other_family(other);
+  const TotalFamily other_family(another_family());
   Session session(device_, options(MissPolicy::error));
   Problem graph = family_.problem(kSize);
   graph.launch_context = LaunchContext::graph;

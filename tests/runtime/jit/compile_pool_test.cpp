@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <hone/error.h>
+#include <hone/forwarding_device.h>
 
 namespace hone {
 namespace {
@@ -19,37 +20,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// A device that only compiles, by calling a function.
-class CompilingDevice final : public Device {
+/// A device that compiles by calling a function; nothing else is asked of it.
+class CompilingDevice final : public ForwardingDevice {
  public:
-  explicit CompilingDevice(std::function<Binary(const Unit&)> compile) : compile_(std::move(compile)) {}
+  explicit CompilingDevice(std::function<Binary(const Unit&)> compile)
+      : ForwardingDevice(Device::open("host")), compile_(std::move(compile)) {}
 
   Binary compile(const Unit& unit) const override { return compile_(unit); }
 
-  std::string_view name() const override { return "compiling"; }
-  const DeviceFacts& facts() const override { return facts_; }
-  std::string compiler_identity() const override { return "compiler"; }
-  std::unique_ptr<Module> load(const Binary&, const std::vector<std::string>&) override { return nullptr; }
-  int resident_blocks(const Kernel&, int, std::size_t) const override { return 0; }
-  void* allocate(std::size_t) override { return nullptr; }
-  void deallocate(void*) noexcept override {}
-  void copy_to_device(void*, const void*, std::size_t, Stream) override {}
-  void copy_to_host(void*, const void*, std::size_t, Stream) override {}
-  void copy_on_device(void*, const void*, std::size_t, Stream) override {}
-  void fill_bytes(void*, int, std::size_t, Stream) override {}
-  MemoryKind memory_kind(const void*) const override { return MemoryKind::unknown; }
-  Stream create_stream() override { return nullptr; }
-  void destroy_stream(Stream) noexcept override {}
-  void synchronize(Stream) override {}
-  StreamState stream_state(Stream) const override { return {}; }
-  void launch(const Kernel&, const Launch&, Stream) override {}
-  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>&) override { return nullptr; }
-  void replay(const CapturedWork&, Stream) override {}
-  double time_us(Stream, const std::function<void()>&) override { return 0; }
-
  private:
   std::function<Binary(const Unit&)> compile_;
-  DeviceFacts facts_;
 };
 
 std::vector<Unit> units(int count) {
