@@ -19,6 +19,7 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   using Index = typename First::Index;
   using State = FusedState<typename First::State, typename Rest::State>;
   static constexpr bool kIdempotent = First::kIdempotent && Rest::kIdempotent;
+  static constexpr bool kTakesLong = First::kTakesLong || Rest::kTakesLong;
 
   static __device__ State of_both(typename First::State first, typename Rest::State rest) {
     return {Words<typename First::State>::of(first), Words<typename Rest::State>::of(rest)};

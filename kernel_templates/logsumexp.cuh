@@ -21,6 +21,7 @@ struct ScaledSum {
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSum<Acc>, Index> {
   using State = ScaledSum<Acc>;
+  static constexpr bool kTakesLong = true;
 
   static __device__ State identity() { return {lowest<Acc>(), Acc(0)}; }
   static __device__ State of(In x, Index) {
@@ -37,33 +38,29 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
-    const TileValues<Acc, ElementPack, kPacks> all(tile);
     if (is_ordinary(state.reference)) {
+      const TileValues<Acc, ElementPack, kPacks> all(tile);
       const Acc more = sum_above<true>(state.reference, all.values);
       if (more <= kMost) {
         state.sum += more;
         return;
       }
     }
-    take_above(state, extreme_of<true>(tile, state.reference), all.values);
+    const PacksAnew again(tile);
+    const TileValues<Acc, ElementPack, kPacks> all(again.packs);
+    take_above(state, extreme_of<true>(again.packs, state.reference), all.values);
   }
 
   /// All columns are summed before any sum is looked at: one branch for all of them.
   template <unsigned kColumns, unsigned kRows>
   static __device__ void take_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                       const Index (&)[kColumns], Index) {
-    Acc columns[kColumns][kRows];
-#pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e)
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u) columns[e][u] = convert<Acc>(rows[u][e]);
-
     if (is_ordinary(states[0].reference)) {  // at first none is
       Acc more[kColumns];
       bool is_enough = true;
 #pragma unroll
       for (unsigned e = 0; e < kColumns; ++e) {
-        more[e] = sum_above<true>(states[e].reference, columns[e]);
+        more[e] = sum_above<true>(states[e].reference, ColumnValues<kColumns, kRows>(rows, e).values);
         is_enough = is_enough & (more[e] <= kMost) & (!kMayBeHuge || is_ordinary(states[e].reference));
       }
       if (is_enough) {
@@ -72,10 +69,12 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
         return;
       }
     }
-    const Pack<In, kColumns> largest = largest_of_columns(rows);
+    const PacksAnew again(rows);
+    const Pack<In, kColumns> largest = largest_of_columns(again.packs);
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e)
-      take_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])), columns[e]);
+      take_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
+                 ColumnValues<kColumns, kRows>(again.packs, e).values);
   }
 
   /// The lanes agree on the reference before they rescale, each once.
@@ -120,6 +119,17 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   static __device__ Acc shift(Acc reference) {
     return reference > lowest<Acc>() && reference < highest<Acc>() ? reference : Acc(0);
   }
+
+  /// One column of some rows.
+  template <unsigned kColumns, unsigned kRows>
+  struct ColumnValues {
+    Acc values[kRows];
+
+    __device__ ColumnValues(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
+#pragma unroll
+      for (unsigned u = 0; u < kRows; ++u) values[u] = convert<Acc>(rows[u][column]);
+    }
+  };
 
   /// The sum relative to a reference that is not below the state's. A difference of two is NaN only where they are equal.
   static __device__ Acc scaled(State state, Acc reference) {

@@ -30,6 +30,26 @@ struct alignas(sizeof(T) * kElements_) Pack {
   }
 };
 
+/// The same packs, though compilers do not know it: what was made of their elements before is made again, instead of
+/// being kept in registers until then.
+template <class T, unsigned kElements, unsigned kPacks>
+struct PacksAnew {
+  Pack<T, kElements> packs[kPacks];
+
+  explicit __device__ PacksAnew(const Pack<T, kElements> (&from)[kPacks]) {
+#pragma unroll
+    for (unsigned p = 0; p < kPacks; ++p) {
+      packs[p] = from[p];
+#ifndef HONE_HOST_DEVICE
+      if constexpr (sizeof(T) < 4 && sizeof(packs[p].parts[0]) == 4) {
+#pragma unroll
+        for (unsigned& part : packs[p].parts) asm("" : "+r"(part));
+      }
+#endif
+    }
+  }
+};
+
 /// Two elements that belong together, one of either array.
 template <class T>
 struct Pair {

@@ -22,6 +22,7 @@
 #include "block_reduce.cuh"
 #include "grid.cuh"
 #include "pack.cuh"
+#include "reduction.cuh"
 
 namespace hone {
 
@@ -107,6 +108,9 @@ struct Reduce {
 
   using Source = Arrays<In, kPackElements>;
   using ElementPack = typename Source::ElementPack;
+  struct Tile {
+    ElementPack packs[kUnroll];
+  };
 
   /// What this thread contributes, where its block is number `block` of the `blocks` that share the array.
   static __device__ State thread_partial(const Source& source, Index n, unsigned block, unsigned blocks) {
@@ -116,14 +120,17 @@ struct Reduce {
 
     State state = Op::identity();
     const Index stride = static_cast<Index>(blocks) * kTilePacks;
-    Index first = static_cast<Index>(block) * kTilePacks + threadIdx.x;
     const Index to_last_lane = kWarpThreads - 1 - threadIdx.x % kWarpThreads;  // the lanes of a warp go round together
-    for (; first + to_last_lane + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
-      ElementPack tile[kUnroll];
+    const Index first = take_whole_tiles<Op::kTakesLong, Tile>(
+        static_cast<Index>(block) * kTilePacks + threadIdx.x, stride,
+        [&](Index pack) { return pack + to_last_lane + (kUnroll - 1) * kBlockThreads < packs; },
+        [&](Tile& tile, Index pack) {
 #pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) tile[u] = source.pack(head, first + u * kBlockThreads);
-      Op::take_with_warp(state, tile, head + first * kPackElements, Index(kBlockThreads * kPackElements));
-    }
+          for (unsigned u = 0; u < kUnroll; ++u) tile.packs[u] = source.pack(head, pack + u * kBlockThreads);
+        },
+        [&](const Tile& tile, Index pack) {
+          Op::take_with_warp(state, tile.packs, head + pack * kPackElements, Index(kBlockThreads * kPackElements));
+        });
     ElementPack tile[kUnroll];
     load_cut_tile<Op>(tile, source, head, packs, first, Index(kBlockThreads));
     take_cut_tile<Op>(state, tile, head, packs, first, Index(kBlockThreads));

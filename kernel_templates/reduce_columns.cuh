@@ -20,6 +20,7 @@
 
 #include "pack.cuh"
 #include "partials.cuh"
+#include "reduction.cuh"
 #include "streaming.cuh"
 
 namespace hone {
@@ -116,6 +117,11 @@ struct ColumnReduce {
     static __device__ Offset smaller_of(Offset a, Offset b) { return a < b ? a : b; }
   };
 
+  /// A thread's packs of kUnroll rows, kSharing apart.
+  struct Rows {
+    ElementPack packs[kUnroll];
+  };
+
   /// A thread's columns.
   struct Columns {
     State states[kPackElements];
@@ -129,14 +135,6 @@ struct ColumnReduce {
         states[e] = Op::identity();
         fold[e] = kFolds && column + e >= 0 ? static_cast<unsigned>(column + e) / tile.inner : 0;
       }
-    }
-
-    /// kUnroll rows, kSharing apart.
-    __device__ void take(const In* from, Offset stride, Offset row) {
-      ElementPack packs[kUnroll];
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
-      take_packs(packs, row);
     }
 
     /// The last `left` rows, fewer than kUnroll: all of their loads before the first is combined.
@@ -187,7 +185,7 @@ struct ColumnReduce {
       }
     }
 
-   private:
+    /// Rows that are kSharing apart.
     template <unsigned kRows>
     __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
       Index first[kPackElements];
@@ -212,8 +210,16 @@ struct ColumnReduce {
     if (column < width) {
       from += column;
       const Offset stride = kSharing * tile.pitch;
-      for (; row + (kUnroll - 1) * kSharing < tile.last_of_packs; row += kUnroll * kSharing, from += kUnroll * stride)
-        columns.take(from, stride, row);
+      row = take_whole_tiles<Op::kTakesLong, Rows>(
+          row, Offset(kUnroll * kSharing),
+          [&](Offset first) { return first + (kUnroll - 1) * kSharing < tile.last_of_packs; },
+          [&](Rows& rows, Offset) {
+#pragma unroll
+            for (unsigned u = 0; u < kUnroll; ++u)
+              rows.packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+            from += kUnroll * stride;
+          },
+          [&](const Rows& rows, Offset first) { columns.take_packs(rows.packs, first); });
       if (row < tile.last_of_packs)
         columns.take_last(from, stride, row,
                           static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing));

@@ -46,6 +46,10 @@ struct RowLanes {
     bool is_there;
   };
 
+  struct Tile {
+    ElementPack packs[kRows][kUnroll];
+  };
+
   template <class Out>
   static __device__ void reduce(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
                                 Out* out) {
@@ -87,19 +91,23 @@ struct RowLanes {
     for (unsigned r = 1; r < kRows; ++r) least = row[r].packs < least ? row[r].packs : least;
 
     const Index most = columns / kPackElements;
-    for (Index p = lane; p < most; p += kLanes * kUnroll) {
+    constexpr bool kLoadsAhead = Op::kTakesLong && kRows == 1;  // several rows at once are of few tiles
+    Index p = take_whole_tiles<kLoadsAhead, Tile>(
+        Index(lane), Index(kLanes * kUnroll),
+        [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
+        [&](Tile& tile, Index pack) {
+#pragma unroll
+          for (unsigned r = 0; r < kRows; ++r)
+#pragma unroll
+            for (unsigned u = 0; u < kUnroll; ++u) tile.packs[r][u] = row[r].source.pack(row[r].head, pack + u * kLanes);
+        },
+        [&](const Tile& tile, Index pack) {
+#pragma unroll
+          for (unsigned r = 0; r < kRows; ++r)
+            Op::take(states[r], tile.packs[r], row[r].head + pack * kPackElements, kStride);
+        });
+    for (; p < most; p += kLanes * kUnroll) {  // rows that are not there, or the last tile of some that are
       ElementPack tile[kRows][kUnroll];
-      if (p + (kUnroll - 1) * kLanes < least) {
-#pragma unroll
-        for (unsigned r = 0; r < kRows; ++r)
-#pragma unroll
-          for (unsigned u = 0; u < kUnroll; ++u) tile[r][u] = row[r].source.pack(row[r].head, p + u * kLanes);
-#pragma unroll
-        for (unsigned r = 0; r < kRows; ++r)
-          Op::take(states[r], tile[r], row[r].head + p * kPackElements, kStride);
-        continue;
-      }
-      // Rows that are not there, or the last tile of some that are.
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
         load_cut_tile<Op>(tile[r], row[r].source, row[r].head, row[r].packs, p, Index(kLanes));

@@ -36,6 +36,9 @@ struct Reduction {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
   static constexpr bool kIdempotent = false;  ///< whether the packs of a tile may repeat its first one
 
+  /// Whether the arithmetic of a tile takes about as long as loading it does: worth loading the next one meanwhile.
+  static constexpr bool kTakesLong = false;
+
   /// The State of all elements of a pack; the first has index `first`.
   template <class ElementPack>
   static __device__ State of_pack(const ElementPack& pack, Index first) {
@@ -82,6 +85,29 @@ struct Reduction {
     return state;
   }
 };
+
+/// Takes tiles that are `stride` apart as long as they are whole, and returns the first that is not. kLoadsAhead: the
+/// next tile is loaded before one is taken. `load` is called for each tile, once and in order.
+template <bool kLoadsAhead, class Tile, class Index, class IsWhole, class Load, class Take>
+__device__ Index take_whole_tiles(Index first, Index stride, const IsWhole& is_whole, const Load& load,
+                                  const Take& take) {
+  if constexpr (kLoadsAhead) {
+    Tile next;
+    if (is_whole(first)) load(next, first);
+    for (; is_whole(first); first += stride) {
+      const Tile tile = next;
+      if (is_whole(first + stride)) load(next, first + stride);
+      take(tile, first);
+    }
+  } else {
+    for (; is_whole(first); first += stride) {
+      Tile tile;
+      load(tile, first);
+      take(tile, first);
+    }
+  }
+  return first;
+}
 
 /// The elements of a thread's tile as accumulators, in order of their indices.
 template <class Acc, class ElementPack, unsigned kPacks>
