@@ -104,6 +104,8 @@ row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097,
        "torch_gbps": 1074.0, "ceiling_gbps": 3000.0, "percent_of_ceiling": 89.5}
 assert shapes.row_text(row).split()[:9] == ["transpose", "f16", "12289", "x", "4097", "100.0", "2684", "89.5", "250.0"]
 assert "DIFFERENT" in shapes.row_text({**row, "agrees": False})
+assert "DIFFERENT" in shapes.row_text({**row, "agrees": False, "agrees_with_f64": False})
+assert shapes.row_text({**row, "agrees": False, "agrees_with_f64": True}).endswith("PyTorch's result is off")
 failed = {"operation": "row_sum", "dtype": "f16", "rows": 1, "columns": 2, "failed": "no memory"}
 assert "FAILED: no memory" in shapes.row_text(failed)
 small = {**row, "bytes": 1 << 20, "ratio": 10.0, "percent_of_ceiling": 1.0}
