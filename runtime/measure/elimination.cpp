@@ -54,13 +54,16 @@ class Field {
     });
   }
 
-  /// Whether all that are left are a tie whatever more samples say: their differences are below what the clock shows.
+  /// Whether all that are left are a tie whatever more samples say: their differences are below what the clock shows, or
+  /// not worth telling.
   bool is_settled() const {
     if (is_constant()) return true;
     const std::size_t fastest = fastest_by_pairs();
+    const double indifferent_us = rules_.indifference * median(racers_[fastest]->samples_us);
     return std::all_of(left_.begin(), left_.end(), [&](std::size_t racer) {
       return racer == fastest ||
-             differ_by_less(side_by_side(racer), side_by_side(fastest), resolution_of(racer, fastest) / 2);
+             differ_by_less(side_by_side(racer), side_by_side(fastest),
+                            std::max(resolution_of(racer, fastest) / 2, indifferent_us));
     });
   }
 

@@ -23,6 +23,8 @@ struct EliminationRules {
   /// interval lies above the leader's by this share.
   double drift_allowance = 0.03;
 
+  double indifference = 0.002;  ///< who is behind by a smaller share need not be told from the fastest
+
   std::uint32_t seed = 1;  ///< of the order within the rounds
 };
 
@@ -33,7 +35,8 @@ using TakeSample = std::function<bool(std::size_t racer)>;
 /// leader, the one with the lowest median, or that compare_pairs() finds slower; a large field also loses its slower
 /// half. The rest get as many samples again as they have, one each in turn, in an order that is shuffled every time;
 /// so the last two are compared pair by pair. Ends when one is left, when all have `most_samples`, when all samples are
-/// the same number or all differences below the clock's resolution for sure, or when `keep_going` says no.
+/// the same number or all differences for sure below the clock's resolution or the indifference, or when `keep_going`
+/// says no.
 ///
 /// Returns the racers that cannot be told from the fastest one by their side-by-side samples, it first. Empty when all
 /// have failed.

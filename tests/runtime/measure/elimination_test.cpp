@@ -102,8 +102,20 @@ TEST_F(EliminationTest, OfAFieldThatAlwaysTakesTheSameNobodyIsMeasuredAgain) {
 TEST_F(EliminationTest, WhatDiffersByLessThanTheResolutionForSureIsNotMeasuredOn) {
   std::mt19937 random(11);
   std::normal_distribution<double> noise(0, 0.02);
+  rules_.indifference = 0;
   EXPECT_EQ(run(2, [&](std::size_t, int) { return 100 + noise(random); }, 0.5).size(), 2u);
   EXPECT_LE(samples(0), 12u);
+}
+
+TEST_F(EliminationTest, WhatIsNotWorthTellingIsNotMeasuredOn) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> noise(0, 0.02);
+  const Times us = [&](std::size_t, int) { return 100 + noise(random); };
+  run(2, us);
+  EXPECT_LE(samples(0), 12u);
+  rules_.indifference = 0;
+  run(2, us);
+  EXPECT_EQ(samples(0), rules_.most_samples);
 }
 
 TEST_F(EliminationTest, OneOutlierCostsNobodyTheRace) {
