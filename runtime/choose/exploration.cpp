@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <iterator>
 #include <limits>
 #include <map>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -22,6 +20,9 @@ namespace {
 /// Variants of a wave: enough to keep all cores busy, few enough to stop in time.
 constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
+
+/// Of the next problem so many waves are compiled ahead besides the first.
+constexpr std::size_t kFurtherWaves = 2;
 
 /// Candidates are measured in groups of this many: what is expected of the others changes with each.
 constexpr std::size_t kGroup = 4;
@@ -68,9 +69,9 @@ bool may_compile_meanwhile(const DeviceFacts& facts) {
 
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options) {
   SearchOrder order(facts, problem, options);
+  const std::size_t count = first_wave_size(facts, problem, options, order) + kFurtherWaves * wave_size();
   std::vector<Unit> units;
-  for (const std::size_t place :
-       order.next(first_wave_size(facts, problem, options, order), std::numeric_limits<double>::infinity()))
+  for (const std::size_t place : order.next(count, std::numeric_limits<double>::infinity()))
     units.push_back(unit_of(problem, order.ranking()[place].variant));
   return units;
 }
@@ -91,31 +92,26 @@ void Exploration::run() {
   rejected_ = std::move(order_.rejected());
 
   Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), race_.best_us());
-  const auto start = Clock::now();
-  std::vector<CompileOutcome> outcomes = compile(wave, false, options_.stop);
-  compile_ms_ = ms_since(start);
   while (!wave.empty()) {
+    const auto start = Clock::now();
+    std::vector<CompileOutcome> outcomes = compile(wave);
+    compile_ms_ += ms_since(start);
     for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
-    next_.clear();
-    std::future<std::vector<CompileOutcome>> ahead;
-    std::jthread compiling;  // ends early when the search does
+    BinaryMemo::Ahead ahead;
+    wave.clear();
     if (measured_ > 0 && may_compile_meanwhile(device_.facts())) {
-      next_ = order_.next(wave_size(), race_.best_us());
-      std::packaged_task<std::vector<CompileOutcome>(std::stop_token)> task(
-          [this](std::stop_token stop) { return compile(next_, true, std::move(stop)); });
-      ahead = task.get_future();
-      compiling = std::jthread(std::move(task));
+      wave = order_.next(wave_size(), race_.best_us());
+      ahead = compile_ahead(wave);
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
     measuring_deadline_ =
         measured_ > 0 ? deadline_ : std::max(deadline_, Clock::now() + options_.budget / kFirstWaveShare);
     measure();
-    if (is_done()) break;
-    const auto waiting_since = Clock::now();
-    if (!ahead.valid()) next_ = order_.next(wave_size(), race_.best_us());
-    outcomes = ahead.valid() ? ahead.get() : compile(next_, false, options_.stop);
-    compile_ms_ += ms_since(waiting_since);
-    wave = std::exchange(next_, {});
+    if (is_done(wave)) {
+      order_.give_back(wave);
+      break;
+    }
+    if (wave.empty()) wave = order_.next(wave_size(), race_.best_us());
   }
   if (!measures_all()) refine();
   reject_rest();
@@ -147,13 +143,20 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
   return list;
 }
 
-std::vector<CompileOutcome> Exploration::compile(const Wave& wave, bool in_background, std::stop_token stop) const {
+std::vector<CompileOutcome> Exploration::compile(const Wave& wave) const {
+  return memo_.compile(device_, units_of(wave), options_.stop,
+                       [&](int done, int total) { report(TuningPhase::compiling, done, total); },
+                       has_candidates_ ? deadline_ : compile_deadline_);
+}
+
+BinaryMemo::Ahead Exploration::compile_ahead(const Wave& wave) const {
+  return memo_.compile_ahead(device_, [units = units_of(wave)] { return units; }, deadline_);
+}
+
+std::vector<Unit> Exploration::units_of(const Wave& wave) const {
   std::vector<Unit> units;
-  for (std::size_t place : wave) units.push_back(units_[place]);
-  CompileProgress on_progress;
-  if (!in_background) on_progress = [&](int done, int total) { report(TuningPhase::compiling, done, total); };
-  return memo_.compile(device_, units, std::move(stop), on_progress, has_candidates_ ? deadline_ : compile_deadline_,
-                       in_background ? kSpareCores : 0);
+  for (const std::size_t place : wave) units.push_back(units_[place]);
+  return units;
 }
 
 void Exploration::load(std::size_t place, CompileOutcome outcome) {
@@ -352,7 +355,7 @@ std::vector<Candidate> Exploration::leaders() const {
 void Exploration::take_relatives(const Candidate& leader) {
   const Wave wave = order_.take_relatives(leader.variant, race_.best_us());
   const auto start = Clock::now();
-  std::vector<CompileOutcome> outcomes = compile(wave, false, options_.stop);
+  std::vector<CompileOutcome> outcomes = compile(wave);
   compile_ms_ += ms_since(start);
   for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
   const auto relatives = std::stable_partition(passed_over_.begin(), passed_over_.end(),
@@ -383,7 +386,8 @@ bool Exploration::is_leader_near_roofline() const {
   return is_near_roofline(race_.best_us(), device_.facts(), problem_);
 }
 
-bool Exploration::is_done() {
+/// `next`: the wave that is being compiled.
+bool Exploration::is_done(const Wave& next) {
   if (options_.stop.stop_requested()) {
     end_ = SearchEnd::stopped;
   } else if (Clock::now() >= deadline_) {
@@ -392,7 +396,7 @@ bool Exploration::is_done() {
     return false;
   } else if (is_leader_near_roofline()) {
     end_ = SearchEnd::near_roofline;
-  } else if (measured_ >= kFewestMeasured && promises_nothing()) {
+  } else if (measured_ >= kFewestMeasured && promises_nothing(next)) {
     end_ = SearchEnd::rest_expected_slower;
   } else {
     return false;
@@ -400,23 +404,17 @@ bool Exploration::is_done() {
   return true;
 }
 
-/// What was never loaded: what is left, and the wave that is being compiled.
-Exploration::Wave Exploration::rest() const {
-  Wave places = order_.left();
-  places.insert(places.end(), next_.begin(), next_.end());
-  return places;
-}
-
 /// False when there is no rest.
-bool Exploration::promises_nothing() {
-  const Wave places = rest();
-  return !places.empty() && order_.best_gain(places, race_.best_us()) < kLeastGain;
+bool Exploration::promises_nothing(const Wave& next) {
+  Wave rest = order_.left();
+  rest.insert(rest.end(), next.begin(), next.end());
+  return !rest.empty() && order_.best_gain(rest, race_.best_us()) < kLeastGain;
 }
 
 void Exploration::reject_rest() {
   for (Found& found : passed_over_) rejected_.push_back(std::move(found.trial));
   if (budget_spent_ && end_ != SearchEnd::stopped) end_ = SearchEnd::budget_spent;
-  for (const std::size_t place : rest()) {
+  for (const std::size_t place : order_.left()) {
     const RankedVariant& ranked = order_.ranking()[place];
     rejected_.push_back({.candidate = {ranked.variant, {}},
                          .predicted_us = ranked.prediction.us(),

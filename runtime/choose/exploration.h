@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <deque>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,14 +16,11 @@
 
 namespace hone {
 
-/// Compiling while something is measured leaves these to the thread that enqueues what is timed, and to the driver's.
-inline constexpr std::size_t kSpareCores = 2;
-
 /// Whether something may be compiled while something is measured: not on the host device, where the two would take each
 /// other's cores. On a GPU what is timed waits until it has been enqueued, however busy the host is.
 bool may_compile_meanwhile(const DeviceFacts& facts);
 
-/// The units that a tuning of `problem` would compile in its first wave, as far as can be told before it.
+/// The units that a tuning of `problem` would compile in its first waves, as far as can be told before it.
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
 
 /// The first half of a tuning. Variants are taken in waves, in the order of SearchOrder. A wave is compiled on all
@@ -64,7 +60,9 @@ class Exploration {
     bool must_be_measured = false;  ///< unless the leader is at the roofline
   };
 
-  std::vector<CompileOutcome> compile(const Wave& wave, bool in_background, std::stop_token stop) const;
+  std::vector<CompileOutcome> compile(const Wave& wave) const;
+  BinaryMemo::Ahead compile_ahead(const Wave& wave) const;
+  std::vector<Unit> units_of(const Wave& wave) const;
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
   CandidateList list_only(const CompiledVariant& compiled) const;
@@ -81,9 +79,8 @@ class Exploration {
   void sort_by_gain(std::span<Found> found);
   bool is_leader_near_roofline() const;
   std::string why_not(const Found& found);
-  Wave rest() const;
-  bool promises_nothing();
-  bool is_done();
+  bool promises_nothing(const Wave& next);
+  bool is_done(const Wave& next);
   void reject_rest();
   std::string why_the_rest_is_not() const;
   void report(TuningPhase phase, int done, int total) const;
@@ -99,7 +96,6 @@ class Exploration {
 
   SearchOrder order_;
   std::vector<Unit> units_;  ///< of the ranking
-  Wave next_;                ///< being compiled
   int measured_ = 0;
   std::deque<CompiledCode> code_;
   std::vector<Found> found_;        ///< candidates of the wave

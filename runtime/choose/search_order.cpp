@@ -79,6 +79,10 @@ SearchOrder::Wave SearchOrder::next(std::size_t count, double leader_us) {
   return wave;
 }
 
+void SearchOrder::give_back(const Wave& wave) {
+  for (const std::size_t place : wave) is_taken_[place] = false;
+}
+
 bool SearchOrder::is_near_relative(const Variant& variant, const Variant& leader, double expected_us,
                                    double leader_us) const {
   const std::vector<Parameter>& parameters = problem_.family->space().parameters();

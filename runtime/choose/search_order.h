@@ -29,6 +29,9 @@ class SearchOrder {
   /// nothing was measured.
   Wave next(std::size_t count, double leader_us);
 
+  /// Variants that were given and not used: as if they had not been given.
+  void give_back(const Wave& wave);
+
   /// Whether a variant differs from `leader` in no more than one parameter, and a time is no longer than it may take
   /// to be worth measuring when the leader takes `leader_us`.
   bool is_near_relative(const Variant& variant, const Variant& leader, double expected_us, double leader_us) const;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <hone/error.h>
@@ -92,7 +91,7 @@ class Session::Impl {
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
   Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
-  std::jthread compile_ahead(const std::optional<Problem>& next);
+  void compile_ahead(const std::optional<Problem>& next);
   std::vector<Neighbour> neighbours_of(const Problem& problem);
   std::vector<Candidate> starts_for(const Problem& problem);
   std::vector<Trial> nearby(const Problem& problem) const;
@@ -118,6 +117,8 @@ class Session::Impl {
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
   Problem last_tuned_;
   std::vector<Trial> last_measured_;  ///< of it, best first
+  std::optional<ProblemKey> next_;    ///< what is compiled ahead
+  BinaryMemo::Ahead ahead_;
   std::mutex miss_mutex_;             ///< one miss at a time: tunings would disturb each other's measurements
 };
 

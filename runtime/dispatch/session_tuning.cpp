@@ -97,17 +97,13 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
   }
 }
 
-/// Compiles what a tuning of `next` would compile first by what is known so far, until the thread is destroyed.
-std::jthread Session::Impl::compile_ahead(const std::optional<Problem>& next) {
-  if (!next || !may_compile_meanwhile(device_->facts())) return {};
+/// Compiles what a tuning of `next` would compile first by what is known so far, until another one is next.
+void Session::Impl::compile_ahead(const std::optional<Problem>& next) {
+  if (!next || !may_compile_meanwhile(device_->facts()) || next_ == ProblemKey(*next)) return;
+  next_ = ProblemKey(*next);
   TuningOptions options{.start_from = starts_for(*next), .nearby = nearby(*next)};
-  return std::jthread([this, next = *next, options = std::move(options)](std::stop_token stop) {
-    try {
-      memo_.compile(*device_, first_units(device_->facts(), next, options), std::move(stop), {}, std::nullopt,
-                    kSpareCores);
-    } catch (const std::exception&) {
-      // The tuning will meet it, too.
-    }
+  ahead_ = memo_.compile_ahead(*device_, [this, next = *next, options = std::move(options)] {
+    return first_units(device_->facts(), next, options);
   });
 }
 
@@ -116,7 +112,7 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : starts_for(problem)) options.start_from.push_back(candidate);
   if (options.nearby.empty()) options.nearby = nearby(problem);
-  const std::jthread ahead = compile_ahead(options.next);
+  compile_ahead(options.next);
   Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
   remember(tuning);
   if (tuning.winner) adopt(tuning, tuning.has_compared());
@@ -128,7 +124,7 @@ Tuning Session::Impl::compare(const Problem& problem, TuningOptions options) {
     throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
   options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
-  const std::jthread ahead = compile_ahead(options.next);
+  compile_ahead(options.next);
   return choose_by_measuring(device_, problem, options, memo_);
 }
 

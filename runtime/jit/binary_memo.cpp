@@ -1,9 +1,21 @@
 #include "runtime/jit/binary_memo.h"
 
+#include <algorithm>
+#include <exception>
+#include <thread>
+
 #include "cache/digest.h"
 
 namespace hone {
 namespace {
+
+/// Compiling ahead leaves these to the thread that enqueues what is timed, and to the driver's.
+constexpr std::size_t kSpareCores = 2;
+
+std::size_t cores_ahead() {
+  const std::size_t cores = std::thread::hardware_concurrency();
+  return cores > kSpareCores ? cores - kSpareCores : 1;
+}
 
 std::string key_of(const Unit& unit) {
   cache::Digest digest;
@@ -14,10 +26,29 @@ std::string key_of(const Unit& unit) {
 
 }  // namespace
 
+/// Counts something for as long as it lasts.
+class BinaryMemo::Counted {
+ public:
+  Counted(BinaryMemo& memo, std::size_t& count, std::unique_lock<std::mutex> held) : memo_(memo), count_(count) {
+    ++count_;
+    held.unlock();
+  }
+  ~Counted() {
+    const std::scoped_lock lock(memo_.mutex_);
+    --count_;
+    memo_.changed_.notify_all();
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  BinaryMemo& memo_;
+  std::size_t& count_;
+};
+
 std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<const Unit> units,
                                                 std::stop_token stop, const CompileProgress& on_progress,
-                                                std::optional<std::chrono::steady_clock::time_point> deadline,
-                                                std::size_t spare_cores) {
+                                                std::optional<std::chrono::steady_clock::time_point> deadline) {
   std::vector<CompileOutcome> outcomes(units.size());
   std::vector<std::string> keys;
   std::vector<std::size_t> missing;
@@ -26,13 +57,44 @@ std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<
     outcomes[i].binary = known(keys[i]);
     if (!outcomes[i].binary) missing.push_back(i);
   }
+  if (missing.empty()) return outcomes;
+  const Counted call(*this, calls_, std::unique_lock(mutex_));
   const auto compile_missing = [&](std::size_t i) {
     return compile_once(device, units[missing[i]], keys[missing[i]]);
   };
   std::vector<CompileOutcome> compiled =
-      compile_all(missing.size(), compile_missing, std::move(stop), on_progress, deadline, spare_cores);
+      compile_all(missing.size(), compile_missing, std::move(stop), on_progress, deadline);
   for (std::size_t i = 0; i < missing.size(); ++i) outcomes[missing[i]] = std::move(compiled[i]);
   return outcomes;
+}
+
+BinaryMemo::Ahead BinaryMemo::compile_ahead(const Device& device, std::function<std::vector<Unit>()> list_units,
+                                            std::optional<std::chrono::steady_clock::time_point> deadline) {
+  std::stop_source stop;
+  auto run = [this, &device, list_units = std::move(list_units), deadline, token = stop.get_token()] {
+    try {
+      const std::vector<Unit> units = list_units();
+      const auto compile = [&](std::size_t i) { return compile_once_ahead(device, units[i], token); };
+      compile_all(units.size(), compile, token, {}, deadline, kSpareCores);
+    } catch (const std::exception&) {
+      // Whoever needs them will meet it, too.
+    }
+  };
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(compiling_ahead_, [](const std::future<void>& each) {
+    return each.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  compiling_ahead_.push_back(std::async(std::launch::async, std::move(run)));
+  return Ahead(std::move(stop));
+}
+
+/// Null when it was not begun.
+std::shared_ptr<const Binary> BinaryMemo::compile_once_ahead(const Device& device, const Unit& unit,
+                                                             const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < cores_ahead(); })) return nullptr;
+  const Counted compilation(*this, ahead_, std::move(lock));
+  return compile_once(device, unit, key_of(unit));
 }
 
 std::shared_ptr<const Binary> BinaryMemo::known(const std::string& key) const {

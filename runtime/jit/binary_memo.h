@@ -4,6 +4,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <hone/device.h>
@@ -25,24 +28,54 @@ namespace hone {
 /// belongs to one device. Thread-safe; what one thread is compiling, others wait for.
 class BinaryMemo {
  public:
+  /// Units that are compiled while something else is done. Whoever lets go of them has no more use for them: no further
+  /// one is begun, and nobody waits for those under way.
+  class Ahead {
+   public:
+    Ahead() : stop_(std::nostopstate) {}
+    explicit Ahead(std::stop_source stop) : stop_(std::move(stop)) {}
+    ~Ahead() { stop_.request_stop(); }
+    Ahead(const Ahead&) = delete;
+    Ahead& operator=(const Ahead&) = delete;
+    Ahead(Ahead&& other) noexcept : stop_(std::exchange(other.stop_, std::stop_source(std::nostopstate))) {}
+    Ahead& operator=(Ahead&& other) noexcept {
+      std::swap(stop_, other.stop_);
+      return *this;
+    }
+
+   private:
+    std::stop_source stop_;
+  };
+
   /// As compile_all(); units that are remembered come back at once.
   std::vector<CompileOutcome> compile(const Device& device, std::span<const Unit> units, std::stop_token stop = {},
                                       const CompileProgress& on_progress = {},
-                                      std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt,
-                                      std::size_t spare_cores = 0);
+                                      std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
+
+  /// Compiles what `list_units` says, in threads of its own, which leave some cores to others and begin nothing while
+  /// compile() has work to do. compile() finds the binaries; failures are forgotten. `device` must outlive the memo,
+  /// which in the end waits for what is under way.
+  [[nodiscard]] Ahead compile_ahead(const Device& device, std::function<std::vector<Unit>()> list_units,
+                                    std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
   /// Units handed to a compiler so far.
   std::uint64_t compiled() const;
 
  private:
+  class Counted;
+
   std::shared_ptr<const Binary> known(const std::string& key) const;
   std::shared_ptr<const Binary> compile_once(const Device& device, const Unit& unit, const std::string& key);
+  std::shared_ptr<const Binary> compile_once_ahead(const Device& device, const Unit& unit, const std::stop_token& stop);
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::unordered_map<std::string, std::shared_ptr<const Binary>> binaries_;  ///< by everything that is compiled
   std::unordered_set<std::string> under_way_;
   std::uint64_t compiled_ = 0;
+  std::size_t calls_ = 0;  ///< of compile(), that have something to compile
+  std::size_t ahead_ = 0;  ///< units that are compiled ahead at the moment
+  std::vector<std::future<void>> compiling_ahead_;  ///< the last member: its end waits for threads that use the others
 };
 
 }  // namespace hone

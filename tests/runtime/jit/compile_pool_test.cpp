@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -193,6 +195,82 @@ TEST(BinaryMemo, WhatFailedForOneThreadIsTriedAgainByTheNext) {
   });
   BinaryMemo memo;
   EXPECT_THAT(memo.compile(device, units(1)).front().error, HasSubstr("out of memory"));
+  EXPECT_NE(memo.compile(device, units(1)).front().binary, nullptr);
+}
+
+/// Units that are alike in nothing that is compiled.
+std::vector<Unit> different_units(int count) {
+  std::vector<Unit> list = units(count);
+  for (Unit& unit : list) unit.source = unit.name;
+  return list;
+}
+
+TEST(BinaryMemo, WhatIsCompiledAheadIsWaitedForAndFound) {
+  const CompilingDevice device([](const Unit& unit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return binary_of(unit);
+  });
+  BinaryMemo memo;
+  const BinaryMemo::Ahead ahead = memo.compile_ahead(device, [] { return different_units(4); });
+  while (memo.compiled() == 0) std::this_thread::yield();
+  for (const CompileOutcome& outcome : memo.compile(device, different_units(4))) EXPECT_NE(outcome.binary, nullptr);
+  EXPECT_EQ(memo.compiled(), 4u);
+}
+
+TEST(BinaryMemo, NobodyWaitsForWhatWasLetGoOfAndNothingMoreIsBegun) {
+  std::promise<void> may_end;
+  std::atomic<int> begun = 0;
+  const CompilingDevice device([&, end = may_end.get_future().share()](const Unit& unit) {
+    ++begun;
+    end.wait();
+    return binary_of(unit);
+  });
+  {
+    BinaryMemo memo;
+    BinaryMemo::Ahead ahead = memo.compile_ahead(device, [] { return different_units(500); });
+    while (begun == 0) std::this_thread::yield();
+    ahead = {};
+    EXPECT_LT(begun, 500);
+    may_end.set_value();
+  }  // what is under way is waited for here
+  EXPECT_LE(begun, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST(BinaryMemo, AheadWaitsForWhatIsNeededNow) {
+  std::promise<void> may_end;
+  std::atomic<bool> has_begun = false;
+  std::mutex mutex;
+  std::vector<std::string> compiled;
+  const CompilingDevice device([&, end = may_end.get_future().share()](const Unit& unit) {
+    has_begun = true;
+    if (unit.source == "now") end.wait();
+    const std::scoped_lock lock(mutex);
+    compiled.push_back(unit.source);
+    return binary_of(unit);
+  });
+  const auto unit = [](const char* source) {
+    Unit made;
+    made.source = source;
+    return std::vector<Unit>{made};
+  };
+  BinaryMemo memo;
+  std::jthread now([&] { memo.compile(device, unit("now")); });
+  while (!has_begun) std::this_thread::yield();
+  const BinaryMemo::Ahead ahead = memo.compile_ahead(device, [&] { return unit("ahead"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  may_end.set_value();
+  while (memo.compiled() < 2) std::this_thread::yield();
+  memo.compile(device, unit("ahead"));
+  EXPECT_THAT(compiled, ElementsAre("now", "ahead"));
+}
+
+TEST(BinaryMemo, WhatCannotBeListedIsNotCompiledAhead) {
+  const CompilingDevice device(binary_of);
+  BinaryMemo memo;
+  {
+    const BinaryMemo::Ahead ahead =
+        memo.compile_ahead(device, []() -> std::vector<Unit> { throw Error(ErrorCode::cache_failed, "no file"); });
+  }
   EXPECT_NE(memo.compile(device, units(1)).front().binary, nullptr);
 }
 
