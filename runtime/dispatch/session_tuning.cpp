@@ -81,7 +81,7 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
     renewed = Clock::now();
   };
   try {
-    const Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+    const Tuning tuning = measure(problem, options);
     remember(tuning);
     if (!tuning.winner)
       throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
@@ -95,6 +95,18 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
     if (is_claimed) cache_.release(problem);
     throw;
   }
+}
+
+/// Where nothing is next, nothing is compiled any more when it returns.
+Tuning Session::Impl::measure(const Problem& problem, const TuningOptions& options) {
+  compile_ahead(options.next);
+  Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+  if (!options.next) {
+    ahead_ = {};
+    next_.reset();
+    memo_.finish_ahead();
+  }
+  return tuning;
 }
 
 /// Compiles what a tuning of `next` would compile first by what is known so far, until another one is next.
@@ -112,8 +124,7 @@ Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {
   const std::scoped_lock lock(miss_mutex_);
   for (const Candidate& candidate : starts_for(problem)) options.start_from.push_back(candidate);
   if (options.nearby.empty()) options.nearby = nearby(problem);
-  compile_ahead(options.next);
-  Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
+  Tuning tuning = measure(problem, options);
   remember(tuning);
   if (tuning.winner) adopt(tuning, tuning.has_compared());
   return tuning;
@@ -124,8 +135,7 @@ Tuning Session::Impl::compare(const Problem& problem, TuningOptions options) {
     throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
   options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   const std::scoped_lock lock(miss_mutex_);
-  compile_ahead(options.next);
-  return choose_by_measuring(device_, problem, options, memo_);
+  return measure(problem, options);
 }
 
 void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served) {

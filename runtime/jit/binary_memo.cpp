@@ -12,9 +12,9 @@ namespace {
 /// Compiling ahead leaves these to the thread that enqueues what is timed, and to the driver's.
 constexpr std::size_t kSpareCores = 2;
 
-std::size_t cores_ahead() {
+std::size_t most_ahead(const Device& device) {
   const std::size_t cores = std::thread::hardware_concurrency();
-  return cores > kSpareCores ? cores - kSpareCores : 1;
+  return std::min(cores > kSpareCores ? cores - kSpareCores : 1, device.parallel_compilations());
 }
 
 std::string key_of(const Unit& unit) {
@@ -75,7 +75,7 @@ BinaryMemo::Ahead BinaryMemo::compile_ahead(const Device& device, std::function<
     try {
       const std::vector<Unit> units = list_units();
       const auto compile = [&](std::size_t i) { return compile_once_ahead(device, units[i], token); };
-      compile_all(units.size(), compile, token, {}, deadline, kSpareCores);
+      compile_all(units.size(), compile, token, {}, deadline, most_ahead(device));
     } catch (const std::exception&) {
       // Whoever needs them will meet it, too.
     }
@@ -88,11 +88,17 @@ BinaryMemo::Ahead BinaryMemo::compile_ahead(const Device& device, std::function<
   return Ahead(std::move(stop));
 }
 
+void BinaryMemo::finish_ahead() {
+  std::vector<std::future<void>> all;  // its end waits, when the lock is released
+  const std::scoped_lock lock(mutex_);
+  all.swap(compiling_ahead_);
+}
+
 /// Null when it was not begun.
 std::shared_ptr<const Binary> BinaryMemo::compile_once_ahead(const Device& device, const Unit& unit,
                                                              const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  if (!changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < cores_ahead(); })) return nullptr;
+  if (!changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < most_ahead(device); })) return nullptr;
   const Counted compilation(*this, ahead_, std::move(lock));
   return compile_once(device, unit, key_of(unit));
 }

@@ -58,6 +58,9 @@ class BinaryMemo {
   [[nodiscard]] Ahead compile_ahead(const Device& device, std::function<std::vector<Unit>()> list_units,
                                     std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
+  /// Waits for what is compiled ahead: all of it where it is held still, else what is under way.
+  void finish_ahead();
+
   /// Units handed to a compiler so far.
   std::uint64_t compiled() const;
 

@@ -101,12 +101,12 @@ class Batch {
 std::vector<CompileOutcome> compile_all(std::size_t count, const CompileOne& compile, std::stop_token stop,
                                         const CompileProgress& on_progress,
                                         std::optional<std::chrono::steady_clock::time_point> deadline,
-                                        std::size_t spare_cores) {
+                                        std::size_t most_at_once) {
   if (count == 0) return {};
   Batch batch(count, compile, std::move(stop), deadline);
   {
-    const std::size_t cores = std::thread::hardware_concurrency();
-    const std::size_t threads = std::clamp<std::size_t>(cores - std::min(cores, spare_cores), 1, count);
+    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t threads = std::min({count, cores, most_at_once});
     std::vector<std::jthread> workers;
     workers.reserve(threads);
     try {
@@ -118,14 +118,6 @@ std::vector<CompileOutcome> compile_all(std::size_t count, const CompileOne& com
     }
   }
   return batch.take();
-}
-
-std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Unit> units, std::stop_token stop,
-                                        const CompileProgress& on_progress,
-                                        std::optional<std::chrono::steady_clock::time_point> deadline,
-                                        std::size_t spare_cores) {
-  const auto compile = [&](std::size_t unit) { return std::make_shared<const Binary>(device.compile(units[unit])); };
-  return compile_all(units.size(), compile, std::move(stop), on_progress, deadline, spare_cores);
 }
 
 }  // namespace hone

@@ -3,14 +3,13 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include <hone/device.h>
 #include <hone/kernel.h>
 
 namespace hone {
@@ -29,21 +28,15 @@ using CompileProgress = std::function<void(int done, int total)>;
 /// Compiles a unit, given by its index; called from several threads at once. What it throws is the unit's outcome.
 using CompileOne = std::function<std::shared_ptr<const Binary>(std::size_t unit)>;
 
-/// Compiles `count` units, one per hardware thread at a time but for `spare_cores`, which are left to others (at least
-/// one thread compiles), started in their order. outcomes[i] belongs to unit i. Once `stop` is requested or `deadline`
-/// is over no further unit is started; those under way are finished.
+/// Compiles `count` units, one per hardware thread at a time and no more than `most_at_once` (at least 1), started in
+/// their order. outcomes[i] belongs to unit i. Once `stop` is requested or `deadline` is over no further unit is started;
+/// those under way are finished.
 ///
 /// A unit that fails is an outcome. A compiler that is missing or does not serve the device fails them all, so that
 /// Error(unsupported) is thrown; what on_progress throws is passed on too, once the units under way are finished.
 std::vector<CompileOutcome> compile_all(std::size_t count, const CompileOne& compile, std::stop_token stop = {},
                                         const CompileProgress& on_progress = {},
                                         std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt,
-                                        std::size_t spare_cores = 0);
-
-/// Of these units, for `device`.
-std::vector<CompileOutcome> compile_all(const Device& device, std::span<const Unit> units, std::stop_token stop = {},
-                                        const CompileProgress& on_progress = {},
-                                        std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt,
-                                        std::size_t spare_cores = 0);
+                                        std::size_t most_at_once = std::numeric_limits<std::size_t>::max());
 
 }  // namespace hone

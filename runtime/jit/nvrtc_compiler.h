@@ -1,6 +1,7 @@
 // NvrtcCompiler: units to cubins, through NVRTC.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,9 @@ namespace hone {
 /// compile(), never before. Thread-safe: several threads compile at the same time.
 class NvrtcCompiler {
  public:
+  /// NVRTC keeps no more cores of a process busy (CUDA 13.0: 32 units take as long with four threads as with sixteen).
+  static constexpr std::size_t kMostCores = 4;
+
   explicit NvrtcCompiler(NvrtcSearch search);
 
   /// file_identity() of the library, without opening it; "" when none is found.

@@ -21,8 +21,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr unsigned kCoresOfNvrtc = 4;
-
 /// For the thread that measures, and what else goes on.
 constexpr unsigned kSpareCores = 2;
 
@@ -77,7 +75,7 @@ Binary binary_from_json(const Json& answer) {
 class DeviceWithCompilers final : public ForwardingDevice {
  public:
   DeviceWithCompilers(std::shared_ptr<Device> inner, const std::vector<std::string>& command, std::size_t most)
-      : ForwardingDevice(std::move(inner)), compilers_(command, most) {}
+      : ForwardingDevice(std::move(inner)), most_(most), compilers_(command, most) {}
 
   Binary compile(const Unit& unit) const override {
     try {
@@ -86,8 +84,10 @@ class DeviceWithCompilers final : public ForwardingDevice {
       return ForwardingDevice::compile(unit);  // no further process can be started
     }
   }
+  std::size_t parallel_compilations() const override { return most_; }
 
  private:
+  std::size_t most_;
   mutable Compilers compilers_;
 };
 
@@ -171,7 +171,8 @@ Binary Compilers::compile(const Unit& unit, std::string_view architecture) {
 
 std::shared_ptr<Device> compiling_elsewhere(std::shared_ptr<Device> device, const std::vector<std::string>& command,
                                             unsigned cores) {
-  if (command.empty() || device->facts().kind != "cuda" || cores <= kCoresOfNvrtc + kSpareCores) return device;
+  if (command.empty() || device->facts().kind != "cuda" || cores <= device->parallel_compilations() + kSpareCores)
+    return device;
   return std::make_shared<DeviceWithCompilers>(std::move(device), command,
                                                std::min(cores - kSpareCores, kMostCompilers));
 }

@@ -37,6 +37,7 @@ class CudaDevice final : public Device {
 
   std::string compiler_identity() const override { return compiler_.identity(); }
   Binary compile(const Unit& unit) const override { return compiler_.compile(unit, facts_.architecture); }
+  std::size_t parallel_compilations() const override { return NvrtcCompiler::kMostCores; }
 
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override {
     const DeviceGuard guard(ordinal_);

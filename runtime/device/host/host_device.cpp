@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <system_error>
+#include <thread>
 
 #include <hone/error.h>
 
@@ -50,6 +51,7 @@ class HostDevice final : public Device {
 
   std::string compiler_identity() const override { return compiler_.identity(); }
   Binary compile(const Unit& unit) const override { return compiler_.compile(unit); }
+  std::size_t parallel_compilations() const override { return std::max(1u, std::thread::hardware_concurrency()); }
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override;
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
 

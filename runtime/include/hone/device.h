@@ -75,6 +75,9 @@ class Device {
   /// there is no compiler.
   virtual Binary compile(const Unit& unit) const = 0;
 
+  /// How many calls of compile() may go on at once without each taking longer, cores permitting; at least 1.
+  virtual std::size_t parallel_compilations() const = 0;
+
   /// Loads a binary; `entries` are the kernels to look up in it. Throws device_failed when the binary does not
   /// fit the device or lacks an entry.
   virtual std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) = 0;

@@ -20,6 +20,7 @@ class ForwardingDevice : public Device {
   const DeviceFacts& facts() const override { return inner_->facts(); }
   std::string compiler_identity() const override { return inner_->compiler_identity(); }
   Binary compile(const Unit& unit) const override { return inner_->compile(unit); }
+  std::size_t parallel_compilations() const override { return inner_->parallel_compilations(); }
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override {
     return inner_->load(binary, entries);
   }

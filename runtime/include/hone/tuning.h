@@ -91,7 +91,7 @@ struct TuningOptions {
   std::function<void(const Candidate&)> on_run = {};
 
   /// What will be tuned next: what that would compile first is compiled while this one is measured, on a GPU, where it
-  /// does not disturb the measuring.
+  /// does not disturb the measuring, and afterwards. Without, nothing is compiled any more when the tuning returns.
   std::optional<Problem> next = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner

@@ -60,6 +60,16 @@ TEST_F(SearchOrderTest, NothingIsTakenTwiceAndNothingIsLeftOut) {
   EXPECT_EQ(order.best_gain(order.left(), 20), 0);
 }
 
+TEST_F(SearchOrderTest, WhatIsGivenBackIsThereAgain) {
+  SearchOrder order(facts_, problem_, options_);
+  order.next(16, kUnknown);
+  const SearchOrder::Wave left = order.left();
+  const SearchOrder::Wave wave = order.next(16, 20);
+  order.give_back(wave);
+  EXPECT_EQ(order.left(), left);
+  EXPECT_EQ(order.next(16, 20), wave);
+}
+
 TEST_F(SearchOrderTest, WhatANeighbouringProblemFoundFastComesNext) {
   for (const std::int32_t threads : {32, 128, 512})
     for (const std::int32_t work : {1, 4, 16, 64})

@@ -11,7 +11,7 @@
 #include <hone/transpose.h>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/jit/compile_pool.h"
+#include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/device_fixture.h"
@@ -165,7 +165,7 @@ class MovedVariants : public DeviceTest {
     ASSERT_FALSE(allowed.empty()) << to_string(largest);
     for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) variants.push_back(allowed[i]);
     for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
-    const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, largest, nullptr);
     for (std::size_t i = 0; i < variants.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;

@@ -10,7 +10,6 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/reduce_reference.h"
-#include "runtime/jit/compile_pool.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/device_fixture.h"

@@ -12,7 +12,7 @@
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/segment_offsets.h"
 #include "runtime/families/segmented_reduce_family.h"
-#include "runtime/jit/compile_pool.h"
+#include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/device_fixture.h"
@@ -234,7 +234,7 @@ TEST_F(ReduceSegments, EveryVariantIsRight) {
             variants.push_back(variant);
         std::vector<Unit> units;
         for (const Variant& variant : variants) units.push_back(unit_of(problem, variant));
-        const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+        const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
         Workload workload(device_, problem, nullptr);
         const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
         for (std::size_t i = 0; i < variants.size(); ++i) {

@@ -4,7 +4,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/reduce_family.h"
-#include "runtime/jit/compile_pool.h"
+#include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_variants.h"
@@ -21,7 +21,7 @@ class ReduceVariants : public DeviceTest {
     const Problem largest = reduce_problem(op, dtype, sizes.back(), alignment);
     std::vector<Unit> units;
     for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
-    const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, largest, nullptr);
     const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
     for (std::size_t i = 0; i < variants.size(); ++i) {

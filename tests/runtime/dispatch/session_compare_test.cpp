@@ -133,6 +133,19 @@ TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
   EXPECT_EQ(device_->compiles(), 24);
 }
 
+TEST_F(SessionCompareTest, WhereNothingIsNextNothingIsCompiledAnyMore) {
+  const TotalFamily other_family(another_family());
+  Session session(device_, options(MissPolicy::error));
+  device_->on_compile = [] { std::this_thread::sleep_for(10ms); };
+  TuningOptions first{.budget = 1min};
+  first.next = other_family.problem(kSize);
+  session.tune(family_.problem(kSize), first);
+  session.tune(family_.problem(4 * kSize), {.budget = 1min});
+  const int compiles = device_->compiles();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(device_->compiles(), compiles);
+}
+
 TEST_F(SessionCompareTest, TheSmallestClassIsTunedAgainAsAnyOther) {
   Session session(device_, options(MissPolicy::error));
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(session.tune(family_.problem(100), {.budget = 1min}).winner);

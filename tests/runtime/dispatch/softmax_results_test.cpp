@@ -6,7 +6,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/softmax_base.h"
-#include "runtime/jit/compile_pool.h"
+#include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/device_fixture.h"
@@ -75,7 +75,7 @@ class SoftmaxResults : public DeviceTest {
       variants.push_back(variant);
       units.push_back(unit_of(problem, variant));
     }
-    const std::vector<CompileOutcome> outcomes = compile_all(*device_, units);
+    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
     for (std::size_t i = 0; i < variants.size(); ++i) {

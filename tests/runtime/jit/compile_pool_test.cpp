@@ -42,9 +42,18 @@ std::vector<Unit> units(int count) {
 
 Binary binary_of(const Unit& unit) { return {.format = "test", .architecture = unit.name, .code = {}}; }
 
+/// compile_all() of these units.
+std::vector<CompileOutcome> compile(const Device& device, const std::vector<Unit>& units, std::stop_token stop = {},
+                                    const CompileProgress& on_progress = {},
+                                    std::optional<steady_clock::time_point> deadline = std::nullopt,
+                                    std::size_t most_at_once = 1000) {
+  const auto compile_one = [&](std::size_t unit) { return std::make_shared<const Binary>(device.compile(units[unit])); };
+  return compile_all(units.size(), compile_one, std::move(stop), on_progress, deadline, most_at_once);
+}
+
 TEST(CompilePool, OutcomesAreInTheOrderOfTheUnits) {
   const CompilingDevice device(binary_of);
-  const std::vector<CompileOutcome> outcomes = compile_all(device, units(50));
+  const std::vector<CompileOutcome> outcomes = compile(device, units(50));
   ASSERT_THAT(outcomes, SizeIs(50));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ASSERT_NE(outcomes[i].binary, nullptr);
@@ -55,7 +64,7 @@ TEST(CompilePool, OutcomesAreInTheOrderOfTheUnits) {
 
 TEST(CompilePool, NoUnitsGiveNoOutcomes) {
   const CompilingDevice device(binary_of);
-  EXPECT_THAT(compile_all(device, {}), SizeIs(0));
+  EXPECT_THAT(compile(device, {}), SizeIs(0));
 }
 
 TEST(CompilePool, AFailingUnitIsARecord) {
@@ -64,7 +73,7 @@ TEST(CompilePool, AFailingUnitIsARecord) {
     if (unit.name == "2") throw std::runtime_error("the disk is full");
     return binary_of(unit);
   });
-  const std::vector<CompileOutcome> outcomes = compile_all(device, units(4));
+  const std::vector<CompileOutcome> outcomes = compile(device, units(4));
   EXPECT_NE(outcomes[0].binary, nullptr);
   EXPECT_EQ(outcomes[1].binary, nullptr);
   EXPECT_EQ(outcomes[1].error, "line 7: no");
@@ -80,7 +89,7 @@ TEST(CompilePool, AMissingCompilerIsThrown) {
     throw Error(ErrorCode::unsupported, "no compiler");
   });
   try {
-    compile_all(device, units(1000));
+    compile(device, units(1000));
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
@@ -103,14 +112,25 @@ TEST(CompilePool, SeveralUnitsCompileAtOnce) {
     --inside;
     return binary_of(unit);
   });
-  compile_all(device, units(2));
+  compile(device, units(2));
   EXPECT_TRUE(together);
+}
+
+TEST(CompilePool, NoMoreThanAllowedCompileAtOnce) {
+  std::atomic<int> running = 0;
+  const CompilingDevice device([&](const Unit& unit) {
+    EXPECT_EQ(++running, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    --running;
+    return binary_of(unit);
+  });
+  EXPECT_THAT(compile(device, units(8), {}, {}, std::nullopt, 1), SizeIs(8));
 }
 
 TEST(CompilePool, ProgressComesFromTheCallingThreadAndGrowsToTheTotal) {
   const CompilingDevice device(binary_of);
   std::vector<int> seen;
-  compile_all(device, units(20), {}, [&, caller = std::this_thread::get_id()](int done, int total) {
+  compile(device, units(20), {}, [&, caller = std::this_thread::get_id()](int done, int total) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
     EXPECT_EQ(total, 20);
     if (!seen.empty()) {
@@ -129,7 +149,7 @@ TEST(CompilePool, AnExceptionFromProgressEndsTheBatchAndIsPassedOn) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return binary_of(unit);
   });
-  EXPECT_THROW(compile_all(device, units(2000), {}, [](int, int) { throw std::logic_error("enough"); }),
+  EXPECT_THROW(compile(device, units(2000), {}, [](int, int) { throw std::logic_error("enough"); }),
                std::logic_error);
   EXPECT_LT(calls, 2000);
 }
@@ -141,7 +161,7 @@ TEST(CompilePool, StopStartsNoFurtherUnit) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return binary_of(unit);
   });
-  const std::vector<CompileOutcome> outcomes = compile_all(device, units(2000), stop.get_token());
+  const std::vector<CompileOutcome> outcomes = compile(device, units(2000), stop.get_token());
   ASSERT_THAT(outcomes, SizeIs(2000));
   EXPECT_TRUE(outcomes[3].started());
   EXPECT_FALSE(outcomes.back().started());
@@ -151,7 +171,7 @@ TEST(CompilePool, AStopBeforehandStartsNothing) {
   std::stop_source stop;
   stop.request_stop();
   const CompilingDevice device(binary_of);
-  for (const CompileOutcome& outcome : compile_all(device, units(5), stop.get_token())) {
+  for (const CompileOutcome& outcome : compile(device, units(5), stop.get_token())) {
     EXPECT_FALSE(outcome.started());
   }
 }
@@ -162,7 +182,7 @@ TEST(CompilePool, ADeadlineLeavesLaterUnitsUnstarted) {
     return binary_of(unit);
   });
   const std::vector<CompileOutcome> outcomes =
-      compile_all(device, units(5000), {}, {}, steady_clock::now() + std::chrono::milliseconds(200));
+      compile(device, units(5000), {}, {}, steady_clock::now() + std::chrono::milliseconds(200));
   EXPECT_TRUE(outcomes.front().started());
   EXPECT_FALSE(outcomes.back().started());
 }

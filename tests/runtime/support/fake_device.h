@@ -1,6 +1,7 @@
 // FakeDevice: a device whose kernels take the time, give the results and fail as a test says.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <hone/device.h>
@@ -70,6 +72,7 @@ class FakeDevice final : public Device {
   const DeviceFacts& facts() const override { return facts_; }
   std::string compiler_identity() const override { return compiler; }
   Binary compile(const Unit& unit) const override;
+  std::size_t parallel_compilations() const override { return std::max(1u, std::thread::hardware_concurrency()); }
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override;
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
   void* allocate(std::size_t bytes) override;
