@@ -46,7 +46,7 @@ std::string to_table(const std::vector<Finding>& findings, const std::vector<Tim
   for (const Finding& row : findings)
     text += fmt::format("{:<10} {:<14} {:>11} {:>10.3f} {:>9.3f} {:>7.2f}% {:>9}  {} | {}\n", row.part, row.problem,
                         row.n, row.chosen_us, row.reference_us, 100 * row.regret(),
-                        row.measured > 0 ? fmt::format("{}/{}", row.measured, row.candidates) : "-", row.chosen,
+                        row.candidates > 0 ? fmt::format("{}/{}", row.measured, row.candidates) : "-", row.chosen,
                         row.reference);
   text += '\n';
   for (const Summary& summary : summarise(findings)) {
@@ -84,6 +84,7 @@ nlohmann::ordered_json to_json(const std::vector<Finding>& findings, const std::
                             {"n", row.n},
                             {"chosen", row.chosen},
                             {"reference", row.reference},
+                            {"chosen_fate", row.chosen_fate},
                             {"reference_fate", row.reference_fate},
                             {"chosen_us", row.chosen_us},
                             {"reference_us", row.reference_us},

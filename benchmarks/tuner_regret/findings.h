@@ -18,9 +18,10 @@ struct Finding {
   std::string reference;  ///< the best of an exhaustive search, the second campaign's choice, or a tuning at this n
   double chosen_us = 0;  ///< both 0: they are one and the same
   double reference_us = 0;  ///< for "regret", the fastest of all that were measured side by side
-  std::string reference_fate = {};  ///< of "regret": what became of it in the campaign; "": nothing is known
-  int measured = 0;         ///< candidates that the campaign measured; 0: not known
-  int candidates = 0;       ///< that there are
+  std::string chosen_fate = {};     ///< what became of it in the campaign; "": nothing is known
+  std::string reference_fate = {};  ///< likewise
+  int measured = 0;    ///< candidates that the campaign measured; 0: not known
+  int candidates = 0;  ///< that there are; 0: not known
 
   /// How much longer the choice takes: 0.01 is 1 %. Of "stability", either may be the slower one.
   double regret() const;

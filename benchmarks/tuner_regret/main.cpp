@@ -53,26 +53,32 @@ struct Options {
   int compare_times = 3;
   int time_limit_s = 540;
   bool standard = false;
+  std::string keep;
   std::string out;
 };
 
-/// A folder that goes with it.
-class TemporaryFolder {
+/// A new folder for cache files, which goes with it unless it is to be kept in `keep`.
+class CacheFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "hone_regret_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error(ErrorCode::io_failed, "no temporary folder could be made: " + name);
-    path_ = name;
+  CacheFolder(const std::string& keep, const std::string& name) : is_kept_(!keep.empty()) {
+    std::string path = is_kept_ ? (fs::path(keep) / name).string()
+                                : (fs::temp_directory_path() / "hone_regret_XXXXXX").string();
+    std::error_code failure;
+    const bool is_made = is_kept_ ? fs::create_directories(path, failure) : mkdtemp(path.data()) != nullptr;
+    if (!is_made) throw Error(ErrorCode::io_failed, "no new folder could be made: " + path);
+    path_ = path;
   }
-  ~TemporaryFolder() {
+  ~CacheFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    if (!is_kept_) fs::remove_all(path_, ignored);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+  bool is_kept() const { return is_kept_; }
+  fs::path file(const std::string& name) const { return path_ / (name + ".sqlite"); }
 
  private:
+  bool is_kept_;
   fs::path path_;
 };
 
@@ -192,25 +198,23 @@ class Study {
   }
 
   void time_campaigns() {
-    const TemporaryFolder folder;
-    campaign(line_options("sum", "f32"), folder.path() / "sum.sqlite");
-    if (options_.standard) campaign({"--preset", "standard"}, folder.path() / "standard.sqlite");
+    const CacheFolder folder(options_.keep, "time");
+    campaign(line_options("sum", "f32"), folder.file("sum"));
+    if (options_.standard) campaign({"--preset", "standard"}, folder.file("standard"));
     write();
   }
 
   void study_line(const std::string& op, const std::string& dtype) {
     if (!wants("regret") && !wants("stability") && !wants("interrupted") && !wants("untuned")) return;
-    const TemporaryFolder folder;
-    const fs::path first = folder.path() / "first.sqlite";
-    const fs::path second = folder.path() / "second.sqlite";
-    const fs::path third = folder.path() / "third.sqlite";
+    const CacheFolder folder(options_.keep, op + '-' + dtype);
+    const fs::path first = folder.file("first"), second = folder.file("second"), third = folder.file("third");
     campaign(line_options(op, dtype), first);
     if (wants("stability")) campaign(line_options(op, dtype), second);
     if (wants("interrupted")) interrupted_campaign(line_options(op, dtype), third);
     Session chosen(device_, lookup(first));
     Session again(device_, lookup(second));
     Session resumed(device_, lookup(third));
-    Session searching(device_, {.on_miss = MissPolicy::error, .cache_path = {}});
+    Session searching(device_, lookup(folder.is_kept() ? folder.file("searched") : fs::path()));
     for (int exponent = options_.first_exponent; exponent <= options_.last_exponent && !is_over(); ++exponent) {
       const Problem at = problem(op, dtype, std::int64_t{1} << exponent);
       const std::optional<Candidate> choice = winner(chosen, at);
@@ -218,10 +222,10 @@ class Study {
       if (wants("regret")) find_regret(searching, at, *choice, first);
       if (wants("stability"))
         if (const std::optional<Candidate> other = winner(again, at))
-          add("stability", searching, at, *choice, {*other});
+          add("stability", searching, at, *choice, {*other}, first);
       if (wants("interrupted"))
         if (const std::optional<Candidate> other = winner(resumed, at))
-          add("interrupted", searching, at, *choice, {*other});
+          add("interrupted", searching, at, *choice, {*other}, first);
       if (wants("untuned") && exponent < options_.last_exponent)
         for (const std::int64_t n : {prime_from(at.extents[0] * 6 / 5), at.extents[0] * 3 / 2})
           find_untuned(searching, chosen, problem(op, dtype, n));
@@ -254,13 +258,12 @@ class Study {
       ++candidates;
       if (best.size() < 5 && trial.candidate != best.front()) best.push_back(trial.candidate);
     }
-    add("regret", session, at, choice, best);
+    add("regret", session, at, choice, best, cache);
     findings_.back().candidates = candidates;
-    ask_campaign(at, cache, findings_.back());
     if (tuning.budget_spent) fmt::print(stderr, "the exhaustive search of {} was cut short\n", to_string(at));
   }
 
-  /// How many the campaign measured, and what it made of the reference, as the cache tells.
+  /// How many the campaign measured, and what it made of the choice and the reference, as its cache tells.
   void ask_campaign(const Problem& at, const fs::path& cache, Finding& finding) const {
     const Output output =
         run_process({options_.hone, "explain", "--json", "--cache", cache.string(), "--op",
@@ -270,11 +273,14 @@ class Study {
     if (!json.is_object() || json.value("winners", nlohmann::json::array()).empty()) return;
     const auto& winner = json["winners"][0];
     finding.measured = winner.value("measured", 0);
-    for (const auto& candidate : winner.value("candidates", nlohmann::json::array()))
-      if (fmt::format("{} blocks={}", candidate.value("variant", ""), candidate.value("max_blocks", std::int64_t{0})) ==
-          finding.reference)
-        finding.reference_fate = fmt::format("{}, {:.3f} µs: {}", candidate.value("fate", ""),
-                                             candidate.value("median_us", 0.0), candidate.value("why", ""));
+    for (const auto& candidate : winner.value("candidates", nlohmann::json::array())) {
+      const std::string name =
+          fmt::format("{} blocks={}", candidate.value("variant", ""), candidate.value("max_blocks", std::int64_t{0}));
+      const std::string fate = fmt::format("{}, {:.3f} µs: {}", candidate.value("fate", ""),
+                                           candidate.value("median_us", 0.0), candidate.value("why", ""));
+      if (name == finding.chosen) finding.chosen_fate = fate;
+      if (name == finding.reference) finding.reference_fate = fate;
+    }
   }
 
   void find_untuned(Session& session, Session& chosen, const Problem& at) {
@@ -283,13 +289,13 @@ class Study {
     TuningOptions options;
     options.budget = milliseconds(options_.budget_ms);
     const Tuning tuning = session.tune(at, options);
-    if (tuning.winner) add("untuned", session, at, *choice, {tuning.trials[*tuning.winner].candidate});
+    if (tuning.winner) add("untuned", session, at, *choice, {tuning.trials[*tuning.winner].candidate}, {});
   }
 
   /// Measures the choice and its rivals side by side, several times in memory of their own each, since where that lies
-  /// moves a candidate by a percent.
+  /// moves a candidate by a percent. `cache`: of the campaign that chose; "" when it did not tune this very size.
   void add(const std::string& part, Session& session, const Problem& at, const Candidate& choice,
-           const std::vector<Candidate>& rivals) {
+           const std::vector<Candidate>& rivals, const fs::path& cache) {
     TuningOptions options;
     options.budget = milliseconds(options_.compare_ms);
     options.only = rivals;
@@ -317,6 +323,7 @@ class Study {
         is_good_ = false;
       }
     }
+    if (!cache.empty()) ask_campaign(at, cache, finding);
     findings_.push_back(finding);
     fmt::print("{:<11} {:<12} {:>11}  {:.2f} % behind\n", part, finding.problem, finding.n, 100 * finding.regret());
     std::fflush(stdout);
@@ -378,6 +385,7 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--compare-times", options.compare_times, "so often, in other memory; the median counts");
   command_line.add("--time-limit-s", options.time_limit_s, "what is not begun by then is left out");
   command_line.add_flag("--standard", options.standard, "time hone tune --preset standard, too");
+  command_line.add("--keep", options.keep, "keep the cache files in this new folder, for hone explain");
   command_line.add("--out", options.out, "write OUT.json and OUT.txt");
 }
 
