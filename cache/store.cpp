@@ -67,6 +67,19 @@ std::int64_t read_used_at(Connection& connection, std::int64_t version, std::int
   return used_at;
 }
 
+constexpr std::string_view kInOrder =
+    "ORDER BY d.kind, d.name, d.architecture, d.identity, w.family, w.operation, w.dtype, w.alignment, w.first0,"
+    " w.first1, w.first2, w.id";
+
+std::vector<StoredWinner> read_intact(Statement rows) {
+  std::vector<StoredWinner> winners;
+  while (rows.step()) {
+    WinnerRow row = read_winner(rows);
+    if (row.intact) winners.push_back(std::move(row.stored));
+  }
+  return winners;
+}
+
 std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
   Statement candidates = select_winners(connection, std::string(kHasKey).append(kServesExtents));
   bind_key(candidates, query);
@@ -219,14 +232,19 @@ std::vector<StoredMiss> Store::misses() const {
 
 std::vector<StoredWinner> Store::winners() const {
   return read_file(path_, Trust::any, [](Connection& connection, std::int64_t) {
-    Statement statement = select_winners(connection,
-                                         "ORDER BY d.kind, d.name, d.architecture, d.identity, w.family, w.operation,"
-                                         " w.dtype, w.alignment, w.first0, w.first1, w.first2, w.id");
-    std::vector<StoredWinner> winners;
-    while (statement.step()) {
-      WinnerRow row = read_winner(statement);
-      if (row.intact) winners.push_back(std::move(row.stored));
-    }
+    return read_intact(select_winners(connection, kInOrder));
+  });
+}
+
+std::vector<StoredWinner> Store::winners(std::string_view family, std::string_view operation) const {
+  return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) {
+    Statement statement =
+        select_winners(connection, std::string("WHERE w.family = ? AND w.operation = ? ").append(kInOrder));
+    statement.bind(family).bind(operation);
+    std::vector<StoredWinner> winners = read_intact(std::move(statement));
+    std::erase_if(winners, [&](const StoredWinner& stored) {  // as has_key()
+      return stored.key.problem.family != family || stored.key.problem.operation != operation;
+    });
     return winners;
   });
 }

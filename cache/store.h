@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/records.h"
@@ -88,6 +89,8 @@ class Store {
 
   /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's.
   std::vector<StoredWinner> winners() const;
+  /// Those of one operation of a family, found by an index.
+  std::vector<StoredWinner> winners(std::string_view family, std::string_view operation) const;
 
   /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may
   /// be anybody's.

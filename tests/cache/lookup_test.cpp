@@ -123,6 +123,27 @@ TEST_F(CacheStore, NewestComesFirst) {
   EXPECT_EQ(found_threads(query_), 96) << "a replacement is new";
 }
 
+TEST_F(CacheStore, WinnersOfOneOperationAreThoseAmongAll) {
+  for (const char* family : {"one", "other"})
+    for (const char* operation : {"sum", "max"})
+      for (const char* dtype : {"f32", "f16"}) {
+        Publication publication = sample_;
+        publication.key.problem.family = family;
+        publication.key.problem.operation = operation;
+        publication.key.problem.dtype = dtype;
+        store_.publish(publication);
+      }
+  std::vector<StoredWinner> among_all = store_.winners();
+  EXPECT_EQ(among_all.size(), 8u);
+  std::erase_if(among_all, [](const StoredWinner& stored) {
+    return stored.key.problem.family != "other" || stored.key.problem.operation != "max";
+  });
+  const std::vector<StoredWinner> found = store_.winners("other", "max");
+  ASSERT_EQ(found.size(), 2u);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].id, among_all[i].id);
+  EXPECT_THAT(store_.winners("other", "min"), IsEmpty());
+}
+
 /// Winners of other shapes.
 class CacheNear : public CacheStore {
  protected:

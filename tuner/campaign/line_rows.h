@@ -24,7 +24,7 @@ struct Row {
   bool is_tuned = false;                  ///< it is that problem
   bool is_measured = true;                ///< otherwise times count as those at the next larger one that is
   bool may_change = true;                 ///< otherwise it stays with that winner
-  std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside one between: compared as well
+  std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside it: compared as well
   std::optional<Candidate> chosen = {};   ///< of one between; else the server's winner serves it
   Tuning comparison = {};                 ///< without trials where nothing was measured
 };

@@ -44,16 +44,9 @@ bool read_dtypes(std::string text, Problem& problem) {
   return accumulator.empty() == !problem.accumulator && result.empty() == !problem.result;
 }
 
-CommandError malformed(std::string_view what, std::string_view found) {
-  return CommandError(ExitCode::failed, fmt::format("a worker's message has no {}: '{}'", what, found));
-}
-
-}  // namespace
-
-std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents, Families families) {
-  const FamilyRow* row = find_family(record.family, families);
-  if (!row) return std::nullopt;
-  const KernelFamily& family = row->family();
+/// The problem of `family` and these extents that a row's other columns describe; nullopt where they describe none.
+std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents,
+                                  const KernelFamily& family) {
   const auto operations = family.operations();
   const auto operation = std::find(operations.begin(), operations.end(), record.operation);
   Problem problem{.family = &family, .extents = extents};
@@ -72,11 +65,23 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
   return problem;
 }
 
-bool is_described(const Problem& problem, const cache::ProblemRecord& record, Families families) {
+CommandError malformed(std::string_view what, std::string_view found) {
+  return CommandError(ExitCode::failed, fmt::format("a worker's message has no {}: '{}'", what, found));
+}
+
+}  // namespace
+
+std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents, Families families) {
+  const FamilyRow* row = find_family(record.family, families);
+  return row ? problem_of(record, extents, row->family()) : std::nullopt;
+}
+
+bool is_described(const Problem& problem, const cache::ProblemRecord& record) {
+  if (problem.family->name() != record.family) return false;
   for (std::size_t axis = 0; axis < record.sizes.size(); ++axis)
     if (problem.extents[axis] < record.sizes[axis].first || problem.extents[axis] > record.sizes[axis].last)
       return false;
-  const std::optional<Problem> described = problem_of(record, problem.extents, families);
+  const std::optional<Problem> described = problem_of(record, problem.extents, *problem.family);
   return described && same_line(problem, *described);
 }
 

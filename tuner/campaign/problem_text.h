@@ -21,7 +21,7 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
                                   Families families = built_in_families());
 
 /// Whether the problem is of the class that the columns describe.
-bool is_described(const Problem& problem, const cache::ProblemRecord& record, Families families = built_in_families());
+bool is_described(const Problem& problem, const cache::ProblemRecord& record);
 
 /// "sum f32 2^20", "reduce_rows sum f32 2^13x2^13", "softmax f16 2^13x2^13": of other families than the first, the
 /// name, where the operation is not called the same; with what is not usual about it behind: "in f64", "to f16", "NaN

@@ -15,6 +15,7 @@
 
 #include "cache/store.h"
 #include "tuner/campaign/line_rows.h"
+#include "tuner/campaign/runners_up.h"
 #include "tuner/campaign/stored_trials.h"
 #include "tuner/campaign/tune_problem.h"
 #include "tuner/median.h"
@@ -22,10 +23,6 @@
 
 namespace hone::tuner {
 namespace {
-
-/// Of each tuned problem, those that are no further behind than this are compared at the sizes beside it.
-constexpr std::size_t kMostRunnersUp = 4;
-constexpr double kMostBehind = 1.05;
 
 /// A winner that is further behind at both tuned sizes beside one between is not the fastest there; and where all
 /// others are as fast as the fastest at both, nothing has to be measured between them.
@@ -81,32 +78,25 @@ class Sharing {
     return serves_nothing_else;
   }
 
-  /// Those of the tuned problems next to each row between, which may be the best there and nowhere else.
+  /// Those of the tuned problems next to each row, which may be the best there and nowhere else: between two of them, and
+  /// at a near one whose own search has missed them.
   void list_runners_up() {
+    RunnersUp runners_up(store_, session_.device()->facts(), request_.problems, tuned_winners_);
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (rows_[row].is_tuned) continue;
-      for (const std::size_t tuned : tuned_beside(row))
-        for (const RunnerUp& runner_up : runners_up_of(rows_[tuned].server)) {
-          rows_[row].runners_up.push_back(runner_up);
-          add(runner_up.candidate, candidates_);
+      for (const std::size_t tuned : tuned_beside(row)) {
+        const std::size_t server = rows_[tuned].server;
+        for (const Candidate& candidate : runners_up.of(server)) {
+          if (rows_[row].is_tuned && !may_have_missed(row, tuned, candidate, runners_up)) continue;
+          rows_[row].runners_up.push_back({candidate, server});
+          add(candidate, candidates_);
         }
+      }
     }
   }
 
-  const std::vector<RunnerUp>& runners_up_of(std::size_t server) {
-    const auto [known, is_new] = runners_up_.try_emplace(server);
-    if (!is_new) return known->second;
-    const std::optional<Tuning> tuning =
-        stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
-    if (!tuning || !tuning->winner) return known->second;
-    for (const Trial& trial : tuning->trials) {
-      const bool is_near = trial.verdict == Verdict::ok && trial.samples > 0 &&
-                           trial.median_us <= kMostBehind * tuning->trials[*tuning->winner].median_us;
-      const bool is_winner = std::find(winners_.begin(), winners_.end(), trial.candidate) != winners_.end();
-      if (is_near && !is_winner && known->second.size() < kMostRunnersUp)
-        known->second.push_back({trial.candidate, server});
-    }
-    return known->second;
+  bool may_have_missed(std::size_t row, std::size_t other, const Candidate& candidate, RunnersUp& runners_up) const {
+    return shape_distance(rows_[row].problem.extents, rows_[other].problem.extents) <= kFarthestServed &&
+           !runners_up.was_measured(rows_[row].server, candidate);
   }
 
   static void add(const Candidate& candidate, std::vector<Candidate>& to) {
@@ -142,8 +132,8 @@ class Sharing {
         return ratios_beside(row, candidate).second > kAsFast;
       });
       if (!rows_[row].is_measured) return true;
-      for (const RunnerUp& runner_up : rows_[row].runners_up) add(runner_up.candidate, compared);
     }
+    for (const RunnerUp& runner_up : rows_[row].runners_up) add(runner_up.candidate, compared);
     if (request_.on_progress)
       request_.on_progress({.phase = TuningPhase::measuring,
                             .done = static_cast<int>(row),
@@ -163,10 +153,13 @@ class Sharing {
     return ratio > 0 ? ratio : std::numeric_limits<double>::infinity();
   }
 
+  /// The next smaller and larger tuned row; where there is none, the row itself.
   std::array<std::size_t, 2> tuned_beside(std::size_t row) const {
     std::size_t below = row, above = row;
-    while (!rows_[below].is_tuned) --below;
-    while (!rows_[above].is_tuned) ++above;
+    for (std::size_t other = row; other-- > 0 && below == row;)
+      if (rows_[other].is_tuned) below = other;
+    for (std::size_t other = row + 1; other < rows_.size() && above == row; ++other)
+      if (rows_[other].is_tuned) above = other;
     return {below, above};
   }
 
@@ -450,8 +443,7 @@ class Sharing {
   const bool is_newly_tuned_;              ///< one of the problems at least
   bool was_shared_ = false;                ///< winners of the problems serve classes between them already
   ShapeTrials ratios_;                     ///< times at the rows ÷ the fastest one's there, as far as it was measured
-  std::map<std::size_t, std::vector<RunnerUp>> runners_up_;  ///< by the problem's index
-  std::vector<Candidate> verified_;                          ///< runners-up that were right
+  std::vector<Candidate> verified_;        ///< runners-up that were right
   ShareResult result_;
 };
 

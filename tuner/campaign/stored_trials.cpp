@@ -14,7 +14,8 @@ std::optional<cache::StoredWinner> newest_winner(const cache::Store& store, cons
                                                  const Problem& problem) {
   std::optional<cache::StoredWinner> newest;
   const std::string identity = tuning_identity(facts);
-  for (const cache::StoredWinner& stored : store.winners()) {
+  const KernelFamily& family = *problem.family;
+  for (const cache::StoredWinner& stored : store.winners(family.name(), family.operations()[problem.operation])) {
     const cache::DeviceRecord& device = stored.key.device;
     const bool is_meant = stored.winner.tuned && stored.winner.tuned_extents == problem.extents &&
                           device.kind == facts.kind && device.identity == identity &&

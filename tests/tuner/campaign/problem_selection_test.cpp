@@ -124,10 +124,10 @@ TEST(ProblemText, RowsOfShapesAreProblemsOfTheirFamily) {
   const std::optional<Problem> problem = problem_of(record, {1024, 64, 1}, kFamilies);
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->family, &rows());
-  EXPECT_TRUE(is_described(*problem, record, kFamilies));
+  EXPECT_TRUE(is_described(*problem, record));
   Problem transposed = *problem;
   std::swap(transposed.extents[0], transposed.extents[1]);
-  EXPECT_FALSE(is_described(transposed, record, kFamilies));
+  EXPECT_FALSE(is_described(transposed, record));
 }
 
 TEST(OnePerSizeClass, IsOnePerBoxOfOctaves) {

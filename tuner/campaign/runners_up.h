@@ -1,0 +1,45 @@
+// RunnersUp: what lost a tuning by little, as the cache has it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <hone/device_facts.h>
+#include <hone/tuning.h>
+
+#include "cache/store.h"
+
+namespace hone::tuner {
+
+/// Of each tuned problem of a line the fastest few that are at most 5 % behind its winner and win nowhere in the line:
+/// what may be the best at a size beside it. A tuning is read when it is first asked about; throws StoreError. All
+/// references must outlive it.
+class RunnersUp {
+ public:
+  RunnersUp(const cache::Store& store, const DeviceFacts& facts, const std::vector<Problem>& problems,
+            const std::vector<Candidate>& winners)
+      : store_(store), facts_(facts), problems_(problems), winners_(winners) {}
+
+  /// Of a problem, given by its index.
+  const std::vector<Candidate>& of(std::size_t problem) { return tuned(problem).runners_up; }
+
+  /// Whether the tuning of a problem measured a candidate.
+  bool was_measured(std::size_t problem, const Candidate& candidate);
+
+ private:
+  struct Tuned {
+    std::vector<Candidate> measured, runners_up;
+  };
+
+  const Tuned& tuned(std::size_t problem);
+
+  const cache::Store& store_;
+  const DeviceFacts& facts_;
+  const std::vector<Problem>& problems_;
+  const std::vector<Candidate>& winners_;
+  std::map<std::size_t, Tuned> tuned_;  ///< by the problem's index
+};
+
+}  // namespace hone::tuner
