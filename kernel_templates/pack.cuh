@@ -30,8 +30,8 @@ struct alignas(sizeof(T) * kElements_) Pack {
   }
 };
 
-/// The same packs, though compilers do not know it: what was made of their elements before is made again, instead of
-/// being kept in registers until then.
+/// The same packs, though compilers for GPUs do not know it where elements are smaller than a word: what was made of
+/// them before is made again, instead of being kept in registers until then. Others need no conversion: a copy.
 template <class T, unsigned kElements, unsigned kPacks>
 struct PacksAnew {
   Pack<T, kElements> packs[kPacks];

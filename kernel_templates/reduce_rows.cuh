@@ -99,7 +99,8 @@ struct RowLanes {
 #pragma unroll
           for (unsigned r = 0; r < kRows; ++r)
 #pragma unroll
-            for (unsigned u = 0; u < kUnroll; ++u) tile.packs[r][u] = row[r].source.pack(row[r].head, pack + u * kLanes);
+            for (unsigned u = 0; u < kUnroll; ++u)
+              tile.packs[r][u] = row[r].source.pack(row[r].head, pack + u * kLanes);
         },
         [&](const Tile& tile, Index pack) {
 #pragma unroll

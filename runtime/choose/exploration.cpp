@@ -101,7 +101,7 @@ void Exploration::run() {
     wave.clear();
     if (measured_ > 0 && may_compile_meanwhile(device_.facts())) {
       wave = order_.next(wave_size(), race_.best_us());
-      ahead = compile_ahead(wave);
+      if (!wave.empty()) ahead = compile_ahead(wave);
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
     measuring_deadline_ =

@@ -65,7 +65,8 @@ SearchOrder::Wave SearchOrder::next(std::size_t count, double leader_us) {
     wave.push_back(place);
     is_taken_[place] = true;
   };
-  for (; wave.size() < count && !first_.empty(); first_.pop_back()) take(first_.back());
+  for (; wave.size() < count && !first_.empty(); first_.pop_back())
+    if (!is_taken_[first_.back()]) take(first_.back());
   Wave others = left();
   std::erase_if(others, [&](std::size_t place) { return comes_first_[place]; });
   if (wave.size() == count || others.empty()) return wave;
@@ -80,7 +81,10 @@ SearchOrder::Wave SearchOrder::next(std::size_t count, double leader_us) {
 }
 
 void SearchOrder::give_back(const Wave& wave) {
-  for (const std::size_t place : wave) is_taken_[place] = false;
+  for (std::size_t i = wave.size(); i-- > 0;) {
+    is_taken_[wave[i]] = false;
+    if (comes_first_[wave[i]]) first_.push_back(wave[i]);
+  }
 }
 
 bool SearchOrder::is_near_relative(const Variant& variant, const Variant& leader, double expected_us,

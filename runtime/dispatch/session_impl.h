@@ -91,7 +91,7 @@ class Session::Impl {
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
   Resolved tune_miss(const Problem& problem, bool has_misfit);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
-  Tuning measure(const Problem& problem, const TuningOptions& options);
+  Tuning measure(const Problem& problem, TuningOptions options);
   void compile_ahead(const std::optional<Problem>& next);
   std::vector<Neighbour> neighbours_of(const Problem& problem);
   std::vector<Candidate> starts_for(const Problem& problem);

@@ -97,26 +97,35 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
   }
 }
 
-/// Where nothing is next, nothing is compiled any more when it returns.
-Tuning Session::Impl::measure(const Problem& problem, const TuningOptions& options) {
-  compile_ahead(options.next);
-  Tuning tuning = choose_by_measuring(device_, problem, options, memo_);
-  if (!options.next) {
-    ahead_ = {};
-    next_.reset();
-    memo_.finish_ahead();
-  }
-  return tuning;
+/// Where nothing is next, nothing is compiled any more when it returns, or throws. What this problem needs first is
+/// compiled before anything of the next one.
+Tuning Session::Impl::measure(const Problem& problem, TuningOptions options) {
+  struct Ending {
+    Impl& session;
+    bool is_last;
+    ~Ending() {
+      if (!is_last) return;
+      session.ahead_ = {};
+      session.next_.reset();
+      session.memo_.finish_ahead();
+    }
+  };
+  const Ending ending{*this, !options.next};
+  options.on_progress = [this, next = options.next, tell = options.on_progress](const TuningProgress& progress) {
+    if (progress.phase == TuningPhase::measuring) compile_ahead(next);
+    if (tell) tell(progress);
+  };
+  return choose_by_measuring(device_, problem, options, memo_);
 }
 
 /// Compiles what a tuning of `next` would compile first by what is known so far, until another one is next.
 void Session::Impl::compile_ahead(const std::optional<Problem>& next) {
   if (!next || !may_compile_meanwhile(device_->facts()) || next_ == ProblemKey(*next)) return;
-  next_ = ProblemKey(*next);
   TuningOptions options{.start_from = starts_for(*next), .nearby = nearby(*next)};
   ahead_ = memo_.compile_ahead(*device_, [this, next = *next, options = std::move(options)] {
     return first_units(device_->facts(), next, options);
   });
+  next_ = ProblemKey(*next);
 }
 
 Tuning Session::Impl::tune(const Problem& problem, TuningOptions options) {

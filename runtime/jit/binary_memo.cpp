@@ -1,7 +1,6 @@
 #include "runtime/jit/binary_memo.h"
 
 #include <algorithm>
-#include <exception>
 #include <thread>
 
 #include "cache/digest.h"
@@ -72,18 +71,15 @@ BinaryMemo::Ahead BinaryMemo::compile_ahead(const Device& device, std::function<
                                             std::optional<std::chrono::steady_clock::time_point> deadline) {
   std::stop_source stop;
   auto run = [this, &device, list_units = std::move(list_units), deadline, token = stop.get_token()] {
-    try {
-      const std::vector<Unit> units = list_units();
-      const auto compile = [&](std::size_t i) { return compile_once_ahead(device, units[i], token); };
-      compile_all(units.size(), compile, token, {}, deadline, most_ahead(device));
-    } catch (const std::exception&) {
-      // Whoever needs them will meet it, too.
-    }
+    const std::vector<Unit> units = list_units();
+    const auto compile = [&](std::size_t i) { return compile_once_ahead(device, units[i], token); };
+    compile_all(units.size(), compile, token, {}, deadline, most_ahead(device));
   };
   const std::scoped_lock lock(mutex_);
   std::erase_if(compiling_ahead_, [](const std::future<void>& each) {
     return each.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
+  // What it throws nobody asks for: whoever needs the units will meet it, too.
   compiling_ahead_.push_back(std::async(std::launch::async, std::move(run)));
   return Ahead(std::move(stop));
 }
@@ -98,7 +94,8 @@ void BinaryMemo::finish_ahead() {
 std::shared_ptr<const Binary> BinaryMemo::compile_once_ahead(const Device& device, const Unit& unit,
                                                              const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  if (!changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < most_ahead(device); })) return nullptr;
+  const bool may_begin = changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < most_ahead(device); });
+  if (!may_begin || stop.stop_requested()) return nullptr;
   const Counted compilation(*this, ahead_, std::move(lock));
   return compile_once(device, unit, key_of(unit));
 }

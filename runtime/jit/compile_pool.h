@@ -29,8 +29,8 @@ using CompileProgress = std::function<void(int done, int total)>;
 using CompileOne = std::function<std::shared_ptr<const Binary>(std::size_t unit)>;
 
 /// Compiles `count` units, one per hardware thread at a time and no more than `most_at_once` (at least 1), started in
-/// their order. outcomes[i] belongs to unit i. Once `stop` is requested or `deadline` is over no further unit is started;
-/// those under way are finished.
+/// their order. outcomes[i] belongs to unit i. Once `stop` is requested or `deadline` is over no further unit is
+/// started; those under way are finished.
 ///
 /// A unit that fails is an outcome. A compiler that is missing or does not serve the device fails them all, so that
 /// Error(unsupported) is thrown; what on_progress throws is passed on too, once the units under way are finished.

@@ -54,8 +54,8 @@ class Field {
     });
   }
 
-  /// Whether all that are left are a tie whatever more samples say: their differences are below what the clock shows, or
-  /// not worth telling.
+  /// Whether all that are left are a tie whatever more samples say: their differences are below what the clock shows,
+  /// or not worth telling.
   bool is_settled() const {
     if (is_constant()) return true;
     const std::size_t fastest = fastest_by_pairs();

@@ -1,6 +1,7 @@
 #include "tuner/campaign/runners_up.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tuner/campaign/stored_trials.h"
 
@@ -16,20 +17,24 @@ bool contains(const std::vector<Candidate>& candidates, const Candidate& candida
 
 }  // namespace
 
-bool RunnersUp::was_measured(std::size_t problem, const Candidate& candidate) {
-  return contains(tuned(problem).measured, candidate);
+bool RunnersUp::is_known(std::size_t problem, const Candidate& candidate) {
+  return contains(tuned(problem).known, candidate);
 }
 
 const RunnersUp::Tuned& RunnersUp::tuned(std::size_t problem) {
-  const auto [known, is_new] = tuned_.try_emplace(problem);
-  Tuned& result = known->second;
+  const auto [at, is_new] = tuned_.try_emplace(problem);
+  Tuned& result = at->second;
   if (!is_new) return result;
-  const std::optional<Tuning> tuning = stored_tuning(store_, facts_, problems_[problem]);
-  if (!tuning) return result;
-  for (const Trial& trial : tuning->trials) {  // best first
-    if (trial.verdict != Verdict::ok || trial.samples == 0) continue;
-    result.measured.push_back(trial.candidate);
-    const bool is_near = tuning->winner && trial.median_us <= kMostBehind * tuning->trials[*tuning->winner].median_us;
+  std::optional<Tuning> tuning = stored_tuning(store_, facts_, problems_[problem]);
+  if (!tuning || !tuning->winner) return result;
+  const double most_us = kMostBehind * tuning->trials[*tuning->winner].median_us;
+  std::stable_sort(tuning->trials.begin(), tuning->trials.end(),
+                   [](const Trial& a, const Trial& b) { return a.median_us < b.median_us; });
+  for (const Trial& trial : tuning->trials) {
+    const bool is_measured = trial.verdict == Verdict::ok && trial.samples > 0;
+    if (!is_measured && trial.verdict == Verdict::rejected) continue;
+    result.known.push_back(trial.candidate);
+    const bool is_near = is_measured && trial.median_us <= most_us;
     if (is_near && result.runners_up.size() < kMost && !contains(winners_, trial.candidate))
       result.runners_up.push_back(trial.candidate);
   }

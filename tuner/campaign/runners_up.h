@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include <hone/device_facts.h>
@@ -25,12 +24,12 @@ class RunnersUp {
   /// Of a problem, given by its index.
   const std::vector<Candidate>& of(std::size_t problem) { return tuned(problem).runners_up; }
 
-  /// Whether the tuning of a problem measured a candidate.
-  bool was_measured(std::size_t problem, const Candidate& candidate);
+  /// Whether the tuning of a problem knows what a candidate is worth: it was measured, or it failed or was wrong.
+  bool is_known(std::size_t problem, const Candidate& candidate);
 
  private:
   struct Tuned {
-    std::vector<Candidate> measured, runners_up;
+    std::vector<Candidate> known, runners_up;
   };
 
   const Tuned& tuned(std::size_t problem);

@@ -78,8 +78,8 @@ class Sharing {
     return serves_nothing_else;
   }
 
-  /// Those of the tuned problems next to each row, which may be the best there and nowhere else: between two of them, and
-  /// at a near one whose own search has missed them.
+  /// Those of the tuned problems next to each row, which may be the best there and nowhere else: between two of them,
+  /// and at a near one whose own search has missed them.
   void list_runners_up() {
     RunnersUp runners_up(store_, session_.device()->facts(), request_.problems, tuned_winners_);
     for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -96,7 +96,7 @@ class Sharing {
 
   bool may_have_missed(std::size_t row, std::size_t other, const Candidate& candidate, RunnersUp& runners_up) const {
     return shape_distance(rows_[row].problem.extents, rows_[other].problem.extents) <= kFarthestServed &&
-           !runners_up.was_measured(rows_[row].server, candidate);
+           !runners_up.is_known(rows_[row].server, candidate);
   }
 
   static void add(const Candidate& candidate, std::vector<Candidate>& to) {
@@ -413,12 +413,13 @@ class Sharing {
   /// `tuning`: of the server; nullopt: what was chosen makes no sense at the row.
   std::optional<std::size_t> trial_that_serves(const Row& row, const Tuning& tuning) {
     const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
-    const Candidate& candidate = is_chosen ? *row.chosen : winners_[row.server];
-    if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) return {};
-    const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
-                                 [&](const Trial& trial) { return trial.candidate == candidate; });
-    if (at == tuning.trials.end()) return {};
-    return static_cast<std::size_t>(at - tuning.trials.begin());
+    for (const Candidate& candidate : {is_chosen ? *row.chosen : winners_[row.server], winners_[row.server]}) {
+      if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) continue;
+      const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
+                                   [&](const Trial& trial) { return trial.candidate == candidate; });
+      if (at != tuning.trials.end()) return static_cast<std::size_t>(at - tuning.trials.begin());
+    }
+    return {};
   }
 
   /// Winners were verified when they won; runners-up are verified where they first serve.

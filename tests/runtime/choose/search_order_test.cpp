@@ -62,12 +62,13 @@ TEST_F(SearchOrderTest, NothingIsTakenTwiceAndNothingIsLeftOut) {
 
 TEST_F(SearchOrderTest, WhatIsGivenBackIsThereAgain) {
   SearchOrder order(facts_, problem_, options_);
-  order.next(16, kUnknown);
-  const SearchOrder::Wave left = order.left();
-  const SearchOrder::Wave wave = order.next(16, 20);
-  order.give_back(wave);
-  EXPECT_EQ(order.left(), left);
-  EXPECT_EQ(order.next(16, 20), wave);
+  for (const std::size_t count : {4u, 16u, 16u}) {  // of those that come first, of both, and of the others
+    const SearchOrder::Wave left = order.left();
+    const SearchOrder::Wave wave = order.next(count, 20);
+    order.give_back(wave);
+    EXPECT_EQ(order.left(), left);
+    EXPECT_EQ(order.next(count, 20), wave);
+  }
 }
 
 TEST_F(SearchOrderTest, WhatANeighbouringProblemFoundFastComesNext) {

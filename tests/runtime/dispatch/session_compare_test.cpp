@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -136,14 +137,19 @@ TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
 TEST_F(SessionCompareTest, WhereNothingIsNextNothingIsCompiledAnyMore) {
   const TotalFamily other_family(another_family());
   Session session(device_, options(MissPolicy::error));
-  device_->on_compile = [] { std::this_thread::sleep_for(10ms); };
+  std::atomic<int> compiled = 0;
+  device_->on_compile = [&] {
+    std::this_thread::sleep_for(10ms);
+    ++compiled;
+  };
   TuningOptions first{.budget = 1min};
   first.next = other_family.problem(kSize);
   session.tune(family_.problem(kSize), first);
   session.tune(family_.problem(4 * kSize), {.budget = 1min});
   const int compiles = device_->compiles();
+  EXPECT_EQ(compiled, compiles) << "something is under way";
   std::this_thread::sleep_for(50ms);
-  EXPECT_EQ(device_->compiles(), compiles);
+  EXPECT_EQ(device_->compiles(), compiles) << "something was begun";
 }
 
 TEST_F(SessionCompareTest, TheSmallestClassIsTunedAgainAsAnyOther) {

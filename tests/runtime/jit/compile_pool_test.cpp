@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <hone/error.h>
@@ -47,7 +50,7 @@ std::vector<CompileOutcome> compile(const Device& device, const std::vector<Unit
                                     const CompileProgress& on_progress = {},
                                     std::optional<steady_clock::time_point> deadline = std::nullopt,
                                     std::size_t most_at_once = 1000) {
-  const auto compile_one = [&](std::size_t unit) { return std::make_shared<const Binary>(device.compile(units[unit])); };
+  const auto compile_one = [&](std::size_t i) { return std::make_shared<const Binary>(device.compile(units[i])); };
   return compile_all(units.size(), compile_one, std::move(stop), on_progress, deadline, most_at_once);
 }
 
@@ -282,16 +285,6 @@ TEST(BinaryMemo, AheadWaitsForWhatIsNeededNow) {
   while (memo.compiled() < 2) std::this_thread::yield();
   memo.compile(device, unit("ahead"));
   EXPECT_THAT(compiled, ElementsAre("now", "ahead"));
-}
-
-TEST(BinaryMemo, WhatCannotBeListedIsNotCompiledAhead) {
-  const CompilingDevice device(binary_of);
-  BinaryMemo memo;
-  {
-    const BinaryMemo::Ahead ahead =
-        memo.compile_ahead(device, []() -> std::vector<Unit> { throw Error(ErrorCode::cache_failed, "no file"); });
-  }
-  EXPECT_NE(memo.compile(device, units(1)).front().binary, nullptr);
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ TEST_F(RunnersUpTest, AreTheNextThatAreAtMostATwentiethBehindAndWinNowhere) {
     if (source == "threads=128 work=2 finish=alone") return FakeKernel{.us = 102};
     if (source == "threads=128 work=4 finish=alone") return FakeKernel{.us = 103};
     if (source == "threads=256 work=1 finish=alone") return FakeKernel{.us = 104};
+    if (source == "threads=256 work=2 finish=alone") return FakeKernel{.us = 50, .is_wrong = true};
     return FakeKernel{.us = 110};
   };
   Session session(device_, options(MissPolicy::error));
@@ -36,8 +37,9 @@ TEST_F(RunnersUpTest, AreTheNextThatAreAtMostATwentiethBehindAndWinNowhere) {
   const std::vector<Candidate> winners{candidate(128, 1), candidate(128, 4)};
   RunnersUp runners_up(store, device_->facts(), problems, winners);
   EXPECT_THAT(runners_up.of(0), ElementsAre(candidate(128, 2), candidate(256, 1)));
-  EXPECT_TRUE(runners_up.was_measured(0, candidate(256, 4))) << "though it was far behind";
-  EXPECT_FALSE(runners_up.was_measured(0, {{256, 4, 0}, {.max_blocks = 7}}));
+  EXPECT_TRUE(runners_up.is_known(0, candidate(256, 4))) << "though it was far behind";
+  EXPECT_TRUE(runners_up.is_known(0, candidate(256, 2))) << "it was wrong";
+  EXPECT_FALSE(runners_up.is_known(0, {{256, 4, 0}, {.max_blocks = 7}}));
   EXPECT_THAT(runners_up.of(1), IsEmpty()) << "it was not tuned";
 }
 
