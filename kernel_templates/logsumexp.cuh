@@ -22,7 +22,9 @@ template <class In, class Acc, class Index, bool kIgnoreNan>
 struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSum<Acc>, Index> {
   using State = ScaledSum<Acc>;
   static constexpr bool kTakesLong = true;
+  static constexpr bool kHasNothing = true;
 
+  static __device__ In nothing() { return convert<In>(lowest<Acc>()); }
   static __device__ State identity() { return {lowest<Acc>(), Acc(0)}; }
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
@@ -75,6 +77,17 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     for (unsigned e = 0; e < kColumns; ++e)
       take_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
                  ColumnValues<kColumns, kRows>(again.packs, e).values);
+  }
+
+  /// Two short chains, of comparisons and of sums, instead of a long one of exponentials.
+  static __device__ State of_states(const State* states, unsigned count, unsigned stride) {
+    Acc reference = states[0].reference;
+#pragma unroll 8
+    for (unsigned i = 1; i < count; ++i) reference = larger<true>(reference, states[i * stride].reference);
+    Acc sum(0);
+#pragma unroll 8
+    for (unsigned i = 0; i < count; ++i) sum += scaled(states[i * stride], reference);
+    return {reference, sum};
   }
 
   /// The lanes agree on the reference before they rescale, each once.

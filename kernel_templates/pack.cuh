@@ -14,6 +14,13 @@ struct alignas(sizeof(T) * kElements_) Pack {
   using Part = typename Select<sizeof(T) < 4 && sizeof(T) * kElements % 4 == 0, unsigned, T>::type;
   Part parts[sizeof(T) * kElements / sizeof(Part)];
 
+  static __device__ Pack filled(T value) {
+    Pack pack;
+#pragma unroll
+    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value);
+    return pack;
+  }
+
   __device__ T operator[](unsigned e) const {
     if constexpr (sizeof(Part) == sizeof(T)) {
       return parts[e];

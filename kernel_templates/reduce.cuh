@@ -61,8 +61,12 @@ struct TwoArrays {
   }
 };
 
-/// Loads the packs first, first + stride, … as far as there are `packs`. Where an operation may take an element twice,
-/// the first of them stands in for those that are not there, so that the tile is taken as a whole.
+/// Whether a tile that is cut short is taken as a whole: something stands in for the packs that are not there, the first
+/// one or nothing().
+template <class Op>
+inline constexpr bool kTakesCutTilesWhole = Op::kIdempotent || Op::kHasNothing;
+
+/// Loads the packs first, first + stride, … as far as there are `packs`, and what stands in for the others.
 template <class Op, class Source, class ElementPack, unsigned kPacks, class Index>
 __device__ void load_cut_tile(ElementPack (&tile)[kPacks], const Source& source, Index head, Index packs, Index first,
                               Index stride) {
@@ -73,6 +77,7 @@ __device__ void load_cut_tile(ElementPack (&tile)[kPacks], const Source& source,
       if (first < packs) tile[u] = source.pack(head, pack < packs ? pack : first);
     } else {
       if (pack < packs) tile[u] = source.pack(head, pack);
+      else if constexpr (Op::kHasNothing) tile[u] = ElementPack::filled(Op::nothing());
     }
   }
 }
@@ -82,7 +87,7 @@ template <class Op, class ElementPack, unsigned kPacks, class Index>
 __device__ void take_cut_tile(typename Op::State& state, const ElementPack (&tile)[kPacks], Index head, Index packs,
                               Index first, Index stride) {
   constexpr Index kElements = ElementPack::kElements;
-  if constexpr (Op::kIdempotent) {
+  if constexpr (kTakesCutTilesWhole<Op>) {
     if (first < packs) Op::take(state, tile, head + first * kElements, stride * kElements);
   } else {
 #pragma unroll

@@ -120,7 +120,25 @@ struct ColumnReduce {
   /// A thread's packs of kUnroll rows, kSharing apart.
   struct Rows {
     ElementPack packs[kUnroll];
+
+    __device__ void load(const In* from, Offset stride) {
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+    }
+
+    /// The last `left`; rows of nothing stand in for the others.
+    __device__ void load_last(const In* from, Offset stride, unsigned left) {
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u)
+        packs[u] = u < left ? *reinterpret_cast<const ElementPack*>(from + u * stride)
+                            : ElementPack::filled(Op::nothing());
+    }
   };
+
+  /// How many rows of packs there are for a thread from `row` on.
+  static __device__ unsigned rows_left(const Tile& tile, Offset row) {
+    return static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing);
+  }
 
   /// A thread's columns.
   struct Columns {
@@ -210,19 +228,22 @@ struct ColumnReduce {
     if (column < width) {
       from += column;
       const Offset stride = kSharing * tile.pitch;
+      const auto is_whole = [&](Offset first) { return first + (kUnroll - 1) * kSharing < tile.last_of_packs; };
       row = take_whole_tiles<Op::kTakesLong, Rows>(
           row, Offset(kUnroll * kSharing),
-          [&](Offset first) { return first + (kUnroll - 1) * kSharing < tile.last_of_packs; },
-          [&](Rows& rows, Offset) {
-#pragma unroll
-            for (unsigned u = 0; u < kUnroll; ++u)
-              rows.packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+          [&](Offset first) { return Op::kHasNothing ? first < tile.last_of_packs : is_whole(first); },
+          [&](Rows& rows, Offset first) {
+            if constexpr (Op::kHasNothing) {
+              if (is_whole(first)) rows.load(from, stride);
+              else rows.load_last(from, stride, rows_left(tile, first));
+            } else {
+              rows.load(from, stride);
+            }
             from += kUnroll * stride;
           },
           [&](const Rows& rows, Offset first) { columns.take_packs(rows.packs, first); });
-      if (row < tile.last_of_packs)
-        columns.take_last(from, stride, row,
-                          static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing));
+      if constexpr (!Op::kHasNothing)
+        if (row < tile.last_of_packs) columns.take_last(from, stride, row, rows_left(tile, row));
     }
     return columns;
   }
@@ -230,9 +251,7 @@ struct ColumnReduce {
   /// Combines the states of each column into the row of the first sharer, with the rows that were not taken in packs.
   static __device__ void combine_sharers(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
     for (unsigned c = threadIdx.x; c < tile.width; c += kBlockThreads) {
-      State state = of_column[0][c];
-#pragma unroll 8
-      for (unsigned sharer = 1; sharer < kSharing; ++sharer) state = Op::combine(state, of_column[sharer][c]);
+      State state = Op::of_states(&of_column[0][c], kSharing, kTileColumns);
       for (Offset row = tile.row; row < tile.last_row; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
         const Offset offset = tile.first + row * tile.pitch + c;
@@ -250,10 +269,7 @@ struct ColumnReduce {
                                 const Tile& tile, unsigned part, unsigned long long output, void* workspace, Out* out) {
     const unsigned width = kFolds ? tile.inner : tile.width;
     for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) {
-      State state = of_column[0][c];
-      if constexpr (kFolds)
-        for (unsigned fold = 1; fold < tile.folds; ++fold)
-          state = Op::combine(state, of_column[0][fold * tile.inner + c]);
+      const State state = Op::of_states(&of_column[0][c], kFolds ? tile.folds : 1, tile.inner);
       if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
       else partials_in<State>(workspace)[part * shape.outer * shape.inner + output + c] = state;
     }

@@ -10,7 +10,7 @@
 //   write(State, n, Out*…)     the results
 //
 // and may have better ways to take the elements of a pack, of a thread's tile or of neighbouring columns than one by
-// one, and to combine what the lanes of a warp have than pair by pair.
+// one, and to combine what the lanes of a warp or many threads have than pair by pair.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -35,6 +35,7 @@ struct Reduction {
   using Index = Index_;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
   static constexpr bool kIdempotent = false;  ///< whether the packs of a tile may repeat its first one
+  static constexpr bool kHasNothing = false;  ///< whether nothing() is an element that changes no State
 
   /// Whether the arithmetic of a tile takes about as long as loading it does: worth loading the next one meanwhile.
   static constexpr bool kTakesLong = false;
@@ -75,6 +76,14 @@ struct Reduction {
       for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, rows[u][e]);
       Op::take(states[e], of_column, first[e], stride);
     }
+  }
+
+  /// Combines `count` States, at least one, that lie `stride` apart.
+  static __device__ State of_states(const State* states, unsigned count, unsigned stride) {
+    State state = states[0];
+#pragma unroll 8
+    for (unsigned i = 1; i < count; ++i) state = Op::combine(state, states[i * stride]);
+    return state;
   }
 
   /// Combines the States of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.

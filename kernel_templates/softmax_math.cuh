@@ -94,10 +94,7 @@ __device__ Acc tree_sum(const Acc (&values)[kAll]) {
 /// A pack of elements that add nothing to any sum.
 template <class ElementPack, class Acc>
 __device__ ElementPack pack_of_nothing(const SoftmaxScale<Acc>& scale) {
-  ElementPack pack;
-#pragma unroll
-  for (unsigned e = 0; e < ElementPack::kElements; ++e) pack.set(e, convert<decltype(pack[0])>(scale.nothing()));
-  return pack;
+  return ElementPack::filled(convert<decltype(ElementPack()[0])>(scale.nothing()));
 }
 
 template <class Acc>

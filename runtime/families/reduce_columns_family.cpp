@@ -21,6 +21,13 @@ constexpr std::int64_t kMostSharedBytes = 32 * 1024;
 constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile
 constexpr int kLeastTileBytes = 8 * 1024;
 
+/// A thread that takes its rows in so few tiles cannot hide the latency of its loads, other threads must: an SM should
+/// hold kEnoughThreads. That leaves each 64 registers, of which what it loads at once and its states may take half;
+/// doubles need more for their arithmetic.
+constexpr std::int64_t kFewTiles = 16;
+constexpr int kEnoughThreads = 1024;
+constexpr std::int64_t kMostBytesOfMany = 128;
+
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
 
@@ -75,6 +82,17 @@ std::int64_t staged_elements(const Problem& problem, const ColumnsVariant& varia
 std::int64_t staged_slices(const Problem& problem, const ColumnsVariant& variant) {
   return std::max<std::int64_t>(
       1, staged_elements(problem, variant) / std::max<std::int64_t>(1, slice_elements(problem)));
+}
+
+std::string launch_bounds(const Problem& problem, const ColumnsVariant& variant) {
+  const Tiling tiling(problem, variant);
+  const std::int64_t tile_rows = std::int64_t{variant.sharing} * variant.unroll;
+  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+  const std::int64_t bytes = tiling.pack_elements * (variant.unroll * element_bytes(problem) + state_bytes);
+  const bool is_few = variant.way == Way::whole && size_ranges(problem.extents)[1].last <= kFewTiles * tile_rows;
+  const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4;
+  if (!is_few || !fits) return std::to_string(variant.block_threads);
+  return fmt::format("{}, {}", variant.block_threads, kEnoughThreads / variant.block_threads);
 }
 
 std::string reject_staged(const Problem& problem, const ColumnsVariant& variant) {
@@ -160,8 +178,8 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
   const ColumnsVariant columns(variant);
   const Tiling tiling(problem, columns);
   const int values = values_of(problem);
-  const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns", columns.block_threads);
+  const std::string entry = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns",
+                                        launch_bounds(problem, columns));
   const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
                                 bool folds) {
     const bool aligned = is_aligned(problem);
