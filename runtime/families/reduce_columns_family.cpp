@@ -23,8 +23,9 @@ constexpr int kLeastTileBytes = 8 * 1024;
 
 /// A thread that takes its rows in so few tiles cannot hide the latency of its loads, other threads must: an SM should
 /// hold kEnoughThreads. That leaves each 64 registers, of which what it loads at once and its states may take half;
-/// doubles need more for their arithmetic.
-constexpr std::int64_t kFewTiles = 16;
+/// doubles need more for their arithmetic. Only logsumexp takes more than 64 by itself; of the others, compilers that
+/// are told of a bound make use of all that it leaves.
+constexpr std::int64_t kFewTiles = 2;
 constexpr int kEnoughThreads = 1024;
 constexpr std::int64_t kMostBytesOfMany = 128;
 
@@ -90,7 +91,8 @@ std::string launch_bounds(const Problem& problem, const ColumnsVariant& variant)
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
   const std::int64_t bytes = tiling.pack_elements * (variant.unroll * element_bytes(problem) + state_bytes);
   const bool is_few = variant.way == Way::whole && size_ranges(problem.extents)[1].last <= kFewTiles * tile_rows;
-  const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4;
+  const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
+                    reduce_spec_of(problem).op == ReduceOp::logsumexp;
   if (!is_few || !fits) return std::to_string(variant.block_threads);
   return fmt::format("{}, {}", variant.block_threads, kEnoughThreads / variant.block_threads);
 }

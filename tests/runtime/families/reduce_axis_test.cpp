@@ -249,21 +249,22 @@ std::vector<std::byte> sums_of(const Problem& problem, const std::vector<std::by
 
 TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   const KernelFamily& family = reduce_columns_family();
-  const auto bounds = [&](DType dtype, std::int64_t reduced, std::string_view variant) {
-    const Problem problem =
-        reduce_columns_problem({.op = ReduceOp::logsumexp, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
+  const auto bounds = [&](DType dtype, std::int64_t reduced, std::string_view variant,
+                          ReduceOp op = ReduceOp::logsumexp) {
+    const Problem problem = reduce_columns_problem({.op = op, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
     const std::string source = family.unit(problem, family.space().parse(variant).value()).source;
     const std::string begin = "__launch_bounds__(";
     const std::size_t at = source.find(begin) + begin.size();
     return source.substr(at, source.find(')', at) - at);
   };
   const std::string_view four = "block_threads=128 column_threads=1 unroll=4 way=whole";
-  EXPECT_EQ(bounds(DType::f16, 31, four), "128, 8");
-  EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 column_threads=1 unroll=4 way=whole"), "256, 4");
+  EXPECT_EQ(bounds(DType::f16, 4, four), "128, 8");
+  EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 column_threads=8 unroll=4 way=whole"), "256, 4");
+  EXPECT_EQ(bounds(DType::f16, 4, four, ReduceOp::sum), "128") << "takes fewer registers than that would leave";
   EXPECT_EQ(bounds(DType::f16, 8192, four), "128") << "many rows: a thread has loads enough of its own";
   EXPECT_EQ(bounds(DType::f16, 8192, "block_threads=128 column_threads=1 unroll=4 way=split"), "128");
-  EXPECT_EQ(bounds(DType::f16, 31, "block_threads=128 column_threads=1 unroll=8 way=whole"), "128") << "would spill";
-  EXPECT_EQ(bounds(DType::f64, 31, four), "128") << "would spill";
+  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 column_threads=1 unroll=8 way=whole"), "128") << "would spill";
+  EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
 }
 
 TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
