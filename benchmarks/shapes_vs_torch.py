@@ -4,7 +4,9 @@ clock, as a share of what the device can read or copy. Rows are printed as they 
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 
 from reduce_vs_torch import (DTYPES, MOST_CALLS, HoneError, geometric_mean, make_input, open_all, parse_sizes, today)
@@ -35,6 +37,7 @@ DEFAULT_OPERATIONS = [name for name in OPERATIONS if name != "column_softmax"]
 DEFAULT_SHAPES = ("2^23x8,2^20x64,2^16x2^10,2^13x2^13,2^10x2^16,2^6x2^20,4x2^24,"
                   "1000003x7,12289x4097,31x1048577")
 STRIDE_BYTES = 256
+MOVED_DTYPES = {"f16": "u16", "bf16": "u16", "f32": "u32", "f64": "u64"}  # elements that are only moved are bits
 
 
 def parse_shapes(text):
@@ -52,6 +55,36 @@ def parse_shapes(text):
             raise SystemExit(f"shapes_vs_torch: '{part}' has no elements")
         shapes.append((rows, columns))
     return shapes
+
+
+def campaign(options):
+    """All cells as what `hone tune --file` takes."""
+    problems = []
+    for operation in (OPERATIONS[name] for name in options.ops.split(",")):
+        shapes = [f"1x{rows * columns}" if operation.kind == "copy" else f"{rows}x{columns}"
+                  for rows, columns in options.shapes]
+        for dtype in options.dtypes.split(","):
+            problem = {"family": operation.kind, "dtype": MOVED_DTYPES[dtype] if operation.exact else dtype,
+                       "size": list(dict.fromkeys(shapes)), "context": options.context}
+            if operation.operation:
+                problem["op"] = operation.operation
+            problems.append(problem)
+    return {"budget": f"{options.budget}ms", "problems": problems}
+
+
+def tune(options, folder):
+    """Fills the cache by `hone tune`, which compiles in many processes; every cell keeps a winner of its own."""
+    path = os.path.join(folder, "campaign.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(campaign(options), file)
+    command = [options.hone, "tune", "--file", path, "--cache", options.cache, "--device", options.device,
+               "--regret", "0", "--quiet"]
+    try:
+        status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
+    except OSError as error:
+        raise SystemExit(f"shapes_vs_torch: {options.hone} cannot be started: {error.strerror}") from None
+    if status not in (0, 6):  # 6: of some problems, which their cells will tell
+        raise SystemExit(f"shapes_vs_torch: {' '.join(command)} ended with {status}")
 
 
 def agree(torch, operation, ours, theirs):
@@ -151,7 +184,8 @@ def parse_arguments(arguments=None):
     parser.add_argument("--shapes", default=DEFAULT_SHAPES, help="rows x columns: 1024x64,2^20+1x2^6 (default: ten, see below)")
     parser.add_argument("--context", default="stream", choices=("stream", "graph"), help="default: stream")
     parser.add_argument("--budget", type=int, default=400, help="tuning time a problem, in ms (default: 400)")
-    parser.add_argument("--cache", default="", help="Hone's cache file (default: none)")
+    parser.add_argument("--hone", help="tune all cells by this hone command first, instead of each when it comes")
+    parser.add_argument("--cache", default="", help="Hone's cache file (default: none, with --hone a temporary one)")
     parser.add_argument("--rounds", type=int, default=15, help="batches of each in a cell, at most (default: 15)")
     parser.add_argument("--cell-ms", type=float, default=60, help="time a cell, in ms, after five batches (default: 60)")
     parser.add_argument("--time", type=float, default=500, help="begin no cell after so many seconds (default: 500)")
@@ -207,10 +241,15 @@ def write_json(path, run):
 
 def main():
     options = parse_arguments()
-    torch, hone, clock, name = open_all("shapes_vs_torch", options)
-    run = {"device": name, "torch": torch.__version__, "date": today(), "context": options.context,
-           "budget_ms": options.budget, "read_gbps": {}, "rows": []}
-    measure(torch, hone, clock, options, run)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.hone:
+            options.cache = options.cache or os.path.join(folder, "cache.sqlite")
+            tune(options, folder)
+        torch, hone, clock, name = open_all("shapes_vs_torch", options)
+        run = {"device": name, "torch": torch.__version__, "date": today(), "context": options.context,
+               "budget_ms": options.budget, "tuned_by": "hone tune" if options.hone else "session", "read_gbps": {},
+               "rows": []}
+        measure(torch, hone, clock, options, run)
     return 0 if all(is_right(row) for row in run["rows"]) else 1
 
 

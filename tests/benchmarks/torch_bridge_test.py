@@ -1,6 +1,8 @@
-"""Drives libhone_for_python with the classes of reduce_vs_torch.py, on arrays of ctypes: LIBRARY FOLDER."""
+"""Drives libhone_for_python with the classes of reduce_vs_torch.py, on arrays of ctypes: LIBRARY FOLDER HONE."""
 import ctypes
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -97,6 +99,30 @@ for text in ("12", "3x", "0x5", "2x3x4"):
         raise AssertionError(f"the shape {text} was accepted")
 options = shapes.parse_arguments(["--ops", "transpose,softmax", "--shapes", "5x7", "--time", "3"])
 assert options.shapes == [(5, 7)] and options.time == 3
+
+# All cells are tuned by a campaign whose winners are those that the cells ask for.
+with tempfile.TemporaryDirectory() as folder:
+    options = shapes.parse_arguments(["--ops", "row_sum,transpose,copy", "--dtypes", "f16", "--shapes", "31x33,33x31",
+                                      "--device", "host", "--budget", "20000", "--hone", sys.argv[3]])
+    assert shapes.campaign(options)["problems"][1:] == [
+        {"family": "transpose", "dtype": "u16", "size": ["31x33", "33x31"], "context": "stream"},
+        {"family": "copy", "dtype": "u16", "size": ["1x1023"], "context": "stream"}]
+    options.cache = os.path.join(folder, "tuned")
+    shapes.tune(options, folder)
+    inspect = [options.hone, "inspect", "--json", "--cache", options.cache]
+    winners = json.loads(subprocess.check_output(inspect))
+    tuned = bench.Hone(hone.library, "host", options.cache, 20000)
+    for operation in (shapes.OPERATIONS[name] for name in options.ops.split(",")):
+        for shape in options.shapes:
+            tuned.prepare(operation.operation, "f16", shape, 16, 0, operation.kind)
+    assert json.loads(subprocess.check_output(inspect)) == winners, "what the campaign had tuned was tuned again"
+    options.hone = os.path.join(folder, "no_hone")
+    try:
+        shapes.tune(options, folder)
+    except SystemExit as error:
+        assert "no_hone cannot be started" in str(error), error
+    else:
+        raise AssertionError("a command that is not there tuned")
 
 # The table, of a cell that was measured and one that was not.
 row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097, "context": "stream", "agrees": True,
