@@ -51,8 +51,8 @@ Problem named_problem(const ExplainOptions& options) {
                                                        .context = options.context,
                                                        .nan = options.nan});
   if (problems.size() == 1) return problems.front();
-  throw CommandError(ExitCode::usage, fmt::format("these options name {} problems; one is explained at a time",
-                                                  problems.size()));
+  throw CommandError(ExitCode::usage,
+                     fmt::format("these options name {} problems; one is explained at a time", problems.size()));
 }
 
 /// Winners for the problem, each device's and toolchain's newest; a tuned one before an untuned one.
@@ -148,10 +148,9 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
                                sizes_text(stored), stored.key.problem.alignment, device_text(stored.key.device)))
       << '\n';
-  out << printable(fmt::format("is served by {} in at most {}: {} µs ± {} at n = {}",
-                               short_variant(candidate.variant), count_text(candidate.max_blocks, "block"),
-                               us_text(stored.winner.median_us), format_us(stored.winner.spread_us),
-                               measured_at_text(stored)))
+  out << printable(fmt::format("is served by {} in at most {}: {} µs ± {} at n = {}", short_variant(candidate.variant),
+                               count_text(candidate.max_blocks, "block"), us_text(stored.winner.median_us),
+                               format_us(stored.winner.spread_us), measured_at_text(stored)))
       << "\n\nWhat it gains\n";
   print_gain(stored, explanation, out);
   out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
@@ -236,7 +235,9 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
-  const std::vector<StoredWinner> all = store.winners();
+  const std::vector<StoredWinner> all =
+      problem ? store.winners(problem->family->name(), problem->family->operations()[problem->operation])
+              : store.winners();
   std::vector<StoredWinner> winners;
   if (id > 0) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(winners),

@@ -14,14 +14,14 @@ struct Finding {
   std::string part;     ///< "regret", "stability", "interrupted" or "untuned"
   std::string problem;  ///< "sum f32"
   std::int64_t n = 0;
-  std::string chosen;     ///< by the campaign, as variant and blocks
-  std::string reference;  ///< the best of an exhaustive search, the second campaign's choice, or a tuning at this n
-  double chosen_us = 0;  ///< both 0: they are one and the same
+  std::string chosen;       ///< by the campaign, as variant and blocks
+  std::string reference;    ///< the best of an exhaustive search, the second campaign's choice, or a tuning at this n
+  double chosen_us = 0;     ///< both 0: they are one and the same
   double reference_us = 0;  ///< for "regret", the fastest of all that were measured side by side
   std::string chosen_fate = {};     ///< what became of it in the campaign; "": nothing is known
   std::string reference_fate = {};  ///< likewise
-  int measured = 0;    ///< candidates that the campaign measured; 0: not known
-  int candidates = 0;  ///< that there are; 0: not known
+  int measured = 0;                 ///< candidates that the campaign measured; 0: not known
+  int candidates = 0;               ///< that there are; 0: not known
 
   /// How much longer the choice takes: 0.01 is 1 %. Of "stability", either may be the slower one.
   double regret() const;

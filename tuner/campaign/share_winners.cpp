@@ -344,9 +344,7 @@ class Sharing {
             measured.median_us / time_of(comparison, chosen), ratios_.at(row, index_of(winner)),
             largest_corner(problem) ? " here or at the largest of its octaves" : "", served_text(row, choice));
     }
-    const auto at = std::find_if(tuning->trials.begin(), tuning->trials.end(),
-                                 [&](const Trial& trial) { return trial.candidate == chosen; });
-    tuning->winner = static_cast<std::size_t>(at - tuning->trials.begin());
+    tuning->winner = find_trial(*tuning, chosen);
     try {
       session_.adopt(*tuning, std::span(&problem, 1));
     } catch (const Error& error) {
@@ -357,21 +355,26 @@ class Sharing {
     result_.changed.push_back({.problem = problem,
                                .outcome = Outcome::tuned,
                                .candidate = chosen,
-                               .median_us = at->median_us,
+                               .median_us = time_of(comparison, chosen),
                                .measured_problem = problem});
   }
 
+  static std::optional<std::size_t> find_trial(const Tuning& tuning, const Candidate& candidate) {
+    const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
+                                 [&](const Trial& trial) { return trial.candidate == candidate; });
+    if (at == tuning.trials.end()) return {};
+    return static_cast<std::size_t>(at - tuning.trials.begin());
+  }
+
   static double time_of(const Tuning& comparison, const Candidate& candidate) {
-    for (const Trial& trial : comparison.trials)
-      if (trial.candidate == candidate) return trial.median_us;
-    return 0;
+    const std::optional<std::size_t> trial = find_trial(comparison, candidate);
+    return trial ? comparison.trials[*trial].median_us : 0;
   }
 
   /// The record of the same candidate, or a new one.
   static Trial& record_of(Tuning& tuning, const Trial& measured) {
-    const auto known = std::find_if(tuning.trials.begin(), tuning.trials.end(),
-                                    [&](const Trial& trial) { return trial.candidate == measured.candidate; });
-    return known != tuning.trials.end() ? *known : tuning.trials.emplace_back(measured);
+    const std::optional<std::size_t> known = find_trial(tuning, measured.candidate);
+    return known ? tuning.trials[*known] : tuning.trials.emplace_back(measured);
   }
 
   /// The trials of a tuned problem are read once for all that it serves.
@@ -381,8 +384,7 @@ class Sharing {
       for (const Row& row : *rows)
         if (!row.is_tuned) served[row.server].push_back(&row);
     for (const auto& [server, rows] : served) {
-      std::optional<Tuning> tuning =
-          stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
+      std::optional<Tuning> tuning = stored_tuning(store_, session_.device()->facts(), request_.problems[server]);
       if (!tuning) continue;
       std::map<std::size_t, std::vector<Problem>> by_trial;
       for (const Row* row : rows) {
@@ -415,9 +417,7 @@ class Sharing {
     const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
     for (const Candidate& candidate : {is_chosen ? *row.chosen : winners_[row.server], winners_[row.server]}) {
       if (!row.problem.family->reject(row.problem, candidate.variant, session_.device()->facts()).empty()) continue;
-      const auto at = std::find_if(tuning.trials.begin(), tuning.trials.end(),
-                                   [&](const Trial& trial) { return trial.candidate == candidate; });
-      if (at != tuning.trials.end()) return static_cast<std::size_t>(at - tuning.trials.begin());
+      if (const std::optional<std::size_t> trial = find_trial(tuning, candidate)) return trial;
     }
     return {};
   }
