@@ -94,13 +94,14 @@ void Exploration::run() {
   Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), race_.best_us());
   while (!wave.empty()) {
     const auto start = Clock::now();
-    std::vector<CompileOutcome> outcomes = compile(wave);
+    std::vector<CompileOutcome> outcomes =
+        compile(wave, has_candidates_ ? start + (deadline_ - start) / 2 : compile_deadline_);
     compile_ms_ += ms_since(start);
-    for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
+    const std::size_t late = load(wave, std::move(outcomes));
     BinaryMemo::Ahead ahead;
     wave.clear();
-    if (measured_ > 0 && may_compile_meanwhile(device_.facts())) {
-      wave = order_.next(wave_size(), race_.best_us());
+    if ((measured_ > 0 || late > 0) && may_compile_meanwhile(device_.facts())) {
+      wave = order_.next(measured_ > 0 ? wave_size() : late, race_.best_us());
       if (!wave.empty()) ahead = compile_ahead(wave);
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
@@ -143,10 +144,9 @@ CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
   return list;
 }
 
-std::vector<CompileOutcome> Exploration::compile(const Wave& wave) const {
+std::vector<CompileOutcome> Exploration::compile(const Wave& wave, Clock::time_point deadline) const {
   return memo_.compile(device_, units_of(wave), options_.stop,
-                       [&](int done, int total) { report(TuningPhase::compiling, done, total); },
-                       has_candidates_ ? deadline_ : compile_deadline_);
+                       [&](int done, int total) { report(TuningPhase::compiling, done, total); }, deadline);
 }
 
 BinaryMemo::Ahead Exploration::compile_ahead(const Wave& wave) const {
@@ -157,6 +157,22 @@ std::vector<Unit> Exploration::units_of(const Wave& wave) const {
   std::vector<Unit> units;
   for (const std::size_t place : wave) units.push_back(units_[place]);
   return units;
+}
+
+/// What was not begun in time is given back, to come with a later wave, if there is something to measure meanwhile;
+/// how many variants that are.
+std::size_t Exploration::load(const Wave& wave, std::vector<CompileOutcome> outcomes) {
+  Wave late;
+  for (std::size_t i = 0; i < wave.size(); ++i) {
+    if (outcomes[i].started()) load(wave[i], std::move(outcomes[i]));
+    else late.push_back(wave[i]);
+  }
+  if (has_candidates_ && Clock::now() < deadline_ && !options_.stop.stop_requested()) {
+    order_.give_back(late);
+    return late.size();
+  }
+  for (const std::size_t place : late) load(place, CompileOutcome{});
+  return 0;
 }
 
 void Exploration::load(std::size_t place, CompileOutcome outcome) {
@@ -355,7 +371,7 @@ std::vector<Candidate> Exploration::leaders() const {
 void Exploration::take_relatives(const Candidate& leader) {
   const Wave wave = order_.take_relatives(leader.variant, race_.best_us());
   const auto start = Clock::now();
-  std::vector<CompileOutcome> outcomes = compile(wave);
+  std::vector<CompileOutcome> outcomes = compile(wave, deadline_);
   compile_ms_ += ms_since(start);
   for (std::size_t i = 0; i < wave.size(); ++i) load(wave[i], std::move(outcomes[i]));
   const auto relatives = std::stable_partition(passed_over_.begin(), passed_over_.end(),

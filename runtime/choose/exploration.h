@@ -24,13 +24,14 @@ bool may_compile_meanwhile(const DeviceFacts& facts);
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
 
 /// The first half of a tuning. Variants are taken in waves, in the order of SearchOrder. A wave is compiled on all
-/// cores, on a GPU while the one before it is measured, unless that would disturb it. Of its candidates, the model's
-/// choice and the best prediction of each variant that comes first are measured, then the others as long as the
-/// surrogate expects them to improve on the leader. The search ends when it expects that of none that is left, when the
-/// leader is as fast as memory and enqueueing allow, or with the budget. In the first case the nearest relatives of the
-/// leader are measured as well, and of the fastest with each value of a named parameter that is nearly as fast, as long
-/// as there is a new one of these: what has been measured tells the surrogate how parameters do on the whole, and less
-/// of how they do together. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
+/// cores, on a GPU while the one before it is measured, unless that would disturb it; what has to wait for too long
+/// comes with a later wave, and the rest of this one is measured meanwhile. Of its candidates, the model's choice and
+/// the best prediction of each variant that comes first are measured, then the others as long as the surrogate expects
+/// them to improve on the leader. The search ends when it expects that of none that is left, when the leader is as fast
+/// as memory and enqueueing allow, or with the budget. In the first case the nearest relatives of the leader are
+/// measured as well, and of the fastest with each value of a named parameter that is nearly as fast, as long as there
+/// is a new one of these: what has been measured tells the surrogate how parameters do on the whole, and less of how
+/// they do together. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.
@@ -60,9 +61,10 @@ class Exploration {
     bool must_be_measured = false;  ///< unless the leader is at the roofline
   };
 
-  std::vector<CompileOutcome> compile(const Wave& wave) const;
+  std::vector<CompileOutcome> compile(const Wave& wave, Clock::time_point deadline) const;
   BinaryMemo::Ahead compile_ahead(const Wave& wave) const;
   std::vector<Unit> units_of(const Wave& wave) const;
+  std::size_t load(const Wave& wave, std::vector<CompileOutcome> outcomes);
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
   CandidateList list_only(const CompiledVariant& compiled) const;

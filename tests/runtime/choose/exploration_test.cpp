@@ -110,6 +110,21 @@ TEST_F(ExplorationTest, TimesWithoutAnyPatternAreSearchedAlmostToTheEnd) {
   EXPECT_LE(won_us(tuning), 1.1 * best_us());
 }
 
+TEST_F(ExplorationTest, WhatIsNotCompiledInTimeComesWithALaterWave) {
+  script([](std::string_view, double predicted) { return predicted; });
+  // More than the share of the budget that the first wave may take, and less than what first samples may.
+  const auto budget = 4s;
+  const std::size_t wave = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 16, 32);
+  const auto rounds = static_cast<int>((wave + device_->parallel_compilations() - 1) / device_->parallel_compilations());
+  device_->on_compile = [&] { std::this_thread::sleep_for(0.6 * budget / rounds); };
+  const Tuning tuning = tune({.budget = budget});
+  for (std::size_t i = 0; i < family_.space().parameters().size(); ++i)
+    for (const std::int32_t value : family_.space().parameters()[i].values)
+      EXPECT_TRUE(std::any_of(tuning.trials.begin(), tuning.trials.end(), [&](const Trial& trial) {
+        return trial.samples > 0 && trial.candidate.variant[static_cast<int>(i)] == value;
+      })) << family_.space().parameters()[i].name << '=' << value;
+}
+
 TEST_F(ExplorationTest, WhatTheModelDoesNotKnowOfAParameterIsLearnt) {
   // The model likes it least; it is one in six of each parameter's values, and the fastest by far.
   script([](std::string_view variant, double predicted) {
