@@ -3,10 +3,9 @@
 // A grid-stride loop over tiles: each thread loads kUnroll packs of kVectorBytes before it combines any of them, so
 // that kBlockThreads × kUnroll × kVectorBytes bytes per block and array are in flight (and, of an operation that takes
 // long, those of the next tile while this one is combined), and combines a tile in a tree before it touches what it has
-// accumulated: one short chain per thread, and so an accurate one. Elements before the
-// first aligned pack and after the last whole one (fewer than two packs together) go to single threads of block 0, so
-// any element-aligned pointer runs at the full vector width. The results of threads meet in block_reduce(), those of
-// blocks in one of four ways:
+// accumulated: one short chain per thread, and so an accurate one. Elements before the first aligned pack and after the
+// last whole one (fewer than two packs together) go to single threads of block 0, so any element-aligned pointer runs
+// at the full vector width. The results of threads meet in block_reduce(), those of blocks in one of four ways:
 //
 //   one_block      there is only one; for small n
 //   cluster        all blocks are one thread-block cluster; its first block combines them
