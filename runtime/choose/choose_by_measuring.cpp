@@ -66,7 +66,6 @@ class TuningRun {
     // First, since what does not compile here compiles in no variant.
     if (problem_.family->has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
     workload_.fill_all();
-    device_->fill_bytes(workspace_.data(), 0, workspace_.size_bytes(), stream_.get());
     exploration_.run();
     finalists_ = race_.finish({.deadline = after(1), .stop = options_.stop});
     tuning_.stopped = options_.stop.stop_requested();
@@ -155,7 +154,7 @@ class TuningRun {
               problem, trial.candidate, kind,
               [&](const Problem& called, std::span<void* const> buffers) {
                 if (bench_.on_run) bench_.on_run(trial.candidate);
-                loaded.enqueue(*device_, called, buffers, workspace_.data(), stream_.get());
+                loaded.enqueue(*device_, called, buffers, workspaces_.of_turn(0), stream_.get());
               },
               reference);
           if (fault.empty()) continue;
@@ -192,11 +191,11 @@ class TuningRun {
   Clock::time_point start_ = Clock::now();
   OwnStream stream_{*device_};
   Workload workload_{device_, problem_, stream_.get(), options_.inputs};
-  DeviceBuffer workspace_{device_, options_.workspace_bytes};
+  Workspaces workspaces_{device_, options_.workspace_bytes, stream_.get()};
   const Bench bench_{*device_,
                      problem_,
                      workload_,
-                     workspace_.data(),
+                     workspaces_,
                      stream_.get(),
                      options_.on_run,
                      is_paced_by_host(device_->facts(), problem_)

@@ -7,10 +7,25 @@
 #include <hone/kernel_family.h>
 
 namespace hone {
+namespace {
+
+constexpr std::size_t kWorkspaceAlignment = 256;
+
+}  // namespace
+
+Workspaces::Workspaces(const std::shared_ptr<Device>& device, std::size_t bytes, Stream stream)
+    : bytes_((bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment), memory_(device, kCount * bytes_) {
+  if (bytes_ > 0) device->fill_bytes(memory_.data(), 0, memory_.size_bytes(), stream);
+}
+
+void* Workspaces::of_turn(std::size_t turn) const {
+  return bytes_ > 0 ? memory_.as<std::byte>() + turn % kCount * bytes_ : nullptr;
+}
 
 void Bench::require_alive(const Candidate& candidate, const Error& failure) const {
   try {
-    if (workspace) device.fill_bytes(workspace, 0, kWorkspaceHeaderBytes, stream);
+    if (void* const workspace = workspaces.of_turn(0))
+      device.fill_bytes(workspace, 0, kWorkspaceHeaderBytes, stream);
     device.synchronize(stream);
   } catch (const Error& error) {
     throw Error(
@@ -25,15 +40,18 @@ Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
     : bench_(bench),
       loaded_(loaded),
       calls_(calls),
-      launches_(bench.problem.family->shape(bench.problem, loaded.candidate.variant).launches) {}
+      launches_(bench.problem.family->shape(bench.problem, loaded.candidate.variant).launches),
+      graphs_(bench.problem.family->workspace_bytes(bench.problem, loaded.candidate) > 0 ? Workspaces::kCount : 1) {}
 
-double Batch::time_us() {
+double Batch::time_us(std::size_t turn) {
+  const auto run = [&] { enqueue(bench_.workspaces.of_turn(turn)); };
   const bool is_stream = bench_.problem.launch_context == LaunchContext::stream;
-  if (is_stream && bench_.enqueue_us == 0) return time_us([this] { enqueue(); });
+  if (is_stream && bench_.enqueue_us == 0) return time_us(run);
 
-  if (!graph_) graph_ = bench_.device.capture(bench_.stream, [this] { enqueue(); });
+  std::unique_ptr<CapturedWork>& graph = graphs_[turn % graphs_.size()];
+  if (!graph) graph = bench_.device.capture(bench_.stream, run);
   if (bench_.workload.must_displace_cache()) bench_.workload.displace_cache();
-  const double us = time_us([this] { bench_.device.replay(*graph_, bench_.stream); });
+  const double us = time_us([&] { bench_.device.replay(*graph, bench_.stream); });
   return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
 }
 
@@ -48,9 +66,9 @@ double Batch::time_us(const std::function<void()>& run) {
   return bench_.device.time_us(bench_.stream, run_and_release) / calls_;
 }
 
-void Batch::enqueue() const {
+void Batch::enqueue(void* workspace) const {
   for (int call = 0; call < calls_; ++call)
-    loaded_.enqueue(bench_.device, bench_.problem, bench_.workload.next(), bench_.workspace, bench_.stream);
+    loaded_.enqueue(bench_.device, bench_.problem, bench_.workload.next(), workspace, bench_.stream);
 }
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <hone/device.h>
 #include <hone/error.h>
@@ -13,13 +14,31 @@
 
 namespace hone {
 
+/// Several workspaces, zeroed. Where in memory a workspace lies moves a short call that meets in one by up to three
+/// percent, one candidate more than another: which sections of the last-level cache serve it is the address's doing.
+/// What is measured in one of them alone holds in that one alone.
+class Workspaces {
+ public:
+  static constexpr std::size_t kCount = 8;
+
+  /// `bytes` each. Enqueued on `stream`. Throws out_of_memory.
+  Workspaces(const std::shared_ptr<Device>& device, std::size_t bytes, Stream stream);
+
+  /// Any number will do; nullptr where they have no bytes.
+  void* of_turn(std::size_t turn) const;
+
+ private:
+  std::size_t bytes_;
+  DeviceBuffer memory_;
+};
+
 /// Where candidates are measured. All references must outlive whatever is measured there; `workspace` serves every
 /// candidate. Not thread-safe.
 struct Bench {
   Device& device;
   const Problem& problem;
   Workload& workload;
-  void* workspace;
+  const Workspaces& workspaces;
   Stream stream;
   std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
 
@@ -32,9 +51,10 @@ struct Bench {
   void require_alive(const Candidate& candidate, const Error& failure) const;
 };
 
-/// A number of back-to-back calls on inputs in the state that the workload says, between two device events. A stream
-/// problem enqueues them each time; a graph problem captures them once, when first timed, and replays them. The device
-/// begins when the host has enqueued all of them (Device::hold()).
+/// A number of back-to-back calls on inputs in the state that the workload says, in one of the bench's workspaces,
+/// between two device events. A stream problem enqueues them each time; a graph problem captures them once for each
+/// workspace, when first timed in it, and replays them. The device begins when the host has enqueued all of them
+/// (Device::hold()).
 ///
 /// Calls that are paced by the host are replayed, too: a stream takes as long as the slower of host and device, the
 /// host's part is the same for all candidates of as many launches, and whatever else the host does would drown the
@@ -48,18 +68,18 @@ class Batch {
 
   int calls() const { return calls_; }
 
-  /// Microseconds per call, this time. Waits. Throws what launching throws.
-  double time_us();
+  /// Microseconds per call, this time, in the workspace of that turn. Waits. Throws what launching throws.
+  double time_us(std::size_t turn = 0);
 
  private:
   double time_us(const std::function<void()>& run);
-  void enqueue() const;
+  void enqueue(void* workspace) const;
 
   const Bench& bench_;
   const LoadedCandidate& loaded_;
   int calls_;
   int launches_;  ///< of a call
-  std::unique_ptr<CapturedWork> graph_;
+  std::vector<std::unique_ptr<CapturedWork>> graphs_;  ///< by workspace; one where the candidate needs none
 };
 
 }  // namespace hone

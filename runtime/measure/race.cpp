@@ -122,7 +122,8 @@ bool Race::sample(Contender& contender) {
 std::optional<double> Race::time_call(Contender& contender) {
   try {
     if (bench_.on_run) bench_.on_run(contender.trial.candidate);
-    return contender.batch->time_us();
+    // Racers of one round have as many samples each, and so are timed in one workspace.
+    return contender.batch->time_us(contender.racer.samples_us.size());
   } catch (const Error& error) {
     contender.trial.verdict = Verdict::failed;
     contender.trial.reason = error.what();

@@ -13,8 +13,7 @@ namespace {
 
 class BatchTest : public testing::Test {
  protected:
-  LoadedCandidate load() {
-    const Variant variant{128, 1, 0};
+  LoadedCandidate load(const Variant& variant = {128, 1, 0}) {
     const Unit unit = unit_of(problem_, variant);
     auto binary = std::make_shared<const Binary>(device_->compile(unit));
     return {{variant, {8}}, load_variant(*device_, problem_, variant, unit, binary).module};
@@ -29,13 +28,14 @@ class BatchTest : public testing::Test {
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   TotalFamily family_;
   Problem problem_ = family_.problem(1000);
+  Workspaces workspaces_{device_, kWorkspaceBytes, nullptr};
 };
 
 TEST_F(BatchTest, AStreamProblemIsEnqueuedEachTime) {
   device_->script = [](std::string_view) { return FakeKernel{.us = 7, .graph_us = 3}; };
   const LoadedCandidate loaded = load();
   Workload workload(device_, problem_, nullptr);
-  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
   Batch batch(bench, loaded, 10);
   EXPECT_NEAR(batch.time_us(), 7, 1e-9);
   EXPECT_NEAR(batch.time_us(), 7, 1e-9);
@@ -49,7 +49,7 @@ TEST_F(BatchTest, AGraphProblemIsCapturedOnceAndReplayed) {
   in_graph();
   const LoadedCandidate loaded = load();
   Workload workload(device_, problem_, nullptr);
-  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
   Batch batch(bench, loaded, 10);
   EXPECT_NEAR(batch.time_us(), 3, 1e-9);
   EXPECT_NEAR(batch.time_us(), 3, 1e-9);
@@ -58,13 +58,32 @@ TEST_F(BatchTest, AGraphProblemIsCapturedOnceAndReplayed) {
   EXPECT_EQ(launches(), 20);
 }
 
+TEST_F(BatchTest, EachTurnHasAWorkspaceUntilTheyComeAgain) {
+  EXPECT_NE(workspaces_.of_turn(0), workspaces_.of_turn(1));
+  EXPECT_EQ(workspaces_.of_turn(1), workspaces_.of_turn(1 + Workspaces::kCount));
+  EXPECT_EQ(Workspaces(device_, 0, nullptr).of_turn(1), nullptr);
+  in_graph();
+  constexpr int kAll = Workspaces::kCount;
+  Workload workload(device_, problem_, nullptr);
+  const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
+  const auto captures_of = [&](const Variant& variant) {
+    const LoadedCandidate loaded = load(variant);
+    const int before = device_->captures();
+    Batch batch(bench, loaded, 10);
+    for (std::size_t turn = 0; turn < 2 * kAll; ++turn) batch.time_us(turn);
+    return device_->captures() - before;
+  };
+  EXPECT_EQ(captures_of({128, 1, 0}), 1) << "it needs no workspace";
+  EXPECT_EQ(captures_of({128, 1, 1}), kAll);
+}
+
 TEST_F(BatchTest, AReplayFindsTheCacheDisplacedUnlessItsInputFillsIt) {
   for (const std::int64_t n : {1000, 40000}) {  // copies of 4000 bytes, or one of 160000; 64 KiB of L2
     problem_ = family_.problem(n);
     in_graph();
     const LoadedCandidate loaded = load();
     Workload workload(device_, problem_, nullptr);
-    const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+    const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
     const std::size_t before = device_->live_allocations();
     Batch batch(bench, loaded, 40);
     batch.time_us();
@@ -78,7 +97,7 @@ TEST_F(BatchTest, AFailingLaunchEndsTheCaptureAndIsThrown) {
   in_graph();
   const LoadedCandidate loaded = load();
   Workload workload(device_, problem_, nullptr);
-  const Bench bench{*device_, problem_, workload, nullptr, nullptr};
+  const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
   Batch batch(bench, loaded, 2);
   EXPECT_THROW(batch.time_us(), Error);
   EXPECT_FALSE(device_->stream_state(nullptr).capturing);

@@ -39,7 +39,8 @@ class RaceTest : public testing::Test {
       const std::function<void(int, double)>& on_measured = [](int, double) {}) {
     Workload workload(device_, problem_, nullptr);
     workload.fill_all();
-    Race race({*device_, problem_, workload, nullptr, nullptr});
+    const Workspaces workspaces(device_, kWorkspaceBytes, nullptr);
+    Race race({*device_, problem_, workload, workspaces, nullptr});
     const RaceLimits limits{.deadline = Clock::now() + budget, .stop = stop};
     std::vector<Contender*> pointers;
     for (Contender& contender : contenders_) pointers.push_back(&contender);
