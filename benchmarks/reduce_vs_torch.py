@@ -169,14 +169,15 @@ class Clock:
         return graph.replay
 
     def race(self, contestants, in_graph, rounds, cap_ms):
-        """Median microseconds per call of each: contestants are lists of calls, one for each copy of the input."""
-        runs = []
+        """Median microseconds per call of each: contestants are lists of calls, one for each copy of the input. A batch
+        has as many calls of one as of another: what its beginning costs is shared by all of them alike."""
+        once_us = []
         for calls in contestants:
             calls[0]()
             once = self.runner(calls, 1, in_graph)
-            once_us = min(self.batch_us(once) for _ in range(3))
-            count = max(1, min(MOST_CALLS, int(BATCH_US / max(once_us, 0.1))))
-            runs.append((self.runner(calls, count, in_graph), count))
+            once_us.append(min(self.batch_us(once) for _ in range(3)))
+        count = max(1, min(MOST_CALLS, int(BATCH_US / max(min(once_us), 0.1))))
+        runs = [self.runner(calls, count, in_graph) for calls in contestants]
         samples = [[] for _ in runs]
         end = time.perf_counter() + cap_ms / 1e3
         for round_ in range(rounds):
@@ -184,8 +185,7 @@ class Clock:
                 break
             for i in range(len(runs)):
                 at = (i + round_) % len(runs)
-                run, count = runs[at]
-                samples[at].append(self.batch_us(run) / count)
+                samples[at].append(self.batch_us(runs[at]) / count)
         return [statistics.median(of_one) for of_one in samples]
 
 

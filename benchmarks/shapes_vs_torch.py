@@ -230,7 +230,8 @@ def measure(torch, hone, clock, options, run):
                 write_json(options.json, run)
         del arena
     print(summary_text(rows))
-    print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, tuning included")
+    tuning = "not counting hone tune" if options.hone else "tuning included"
+    print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, {tuning}")
 
 
 def write_json(path, run):

@@ -15,12 +15,18 @@ using Clock = std::chrono::steady_clock;
 class Batches {
  public:
   Batches(Device& device, Stream stream, LaunchContext context, const Contestant& contestant,
-          const std::function<void(Stream)>& make_cold, const TimingOptions& options)
-      : device_(device), stream_(stream), context_(context), contestant_(contestant), make_cold_(make_cold) {
+          const std::function<void(Stream)>& make_cold)
+      : device_(device), stream_(stream), context_(context), contestant_(contestant), make_cold_(make_cold) {}
+
+  double once_us() {
     prepare(1);
     take();  // the first launch may load code
-    const double once_us = std::min(take(), take());
-    prepare(static_cast<int>(std::clamp(options.batch_us / std::max(once_us, 0.1), 1.0, double(options.most_calls))));
+    return std::min(take(), take());
+  }
+
+  void prepare(int calls) {
+    calls_ = calls;
+    if (context_ == LaunchContext::graph) graph_ = device_.capture(stream_, [this] { enqueue_all(); });
   }
 
   void sample() { samples_us_.push_back(take() / calls_); }
@@ -32,11 +38,6 @@ class Batches {
   }
 
  private:
-  void prepare(int calls) {
-    calls_ = calls;
-    if (context_ == LaunchContext::graph) graph_ = device_.capture(stream_, [this] { enqueue_all(); });
-  }
-
   void enqueue_all() const {
     for (int turn = 0; turn < calls_; ++turn) contestant_.enqueue(turn, stream_);
   }
@@ -68,8 +69,14 @@ std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContex
                                      std::span<const Contestant> contestants,
                                      const std::function<void(Stream)>& make_cold, const TimingOptions& options) {
   std::vector<std::unique_ptr<Batches>> field;
-  for (const Contestant& contestant : contestants)
-    field.push_back(std::make_unique<Batches>(device, stream, context, contestant, make_cold, options));
+  double once_us = options.batch_us;
+  for (const Contestant& contestant : contestants) {
+    field.push_back(std::make_unique<Batches>(device, stream, context, contestant, make_cold));
+    once_us = std::min(once_us, field.back()->once_us());
+  }
+  // As many calls of one as of another: what a batch's beginning costs is shared by all of them alike.
+  const double calls = std::clamp(options.batch_us / std::max(once_us, 0.1), 1.0, double(options.most_calls));
+  for (const auto& one : field) one->prepare(static_cast<int>(calls));
 
   const auto end = Clock::now() + std::chrono::duration<double, std::milli>(options.cap_ms);
   for (int round = 0; round < options.rounds; ++round) {

@@ -69,7 +69,12 @@ std::vector<Contender*> Race::finish(const RaceLimits& limits) {
   for (Contender* contender : field_) racers.push_back(&contender->racer);
   const EliminationRules rules{.seed = seed_};
   const std::vector<std::size_t> tied = eliminate(
-      racers, rules, [&](std::size_t racer) { return sample(*field_[racer]); }, [&] { return !limits.reached(); });
+      racers, rules,
+      [&](std::size_t racer) {
+        if (field_[racer]->calls_per_sample != calls_) set_calls(*field_[racer], calls_);
+        return sample(*field_[racer]);
+      },
+      [&] { return !limits.reached(); });
   for (Contender* contender : field_)
     if (contender->trial.verdict == Verdict::ok) record(*contender);
   std::vector<Contender*> result;
@@ -86,25 +91,32 @@ bool Race::prepare(Contender& contender) {
     once_us = again_us ? std::min(*once_us, *again_us) : again_us;
   }
   if (!once_us) return false;
-  int calls = calls_for(*once_us);
-  if (calls == 1 && *once_us > kHopeless * best_us_) {
+  if (calls_for(*once_us) == 1 && *once_us > kHopeless * best_us_) {
     contender.racer.samples_us.push_back(*once_us);
     record(contender);
     return false;
   }
-  if (calls > 1) set_calls(contender, calls);
+  std::optional<double> us = once_us;
   if (*once_us < kShortCallUs) {
-    const std::optional<double> in_batch_us = time_call(contender);
-    if (!in_batch_us) return false;
-    calls = calls_for(*in_batch_us);
-    if (calls > contender.calls_per_sample) set_calls(contender, calls);
+    set_calls(contender, calls_for(*once_us));
+    us = time_call(contender);
+    if (!us) return false;
   }
+  set_calls(contender, calls_beside_others(*us));
   best_us_ = std::min(best_us_, *once_us);
   return true;
 }
 
+int Race::calls_beside_others(double us) {
+  if (us * kFarBehind < pace_us_) {
+    pace_us_ = us;
+    calls_ = calls_for(us);
+  }
+  return us > pace_us_ * kFarBehind ? calls_for(us) : calls_;
+}
+
 bool Race::sample(Contender& contender) {
-  if (!contender.batch) set_calls(contender, contender.calls_per_sample);
+  set_calls(contender, contender.calls_per_sample);
   while (true) {
     const std::optional<double> us = time_call(contender);
     if (!us) return false;
@@ -134,6 +146,7 @@ std::optional<double> Race::time_call(Contender& contender) {
 }
 
 void Race::set_calls(Contender& contender, int calls) const {
+  if (contender.batch && contender.calls_per_sample == calls) return;
   contender.calls_per_sample = calls;
   contender.racer.resolution_us = kEventResolutionUs / calls;
   contender.batch = std::make_unique<Batch>(bench_, contender.loaded, calls);

@@ -101,6 +101,27 @@ TEST_F(RaceTest, ShortCallsAreTimedInBatches) {
   EXPECT_NEAR(trial(0).median_us, 2, 1e-9);
 }
 
+TEST_F(RaceTest, BatchesOfRivalsHaveAsManyCalls) {
+  device_->script = script_of({{"threads=128 work=1 finish=alone", {.us = 2.6}},
+                               {"threads=128 work=2 finish=alone", {.us = 2}},
+                               {"threads=128 work=4 finish=alone", {.us = 19}}});
+  add_all();
+  run();
+  EXPECT_EQ(contenders_[0].calls_per_sample, 39);
+  EXPECT_EQ(contenders_[1].calls_per_sample, 39) << "as of the first one";
+  EXPECT_EQ(contenders_[2].calls_per_sample, 6) << "far behind, it would take long";
+}
+
+TEST_F(RaceTest, WhoeverIsFarAheadSetsThePaceAnew) {
+  device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 2}},
+                               {"threads=128 work=4 finish=alone", {.us = 2.1}},
+                               {"threads=256 work=1 finish=alone", {.us = 1.9}}});
+  add_all();
+  run();
+  EXPECT_EQ(contenders_[0].calls_per_sample, 5);
+  for (int i : {1, 2, 3}) EXPECT_EQ(contenders_[static_cast<std::size_t>(i)].calls_per_sample, 50) << i;
+}
+
 TEST_F(RaceTest, LongCallsAreTimedOneByOne) {
   device_->script = script_of({{"threads=128 work=1 finish=alone", {.us = 5000}}});
   add({128, 1, 0});
