@@ -15,11 +15,11 @@
 namespace hone {
 
 /// Several workspaces, zeroed. Where in memory a workspace lies moves a short call that meets in one by up to three
-/// percent, one candidate more than another: which sections of the last-level cache serve it is the address's doing.
-/// What is measured in one of them alone holds in that one alone.
+/// percent either way (2^20 elements on an H200; the next page of 4 KiB may be another matter), one candidate more than
+/// another: what is measured in one of them alone holds in that one alone.
 class Workspaces {
  public:
-  static constexpr std::size_t kCount = 8;
+  static constexpr std::size_t kCount = 16;
 
   /// `bytes` each. Enqueued on `stream`. Throws out_of_memory.
   Workspaces(const std::shared_ptr<Device>& device, std::size_t bytes, Stream stream);
@@ -28,7 +28,7 @@ class Workspaces {
   void* of_turn(std::size_t turn) const;
 
  private:
-  std::size_t bytes_;
+  std::size_t stride_bytes_;
   DeviceBuffer memory_;
 };
 

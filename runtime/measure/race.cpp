@@ -15,6 +15,13 @@ constexpr double kBatchUs = 100;
 constexpr double kEventResolutionUs = 0.5;
 constexpr int kMostCallsPerSample = 128;
 
+constexpr std::size_t kQualifyingSamples = EliminationRules{}.first_samples;
+
+/// Samples of a contender before it comes to the next workspace, which takes another captured graph.
+constexpr std::size_t kSamplesInWorkspace = kQualifyingSamples;
+
+constexpr double kLeastUs = 1e-3;  ///< no call takes less; the host's clock may show 0
+
 /// A single call this short is mostly events and launch; how long it takes among others shows only in a batch.
 constexpr double kShortCallUs = 20;
 
@@ -53,7 +60,7 @@ void Race::qualify(std::span<Contender* const> contenders, const RaceLimits& lim
       has_begun_ = true;
       on_measured(++done);
     }
-    for (std::size_t round = 0; round < EliminationRules{}.first_samples; ++round) {
+    for (std::size_t round = 0; round < kQualifyingSamples; ++round) {
       std::shuffle(group.begin(), group.end(), random_);
       std::erase_if(group, [&](Contender* contender) { return !sample(*contender); });
     }
@@ -79,7 +86,19 @@ std::vector<Contender*> Race::finish(const RaceLimits& limits) {
     if (contender->trial.verdict == Verdict::ok) record(*contender);
   std::vector<Contender*> result;
   for (std::size_t racer : tied) result.push_back(field_[racer]);
+  for (Contender* contender : field_)
+    if (!result.empty() && contender->trial.verdict == Verdict::ok) put_beside(*contender, *result.front());
   return result;
+}
+
+void Race::put_beside(Contender& contender, const Contender& leader) {
+  const std::vector<double>& samples_us = contender.racer.samples_us;
+  if (samples_us.size() >= leader.racer.samples_us.size()) return;
+  const std::size_t first = samples_us.size() > kQualifyingSamples ? kQualifyingSamples : 0;
+  std::vector<double> ratios;
+  for (std::size_t i = first; i < samples_us.size(); ++i)
+    ratios.push_back(samples_us[i] / std::max(leader.racer.samples_us[i], kLeastUs));
+  contender.trial.median_us = leader.trial.median_us * median(ratios);
 }
 
 bool Race::prepare(Contender& contender) {
@@ -134,8 +153,8 @@ bool Race::sample(Contender& contender) {
 std::optional<double> Race::time_call(Contender& contender) {
   try {
     if (bench_.on_run) bench_.on_run(contender.trial.candidate);
-    // Racers of one round have as many samples each, and so are timed in one workspace.
-    return contender.batch->time_us(contender.racer.samples_us.size());
+    // Rivals have as many samples, and so are timed in the same workspace; who stays in the race is timed in many.
+    return contender.batch->time_us(contender.racer.samples_us.size() / kSamplesInWorkspace);
   } catch (const Error& error) {
     contender.trial.verdict = Verdict::failed;
     contender.trial.reason = error.what();

@@ -77,22 +77,26 @@ class Race {
   /// The time of one call in the contender's batch; nullopt when one failed, and the trial then says why.
   std::optional<double> time_call(Contender& contender);
 
-  /// How many calls of a contender that takes `us` make a sample: as many as of the others, unless it is far behind. The
-  /// first call of a batch finds nothing in any cache and waits for the launch: of fewer calls each bears more of that,
-  /// of ten 3 % more than of twenty where they take 6 µs.
+  /// How many calls of a contender that takes `us` make a sample: as many as of the others, unless it is far behind.
+  /// The first call of a batch finds nothing in any cache and waits for the launch: of fewer calls each bears more of
+  /// that, of ten 3 % more than of twenty where they take 6 µs.
   int calls_beside_others(double us);
 
   /// Makes the contender's batch, if it has none of so many calls.
   void set_calls(Contender& contender, int calls) const;
   void record(Contender& contender);
 
+  /// The median of one that dropped out becomes what it would have been in the race for as long as the leader, by what
+  /// they took side by side: clocks drift, and the workspaces that it did not come to may be slower ones.
+  static void put_beside(Contender& contender, const Contender& leader);
+
   Bench bench_;
   std::mt19937 random_;
   std::uint32_t seed_;
   std::vector<Contender*> field_;
   double best_us_ = std::numeric_limits<double>::infinity();
-  double pace_us_ = std::numeric_limits<double>::infinity();  ///< of the contender that says how many calls make a sample
-  int calls_ = 1;
+  double pace_us_ = std::numeric_limits<double>::infinity();  ///< of whoever says how many calls make a sample
+  int calls_ = 1;                                             ///< which do
   bool has_begun_ = false;
   int taken_ = 0;
   int discarded_ = 0;

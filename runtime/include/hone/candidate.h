@@ -46,7 +46,7 @@ struct Trial {
   int resident_blocks = 0;                   ///< per SM, from the occupancy query
   std::int64_t bytes_in_flight_per_sm = 0;   ///< modelled: resident blocks × bytes a block has outstanding
   double predicted_us = 0;                   ///< by the occupancy model
-  double median_us = 0;                      ///< measured, per call
+  double median_us = 0;  ///< measured, per call; if it dropped out early: in proportion to the fastest one beside it
   double spread_us = 0;                      ///< half the interquartile range of the samples
   int samples = 0;
   bool is_default = false;  ///< the model's first choice: what `heuristic` would have dispatched to

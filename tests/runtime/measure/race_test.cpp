@@ -44,7 +44,7 @@ class RaceTest : public testing::Test {
     const RaceLimits limits{.deadline = Clock::now() + budget, .stop = stop};
     std::vector<Contender*> pointers;
     for (Contender& contender : contenders_) pointers.push_back(&contender);
-    race.qualify(pointers, limits, [&](int done) { 
+    race.qualify(pointers, limits, [&](int done) {
       on_measured(done, std::isfinite(race.best_us()) ? race.best_us() : 0);
     });
     finalists_ = race.finish(limits);
@@ -146,6 +146,17 @@ TEST_F(RaceTest, ADriftingClockDoesNotChangeTheWinner) {
   add_all();
   run();
   EXPECT_EQ(fastest().candidate.variant, (Variant{256, 2, 0}));
+}
+
+TEST_F(RaceTest, WhoDropsOutIsComparedByWhatTheFastestTookBesideIt) {
+  device_->drift = [](double us, double now_us) { return us * (1 + now_us / 50'000 + 0.01 * std::sin(13 * now_us)); };
+  device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 10}},
+                               {"threads=128 work=4 finish=alone", {.us = 10}},
+                               {"threads=256 work=1 finish=alone", {.us = 10.6}}});
+  add_all();
+  run();
+  ASSERT_LT(trial(3).samples, fastest().samples);
+  EXPECT_NEAR(trial(3).median_us / fastest().median_us, 1.06, 0.02) << "the clock was faster when it was timed";
 }
 
 TEST_F(RaceTest, AHopelessContenderIsTimedOnce) {
