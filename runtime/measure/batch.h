@@ -15,8 +15,8 @@
 namespace hone {
 
 /// Several workspaces, zeroed. Where in memory a workspace lies moves a short call that meets in one by up to three
-/// percent either way (2^20 elements on an H200; the next page of 4 KiB may be another matter), one candidate more than
-/// another: what is measured in one of them alone holds in that one alone.
+/// percent either way, single candidates by seven (2^20 elements of 2 bytes on an H200, 2^23 of 1 byte on an H100), and
+/// the next page of 4 KiB may be another matter: what is measured in one of them alone holds in that one alone.
 class Workspaces {
  public:
   static constexpr std::size_t kCount = 16;

@@ -17,9 +17,6 @@ constexpr int kMostCallsPerSample = 128;
 
 constexpr std::size_t kQualifyingSamples = EliminationRules{}.first_samples;
 
-/// Samples of a contender before it comes to the next workspace, which takes another captured graph.
-constexpr std::size_t kSamplesInWorkspace = kQualifyingSamples;
-
 constexpr double kLeastUs = 1e-3;  ///< no call takes less; the host's clock may show 0
 
 /// A single call this short is mostly events and launch; how long it takes among others shows only in a batch.
@@ -153,8 +150,8 @@ bool Race::sample(Contender& contender) {
 std::optional<double> Race::time_call(Contender& contender) {
   try {
     if (bench_.on_run) bench_.on_run(contender.trial.candidate);
-    // Rivals have as many samples, and so are timed in the same workspace; who stays in the race is timed in many.
-    return contender.batch->time_us(contender.racer.samples_us.size() / kSamplesInWorkspace);
+    // Each sample in another workspace, which for rivals of as many samples is the same.
+    return contender.batch->time_us(contender.racer.samples_us.size());
   } catch (const Error& error) {
     contender.trial.verdict = Verdict::failed;
     contender.trial.reason = error.what();
