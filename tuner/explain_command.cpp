@@ -32,16 +32,6 @@ namespace {
 using cache::StoredWinner;
 using Json = nlohmann::ordered_json;
 
-std::int64_t parse_winner_id(const std::string& text) {
-  try {
-    return parse_size(text);
-  } catch (const CommandError&) {
-    throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: hone inspect",
-                                   printable(text)));
-  }
-}
-
 Problem named_problem(const ExplainOptions& options) {
   const std::vector<Problem> problems = list_problems({.family = options.family,
                                                        .ops = options.op,
@@ -227,11 +217,11 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
 }
 
 ExitCode run_explain(const ExplainOptions& options, const Context& context) {
+  const std::int64_t id = options.id.empty() ? 0 : parse_winner_id(options.id);
   if (options.id.empty() == options.size.empty())
     throw CommandError(ExitCode::usage,
                        "name the problem: either by the ID of its winner, from hone inspect, or by --size "
                        "with --op and --dtype");
-  const std::int64_t id = options.id.empty() ? 0 : parse_winner_id(options.id);
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -33,23 +32,11 @@ using Json = nlohmann::ordered_json;
 using cache::StoredWinner;
 using Winners = std::vector<StoredWinner>;
 
-std::optional<std::int64_t> parse_id(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  std::int64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc{} || end != text.data() + text.size() || id < 1) {
-    throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: "
-                                   "hone inspect",
-                                   printable(text)));
-  }
-  return id;
-}
-
 /// What the options leave of the winners.
 class Filter {
  public:
-  explicit Filter(const InspectOptions& options) : id_(parse_id(options.id)), device_(options.device) {
+  explicit Filter(const InspectOptions& options) : device_(options.device) {
+    if (!options.id.empty()) id_ = parse_winner_id(options.id);
     if (!options.family.empty()) family_ = parse_family(options.family).family().name();
     if (!options.ops.empty()) {
       for (const std::string_view op : parse_operation_names(built_in_families(), options.ops)) ops_.emplace_back(op);

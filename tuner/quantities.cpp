@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "tuner/command_error.h"
+#include "tuner/table.h"
 
 namespace hone::tuner {
 namespace {
@@ -150,6 +151,17 @@ std::int64_t parse_bytes(std::string_view text) {
   }
   throw CommandError(ExitCode::usage,
                      fmt::format("'{}' is not a number of bytes; such are 1000000, 64Mi, 64MiB and 1Gi", text));
+}
+
+std::int64_t parse_winner_id(std::string_view text) {
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc{} || end != text.data() + text.size() || id < 1)
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is no winner's id; ids are the numbers in the first column of: hone inspect; "
+                                   "a family is named by --family",
+                                   printable(text)));
+  return id;
 }
 
 std::string format_size(std::int64_t size) {

@@ -28,6 +28,9 @@ std::int64_t parse_age(std::string_view text);
 /// Throws CommandError(usage).
 std::int64_t parse_bytes(std::string_view text);
 
+/// The number of a winner, from 1 on, as `hone inspect` shows it. Throws CommandError(usage).
+std::int64_t parse_winner_id(std::string_view text);
+
 /// "2^20" for a power of two from 2^8 on, else the plain number.
 std::string format_size(std::int64_t size);
 
