@@ -75,7 +75,7 @@ std::vector<Contender*> Race::finish(const RaceLimits& limits) {
   const std::vector<std::size_t> tied = eliminate(
       racers, rules,
       [&](std::size_t racer) {
-        if (field_[racer]->calls_per_sample != calls_) set_calls(*field_[racer], calls_);
+        set_calls(*field_[racer], calls_);
         return sample(*field_[racer]);
       },
       [&] { return !limits.reached(); });
@@ -83,8 +83,9 @@ std::vector<Contender*> Race::finish(const RaceLimits& limits) {
     if (contender->trial.verdict == Verdict::ok) record(*contender);
   std::vector<Contender*> result;
   for (std::size_t racer : tied) result.push_back(field_[racer]);
+  if (result.empty()) return result;
   for (Contender* contender : field_)
-    if (!result.empty() && contender->trial.verdict == Verdict::ok) put_beside(*contender, *result.front());
+    if (contender->trial.verdict == Verdict::ok) put_beside(*contender, *result.front());
   return result;
 }
 
