@@ -7,28 +7,6 @@
 #include <hone/kernel_family.h>
 
 namespace hone {
-namespace {
-
-constexpr std::size_t kWorkspaceAlignment = 256;
-
-/// Workspaces begin in as many places of a memory page as in the memory: a stride that is a power of two would have
-/// several of them in one section of the cache.
-constexpr std::size_t kStaggerBytes = 20 << 10;
-
-std::size_t stride_of(std::size_t bytes) {
-  return bytes > 0 ? (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment + kStaggerBytes : 0;
-}
-
-}  // namespace
-
-Workspaces::Workspaces(const std::shared_ptr<Device>& device, std::size_t bytes, Stream stream)
-    : stride_bytes_(stride_of(bytes)), memory_(device, kCount * stride_bytes_) {
-  if (stride_bytes_ > 0) device->fill_bytes(memory_.data(), 0, memory_.size_bytes(), stream);
-}
-
-void* Workspaces::of_turn(std::size_t turn) const {
-  return stride_bytes_ > 0 ? memory_.as<std::byte>() + turn % kCount * stride_bytes_ : nullptr;
-}
 
 void Bench::require_alive(const Candidate& candidate, const Error& failure) const {
   try {

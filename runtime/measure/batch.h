@@ -14,25 +14,7 @@
 
 namespace hone {
 
-/// Several workspaces, zeroed. Where in memory a workspace lies moves a short call whose blocks meet in one by up to
-/// three percent either way (3.4 µs on an H200), and the next page of 4 KiB may be another matter: what is measured in
-/// one of them alone holds in that one alone.
-class Workspaces {
- public:
-  static constexpr std::size_t kCount = 16;
-
-  /// `bytes` each. Enqueued on `stream`. Throws out_of_memory.
-  Workspaces(const std::shared_ptr<Device>& device, std::size_t bytes, Stream stream);
-
-  /// Any number will do; nullptr where they have no bytes.
-  void* of_turn(std::size_t turn) const;
-
- private:
-  std::size_t stride_bytes_;
-  DeviceBuffer memory_;
-};
-
-/// Where candidates are measured. All references must outlive whatever is measured there; `workspace` serves every
+/// Where candidates are measured. All references must outlive whatever is measured there; the workspaces serve every
 /// candidate. Not thread-safe.
 struct Bench {
   Device& device;

@@ -13,6 +13,10 @@ constexpr std::size_t kMostRotationBytes = std::size_t{256} << 20;
 
 constexpr std::size_t kCopyAlignment = 256;
 
+/// Workspaces begin in as many places of a memory page as in the memory: a stride that is a power of two would have
+/// several of them in one section of the cache.
+constexpr std::size_t kStaggerBytes = 20 << 10;
+
 /// The cache is displaced in so many pieces, all copied to one place: what is written stays in the cache, and goes to
 /// memory while something is timed.
 constexpr std::size_t kDisplacingPieces = 32;
@@ -170,6 +174,21 @@ void Workload::repeat(std::byte* first, std::size_t period, std::size_t bytes) {
     device_->copy_on_device(first + filled, first, step, stream_);
     filled += step;
   }
+}
+
+Workspaces::Workspaces(std::shared_ptr<Device> device, std::size_t bytes, Stream stream)
+    : device_(std::move(device)),
+      stride_bytes_(bytes > 0 ? round_up(bytes, kCopyAlignment) + kStaggerBytes : 0),
+      memory_(device_, kCount * stride_bytes_) {
+  clear(stream);
+}
+
+void* Workspaces::of_turn(std::size_t turn) const {
+  return stride_bytes_ > 0 ? memory_.as<std::byte>() + turn % kCount * stride_bytes_ : nullptr;
+}
+
+void Workspaces::clear(Stream stream) const {
+  if (stride_bytes_ > 0) device_->fill_bytes(memory_.data(), 0, memory_.size_bytes(), stream);
 }
 
 }  // namespace hone
