@@ -10,7 +10,7 @@ namespace hone {
 
 void Bench::require_alive(const Candidate& candidate, const Error& failure) const {
   try {
-    if (void* const workspace = workspaces.of_turn(0)) device.fill_bytes(workspace, 0, kWorkspaceHeaderBytes, stream);
+    workspaces.clear(stream);
     device.synchronize(stream);
   } catch (const Error& error) {
     throw Error(

@@ -29,7 +29,7 @@ struct Bench {
   double enqueue_us = 0;
 
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
-  /// follows would be blamed on the wrong candidate.
+  /// follows would be blamed on the wrong candidate. Clears the workspaces: the failed one may have left its tickets.
   void require_alive(const Candidate& candidate, const Error& failure) const;
 };
 

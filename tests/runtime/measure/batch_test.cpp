@@ -77,6 +77,16 @@ TEST_F(BatchTest, EachTurnHasAWorkspaceUntilTheyComeAgain) {
   EXPECT_EQ(captures_of({128, 1, 1}), kAll);
 }
 
+TEST_F(BatchTest, AFailureLeavesNothingInAnyWorkspace) {
+  const LoadedCandidate loaded = load();
+  Workload workload(device_, problem_, nullptr);
+  const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
+  for (std::size_t turn = 0; turn < Workspaces::kCount; ++turn) *static_cast<unsigned*>(workspaces_.of_turn(turn)) = 7;
+  bench.require_alive(loaded.candidate, Error(ErrorCode::device_failed, "it was not launched"));
+  for (std::size_t turn = 0; turn < Workspaces::kCount; ++turn)
+    EXPECT_EQ(*static_cast<const unsigned*>(workspaces_.of_turn(turn)), 0u) << turn;
+}
+
 TEST_F(BatchTest, AReplayFindsTheCacheDisplacedUnlessItsInputFillsIt) {
   for (const std::int64_t n : {1000, 40000}) {  // copies of 4000 bytes, or one of 160000; 64 KiB of L2
     problem_ = family_.problem(n);
