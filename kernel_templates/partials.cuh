@@ -8,30 +8,36 @@ namespace hone {
 
 /// Combines the partials of every output, of which part p of output o is at [p · outputs + o]: a block has kOutputs of
 /// them side by side, and the other factor of its threads shares the parts. A value of Out is kValues elements of the
-/// results.
+/// results. Sharers meet in shared memory twice, each time in chains about as long as there are chains.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
 __device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
   using State = typename Op::State;
   constexpr unsigned kSharing = kBlockThreads / kOutputs;
   static_assert(kSharing >= 1 && kSharing * kOutputs == kBlockThreads && (kSharing & (kSharing - 1)) == 0);
+  constexpr unsigned kChains = kSharing >= 64 ? 16 : kSharing >= 16 ? 4 : 1;
   __shared__ State of_thread[kBlockThreads];
   wait_for_earlier_kernels();
   const State* partials = partials_in<State>(const_cast<void*>(workspace));
   const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
   State state = Op::identity();
   if (output < outputs) {
-#pragma unroll 4
+#pragma unroll 8
     for (unsigned part = threadIdx.x / kOutputs; part < parts; part += kSharing)
       state = Op::combine(state, load_from_l2(partials + part * outputs + output));
   }
   of_thread[threadIdx.x] = state;
-  for (unsigned half = kSharing / 2; half > 0; half /= 2) {
+  __syncthreads();
+  if constexpr (kChains > 1) {
+    constexpr unsigned kStride = kChains * kOutputs;
+    if (threadIdx.x < kStride)
+      of_thread[threadIdx.x] = Op::of_states(of_thread + threadIdx.x, kSharing / kChains, kStride);
     __syncthreads();
-    if (threadIdx.x < half * kOutputs)
-      of_thread[threadIdx.x] = Op::combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half * kOutputs]);
   }
-  if (threadIdx.x < kOutputs && output < outputs)
-    Op::write(of_thread[threadIdx.x], n, out + static_cast<unsigned long long>(output) * kValues);
+  if (threadIdx.x < kOutputs && output < outputs) {
+    constexpr unsigned kLeft = kChains > 1 ? kChains : kSharing;
+    Op::write(Op::of_states(of_thread + threadIdx.x, kLeft, kOutputs), n,
+              out + static_cast<unsigned long long>(output) * kValues);
+  }
 }
 
 }  // namespace hone

@@ -3,8 +3,8 @@
 // A block has a tile of neighbouring columns: kSharing threads share each group of kPackElements columns and take the
 // rows in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs,
 // and the states of the threads that share a column meet in shared memory; where none share one, packs of outputs leave
-// straight from registers. Where there are fewer tiles than blocks, several blocks share a tile's rows, and a second
-// kernel (partials.cuh) combines what they publish.
+// straight from registers. Where there are fewer tiles than blocks, several blocks take the rows of a tile in turns, so
+// that they read on side by side, and a second kernel (partials.cuh) combines what they publish.
 //
 // Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its
 // packs begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few
@@ -28,8 +28,9 @@ namespace hone {
 /// What is reduced. `pitch` is the number of elements from the beginning of one row of `inner` to that of the next.
 struct ColumnsShape {
   unsigned long long outer, reduced, inner, pitch;
+  unsigned long long rows;  ///< ⌈reduced / folds⌉
   unsigned folds;
-  unsigned parts;  ///< blocks that share the rows of a tile
+  unsigned parts;  ///< blocks that share the rows of a tile; of several, outer · tiles · parts fits 32 bits
 };
 
 template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll,
@@ -52,16 +53,17 @@ struct ColumnReduce {
   template <class Out>
   static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
     __shared__ State of_column[kSharing][kTileColumns];
-    wait_for_earlier_kernels();
     const unsigned long long tiles_of_slice = kFolds ? 1 : (shape.inner + kTileColumns - 1) / kTileColumns;
     const unsigned long long tiles = shape.outer * tiles_of_slice;
     for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
       // 64-bit divisions take longer than a tile of few rows: none where the quotient is known.
-      const unsigned part = shape.parts == 1 ? 0 : static_cast<unsigned>(item / tiles);  // neighbours: by columns
+      const unsigned part =  // neighbours: by columns
+          shape.parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
       const unsigned long long slice = shape.outer == 1 ? 0 : number / tiles_of_slice;
       const unsigned long long column = (number - slice * tiles_of_slice) * kTileColumns;
       const Tile tile(shape, slice, column, part);
+      wait_for_earlier_kernels();  // at the first tile; it was found meanwhile
       const Columns columns = columns_of(in, tile);
       if constexpr (kWritesPacks) {
         if (shape.parts == 1 && tile.has_packs_only()) {
@@ -73,51 +75,52 @@ struct ColumnReduce {
       __syncthreads();
       combine_sharers(in, tile, of_column);
       if constexpr (kFolds) __syncthreads();
-      finish(of_column, shape, tile, part, slice * shape.inner + column, workspace, out);
+      finish(of_column, shape, tile, slice * shape.inner + column, workspace, out);
       __syncthreads();
     }
   }
 
  private:
-  /// The columns of a tile in one slice, and the rows of one part. Where rows are folded, these are the long ones.
+  /// The columns of a tile in one slice. Where rows are folded, these are the long ones.
   struct Tile {
     Offset first;  ///< of the first column in row 0
     Offset end;    ///< elements from here on do not exist, or belong to the next slice
     Offset pitch;
-    Offset row, last_row;                ///< the part is [row, last_row)
-    Offset row_of_packs, last_of_packs;  ///< the rows of the part that are taken in packs
+    Offset rows;
+    Offset row_of_packs, last_of_packs;  ///< the rows [row_of_packs, last_of_packs) are taken in packs
     unsigned width;                      ///< in columns
     unsigned folds, inner;
+    unsigned part, parts;
 
-    __device__ Tile(const ColumnsShape& shape, unsigned long long slice, unsigned long long column, unsigned part)
-        : folds(kFolds ? shape.folds : 1), inner(static_cast<unsigned>(shape.inner)) {
+    __device__ Tile(const ColumnsShape& shape, unsigned long long slice, unsigned long long column, unsigned part_)
+        : rows(static_cast<Offset>(shape.rows)),
+          folds(kFolds ? shape.folds : 1),
+          inner(static_cast<unsigned>(shape.inner)),
+          part(part_),
+          parts(shape.parts) {
       const unsigned long long left = shape.inner - column;
-      const Offset rows = static_cast<Offset>((shape.reduced + folds - 1) / folds);
-      const Offset share = shape.parts == 1 ? rows : (rows + shape.parts - 1) / shape.parts;
       // A long row at a slice's end may be cut short, and what follows does not count; else any row may be followed.
       const unsigned long long slices = kFolds ? slice + 1 : shape.outer;
       first = static_cast<Offset>(slice * shape.reduced * shape.pitch + column);
       end = static_cast<Offset>(slices * shape.reduced * shape.pitch - (shape.pitch - shape.inner));
       pitch = static_cast<Offset>(shape.pitch * folds);
       width = kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
-      row = part * share;
-      last_row = smaller_of(row + share, rows);
 
       const Offset before =
           kShifts ? kPackElements - 1 : 0;  // the packs of a row reach beyond the tile by up to so much
       const Offset behind = kShifts ? kPackElements - 1 : (kPackElements - width % kPackElements) % kPackElements;
       const Offset room = end - first - width - behind;
-      row_of_packs = larger_of(row, first < before ? (before - first + pitch - 1) / pitch : 0);
-      last_of_packs = room >= (last_row - 1) * pitch ? last_row : smaller_of(last_row, room < 0 ? 0 : room / pitch + 1);
+      row_of_packs = first < before ? (before - first + pitch - 1) / pitch : 0;
+      last_of_packs = room >= (rows - 1) * pitch ? rows : room < 0 ? 0 : room / pitch + 1;
     }
 
-    __device__ bool has_packs_only() const { return row_of_packs == row && last_of_packs == last_row; }
+    __device__ bool has_packs_only() const { return row_of_packs == 0 && last_of_packs == rows; }
 
-    static __device__ Offset larger_of(Offset a, Offset b) { return a > b ? a : b; }
-    static __device__ Offset smaller_of(Offset a, Offset b) { return a < b ? a : b; }
+    /// From a row of packs to the next one that is the same thread's: the sharers of all parts take turns.
+    __device__ Offset row_step() const { return static_cast<Offset>(kSharing) * parts; }
   };
 
-  /// A thread's packs of kUnroll rows, kSharing apart.
+  /// A thread's packs of kUnroll rows.
   struct Rows {
     ElementPack packs[kUnroll];
 
@@ -135,9 +138,12 @@ struct ColumnReduce {
     }
   };
 
-  /// How many rows of packs there are for a thread from `row` on.
+  /// How many rows of packs are left for a thread from `row` on, where they are fewer than kUnroll.
   static __device__ unsigned rows_left(const Tile& tile, Offset row) {
-    return static_cast<unsigned>((tile.last_of_packs - row + kSharing - 1) / kSharing);
+    unsigned left = 0;
+#pragma unroll
+    for (unsigned u = 0; u + 1 < kUnroll; ++u) left += row + u * tile.row_step() < tile.last_of_packs ? 1 : 0;
+    return left;
   }
 
   /// A thread's columns.
@@ -145,9 +151,11 @@ struct ColumnReduce {
     State states[kPackElements];
     unsigned fold[kPackElements];  ///< of the rows that are one, the number of that which the column is of
     unsigned folds;
+    Offset row_step;
     int column;  ///< the first, of the tile; may lie before it
 
-    __device__ Columns(int column_, const Tile& tile) : folds(tile.folds), column(column_) {
+    __device__ Columns(int column_, const Tile& tile)
+        : folds(tile.folds), row_step(tile.row_step()), column(column_) {
 #pragma unroll
       for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
         states[e] = Op::identity();
@@ -165,7 +173,7 @@ struct ColumnReduce {
       for (unsigned u = 0; u < kUnroll - 1; ++u)
         if (u < left) {
           const ElementPack one[1] = {packs[u]};
-          take_packs(one, row + u * kSharing);
+          take_packs(one, row + u * row_step);
         }
     }
 
@@ -203,19 +211,18 @@ struct ColumnReduce {
       }
     }
 
-    /// Rows that are kSharing apart.
     template <unsigned kRows>
     __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
       Index first[kPackElements];
 #pragma unroll
       for (unsigned e = 0; e < kPackElements; ++e) first[e] = static_cast<Index>(row) * folds + fold[e];
-      Op::take_columns(states, packs, first, static_cast<Index>(kSharing * folds));
+      Op::take_columns(states, packs, first, static_cast<Index>(row_step) * folds);
     }
   };
 
   /// What a thread finds in its columns, in the rows of packs that are its own.
   static __device__ Columns columns_of(const In* in, const Tile& tile) {
-    const unsigned sharer = threadIdx.x / kLanes;
+    const Offset sharer = threadIdx.x / kLanes + static_cast<Offset>(tile.part) * kSharing;
     const int width = static_cast<int>(tile.width);
     Offset row = tile.row_of_packs + sharer;
     const In* from = in + (tile.first + row * tile.pitch);
@@ -227,10 +234,11 @@ struct ColumnReduce {
     Columns columns(column, tile);
     if (column < width) {
       from += column;
-      const Offset stride = kSharing * tile.pitch;
-      const auto is_whole = [&](Offset first) { return first + (kUnroll - 1) * kSharing < tile.last_of_packs; };
+      const Offset step = tile.row_step();
+      const Offset stride = step * tile.pitch;
+      const auto is_whole = [&](Offset first) { return first + (kUnroll - 1) * step < tile.last_of_packs; };
       row = take_whole_tiles<Op::kTakesLong, Rows>(
-          row, Offset(kUnroll * kSharing),
+          row, kUnroll * step,
           [&](Offset first) { return Op::kHasNothing ? first < tile.last_of_packs : is_whole(first); },
           [&](Rows& rows, Offset first) {
             if constexpr (Op::kHasNothing) {
@@ -248,14 +256,15 @@ struct ColumnReduce {
     return columns;
   }
 
-  /// Combines the states of each column into the row of the first sharer, with the rows that were not taken in packs.
+  /// Combines the states of each column into the row of the first sharer; the first part adds the rows that were not
+  /// taken in packs.
   static __device__ void combine_sharers(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
     for (unsigned c = threadIdx.x; c < tile.width; c += kBlockThreads) {
       State state = Op::of_states(&of_column[0][c], kSharing, kTileColumns);
-      for (Offset row = tile.row; row < tile.last_row; ++row) {
+      for (Offset row = 0; tile.part == 0 && row < tile.rows; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
         const Offset offset = tile.first + row * tile.pitch + c;
-        if (row >= tile.last_row || offset >= tile.end) break;
+        if (row >= tile.rows || offset >= tile.end) break;
         const Index fold = kFolds ? c / tile.inner : 0;
         state = Op::combine(state, Op::of(in[offset], static_cast<Index>(row) * tile.folds + fold));
       }
@@ -266,12 +275,12 @@ struct ColumnReduce {
   /// Writes or publishes the tile's outputs, of which `output` is the first.
   template <class Out>
   static __device__ void finish(const State (&of_column)[kSharing][kTileColumns], const ColumnsShape& shape,
-                                const Tile& tile, unsigned part, unsigned long long output, void* workspace, Out* out) {
+                                const Tile& tile, unsigned long long output, void* workspace, Out* out) {
     const unsigned width = kFolds ? tile.inner : tile.width;
     for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) {
       const State state = Op::of_states(&of_column[0][c], kFolds ? tile.folds : 1, tile.inner);
       if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
-      else partials_in<State>(workspace)[part * shape.outer * shape.inner + output + c] = state;
+      else partials_in<State>(workspace)[tile.part * shape.outer * shape.inner + output + c] = state;
     }
   }
 };

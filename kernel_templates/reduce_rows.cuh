@@ -151,9 +151,9 @@ struct RowBlocks {
   /// `parts` blocks a row, which lie side by side in the grid.
   static __device__ void publish_parts(const In* in, unsigned rows, Index columns, unsigned long long pitch,
                                        unsigned parts, void* workspace) {
-    wait_for_earlier_kernels();
     const unsigned row = blockIdx.x / parts;
     const unsigned part = blockIdx.x % parts;
+    wait_for_earlier_kernels();
     if (row >= rows) return;
     const State state =
         block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, part, parts));

@@ -246,12 +246,33 @@ std::string axis_prologue(const Problem& problem, std::string_view header) {
                               axis_index_type(problem), axis_state_bytes(problem), kWorkspaceHeaderBytes);
 }
 
-int combined_outputs(std::int64_t outputs) {
-  constexpr int kMost = 32;
+CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads(threads_), outputs(1) {
+  constexpr int kMostOutputs = 32;
   constexpr std::int64_t kEnoughBlocks = 64;
-  int side_by_side = 1;
-  while (side_by_side < kMost && 2 * side_by_side * kEnoughBlocks <= outputs) side_by_side *= 2;
-  return side_by_side;
+  while (outputs < kMostOutputs && 2 * outputs * kEnoughBlocks <= all_outputs) outputs *= 2;
+}
+
+std::string combining_entry(std::string_view name, const CombiningBlock& block, int values) {
+  return fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+      "    const void* workspace, unsigned parts, unsigned outputs, Index reduced, Out* out) {{\n"
+      "  hone::combine_parts<Op, {}, {}, {}>(workspace, parts, outputs, reduced, out);\n}}\n",
+      block.threads, name, block.threads, block.outputs, values);
+}
+
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const void* workspace, unsigned parts,
+                          std::int64_t outputs, std::int64_t reduced, void* out) {
+  Launch& launch = launches.add();
+  launch.entry = 1;
+  launch.block.x = static_cast<unsigned>(block.threads);
+  launch.grid.x = static_cast<unsigned>(std::max<std::int64_t>(1, divide_up(outputs, block.outputs)));
+  launch.dependent_launch = true;
+  launch.arguments.push(workspace);
+  launch.arguments.push(parts);
+  launch.arguments.push(static_cast<unsigned>(outputs));
+  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
+  launch.arguments.push(static_cast<std::uint64_t>(reduced));
+  launch.arguments.push(out);
 }
 
 }  // namespace hone

@@ -78,8 +78,20 @@ std::size_t axis_state_bytes(const Problem& problem);
 /// The includes, `Op`, `In`, `Out` and `Index` of a unit, and a check that host and device agree on the State.
 std::string axis_prologue(const Problem& problem, std::string_view header);
 
-/// Outputs side by side in a block of the kernel that combines partials, for so many outputs: as many as leave enough
-/// blocks to go around.
-int combined_outputs(std::int64_t outputs);
+/// A block of the kernel that combines partials (partials.cuh): as large as those of the kernel ahead, whose places it
+/// takes, and with as few outputs as leave enough blocks to go around.
+struct CombiningBlock {
+  int threads;
+  int outputs;  ///< side by side; the other factor of the threads shares the parts of each
+
+  CombiningBlock(int threads, std::int64_t all_outputs);
+};
+
+/// That kernel, as the entry `name` of a unit behind axis_prologue().
+std::string combining_entry(std::string_view name, const CombiningBlock& block, int values);
+
+/// Adds its launch, as the unit's second entry. `reduced`: elements of an output.
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const void* workspace, unsigned parts,
+                          std::int64_t outputs, std::int64_t reduced, void* out);
 
 }  // namespace hone

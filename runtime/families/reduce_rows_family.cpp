@@ -83,6 +83,10 @@ std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
                                   std::max<std::int64_t>(1, tiles));
 }
 
+CombiningBlock combining_block(const Problem& problem, const RowsVariant& variant) {
+  return {variant.block_threads, size_ranges(problem.extents)[0].last};
+}
+
 std::string reject_lanes(const Problem& problem, const RowsVariant& variant, const DeviceFacts& facts) {
   const std::int64_t packs = packs_of_row(problem);
   const std::int64_t at_once = variant.lanes * variant.unroll;
@@ -221,12 +225,11 @@ Unit ReduceRowsFamily::unit(const Problem& problem, const Variant& variant) cons
                                kMatrix, rows.cluster_blocks);
   } else {
     unit.source += fmt::format(
-        "{0}({1}, unsigned parts, void* workspace) {{\n"
-        "  Kernel::publish_parts(in, static_cast<unsigned>(rows), columns, pitch, parts, workspace);\n}}\n"
-        "{0}_finish(const void* workspace, unsigned parts, unsigned rows, Index columns, Out* out) {{\n"
-        "  hone::combine_parts<Op, {2}, {3}, {4}>(workspace, parts, rows, columns, out);\n}}\n",
-        entry, kMatrix, rows.block_threads, combined_outputs(size_ranges(problem.extents)[0].last), values);
+        "{}({}, unsigned parts, void* workspace) {{\n"
+        "  Kernel::publish_parts(in, static_cast<unsigned>(rows), columns, pitch, parts, workspace);\n}}\n",
+        entry, kMatrix);
     unit.entries.emplace_back("hone_reduce_rows_finish");
+    unit.source += combining_entry(unit.entries.back(), combining_block(problem, rows), values);
   }
   return unit;
 }
@@ -310,18 +313,7 @@ void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate
   main.grid.x = static_cast<unsigned>(std::max<std::int64_t>(1, rows * parts));
   main.arguments.push(parts);
   main.arguments.push(workspace);
-
-  Launch& finish = launches.add();
-  finish.entry = 1;
-  finish.block.x = main.block.x;
-  finish.grid.x = static_cast<unsigned>(
-      std::max<std::int64_t>(1, divide_up(rows, combined_outputs(size_ranges(problem.extents)[0].last))));
-  finish.dependent_launch = true;
-  finish.arguments.push(workspace);
-  finish.arguments.push(parts);
-  finish.arguments.push(static_cast<unsigned>(rows));
-  finish.arguments.push(static_cast<std::uint64_t>(columns));
-  finish.arguments.push(buffers[1]);
+  add_combining_launch(launches, combining_block(problem, variant), workspace, parts, rows, columns, buffers[1]);
 }
 
 std::int64_t ReduceRowsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {

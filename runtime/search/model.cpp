@@ -136,6 +136,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += constants.memory_latency_us + constants.block_thread_us * shape.block_threads;
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots);
+  us += constants.memory_latency_us * shape.idle_loads * static_cast<double>(divide_up(blocks, slots));
   us = std::max(us, first_us + constants.memory_latency_us * shape.serial_loads);
   if (shape.joins_blocks) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;

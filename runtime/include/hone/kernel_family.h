@@ -53,6 +53,7 @@ struct WorkShape {
                                   ///< something is read twice
   bool independent_blocks = false;  ///< blocks leave nothing to combine: a block for every tile is a choice, too
   double serial_loads = 0;  ///< that wait for each other in the largest piece of work that is not divided; 0: all alike
+  double idle_loads = 0;    ///< how many loads' latency a block spends, at its ends, with hardly any load in flight
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets

@@ -108,6 +108,16 @@ TEST(Model, FurtherLaunchesAndJoinsCost) {
   EXPECT_GT(work.on(h100_facts(), 528).us(), joined);
 }
 
+TEST(Model, WhatBlocksSpendIdleCountsOnceAWave) {
+  Work work(10000);
+  const auto us = [&](std::int64_t blocks) { return work.on(h100_facts(), blocks, 1).us(); };
+  const double one_wave = us(132), two_waves = us(264);
+  work.shape.idle_loads = 4;
+  const double idle_us = 4 * model_constants(h100_facts()).memory_latency_us;
+  EXPECT_NEAR(us(132), one_wave + idle_us, 1e-9);
+  EXPECT_NEAR(us(264), two_waves + 2 * idle_us, 1e-9);
+}
+
 TEST(Model, NoWorkStillTakesALaunch) {
   const WorkShape empty{.block_threads = 128, .tiles = 1, .bytes_in_flight_per_block = 2048};
   for (const DeviceFacts& facts : {h100_facts(), two_core_host_facts()}) {
