@@ -30,18 +30,17 @@ Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
 
 double Batch::time_us(std::size_t turn) {
   const auto run = [&] { enqueue(bench_.workspaces.of_turn(turn)); };
-  const bool is_stream = bench_.problem.launch_context == LaunchContext::stream;
-  if (is_stream && bench_.enqueue_us == 0) return time_us(run);
+  if (bench_.problem.launch_context == LaunchContext::stream)
+    return std::max(time_us(run), bench_.enqueue_us * launches_);
 
   std::unique_ptr<CapturedWork>& graph = graphs_[turn % graphs_.size()];
   if (!graph) graph = bench_.device.capture(bench_.stream, run);
   if (bench_.workload.must_displace_cache()) bench_.workload.displace_cache();
-  const double us = time_us([&] { bench_.device.replay(*graph, bench_.stream); });
-  return is_stream ? std::max(us, bench_.enqueue_us * launches_) : us;
+  return time_us([&] { bench_.device.replay(*graph, bench_.stream); });
 }
 
-/// Of one of the calls that `run` enqueues. The device waits for all of them: it would wait for the first one anyway,
-/// in a graph for as long as launching it takes, which grows with its kernels, and that would be counted as the calls'.
+/// Of one of the calls that `run` enqueues. The device waits for all of them: in a stream the host, whatever else it
+/// does, would set the pace of short ones, and launching a graph takes longer the more kernels it has.
 double Batch::time_us(const std::function<void()>& run) {
   std::unique_ptr<StreamHold> hold = bench_.device.hold(bench_.stream);
   const auto run_and_release = [&] {

@@ -24,8 +24,8 @@ struct Bench {
   Stream stream;
   std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
 
-  /// Not 0: calls in a stream may be so short that the host's enqueueing sets their pace (is_paced_by_host()), and this
-  /// is what it takes for a launch by the model, whatever this host takes at the moment.
+  /// What a host takes to enqueue a launch in a stream, by the model, whatever this one takes at the moment: calls count
+  /// as at least that. 0 where they are so long that it never matters (is_paced_by_host()), and in graphs.
   double enqueue_us = 0;
 
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
@@ -36,11 +36,8 @@ struct Bench {
 /// A number of back-to-back calls on inputs in the state that the workload says, in one of the bench's workspaces,
 /// between two device events. A stream problem enqueues them each time; a graph problem captures them once for each
 /// workspace, when first timed in it, and replays them. The device begins when the host has enqueued all of them
-/// (Device::hold()).
-///
-/// Calls that are paced by the host are replayed, too: a stream takes as long as the slower of host and device, the
-/// host's part is the same for all candidates of as many launches, and whatever else the host does would drown the
-/// device's.
+/// (Device::hold()): a stream takes as long as the slower of host and device, and the host's part is the same for all
+/// candidates of as many launches.
 class Batch {
  public:
   /// Both references must outlive the batch.

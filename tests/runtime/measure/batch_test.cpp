@@ -44,6 +44,20 @@ TEST_F(BatchTest, AStreamProblemIsEnqueuedEachTime) {
   EXPECT_EQ(launches(), 20);
 }
 
+TEST_F(BatchTest, CallsInAStreamCountAsAtLeastWhatEnqueueingThemTakes) {
+  device_->script = [](std::string_view) { return FakeKernel{.us = 1}; };
+  const LoadedCandidate loaded = load();
+  Workload workload(device_, problem_, nullptr);
+  const auto us = [&](double enqueue_us) {
+    const Bench bench{*device_, problem_, workload, workspaces_, nullptr, {}, enqueue_us};
+    return Batch(bench, loaded, 10).time_us();
+  };
+  EXPECT_NEAR(us(0.5), 1, 1e-9);
+  EXPECT_NEAR(us(2.5), 2.5, 1e-9);
+  in_graph();
+  EXPECT_NEAR(us(2.5), 1, 1e-9);
+}
+
 TEST_F(BatchTest, AGraphProblemIsCapturedOnceAndReplayed) {
   device_->script = [](std::string_view) { return FakeKernel{.us = 7, .graph_us = 3}; };
   in_graph();
