@@ -26,10 +26,12 @@ class Field {
     if (has_pairs(left_.front())) {
       // Intervals of a drifting clock overlap however clear the pairs are, and a median alone may mislead.
       const std::size_t fastest = fastest_by_pairs();
-      std::erase_if(left_, [&](std::size_t racer) { return compare(racer, fastest) == Comparison::slower; });
+      std::erase_if(left_, [&](std::size_t racer) {
+        return compare(racer, fastest) == Comparison::slower && !is_as_good(racer, fastest);
+      });
     } else {
       const double allowance = is_first_round ? 1 + rules_.drift_allowance : 1;
-      const double limit = estimate_of(left_.front()).high_us * allowance;
+      const double limit = estimate_of(left_.front()).high_us * allowance + indifferent_us(left_.front());
       std::erase_if(left_, [&](std::size_t racer) { return estimate_of(racer).low_us > limit; });
     }
     if (left_.size() > rules_.halve_above && !is_constant())
@@ -59,12 +61,8 @@ class Field {
   bool is_settled() const {
     if (is_constant()) return true;
     const std::size_t fastest = fastest_by_pairs();
-    const double indifferent_us = rules_.indifference * median(racers_[fastest]->samples_us);
-    return std::all_of(left_.begin(), left_.end(), [&](std::size_t racer) {
-      return racer == fastest ||
-             differ_by_less(side_by_side(racer), side_by_side(fastest),
-                            std::max(resolution_of(racer, fastest) / 2, indifferent_us));
-    });
+    return std::all_of(left_.begin(), left_.end(),
+                       [&](std::size_t racer) { return racer == fastest || is_as_good(racer, fastest); });
   }
 
   std::vector<std::size_t> tied_with_the_fastest() {
@@ -73,7 +71,8 @@ class Field {
     const std::size_t fastest = fastest_by_pairs();
     std::vector<std::size_t> tied{fastest};
     for (std::size_t racer : left_)
-      if (racer != fastest && compare(racer, fastest) == Comparison::tied && overlaps(racer, fastest))
+      if (racer != fastest && ((compare(racer, fastest) == Comparison::tied && overlaps(racer, fastest)) ||
+                               is_as_good(racer, fastest)))
         tied.push_back(racer);
     return tied;
   }
@@ -87,6 +86,16 @@ class Field {
   std::span<const double> side_by_side(std::size_t racer) const {
     const std::span<const double> samples = racers_[racer]->samples_us;
     return samples.subspan(std::min(rules_.first_samples, samples.size()));
+  }
+
+  double indifferent_us(std::size_t fastest) const {
+    return std::max(rules_.indifference * median(racers_[fastest]->samples_us), rules_.indifferent_us);
+  }
+
+  /// Whether their difference is for sure below what the clock shows, or not worth telling.
+  bool is_as_good(std::size_t racer, std::size_t fastest) const {
+    return differ_by_less(side_by_side(racer), side_by_side(fastest),
+                          std::max(resolution_of(racer, fastest) / 2, indifferent_us(fastest)));
   }
 
   double resolution_of(std::size_t a, std::size_t b) const {

@@ -80,7 +80,7 @@ TEST_F(EliminationTest, AHundredthIsFoundUnderADriftOfATenth) {
 TEST_F(EliminationTest, TheLastTwoAreComparedByPairs) {
   // Each pair meets another clock; the intervals overlap almost wholly.
   const Times us = [](std::size_t racer, int taken) {
-    return (racer == 0 ? 10.02 : 10) * (1 + (taken / 2 * 37 % 20) / 100.0);
+    return (racer == 0 ? 10.08 : 10) * (1 + (taken / 2 * 37 % 20) / 100.0);
   };
   EXPECT_THAT(run(2, us), ElementsAre(1));
 }
@@ -115,7 +115,17 @@ TEST_F(EliminationTest, WhatIsNotWorthTellingIsNotMeasuredOn) {
   EXPECT_LE(samples(0), 12u);
   rules_.indifference = 0;
   run(2, us);
+  EXPECT_LE(samples(0), 12u) << "they differ by less than processes do";
+  rules_.indifferent_us = 0;
+  run(2, us);
   EXPECT_EQ(samples(0), rules_.most_samples);
+}
+
+TEST_F(EliminationTest, WhoIsBehindByLessThanProcessesDifferIsATie) {
+  const Times us = [](std::size_t racer, int) { return 3.4 + 0.02 * static_cast<double>(racer); };
+  EXPECT_THAT(run(5, us), ElementsAre(0, 1, 2));
+  rules_.indifferent_us = 0.01;
+  EXPECT_THAT(run(5, us), ElementsAre(0));
 }
 
 TEST_F(EliminationTest, OneOutlierCostsNobodyTheRace) {

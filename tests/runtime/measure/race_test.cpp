@@ -83,7 +83,7 @@ TEST_F(RaceTest, MeasuresWhatTheClockShows) {
 
 TEST_F(RaceTest, DropsLosersEarlyAndMeasuresTheBestMore) {
   device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 10}},
-                               {"threads=256 work=4 finish=alone", {.us = 10.1}},
+                               {"threads=256 work=4 finish=alone", {.us = 10.2}},
                                {"threads=256 work=1 finish=alone", {.us = 11.5}}});
   add_all();
   run();
