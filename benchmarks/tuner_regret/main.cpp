@@ -7,6 +7,8 @@
 //   untuned    at sizes that were not tuned (a prime near 1.2 · 2^k, and 1.5 · 2^k) against a tuning at that very size
 //   time       the wall time of campaigns alone
 //
+// What is compared is measured in processes of their own (judge.h).
+//
 // Findings are written after each line of problems, so that what is there when the time is over can be used.
 #include <fmt/format.h>
 
@@ -30,6 +32,7 @@
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/tuner_regret/findings.h"
+#include "benchmarks/tuner_regret/judge.h"
 #include "benchmarks/tuner_regret/process.h"
 
 namespace hone::benchmarks {
@@ -50,11 +53,12 @@ struct Options {
   int budget_ms = 2000;
   int exhaustive_ms = 30000;
   int compare_ms = 1000;
-  int compare_times = 3;
+  int compare_processes = 3;
   int time_limit_s = 540;
   bool standard = false;
   std::string keep;
   std::string out;
+  std::string judge;  ///< file of rivalries; "": this is the study
 };
 
 /// A new folder for cache files, which goes with it unless it is to be kept in `keep`.
@@ -75,6 +79,7 @@ class CacheFolder {
   CacheFolder(const CacheFolder&) = delete;
   CacheFolder& operator=(const CacheFolder&) = delete;
   bool is_kept() const { return is_kept_; }
+  const fs::path& path() const { return path_; }
   fs::path file(const std::string& name) const { return path_ / (name + ".sqlite"); }
 
  private:
@@ -221,16 +226,16 @@ class Study {
       if (!choice) continue;
       if (wants("regret")) find_regret(searching, at, *choice, first);
       if (wants("stability"))
-        if (const std::optional<Candidate> other = winner(again, at))
-          add("stability", searching, at, *choice, {*other}, first);
+        if (const std::optional<Candidate> other = winner(again, at)) add("stability", at, *choice, {*other}, first);
       if (wants("interrupted"))
         if (const std::optional<Candidate> other = winner(resumed, at))
-          add("interrupted", searching, at, *choice, {*other}, first);
+          add("interrupted", at, *choice, {*other}, first);
       if (wants("untuned") && exponent < options_.last_exponent)
         for (const std::int64_t n : {prime_from(at.extents[0] * 6 / 5), at.extents[0] * 3 / 2})
           find_untuned(searching, chosen, problem(op, dtype, n));
-      write();
     }
+    judge_pending(folder.path());
+    write();
   }
 
   static SessionOptions lookup(const fs::path& cache) { return {.on_miss = MissPolicy::error, .cache_path = cache}; }
@@ -258,7 +263,7 @@ class Study {
       ++candidates;
       if (best.size() < 5 && trial.candidate != best.front()) best.push_back(trial.candidate);
     }
-    add("regret", session, at, choice, best, cache);
+    add("regret", at, choice, best, cache);
     findings_.back().candidates = candidates;
     if (tuning.budget_spent) fmt::print(stderr, "the exhaustive search of {} was cut short\n", to_string(at));
   }
@@ -289,58 +294,72 @@ class Study {
     TuningOptions options;
     options.budget = milliseconds(options_.budget_ms);
     const Tuning tuning = session.tune(at, options);
-    if (tuning.winner) add("untuned", session, at, *choice, {tuning.trials[*tuning.winner].candidate}, {});
+    if (tuning.winner) add("untuned", at, *choice, {tuning.trials[*tuning.winner].candidate}, {});
   }
 
-  /// Measures the choice and its rivals side by side, several times in memory of their own each, since where that lies
-  /// moves a candidate by a percent. `cache`: of the campaign that chose; "" when it did not tune this very size.
-  void add(const std::string& part, Session& session, const Problem& at, const Candidate& choice,
-           const std::vector<Candidate>& rivals, const fs::path& cache) {
-    TuningOptions options;
-    options.budget = milliseconds(options_.compare_ms);
-    options.only = rivals;
-    if (std::find(rivals.begin(), rivals.end(), choice) == rivals.end()) options.only.push_back(choice);
-    Finding finding{.part = part,
-                    .problem = fmt::format("{} {}", at.family->operations()[at.operation], info(at.dtype).name),
-                    .n = at.extents[0],
-                    .chosen = text(at, choice),
-                    .reference = text(at, rivals.front())};
-    if (options.only.size() > 1) {  // otherwise they are the same, and nothing is behind anything
-      const std::vector<double> us = compare(session, at, options);
-      for (std::size_t i = 0; i < us.size(); ++i) {
-        const Candidate& candidate = options.only[i];
-        if (us[i] == 0) continue;
-        if (candidate == choice) finding.chosen_us = us[i];
-        const bool is_reference = part == "regret" ? finding.reference_us == 0 || us[i] < finding.reference_us
-                                                   : candidate == rivals.front();
-        if (!is_reference) continue;
-        finding.reference_us = us[i];
-        finding.reference = text(at, candidate);
-      }
-      if (finding.chosen_us <= 0 || finding.reference_us <= 0) {
-        fmt::print(stderr, "{}: {} or {} could not be measured or is wrong\n", to_string(at), finding.chosen,
-                   finding.reference);
-        is_good_ = false;
-      }
+  /// A finding whose choice and rivals are yet to be measured side by side, unless they are one and the same. `cache`:
+  /// of the campaign that chose; "" when it did not tune this very size.
+  void add(const std::string& part, const Problem& at, const Candidate& choice, const std::vector<Candidate>& rivals,
+           const fs::path& cache) {
+    const std::string op(at.family->operations()[at.operation]), dtype(info(at.dtype).name);
+    findings_.push_back({.part = part,
+                         .problem = fmt::format("{} {}", op, dtype),
+                         .n = at.extents[0],
+                         .chosen = text(at, choice),
+                         .reference = text(at, rivals.front())});
+    std::vector<Candidate> candidates = rivals;
+    if (std::find(rivals.begin(), rivals.end(), choice) == rivals.end()) candidates.push_back(choice);
+    pending_.push_back({findings_.size() - 1, {op, dtype, at.extents[0], candidates}, choice, cache});
+  }
+
+  /// Measures what was added since.
+  void judge_pending(const fs::path& folder) {
+    std::vector<Rivalry> rivalries;
+    for (const Pending& pending : pending_)
+      if (pending.rivalry.candidates.size() > 1) rivalries.push_back(pending.rivalry);
+    std::vector<std::vector<double>> times;
+    if (!rivalries.empty())
+      times = judge(rivalries,
+                    {.hone = options_.hone,
+                     .device = std::string(device_->name()),
+                     .compare_ms = options_.compare_ms,
+                     .processes = options_.compare_processes},
+                    folder);
+    auto us = times.begin();
+    for (const Pending& pending : pending_) {
+      Finding& finding = findings_[pending.finding];
+      if (pending.rivalry.candidates.size() > 1) conclude(pending, *us++, finding);
+      if (!pending.cache.empty()) ask_campaign(pending.rivalry.problem(), pending.cache, finding);
+      fmt::print("{:<11} {:<12} {:>11}  {:.2f} % behind\n", finding.part, finding.problem, finding.n,
+                 100 * finding.regret());
     }
-    if (!cache.empty()) ask_campaign(at, cache, finding);
-    findings_.push_back(finding);
-    fmt::print("{:<11} {:<12} {:>11}  {:.2f} % behind\n", part, finding.problem, finding.n, 100 * finding.regret());
     std::fflush(stdout);
+    pending_.clear();
   }
 
-  /// The median time of each of TuningOptions::only over all comparisons; 0 where one could not be measured.
-  std::vector<double> compare(Session& session, const Problem& at, const TuningOptions& options) const {
-    std::vector<std::vector<double>> times(options.only.size());
-    for (int i = 0; i < options_.compare_times; ++i)
-      for (const Trial& trial : session.compare(at, options).trials) {
-        const auto place = std::find(options.only.begin(), options.only.end(), trial.candidate) - options.only.begin();
-        if (trial.verdict == Verdict::ok) times[static_cast<std::size_t>(place)].push_back(trial.median_us);
-      }
-    std::vector<double> us;
-    for (const std::vector<double>& each : times)
-      us.push_back(std::ssize(each) == options_.compare_times ? median(each) : 0);
-    return us;
+  struct Pending {
+    std::size_t finding;
+    Rivalry rivalry;  ///< the reference first
+    Candidate choice;
+    fs::path cache;
+  };
+
+  /// `us`: what the candidates take.
+  void conclude(const Pending& pending, const std::vector<double>& us, Finding& finding) {
+    const std::vector<Candidate>& candidates = pending.rivalry.candidates;
+    for (std::size_t i = 0; i < us.size(); ++i) {
+      if (us[i] == 0) continue;
+      if (candidates[i] == pending.choice) finding.chosen_us = us[i];
+      const bool is_reference =
+          finding.part == "regret" ? finding.reference_us == 0 || us[i] < finding.reference_us : i == 0;
+      if (!is_reference) continue;
+      finding.reference_us = us[i];
+      finding.reference = text(pending.rivalry.problem(), candidates[i]);
+    }
+    if (finding.chosen_us > 0 && finding.reference_us > 0) return;
+    fmt::print(stderr, "{}: {} or {} could not be measured or is wrong\n", to_string(pending.rivalry.problem()),
+               finding.chosen, finding.reference);
+    is_good_ = false;
   }
 
   void write() const {
@@ -363,6 +382,7 @@ class Study {
   const Options& options_;
   std::shared_ptr<Device> device_;
   std::vector<Finding> findings_;
+  std::vector<Pending> pending_;
   std::vector<TimedCampaign> campaigns_;
   Clock::time_point start_ = Clock::now();
   bool is_good_ = true;
@@ -382,14 +402,20 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--budget-ms", options.budget_ms, "of hone tune, for one problem");
   command_line.add("--exhaustive-ms", options.exhaustive_ms, "of the exhaustive search, for one problem");
   command_line.add("--compare-ms", options.compare_ms, "for measuring choices side by side, each time");
-  command_line.add("--compare-times", options.compare_times, "so often, in other memory; the median counts");
+  command_line.add("--compare-processes", options.compare_processes,
+                   "that measure them, one after the other; the median counts");
   command_line.add("--time-limit-s", options.time_limit_s, "what is not begun by then is left out");
   command_line.add_flag("--standard", options.standard, "time hone tune --preset standard, too");
   command_line.add("--keep", options.keep, "keep the cache files in this new folder, for hone explain");
   command_line.add("--out", options.out, "write OUT.json and OUT.txt");
+  command_line.add("--judge", options.judge, "measure the rivals in this file alone: what such a process does");
 }
 
 bool run_study(const Options& options) {
+  if (!options.judge.empty()) {
+    measure_rivalries(Device::open(options.device), options.judge, options.compare_ms);
+    return true;
+  }
   Study study(options);
   study.run_all();
   fmt::print("\n{}", study.table());

@@ -1,0 +1,40 @@
+// judge(): candidates of several problems, measured side by side in several processes of their own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hone/hone.h>
+#include <hone/kernel_family.h>
+
+namespace hone::benchmarks {
+
+/// Candidates of `reduce` for one problem, at least two.
+struct Rivalry {
+  std::string op, dtype;
+  std::int64_t n = 0;
+  std::vector<Candidate> candidates;
+
+  Problem problem() const { return reduce_problem(parse_reduce_op(op), parse_dtype(dtype), n); }
+};
+
+struct JudgeOptions {
+  std::string hone;    ///< what the program's own option of that name was
+  std::string device;  ///< by name
+  int compare_ms = 1000;
+  int processes = 3;
+};
+
+/// The median times of the rivals of each problem over all processes, in µs; 0 of one that could not be measured in
+/// each of them. What launches take differs from process to process by more than one can tell in any of them. `folder`
+/// is for files in between. Throws Error(io_failed) when a process fails.
+std::vector<std::vector<double>> judge(const std::vector<Rivalry>& rivalries, const JudgeOptions& options,
+                                       const std::filesystem::path& folder);
+
+/// What each of the processes does: reads the rivalries in `file` and writes their times next to it.
+void measure_rivalries(const std::shared_ptr<Device>& device, const std::filesystem::path& file, int compare_ms);
+
+}  // namespace hone::benchmarks
