@@ -13,10 +13,10 @@ __device__ Partial* partials_in(void* workspace) {
   return reinterpret_cast<Partial*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
 }
 
-/// Early in every kernel, by every thread; later calls return at once. Where launches may overlap (programmatic
-/// dependent launch), the next kernel of the stream may take its place on the multiprocessors from now on, and this one
-/// waits until all that earlier kernels wrote is visible. Nothing may be read before: the input may be what the kernel
-/// before has just written. Integer divisions of the arguments may.
+/// In every kernel, by every thread before it reads or writes memory, and by one at least: what waits for this kernel
+/// waits for the earlier ones through it. Later calls return at once. Where launches may overlap (programmatic dependent
+/// launch), the next kernel of the stream may take its place on the multiprocessors from now on, and this one waits
+/// until all that earlier kernels wrote is visible: the input may be what the kernel before has just written.
 __device__ inline void wait_for_earlier_kernels() {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/common/program.h"
+#include "benchmarks/common/report.h"
 #include "benchmarks/tuner_regret/process.h"
-#include "runtime/measure/statistics.h"
 
 namespace hone::benchmarks {
 namespace {

@@ -37,10 +37,10 @@ using TakeSample = std::function<bool(std::size_t racer)>;
 
 /// Narrows the field in rounds. In each, racers drop out whose interval (see estimate()) lies above that of the
 /// leader, the one with the lowest median, or that compare_pairs() finds slower, by more than what need not be told; a
-/// large field also loses its slower half. The rest get as many samples again as they have, one each in turn, in an order that is shuffled every time;
-/// so the last two are compared pair by pair. Ends when one is left, when all have `most_samples`, when all samples are
-/// the same number or all differences for sure below the clock's resolution or the indifference, or when `keep_going`
-/// says no.
+/// large field also loses its slower half. The rest get as many samples again as they have, one each in turn, in an
+/// order that is shuffled every time; so the last two are compared pair by pair. Ends when one is left, when all have
+/// `most_samples`, when all samples are the same number or all differences for sure below the clock's resolution or the
+/// indifference, or when `keep_going` says no.
 ///
 /// Returns the racers that cannot, or need not, be told from the fastest one by their side-by-side samples, it first.
 /// Empty when all have failed.

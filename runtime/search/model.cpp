@@ -12,10 +12,10 @@ namespace {
 // graphs; H100 80GB HBM3, CUDA 13.0, 2026-11): of those that are predicted to be the fastest, one in seven, the best is
 // 0.06 % behind the best of all in the mean and 1.4 % at worst. In a stream the host takes 2.66 µs to enqueue a kernel,
 // or more where its processor is slower; what the device does meanwhile is hidden. An empty kernel takes 0.79 µs in a
-// replayed graph, 0.50 with dependent launches. Enqueued one by one ahead of the device, calls of one kernel take 0.40 to
-// 0.61 µs longer than in a graph, and of two 0.60 to 1.1 (2^18 to 2^23 elements, H100, CUDA 13.0, 2026-11). The best reductions reach 93 % of the bandwidth that clock and bus
-// width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats in flight at once: 2.7 µs for the
-// sum (H200, CUDA 13.0, 2026-11).
+// replayed graph, 0.50 with dependent launches. Enqueued one by one ahead of the device, calls of one kernel take 0.40
+// to 0.61 µs longer than in a graph, and of two 0.60 to 1.1 (2^18 to 2^23 elements). The best reductions reach 93 % of
+// the bandwidth that clock and bus width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats in
+// flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11).
 constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .launch_us = 0.79,
                                     .extra_launch_us = 0.8,

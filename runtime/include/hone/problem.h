@@ -24,9 +24,9 @@ enum class NanPolicy : std::uint8_t {
   ignore,     ///< NaNs count as if they were not there
 };
 
-/// How a call's launches reach the device. A second, dependent kernel costs the device 0.8 µs in a stream, and a host that
-/// is not ahead of it 2.7, but 0.45 in a replayed graph (H100, CUDA 13.0, 2026-11): the fastest candidate of one context
-/// is often not that of the other.
+/// How a call's launches reach the device. A second, dependent kernel costs the device 0.8 µs in a stream, and a host
+/// that is not ahead of it 2.7, but 0.45 in a replayed graph (H100, CUDA 13.0, 2026-11): the fastest candidate of one
+/// context is often not that of the other.
 enum class LaunchContext : std::uint8_t {
   stream,  ///< enqueued call by call
   graph,   ///< captured once, then replayed
