@@ -26,9 +26,13 @@
 namespace hone {
 
 /// What is reduced. `pitch` is the number of elements from the beginning of one row of `inner` to that of the next.
+/// What follows from these comes along: kernels of short columns would compute it again wherever they need it, for want
+/// of registers.
 struct ColumnsShape {
   unsigned long long outer, reduced, inner, pitch;
-  unsigned long long rows;  ///< ⌈reduced / folds⌉
+  unsigned long long slice_pitch;  ///< reduced · pitch
+  unsigned long long rows;         ///< ⌈reduced / folds⌉
+  unsigned long long tiles;        ///< of a slice: 1 where rows are folded, else ⌈inner / kTileColumns⌉
   unsigned folds;
   unsigned parts;  ///< blocks that share the rows of a tile; of several, outer · tiles · parts fits 32 bits
 };
@@ -53,15 +57,14 @@ struct ColumnReduce {
   template <class Out>
   static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
     __shared__ State of_column[kSharing][kTileColumns];
-    const unsigned long long tiles_of_slice = kFolds ? 1 : (shape.inner + kTileColumns - 1) / kTileColumns;
-    const unsigned long long tiles = shape.outer * tiles_of_slice;
+    const unsigned long long tiles = shape.outer * (kFolds ? 1 : shape.tiles);
     for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
       // 64-bit divisions take longer than a tile of few rows: none where the quotient is known.
       const unsigned part =  // neighbours: by columns
           shape.parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
-      const unsigned long long slice = shape.outer == 1 ? 0 : number / tiles_of_slice;
-      const unsigned long long column = (number - slice * tiles_of_slice) * kTileColumns;
+      const unsigned long long slice = shape.outer == 1 ? 0 : kFolds ? number : number / shape.tiles;
+      const unsigned long long column = kFolds ? 0 : (number - slice * shape.tiles) * kTileColumns;
       const Tile tile(shape, slice, column, part);
       wait_for_earlier_kernels();  // at the first tile; it was found meanwhile
       const Columns columns = columns_of(in, tile);
@@ -101,8 +104,8 @@ struct ColumnReduce {
       const unsigned long long left = shape.inner - column;
       // A long row at a slice's end may be cut short, and what follows does not count; else any row may be followed.
       const unsigned long long slices = kFolds ? slice + 1 : shape.outer;
-      first = static_cast<Offset>(slice * shape.reduced * shape.pitch + column);
-      end = static_cast<Offset>(slices * shape.reduced * shape.pitch - (shape.pitch - shape.inner));
+      first = static_cast<Offset>(slice * shape.slice_pitch + column);
+      end = static_cast<Offset>(slices * shape.slice_pitch - (shape.pitch - shape.inner));
       pitch = static_cast<Offset>(shape.pitch * folds);
       width = kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
 
@@ -138,12 +141,11 @@ struct ColumnReduce {
     }
   };
 
-  /// How many rows of packs are left for a thread from `row` on, where they are fewer than kUnroll.
+  /// How many rows of packs are left for a thread from `row` on, where they are fewer than kUnroll: so few that 32 bits
+  /// hold the difference.
   static __device__ unsigned rows_left(const Tile& tile, Offset row) {
-    unsigned left = 0;
-#pragma unroll
-    for (unsigned u = 0; u + 1 < kUnroll; ++u) left += row + u * tile.row_step() < tile.last_of_packs ? 1 : 0;
-    return left;
+    const auto step = static_cast<unsigned>(tile.row_step());
+    return (static_cast<unsigned>(tile.last_of_packs - row) + step - 1) / step;
   }
 
   /// A thread's columns.
@@ -259,7 +261,7 @@ struct ColumnReduce {
   /// Combines the states of each column into the row of the first sharer; the first part adds the rows that were not
   /// taken in packs.
   static __device__ void combine_sharers(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
-    for (unsigned c = threadIdx.x; c < tile.width; c += kBlockThreads) {
+    for_columns(tile.width, [&](unsigned c) {
       State state = Op::of_states(&of_column[0][c], kSharing, kTileColumns);
       for (Offset row = 0; tile.part == 0 && row < tile.rows; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
@@ -269,7 +271,7 @@ struct ColumnReduce {
         state = Op::combine(state, Op::of(in[offset], static_cast<Index>(row) * tile.folds + fold));
       }
       of_column[0][c] = state;
-    }
+    });
   }
 
   /// Writes or publishes the tile's outputs, of which `output` is the first.
@@ -277,10 +279,20 @@ struct ColumnReduce {
   static __device__ void finish(const State (&of_column)[kSharing][kTileColumns], const ColumnsShape& shape,
                                 const Tile& tile, unsigned long long output, void* workspace, Out* out) {
     const unsigned width = kFolds ? tile.inner : tile.width;
-    for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) {
+    for_columns(width, [&](unsigned c) {
       const State state = Op::of_states(&of_column[0][c], kFolds ? tile.folds : 1, tile.inner);
       if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
       else partials_in<State>(workspace)[tile.part * shape.outer * shape.inner + output + c] = state;
+    });
+  }
+
+  /// For each of a tile's columns; at most one of a thread where the tile has no more than the block has threads.
+  template <class Do>
+  static __device__ void for_columns(unsigned width, const Do& act) {
+    if constexpr (kTileColumns <= kBlockThreads) {
+      if (threadIdx.x < width) act(threadIdx.x);
+    } else {
+      for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) act(c);
     }
   }
 };

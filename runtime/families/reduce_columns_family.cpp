@@ -20,6 +20,7 @@ constexpr std::int64_t kMostStateBytes = 128;
 constexpr std::int64_t kMostSharedBytes = 32 * 1024;
 constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile
 constexpr int kLeastTileBytes = 8 * 1024;
+constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged variant's kernel for rows with gaps
 
 /// A thread that takes its rows in so few tiles cannot hide the latency of its loads, other threads must: an SM should
 /// hold kEnoughThreads. That leaves each 64 registers, of which what it loads at once and its states may take half;
@@ -53,7 +54,8 @@ struct Tiling {
   bool may_fold;         ///< whether several rows fit a tile, in the whole size class
   std::int64_t folds;    ///< rows that are taken as one
   std::int64_t rows;     ///< what is left of the reduced extent then
-  std::int64_t tiles;    ///< of all slices
+  std::int64_t slice_tiles;
+  std::int64_t tiles;  ///< of all slices
 
   Tiling(const Problem& problem, const ColumnsVariant& variant)
       : pack_elements(kMaxAlignment / element_bytes(problem)) {
@@ -67,7 +69,8 @@ struct Tiling {
     const std::int64_t inner = std::max<std::int64_t>(1, inner_of(problem));
     folds = may_fold && pitch_of(problem) == inner_of(problem) ? columns / inner : 1;
     rows = divide_up(reduced_of(problem), folds);
-    tiles = outer_of(problem) * (may_fold ? 1 : divide_up(inner_of(problem), columns));
+    slice_tiles = may_fold ? 1 : divide_up(inner_of(problem), columns);
+    tiles = outer_of(problem) * slice_tiles;
   }
 };
 
@@ -201,8 +204,10 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
         "{values}>;\n"
         "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
         "inner,\n"
-        "    unsigned long long pitch, unsigned long long rows, unsigned folds, {more_parameters}Out* out) {{\n"
-        "  Columns::reduce(in, {{outer, reduced, inner, pitch, rows, folds, {parts}}}, {workspace}, out);\n}}\n",
+        "    unsigned long long pitch, unsigned long long slice_pitch, unsigned long long rows,\n"
+        "    unsigned long long tiles, unsigned folds, {more_parameters}Out* out) {{\n"
+        "  Columns::reduce(in, {{outer, reduced, inner, pitch, slice_pitch, rows, tiles, folds, {parts}}}, {workspace}, "
+        "out);\n}}\n",
         fmt::arg("more_parameters", is_split ? "unsigned parts, void* workspace, " : ""),
         fmt::arg("parts", is_split ? "parts" : "1u"), fmt::arg("workspace", is_split ? "workspace" : "nullptr"),
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
@@ -223,7 +228,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
         "{{\n"
         "  Kernel::reduce(in, outer, reduced, inner, tile_slices, out);\n}}\n",
         columns.block_threads, columns.sharing, columns.unroll, values, staged_elements(problem, columns), entry);
-    unit.source += direct_entry("_with_gaps", columns.block_threads / 32, 1, 2, false);
+    unit.source += direct_entry("_with_gaps", columns.block_threads / kLanesOfGaps, 1, 2, false);
     unit.entries.emplace_back("hone_reduce_columns_with_gaps");
     return unit;
   }
@@ -296,14 +301,18 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
   const Tiling tiling(problem, columns);
   const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
   main.arguments.push(static_cast<std::uint64_t>(pitch_of(problem)));
+  main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem) * pitch_of(problem)));
   if (columns.way == Way::staged) {
+    const std::int64_t tiles = divide_up(inner_of(problem), kLanesOfGaps);
     main.entry = 1;
-    main.grid.x = grid(outer_of(problem) * divide_up(inner_of(problem), 32));
+    main.grid.x = grid(outer_of(problem) * tiles);
     main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem)));
+    main.arguments.push(static_cast<std::uint64_t>(tiles));
     main.arguments.push(1u);
   } else {
     main.grid.x = grid(tiling.tiles * parts);
     main.arguments.push(static_cast<std::uint64_t>(tiling.rows));
+    main.arguments.push(static_cast<std::uint64_t>(tiling.slice_tiles));
     main.arguments.push(static_cast<unsigned>(tiling.folds));
   }
   if (columns.way == Way::split) {
