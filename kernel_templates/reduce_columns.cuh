@@ -32,7 +32,7 @@ struct ColumnsShape {
   unsigned long long outer, reduced, inner, pitch;
   unsigned long long slice_pitch;  ///< reduced · pitch
   unsigned long long rows;         ///< ⌈reduced / folds⌉
-  unsigned long long tiles;        ///< of a slice: 1 where rows are folded, else ⌈inner / kTileColumns⌉
+  unsigned long long slice_tiles;  ///< 1 where rows are folded, else ⌈inner / kTileColumns⌉
   unsigned folds;
   unsigned parts;  ///< blocks that share the rows of a tile; of several, outer · tiles · parts fits 32 bits
 };
@@ -57,14 +57,15 @@ struct ColumnReduce {
   template <class Out>
   static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
     __shared__ State of_column[kSharing][kTileColumns];
-    const unsigned long long tiles = shape.outer * (kFolds ? 1 : shape.tiles);
+    const unsigned long long slice_tiles = kFolds ? 1 : shape.slice_tiles;
+    const unsigned long long tiles = shape.outer * slice_tiles;
     for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
       // 64-bit divisions take longer than a tile of few rows: none where the quotient is known.
       const unsigned part =  // neighbours: by columns
           shape.parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
-      const unsigned long long slice = shape.outer == 1 ? 0 : kFolds ? number : number / shape.tiles;
-      const unsigned long long column = kFolds ? 0 : (number - slice * shape.tiles) * kTileColumns;
+      const unsigned long long slice = shape.outer == 1 ? 0 : number / slice_tiles;
+      const unsigned long long column = (number - slice * slice_tiles) * kTileColumns;
       const Tile tile(shape, slice, column, part);
       wait_for_earlier_kernels();  // at the first tile; it was found meanwhile
       const Columns columns = columns_of(in, tile);

@@ -48,17 +48,17 @@ Rivalry rivalry_from(const nlohmann::json& json) {
 
 }  // namespace
 
-std::vector<std::vector<double>> judge(const std::vector<Rivalry>& rivalries, const JudgeOptions& options,
-                                       const fs::path& folder) {
+std::vector<std::vector<double>> judge(const std::vector<Rivalry>& rivalries, std::vector<std::string> command,
+                                       int processes, const fs::path& folder) {
   const fs::path file = folder / "rivalries.json";
   write_json(file.string(), to_json(rivalries));
+  command.push_back(file.string());
   std::vector<std::vector<std::vector<double>>> times;  // by process, rivalry and candidate
-  for (int i = 0; i < options.processes; ++i) {
-    const Output output =
-        run_process({fs::read_symlink("/proc/self/exe").string(), "--judge", file.string(), "--hone", options.hone,
-                     "--device", options.device, "--compare-ms", std::to_string(options.compare_ms)});
+  for (int i = 0; i < processes; ++i) {
+    const Output output = run_process(command);
     if (output.exit_code != 0)
-      throw Error(ErrorCode::io_failed, fmt::format("a rivalry ended with {}: {}", output.exit_code, output.text));
+      throw Error(ErrorCode::io_failed,
+                  fmt::format("a judging process ended with {}: {}", output.exit_code, output.text));
     times.push_back(read_json(times_of(file)).get<std::vector<std::vector<double>>>());
   }
   fs::remove(times_of(file));

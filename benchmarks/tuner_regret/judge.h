@@ -21,18 +21,12 @@ struct Rivalry {
   Problem problem() const { return reduce_problem(parse_reduce_op(op), parse_dtype(dtype), n); }
 };
 
-struct JudgeOptions {
-  std::string hone;    ///< what the program's own option of that name was
-  std::string device;  ///< by name
-  int compare_ms = 1000;
-  int processes = 3;
-};
-
 /// The median times of the rivals of each problem over all processes, in µs; 0 of one that could not be measured in
-/// each of them. What launches take differs from process to process by more than one can tell in any of them. `folder`
-/// is for files in between. Throws Error(io_failed) when a process fails.
-std::vector<std::vector<double>> judge(const std::vector<Rivalry>& rivalries, const JudgeOptions& options,
-                                       const std::filesystem::path& folder);
+/// each of them. What launches take differs from process to process by more than one can tell in any of them.
+/// `command` runs measure_rivalries() on the file that is named behind it; `folder` is for such files. Throws
+/// Error(io_failed) when a process fails.
+std::vector<std::vector<double>> judge(const std::vector<Rivalry>& rivalries, std::vector<std::string> command,
+                                       int processes, const std::filesystem::path& folder);
 
 /// What each of the processes does: reads the rivalries in `file` and writes their times next to it.
 void measure_rivalries(const std::shared_ptr<Device>& device, const std::filesystem::path& file, int compare_ms);

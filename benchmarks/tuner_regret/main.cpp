@@ -320,11 +320,9 @@ class Study {
     std::vector<std::vector<double>> times;
     if (!rivalries.empty())
       times = judge(rivalries,
-                    {.hone = options_.hone,
-                     .device = std::string(device_->name()),
-                     .compare_ms = options_.compare_ms,
-                     .processes = options_.compare_processes},
-                    folder);
+                    {fs::read_symlink("/proc/self/exe").string(), "--hone", options_.hone, "--device",
+                     std::string(device_->name()), "--compare-ms", std::to_string(options_.compare_ms), "--judge"},
+                    options_.compare_processes, folder);
     auto us = times.begin();
     for (const Pending& pending : pending_) {
       Finding& finding = findings_[pending.finding];

@@ -205,9 +205,9 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
         "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
         "inner,\n"
         "    unsigned long long pitch, unsigned long long slice_pitch, unsigned long long rows,\n"
-        "    unsigned long long tiles, unsigned folds, {more_parameters}Out* out) {{\n"
-        "  Columns::reduce(in, {{outer, reduced, inner, pitch, slice_pitch, rows, tiles, folds, {parts}}}, {workspace}, "
-        "out);\n}}\n",
+        "    unsigned long long slice_tiles, unsigned folds, {more_parameters}Out* out) {{\n"
+        "  Columns::reduce(in, {{outer, reduced, inner, pitch, slice_pitch, rows, slice_tiles, folds, {parts}}},\n"
+        "                  {workspace}, out);\n}}\n",
         fmt::arg("more_parameters", is_split ? "unsigned parts, void* workspace, " : ""),
         fmt::arg("parts", is_split ? "parts" : "1u"), fmt::arg("workspace", is_split ? "workspace" : "nullptr"),
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),

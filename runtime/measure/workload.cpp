@@ -49,7 +49,6 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
   displacing_bytes_ = std::min(kDisplacingMultiple * static_cast<std::size_t>(facts.l2_bytes), kMostDisplacingBytes);
   if (input_bytes > 0 && inputs_ == InputState::cold)
     copies_ = (facts.kind == "host" ? 1 : kDisplacingRounds) * displacing_bytes_ / input_bytes + 1;
-  may_find_copies_ = copies_ > 1 && input_bytes <= displacing_bytes_ && facts.kind != "host";
   for (Array& array : arrays_) array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes);
   pointers_.resize(arrays_.size());
 }
@@ -73,7 +72,10 @@ const std::vector<void*>& Workload::next() {
   return pointers_;
 }
 
-bool Workload::must_displace_cache() const { return may_find_copies_; }
+bool Workload::must_displace_cache() const {
+  const bool are_small = copies_ > kDisplacingRounds;  // each at most what displaces the cache
+  return are_small && device_->facts().kind != "host";
+}
 
 void Workload::displace_cache() {
   const std::size_t piece_bytes = round_up(displacing_bytes_ / kDisplacingPieces, kCopyAlignment);

@@ -79,7 +79,6 @@ class Workload {
   std::vector<Array> arrays_;
   InputState inputs_;
   std::size_t displacing_bytes_ = 0;
-  bool may_find_copies_ = false;
   DeviceBuffer displacing_;  ///< allocated when first needed
   std::size_t copies_ = 1;
   std::size_t turn_ = 0;
