@@ -15,6 +15,7 @@
 #include "runtime/device/cuda/cuda_memory.h"
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/device/cuda/cuda_scopes.h"
+#include "runtime/device/cuda/cuda_streams.h"
 #include "runtime/device/cuda/cuda_timer.h"
 #include "runtime/device/cuda/nvml_monitor.h"
 #include "runtime/jit/nvrtc_compiler.h"
@@ -70,13 +71,11 @@ class CudaDevice final : public Device {
   Stream create_stream() override {
     const DeviceGuard guard(ordinal_);
     const RelaxedCaptureScope relaxed;
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
-    return stream;
+    return streams_.take();
   }
   void destroy_stream(Stream stream) noexcept override {
     const RelaxedCaptureScope relaxed;
-    ignore(cudaStreamDestroy(stream));
+    streams_.give_back(stream);
   }
 
   void synchronize(Stream stream) override {
@@ -114,6 +113,7 @@ class CudaDevice final : public Device {
   DeviceFacts facts_;
   NvrtcCompiler compiler_{NvrtcSearch::from_environment()};
   CudaMemory memory_;
+  CudaStreams streams_;
   CudaTimer timer_;
   mutable std::once_flag monitor_once_;
   mutable std::optional<NvmlMonitor> monitor_;  ///< opened when first asked: only tuning asks

@@ -105,7 +105,8 @@ class Device {
 
   // --- running ---
 
-  /// A new stream that does not synchronise with the default stream.
+  /// A stream that does not synchronise with the default stream. One that was destroyed when its work was done may
+  /// come back.
   virtual Stream create_stream() = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;
 

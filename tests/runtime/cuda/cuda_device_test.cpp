@@ -63,6 +63,34 @@ TEST_F(CudaDeviceTest, FactsAreThoseOfTheDriver) {
 
 TEST_F(CudaDeviceTest, NamesItsCompiler) { EXPECT_THAT(device_->compiler_identity(), StartsWith("libnvrtc")); }
 
+TEST_F(CudaDeviceTest, AStreamThatIsDoneComesBack) {
+  const Stream first = device_->create_stream();
+  const Stream second = device_->create_stream();
+  EXPECT_NE(first, second);
+  device_->destroy_stream(second);
+  device_->destroy_stream(first);
+  EXPECT_EQ(device_->create_stream(), first);
+  EXPECT_EQ(device_->create_stream(), second);
+  device_->destroy_stream(first);
+  device_->destroy_stream(second);
+}
+
+TEST_F(CudaDeviceTest, AStreamThatIsCapturingOrBusyDoesNotComeBack) {
+  const Stream capturing = device_->create_stream();
+  ASSERT_EQ(cudaStreamBeginCapture(capturing, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  device_->destroy_stream(capturing);
+  const Stream busy = device_->create_stream();
+  EXPECT_FALSE(device_->stream_state(busy).capturing);
+
+  const std::unique_ptr<Module> module = load(kSpinKernel, {"spin"});
+  device_->launch(module->kernel(0), launch_of(1, 1, 200'000'000ULL), busy);
+  device_->destroy_stream(busy);
+  const Stream idle = device_->create_stream();
+  EXPECT_EQ(cudaStreamQuery(idle), cudaSuccess);
+  device_->destroy_stream(idle);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
 TEST_F(CudaDeviceTest, MemoryIsAligned) {
   for (const std::size_t bytes : {0, 1, 3, 255, 257, 1 << 20, 10'000'001}) {
     const Array<char> memory = allocate<char>(bytes);
