@@ -8,7 +8,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr std::size_t kMost = 4;
+constexpr std::size_t kMost = 8;
 constexpr double kMostBehind = 1.05;
 
 bool contains(const std::vector<Candidate>& candidates, const Candidate& candidate) {

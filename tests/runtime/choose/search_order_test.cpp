@@ -93,5 +93,17 @@ TEST_F(SearchOrderTest, OnlyWhatIsListedIsRankedAndRejected) {
   EXPECT_EQ(order.ranking().size() + order.rejected().size(), 2u);
 }
 
+TEST_F(SearchOrderTest, LittleIsExpectedToTellOfAnotherNameOrGridAndMuchOfAnotherNumber) {
+  const SearchOrder order(facts_, problem_, options_);
+  const Variant leader{128, 4, 1};
+  constexpr double kLittleBehind = 1.04, kBehind = 1.2, kFarBehind = 1.4;
+  EXPECT_TRUE(order.is_near_relative({256, 4, 1}, leader, kLittleBehind, 1));
+  EXPECT_FALSE(order.is_near_relative({256, 4, 1}, leader, kBehind, 1));
+  EXPECT_TRUE(order.is_near_relative({128, 4, 0}, leader, kBehind, 1)) << "another name";
+  EXPECT_TRUE(order.is_near_relative(leader, leader, kBehind, 1)) << "another grid";
+  EXPECT_FALSE(order.is_near_relative({128, 4, 0}, leader, kFarBehind, 1));
+  EXPECT_FALSE(order.is_near_relative({256, 4, 0}, leader, kLittleBehind, 1)) << "two parameters differ";
+}
+
 }  // namespace
 }  // namespace hone
