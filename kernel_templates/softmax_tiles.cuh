@@ -3,8 +3,8 @@
 // elements.
 //
 // Rows that do not lie side by side are copied element by element. While a run is written the next one is on its way.
-// Constraints: a row has at most kGroup · kEach elements. Dynamic shared memory holds kRows runs of rows in and out,
-// each with 16 bytes more for its alignment.
+// Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds kRows
+// runs of rows in and out, each with 16 bytes more for its alignment.
 #pragma once
 
 #include "softmax.cuh"
@@ -54,7 +54,7 @@ struct StagedRun {
   }
 };
 
-template <class Types, unsigned kBlockThreads, unsigned kGroup, unsigned kEach, unsigned kRows>
+template <class Types, unsigned kBlockThreads, unsigned kGroup, unsigned kLeast, unsigned kEach, unsigned kRows>
 struct SoftmaxTiles {
   using In = typename Types::In;
   using Out = typename Types::Out;
@@ -114,36 +114,46 @@ struct SoftmaxTiles {
     }
   }
 
-  /// One staged row. All lanes of the warp must call it, those without a row with none of its columns.
-  static __device__ void work(const In* in, Out* out, unsigned columns, const typename Types::Scale& scale) {
+  /// Calls act(k) for each element k of a lane of which some lane of the group has one. By recursion, so that every
+  /// index is a constant; all threads go the same way, and the first kLeast need no question.
+  template <unsigned k = 0, class Act>
+  static __device__ void for_elements(unsigned columns, const Act& act) {
+    if constexpr (k < kEach) {
+      if (k >= kLeast && k * kGroup >= columns) return;
+      act(k);
+      for_elements<k + 1>(columns, act);
+    }
+  }
+
+  /// One staged row. All lanes of the warp must call it; those without a row of their own work on another one, and write
+  /// nothing.
+  static __device__ void work(const In* in, Out* out, bool is_own, unsigned columns,
+                              const typename Types::Scale& scale) {
     const unsigned lane = threadIdx.x % kGroup;
+    const auto is_there = [&](unsigned k) { return k < kLeast || lane + k * kGroup < columns; };
     Acc values[kEach];
     Acc heaviest = scale.nothing();
-#pragma unroll
-    for (unsigned k = 0; k < kEach; ++k) {
-      const unsigned j = lane + k * kGroup;
-      values[k] = j < columns ? convert<Acc>(in[j]) : scale.nothing();
+    for_elements(columns, [&](unsigned k) {
+      values[k] = is_there(k) ? convert<Acc>(in[lane + k * kGroup]) : scale.nothing();
       heaviest = scale.descends() ? smaller<true>(heaviest, values[k]) : larger<true>(heaviest, values[k]);
-    }
+    });
     const SoftmaxWeights<Acc> weights(heaviest, scale);
     Acc sum(0);
-#pragma unroll
-    for (unsigned k = 0; k < kEach; ++k) {
+    for_elements(columns, [&](unsigned k) {
       const Acc weight = weights.of(values[k]);
       sum += weight;
       if constexpr (!Types::kLog) values[k] = weight;
-    }
+    });
     const Acc origin = scale.turned(heaviest);
     const State row = combine_lanes<kGroup>(State{origin, sum}, scale.magnitude());
+    if (!is_own) return;
     const typename Types::Result result(row, scale);
     const Acc kept = rescaled_sum({origin, result.reciprocal}, row.largest, scale.magnitude());
-#pragma unroll
-    for (unsigned k = 0; k < kEach; ++k) {
-      const unsigned j = lane + k * kGroup;
-      if (j >= columns) continue;
-      if constexpr (Types::kLog) out[j] = convert<Out>(result.of(values[k]));
-      else out[j] = convert<Out>(values[k] * kept);
-    }
+    for_elements(columns, [&](unsigned k) {
+      if (!is_there(k)) return;
+      if constexpr (Types::kLog) out[lane + k * kGroup] = convert<Out>(result.of(values[k]));
+      else out[lane + k * kGroup] = convert<Out>(values[k] * kept);
+    });
   }
 
   static __device__ void run(const Rows& all) {
@@ -160,8 +170,11 @@ struct SoftmaxTiles {
       const unsigned rows = rows_of(all, first);
       const In* const in = InRun::place(in_area, in_of(all, first));
       Out* const out = OutRun::place(out_area, out_of(all, first));
-      for (unsigned row = threadIdx.x / kGroup; row < kTileRows; row += kGroups)
-        work(in + row * columns, out + row * columns, row < rows ? columns : 0, all.scale);
+      for (unsigned row = threadIdx.x / kGroup; row < kTileRows; row += kGroups) {
+        const bool is_own = row < rows;
+        const unsigned at = is_own ? row * columns : 0;
+        work(in + at, out + at, is_own, columns, all.scale);
+      }
       __syncthreads();
       if (first + stride < all.rows) load(all, first + stride, in_area);
       store(all, first, out_area);

@@ -84,9 +84,15 @@ struct StagedReduce {
         const In* first = elements + slice * reduced * stride + column;
         unsigned i = lane;
         for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, first, stride, i);
-        if (i + 3 * kLanes < reduced) { take<4>(state, first, stride, i); i += 4 * kLanes; }
-        if (i + kLanes < reduced) { take<2>(state, first, stride, i); i += 2 * kLanes; }
-        if (i < reduced) take<1>(state, first, stride, i);
+        if constexpr (Op::kTakesLong && Op::kHasNothing) {
+          if (i + 4 * kLanes < reduced) take_last<8>(state, first, stride, i, reduced);
+          else if (i + 2 * kLanes < reduced) take_last<4>(state, first, stride, i, reduced);
+          else if (i < reduced) take_last<2>(state, first, stride, i, reduced);
+        } else {
+          if (i + 3 * kLanes < reduced) { take<4>(state, first, stride, i); i += 4 * kLanes; }
+          if (i + kLanes < reduced) { take<2>(state, first, stride, i); i += 2 * kLanes; }
+          if (i < reduced) take<1>(state, first, stride, i);
+        }
       }
       state = lanes_reduce<Op, kLanes>(state);
       if (lane == 0 && output < outputs)
@@ -100,6 +106,17 @@ struct StagedReduce {
     Pack<In, 1> some[kCount];
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) some[u].set(0, first[(i + u * kLanes) * stride]);
+    Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
+  }
+
+  /// What is left from number i on, at most kCount elements: taken at once, which takes less time than in several takes
+  /// where each takes long.
+  template <unsigned kCount>
+  static __device__ void take_last(State& state, const In* first, unsigned stride, unsigned i, unsigned reduced) {
+    Pack<In, 1> some[kCount];
+#pragma unroll
+    for (unsigned u = 0; u < kCount; ++u)
+      some[u].set(0, i + u * kLanes < reduced ? first[(i + u * kLanes) * stride] : Op::nothing());
     Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };

@@ -41,7 +41,7 @@ __device__ T load_last(const T* from) {
 
 /// Stores what this kernel never reads.
 template <class T>
-__device__ void store_streaming(T* to, const T& value) {
+__device__ void store_streaming(T* to, T value) {
   using Raw = typename Bits<sizeof(T)>::type;
   Raw raw;
   memcpy(&raw, &value, sizeof(T));

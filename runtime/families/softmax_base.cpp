@@ -80,6 +80,10 @@ std::int64_t center_of(const Problem& problem, int extent) {
   return class_center(size_classes(problem.extents)[static_cast<std::size_t>(extent)]);
 }
 
+std::int64_t first_of(const Problem& problem, int extent) {
+  return size_ranges(problem.extents)[static_cast<std::size_t>(extent)].first;
+}
+
 std::int64_t last_of(const Problem& problem, int extent) {
   return size_ranges(problem.extents)[static_cast<std::size_t>(extent)].last;
 }

@@ -43,7 +43,8 @@ std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t m
 /// The power of two that an extent's size class lies around; 1 for 0 and 1.
 std::int64_t center_of(const Problem& problem, int extent);
 
-/// The largest extent of its class.
+/// The smallest and the largest extent of its class.
+std::int64_t first_of(const Problem& problem, int extent);
 std::int64_t last_of(const Problem& problem, int extent);
 
 /// Elements that can be counted in an `unsigned` by every problem that shares a winner with this one.

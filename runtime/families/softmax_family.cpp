@@ -56,8 +56,9 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Variant& variant) const {
       break;
     case Way::tiles:
       unit.source +=
-          fmt::format("{}(HONE_PARAMETERS) {{\n  hone::SoftmaxTiles<Types, {}, {}, {}, {}>::run(HONE_ROWS);\n}}\n",
-                      entry, row.block_threads, row.group_lanes, layout.elements_each, layout.rows_at_once);
+          fmt::format("{}(HONE_PARAMETERS) {{\n  hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run(HONE_ROWS);\n}}\n",
+                      entry, row.block_threads, row.group_lanes, layout.least_each, layout.elements_each,
+                      layout.rows_at_once);
       break;
     case Way::block:
     case Way::cluster: {

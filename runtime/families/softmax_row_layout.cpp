@@ -79,6 +79,8 @@ SoftmaxRowLayout::SoftmaxRowLayout(const Problem& problem, const Variant& of)
     row_packs = divide_up(center_packs, row_threads);
     rows_at_once = std::max<std::int64_t>(1, variant.packs / row_packs);
   } else if (variant.way == Way::tiles) {
+    // Winners are verified on rows that are shorter by one, too.
+    least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
     elements_each = std::max<std::int64_t>(1, divide_up(last_of(problem, 1), row_threads));
     // Two 16-byte loads a thread in flight.
     const std::int64_t row_bytes = center_of(problem, 1) * traits.in_bytes;

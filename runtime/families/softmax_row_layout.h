@@ -40,7 +40,8 @@ struct SoftmaxRowLayout {
   std::int64_t row_threads;    ///< that share a row; of chunks, of a chunk
   std::int64_t row_packs = 1;  ///< of a row in each thread's registers
   std::int64_t rows_at_once = 1;
-  std::int64_t elements_each = 1;  ///< of a row for each thread of a tile
+  std::int64_t least_each = 0;     ///< elements of a row for each thread of a tile, at least
+  std::int64_t elements_each = 1;  ///< and at most
   bool is_aligned;
 
   SoftmaxRowLayout(const Problem& problem, const Variant& of);
