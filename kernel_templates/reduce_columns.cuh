@@ -8,14 +8,16 @@
 //
 // Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its
 // packs begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few
-// columns of the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads (kIsAligned =
-// false). In the few rows where that would read beyond the array, elements are taken one by one.
+// columns of the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads
+// (RowStarts::in_turns). Or a thread takes any rows, and puts each of its packs together from two
+// (RowStarts::realigned): twice as many loads, of which half find their line in L1, and some 15 instructions a pack. In
+// the few rows where either would read beyond the array, elements are taken one by one.
 //
 // Few columns: where rows lie side by side, `folds` of them are one long row, and its columns are folded in the end
 // (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 where a pitch leaves gaps).
 //
-// Constraints: kBlockThreads, kSharing and kUnroll are powers of two; without kIsAligned kSharing is a multiple of
-// kPackElements; Op::Index holds `reduced` plus one tile of rows.
+// Constraints: kBlockThreads, kSharing and kUnroll are powers of two; with in_turns kSharing is a multiple of
+// kPackElements, and packs that are realigned are of 4 bytes or more; Op::Index holds `reduced` plus one tile of rows.
 #pragma once
 
 #include "pack.cuh"
@@ -37,8 +39,15 @@ struct ColumnsShape {
   unsigned parts;  ///< blocks that share the rows of a tile; of several, outer · tiles · parts fits 32 bits
 };
 
+/// Where the rows of a matrix begin, and what threads make of it.
+enum class RowStarts {
+  aligned,    ///< at multiples of a pack
+  in_turns,   ///< anywhere, but alike in each of a thread's rows
+  realigned,  ///< anywhere: packs are put together
+};
+
 template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll,
-          bool kIsAligned, bool kFolds, unsigned kValues>
+          RowStarts kStarts, bool kFolds, unsigned kValues>
 struct ColumnReduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -46,13 +55,15 @@ struct ColumnReduce {
   using ElementPack = Pack<In, kPackElements>;
   using Offset = long long;  ///< in elements, from the array's beginning; rows are counted in it, too
 
-  static constexpr bool kWritesPacks = kSharing == 1 && kIsAligned && !kFolds && kValues == 1;
-  static constexpr bool kShifts = !kIsAligned && kPackElements > 1;
+  static constexpr bool kShifts = kStarts == RowStarts::in_turns && kPackElements > 1;
+  static constexpr bool kRealigns = kStarts == RowStarts::realigned;
+  static constexpr bool kWritesPacks = kSharing == 1 && kStarts != RowStarts::in_turns && !kFolds && kValues == 1;
   static constexpr unsigned kLanes = kBlockThreads / kSharing;
   static constexpr unsigned kTileColumns = (kShifts ? kLanes - 1 : kLanes) * kPackElements;
   static_assert(kLanes * kSharing == kBlockThreads && kLanes >= 2);
   static_assert(!kShifts || kSharing % kPackElements == 0,
                 "a thread's packs begin at the same columns in all its rows");
+  static_assert(!kRealigns || kPackElements > 1);
 
   template <class Out>
   static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
@@ -110,9 +121,11 @@ struct ColumnReduce {
       pitch = static_cast<Offset>(shape.pitch * folds);
       width = kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
 
-      const Offset before =
-          kShifts ? kPackElements - 1 : 0;  // the packs of a row reach beyond the tile by up to so much
-      const Offset behind = kShifts ? kPackElements - 1 : (kPackElements - width % kPackElements) % kPackElements;
+      // The packs of a row reach beyond the tile by up to so much. (A realigned one is loaded with the next one, which
+      // it may not need.)
+      const Offset before = kShifts || kRealigns ? kPackElements - 1 : 0;
+      const Offset rest = (kPackElements - width % kPackElements) % kPackElements;
+      const Offset behind = kShifts ? kPackElements - 1 : kRealigns ? kPackElements + rest : rest;
       const Offset room = end - first - width - behind;
       row_of_packs = first < before ? (before - first + pitch - 1) / pitch : 0;
       last_of_packs = room >= (rows - 1) * pitch ? rows : room < 0 ? 0 : room / pitch + 1;
@@ -124,21 +137,28 @@ struct ColumnReduce {
     __device__ Offset row_step() const { return static_cast<Offset>(kSharing) * parts; }
   };
 
+  /// A pack as it is loaded.
+  using Loaded = typename Select<kRealigns, PackAcross<In, kPackElements>, ElementPack>::type;
+
+  static __device__ Loaded load(const In* from) {
+    if constexpr (kRealigns) return Loaded::load(from);
+    else return *reinterpret_cast<const ElementPack*>(from);
+  }
+
   /// A thread's packs of kUnroll rows.
   struct Rows {
-    ElementPack packs[kUnroll];
+    Loaded packs[kUnroll];
 
     __device__ void load(const In* from, Offset stride) {
 #pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+      for (unsigned u = 0; u < kUnroll; ++u) packs[u] = ColumnReduce::load(from + u * stride);
     }
 
     /// The last `left`; rows of nothing stand in for the others.
     __device__ void load_last(const In* from, Offset stride, unsigned left) {
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u)
-        packs[u] = u < left ? *reinterpret_cast<const ElementPack*>(from + u * stride)
-                            : ElementPack::filled(Op::nothing());
+        packs[u] = u < left ? ColumnReduce::load(from + u * stride) : Loaded::filled(Op::nothing());
     }
   };
 
@@ -155,10 +175,15 @@ struct ColumnReduce {
     unsigned fold[kPackElements];  ///< of the rows that are one, the number of that which the column is of
     unsigned folds;
     Offset row_step;
-    int column;  ///< the first, of the tile; may lie before it
+    int column;             ///< the first, of the tile; may lie before it
+    unsigned start, pitch;  ///< of row 0, in elements after the begin of a pack, and from there to the next row
 
-    __device__ Columns(int column_, const Tile& tile)
-        : folds(tile.folds), row_step(tile.row_step()), column(column_) {
+    __device__ Columns(const In* in, int column_, const Tile& tile)
+        : folds(tile.folds),
+          row_step(tile.row_step()),
+          column(column_),
+          start((kPackElements - elements_before_alignment<sizeof(ElementPack)>(in + tile.first)) % kPackElements),
+          pitch(static_cast<unsigned>(tile.pitch)) {
 #pragma unroll
       for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
         states[e] = Op::identity();
@@ -168,14 +193,14 @@ struct ColumnReduce {
 
     /// The last `left` rows, fewer than kUnroll: all of their loads before the first is combined.
     __device__ void take_last(const In* from, Offset stride, Offset row, unsigned left) {
-      ElementPack packs[kUnroll];
+      Loaded packs[kUnroll];
 #pragma unroll
       for (unsigned u = 0; u < kUnroll - 1; ++u)
-        if (u < left) packs[u] = *reinterpret_cast<const ElementPack*>(from + u * stride);
+        if (u < left) packs[u] = load(from + u * stride);
 #pragma unroll
       for (unsigned u = 0; u < kUnroll - 1; ++u)
         if (u < left) {
-          const ElementPack one[1] = {packs[u]};
+          const Loaded one[1] = {packs[u]};
           take_packs(one, row + u * row_step);
         }
     }
@@ -215,11 +240,19 @@ struct ColumnReduce {
     }
 
     template <unsigned kRows>
-    __device__ void take_packs(const ElementPack (&packs)[kRows], Offset row) {
+    __device__ void take_packs(const Loaded (&loaded)[kRows], Offset row) {
       Index first[kPackElements];
 #pragma unroll
       for (unsigned e = 0; e < kPackElements; ++e) first[e] = static_cast<Index>(row) * folds + fold[e];
-      Op::take_columns(states, packs, first, static_cast<Index>(row_step) * folds);
+      if constexpr (kRealigns) {
+        ElementPack packs[kRows];
+#pragma unroll
+        for (unsigned u = 0; u < kRows; ++u)
+          packs[u] = loaded[u].after((start + static_cast<unsigned>(row + u * row_step) * pitch) % kPackElements);
+        Op::take_columns(states, packs, first, static_cast<Index>(row_step) * folds);
+      } else {
+        Op::take_columns(states, loaded, first, static_cast<Index>(row_step) * folds);
+      }
     }
   };
 
@@ -234,7 +267,7 @@ struct ColumnReduce {
       const unsigned shift = elements_before_alignment<sizeof(ElementPack)>(from);
       if (shift != 0) column += static_cast<int>(shift) - static_cast<int>(kPackElements);
     }
-    Columns columns(column, tile);
+    Columns columns(in, column, tile);
     if (column < width) {
       from += column;
       const Offset step = tile.row_step();

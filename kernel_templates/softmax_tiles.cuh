@@ -3,8 +3,8 @@
 // elements.
 //
 // Rows that do not lie side by side are copied element by element. While a run is written the next one is on its way.
-// Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds kRows
-// runs of rows in and out, each with 16 bytes more for its alignment.
+// Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds
+// kRows runs of rows in and out, each with 16 bytes more for its alignment.
 #pragma once
 
 #include "softmax.cuh"
@@ -125,8 +125,8 @@ struct SoftmaxTiles {
     }
   }
 
-  /// One staged row. All lanes of the warp must call it; those without a row of their own work on another one, and write
-  /// nothing.
+  /// One staged row. All lanes of the warp must call it; those without a row of their own work on another one, and
+  /// write nothing.
   static __device__ void work(const In* in, Out* out, bool is_own, unsigned columns,
                               const typename Types::Scale& scale) {
     const unsigned lane = threadIdx.x % kGroup;

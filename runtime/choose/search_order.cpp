@@ -8,10 +8,10 @@ namespace hone {
 
 namespace {
 
-/// Relatives of the leader that are expected to take longer than this many times its time are not measured. What is known
-/// of one name says little of the next, for names have no order, and what is known of one grid little of another, for
-/// waves come whole: argmaxima of 2^21 i8 took blocks of 512 threads 4.08 µs in 264 of them and 4.01 in 132, where 4.59
-/// were expected (H200, CUDA 13.0, 2026-11).
+/// Relatives of the leader that are expected to take longer than this many times its time are not measured. What is
+/// known of one name says little of the next, for names have no order, and what is known of one grid little of another,
+/// for waves come whole: argmaxima of 2^21 i8 took blocks of 512 threads 4.08 µs in 264 of them and 4.01 in 132, where
+/// 4.59 were expected (H200, CUDA 13.0, 2026-11).
 constexpr double kMostBehind = 1.05;
 constexpr double kMostBehindWithoutOrder = 1.3;
 

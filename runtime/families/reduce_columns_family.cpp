@@ -60,10 +60,11 @@ struct Tiling {
   Tiling(const Problem& problem, const ColumnsVariant& variant)
       : pack_elements(kMaxAlignment / element_bytes(problem)) {
     const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+    const bool takes_turns = !is_aligned(problem) && variant.way != Way::realigned;
     while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
-                                 (!is_aligned(problem) && pack_elements > variant.sharing)))
+                                 (takes_turns && pack_elements > variant.sharing)))
       pack_elements /= 2;
-    const bool shifts = !is_aligned(problem) && pack_elements > 1;
+    const bool shifts = takes_turns && pack_elements > 1;
     columns = std::int64_t{variant.lanes() - (shifts ? 1 : 0)} * pack_elements;
     may_fold = 2 * largest_inner(problem) <= columns;
     const std::int64_t inner = std::max<std::int64_t>(1, inner_of(problem));
@@ -131,6 +132,14 @@ std::string reject_direct(const Problem& problem, const ColumnsVariant& variant,
   if (variant.lanes() < 2) return "each thread has a share of the same column";
   const Tiling tiling(problem, variant);
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+  if (variant.way == Way::realigned) {
+    if (is_aligned(problem)) return "rows that begin with a pack need not be realigned";
+    if (variant.sharing >= tiling.pack_elements) return "threads that take turns have whole packs";
+    if (tiling.may_fold) return "short rows are no shorter for it";
+    if (tiling.pack_elements * element_bytes(problem) < 4) return "packs of less than a word";
+    if (2 * variant.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
+      return "the pairs of a thread's packs do not fit the registers";
+  }
   if (variant.sharing * tiling.columns * state_bytes > kMostSharedBytes)
     return fmt::format("the states of {} × {} columns do not fit the shared memory of a block", variant.sharing,
                        tiling.columns);
@@ -171,7 +180,7 @@ ReduceColumnsFamily::ReduceColumnsFamily()
     : space_({{"block_threads", {128, 256, 512, 1024}},
               {"column_threads", {1, 2, 4, 8, 16, 32, 64}},
               {"unroll", {2, 4, 8, 16}},
-              {"way", {0, 1, 2}, {"whole", "split", "staged"}}}) {}
+              {"way", {0, 1, 2, 3}, {"whole", "split", "staged", "realigned"}}}) {}
 
 AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
   return {.outer = outer_of(problem),
@@ -197,11 +206,13 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
                                         launch_bounds(problem, columns));
   const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
                                 bool folds) {
-    const bool aligned = is_aligned(problem);
+    const std::string_view starts = is_aligned(problem)              ? "aligned"
+                                    : columns.way == Way::realigned ? "realigned"
+                                                                    : "in_turns";
     const bool is_split = columns.way == Way::split;
     return fmt::format(
-        "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, {aligned}, {folds}, "
-        "{values}>;\n"
+        "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
+        "{folds}, {values}>;\n"
         "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
         "inner,\n"
         "    unsigned long long pitch, unsigned long long slice_pitch, unsigned long long rows,\n"
@@ -211,7 +222,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
         fmt::arg("more_parameters", is_split ? "unsigned parts, void* workspace, " : ""),
         fmt::arg("parts", is_split ? "parts" : "1u"), fmt::arg("workspace", is_split ? "workspace" : "nullptr"),
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
-        fmt::arg("unroll", unroll), fmt::arg("aligned", aligned), fmt::arg("folds", folds), fmt::arg("values", values),
+        fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds), fmt::arg("values", values),
         fmt::arg("entry", entry), fmt::arg("suffix", suffix));
   };
 

@@ -12,9 +12,10 @@ namespace hone {
 /// A Variant, decoded.
 struct ColumnsVariant {
   enum class Way {
-    whole,   ///< a block reduces a tile of columns from the first row to the last
-    split,   ///< as many blocks as there are for it share the rows, and a second kernel combines what they found
-    staged,  ///< whole slices of reduced × inner are copied to shared memory
+    whole,      ///< a block reduces a tile of columns from the first row to the last
+    split,      ///< as many blocks as there are for it share the rows, and a second kernel combines what they found
+    staged,     ///< whole slices of reduced × inner are copied to shared memory
+    realigned,  ///< whole, and where rows begin anywhere threads put each of their packs together from two
   };
 
   int block_threads;

@@ -9,11 +9,11 @@
 
 namespace hone {
 
-/// Keeps streams that were given back for the next who need one. What short kernels take depends on how many streams a
-/// process has used so far: sums of 741455 floats by blocks of 1024 threads took 4.20 µs in 132 and 4.29 in 264 of them
-/// in the first stream of every process, 4.31 and 4.28 after six streams and 4.26 and 4.14 after some more, in whichever
-/// stream (H100, CUDA 13.0, driver 580.159, 2026-11). Who measures in one stream after the other would compare what does
-/// not compare. Thread-safe. The streams belong to the device that is current when they are made: keep it so.
+/// Keeps streams that were given back for the next who need one. What short kernels take depends on how many streams
+/// their process has used so far: sums of 741455 floats by blocks of 1024 threads took 4.20 µs in 132 and 4.29 in 264
+/// of them in the first stream, 4.31 and 4.28 after six streams and 4.26 and 4.14 after some more, in whichever stream
+/// (H100, CUDA 13.0, driver 580.159, 2026-11). Who measures in one stream after the other compares what does not
+/// compare. Thread-safe. The streams belong to the device that is current when they are made: keep it so.
 class CudaStreams {
  public:
   CudaStreams() = default;

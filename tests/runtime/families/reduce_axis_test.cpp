@@ -267,6 +267,22 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
 }
 
+TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsShareThem) {
+  const KernelFamily& family = reduce_columns_family();
+  const auto why_not = [&](DType dtype, std::int64_t columns, std::string_view variant) {
+    const Problem problem = reduce_columns_problem({.dtype = dtype}, {.reduced = 31, .inner = columns});
+    return family.reject(problem, family.space().parse(variant).value(), h100_facts());
+  };
+  const std::string_view alone = "block_threads=128 column_threads=1 unroll=2 way=realigned";
+  EXPECT_EQ(why_not(DType::f16, 100001, alone), "");
+  EXPECT_EQ(why_not(DType::f64, 100001, alone), "");
+  EXPECT_THAT(why_not(DType::f16, 100000, alone), HasSubstr("begin with a pack"));
+  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 column_threads=8 unroll=2 way=realigned"),
+              HasSubstr("take turns"));
+  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 column_threads=1 unroll=8 way=realigned"),
+              HasSubstr("registers"));
+}
+
 TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
   for (const Problem& problem : {rows(1000, 700), rows(5, 300000), rows(300, 7, 9), columns({1, 700, 1000}),
                                  columns({1, 300000, 3}), columns({20, 30, 5, 8})}) {

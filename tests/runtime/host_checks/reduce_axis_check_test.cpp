@@ -115,6 +115,17 @@ const AxisCase kCases[] = {
      "block_threads=256 column_threads=8 unroll=2 way=whole"},
     {reduce_columns_family, {900, 6, 3}, 0, of(ReduceOp::count_nonzero, DType::f32),
      "block_threads=128 column_threads=1 unroll=4 way=staged"},
+    {reduce_columns_family, {1, 31, 1025}, 0, of(ReduceOp::logsumexp, DType::f16),
+     "block_threads=128 column_threads=1 unroll=2 way=realigned"},
+    {reduce_columns_family, {3, 31, 129}, 131, of(ReduceOp::argmax, DType::i8),
+     "block_threads=128 column_threads=4 unroll=2 way=realigned"},
+    {reduce_columns_family, {1, 61, 777}, 0, of(ReduceOp::sum, DType::f32),
+     "block_threads=256 column_threads=2 unroll=4 way=realigned"},
+    // The last row begins with a pack, and ends seven elements behind a tile.
+    {reduce_columns_family, {1, 9, 1031}, 0, of(ReduceOp::max, DType::bf16),
+     "block_threads=128 column_threads=2 unroll=2 way=realigned"},
+    {reduce_columns_family, {2, 40, 333}, 0, of(ReduceOp::product, DType::f64),
+     "block_threads=128 column_threads=1 unroll=4 way=realigned"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, ReduceAxisCheck, testing::ValuesIn(kCases), [](const auto& instance) {
