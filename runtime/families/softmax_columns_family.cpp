@@ -179,7 +179,8 @@ WorkShape SoftmaxColumnsFamily::shape(const Problem& problem, const Variant& var
           .launches = column.in_chunks ? 2 : 1,
           .dependent_launch = true,
           .cluster_blocks = column.cluster_blocks,
-          .traffic = 1 + read_share * static_cast<double>(rows - held) / static_cast<double>(rows)};
+          .traffic = 1 + read_share * static_cast<double>(rows - held) / static_cast<double>(rows),
+          .independent_blocks = !column.in_chunks};
 }
 
 std::size_t SoftmaxColumnsFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {

@@ -104,7 +104,8 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Variant& variant) c
                   .tiles = layout.tiles(),
                   .launches = row.way == Way::chunks ? 2 : 1,
                   .dependent_launch = true,
-                  .cluster_blocks = row.cluster_blocks};
+                  .cluster_blocks = row.cluster_blocks,
+                  .independent_blocks = !row.cuts_rows()};
   const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
   const double read_share = static_cast<double>(layout.traits.in_bytes) /
                             static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
