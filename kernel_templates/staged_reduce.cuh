@@ -81,17 +81,22 @@ struct StagedReduce {
       if (output < outputs) {
         const unsigned slice = kIsFlat ? output : output / inner;
         const unsigned column = kIsFlat ? 0 : output - slice * inner;
-        const In* first = elements + slice * reduced * stride + column;
+        const In* const first = elements + slice * reduced * stride + column;
+        const auto element = [&](unsigned number) { return first[number * stride]; };
         unsigned i = lane;
-        for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, first, stride, i);
+        for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, element, i);
         if constexpr (Op::kTakesLong && Op::kHasNothing) {
-          if (i + 4 * kLanes < reduced) take_last<8>(state, first, stride, i, reduced);
-          else if (i + 2 * kLanes < reduced) take_last<4>(state, first, stride, i, reduced);
-          else if (i < reduced) take_last<2>(state, first, stride, i, reduced);
+          // What is left at once: less than several takes.
+          const auto element_or_nothing = [&](unsigned number) {
+            return number < reduced ? element(number) : Op::nothing();
+          };
+          if (i + 4 * kLanes < reduced) take<8>(state, element_or_nothing, i);
+          else if (i + 2 * kLanes < reduced) take<4>(state, element_or_nothing, i);
+          else if (i < reduced) take<2>(state, element_or_nothing, i);
         } else {
-          if (i + 3 * kLanes < reduced) { take<4>(state, first, stride, i); i += 4 * kLanes; }
-          if (i + kLanes < reduced) { take<2>(state, first, stride, i); i += 2 * kLanes; }
-          if (i < reduced) take<1>(state, first, stride, i);
+          if (i + 3 * kLanes < reduced) { take<4>(state, element, i); i += 4 * kLanes; }
+          if (i + kLanes < reduced) { take<2>(state, element, i); i += 2 * kLanes; }
+          if (i < reduced) take<1>(state, element, i);
         }
       }
       state = lanes_reduce<Op, kLanes>(state);
@@ -101,22 +106,11 @@ struct StagedReduce {
   }
 
   /// kCount elements, every kLanes-th from number i on.
-  template <unsigned kCount>
-  static __device__ void take(State& state, const In* first, unsigned stride, unsigned i) {
+  template <unsigned kCount, class Element>
+  static __device__ void take(State& state, const Element& element, unsigned i) {
     Pack<In, 1> some[kCount];
 #pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) some[u].set(0, first[(i + u * kLanes) * stride]);
-    Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
-  }
-
-  /// What is left from number i on, at most kCount elements: taken at once, which takes less time than in several takes
-  /// where each takes long.
-  template <unsigned kCount>
-  static __device__ void take_last(State& state, const In* first, unsigned stride, unsigned i, unsigned reduced) {
-    Pack<In, 1> some[kCount];
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u)
-      some[u].set(0, i + u * kLanes < reduced ? first[(i + u * kLanes) * stride] : Op::nothing());
+    for (unsigned u = 0; u < kCount; ++u) some[u].set(0, element(i + u * kLanes));
     Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };

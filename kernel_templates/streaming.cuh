@@ -39,7 +39,8 @@ __device__ T load_last(const T* from) {
   return value;
 }
 
-/// Stores what this kernel never reads.
+/// Stores what this kernel never reads. By value: what a reference names in shared memory would be loaded byte by byte,
+/// as if it were not aligned.
 template <class T>
 __device__ void store_streaming(T* to, T value) {
   using Raw = typename Bits<sizeof(T)>::type;

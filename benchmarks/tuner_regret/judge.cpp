@@ -32,13 +32,19 @@ nlohmann::ordered_json to_json(const std::vector<Rivalry>& rivalries) {
     for (const Candidate& candidate : rivalry.candidates)
       candidates.push_back({{"variant", reduce_family().space().to_string(candidate.variant)},
                             {"max_blocks", candidate.geometry.max_blocks}});
-    json.push_back({{"op", rivalry.op}, {"dtype", rivalry.dtype}, {"n", rivalry.n}, {"candidates", candidates}});
+    const Problem& problem = rivalry.problem;
+    json.push_back({{"op", problem.family->operations()[problem.operation]},
+                    {"dtype", info(problem.dtype).name},
+                    {"n", problem.extents[0]},
+                    {"candidates", candidates}});
   }
   return json;
 }
 
 Rivalry rivalry_from(const nlohmann::json& json) {
-  Rivalry rivalry{.op = json.at("op"), .dtype = json.at("dtype"), .n = json.at("n"), .candidates = {}};
+  Rivalry rivalry{.problem = reduce_problem(parse_reduce_op(json.at("op").get<std::string>()),
+                                            parse_dtype(json.at("dtype").get<std::string>()), json.at("n")),
+                  .candidates = {}};
   for (const nlohmann::json& candidate : json.at("candidates"))
     rivalry.candidates.push_back(
         {reduce_family().space().parse(candidate.at("variant").get<std::string>()).value(),
@@ -86,8 +92,8 @@ void measure_rivalries(const std::shared_ptr<Device>& device, const fs::path& fi
     options.budget = std::chrono::milliseconds(compare_ms);
     options.only = rivalry.candidates;
     std::vector<double> us(rivalry.candidates.size(), 0);
-    Tuning tuning = session.compare(rivalry.problem(), options);
-    if (tuning.budget_spent) tuning = session.compare(rivalry.problem(), options);  // compiling may have taken it
+    Tuning tuning = session.compare(rivalry.problem, options);
+    if (tuning.budget_spent) tuning = session.compare(rivalry.problem, options);  // compiling may have taken it
     for (const Trial& trial : tuning.trials) {
       const auto& all = rivalry.candidates;
       const auto place = std::find(all.begin(), all.end(), trial.candidate) - all.begin();

@@ -1,7 +1,6 @@
 // judge(): candidates of several problems, measured side by side in several processes of their own.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,11 +13,8 @@ namespace hone::benchmarks {
 
 /// Candidates of `reduce` for one problem, at least two.
 struct Rivalry {
-  std::string op, dtype;
-  std::int64_t n = 0;
+  Problem problem;
   std::vector<Candidate> candidates;
-
-  Problem problem() const { return reduce_problem(parse_reduce_op(op), parse_dtype(dtype), n); }
 };
 
 /// The median times of the rivals of each problem over all processes, in µs; 0 of one that could not be measured in

@@ -301,15 +301,14 @@ class Study {
   /// of the campaign that chose; "" when it did not tune this very size.
   void add(const std::string& part, const Problem& at, const Candidate& choice, const std::vector<Candidate>& rivals,
            const fs::path& cache) {
-    const std::string op(at.family->operations()[at.operation]), dtype(info(at.dtype).name);
     findings_.push_back({.part = part,
-                         .problem = fmt::format("{} {}", op, dtype),
+                         .problem = fmt::format("{} {}", at.family->operations()[at.operation], info(at.dtype).name),
                          .n = at.extents[0],
                          .chosen = text(at, choice),
                          .reference = text(at, rivals.front())});
     std::vector<Candidate> candidates = rivals;
     if (std::find(rivals.begin(), rivals.end(), choice) == rivals.end()) candidates.push_back(choice);
-    pending_.push_back({findings_.size() - 1, {op, dtype, at.extents[0], candidates}, choice, cache});
+    pending_.push_back({findings_.size() - 1, {at, candidates}, choice, cache});
   }
 
   /// Measures what was added since.
@@ -327,7 +326,7 @@ class Study {
     for (const Pending& pending : pending_) {
       Finding& finding = findings_[pending.finding];
       if (pending.rivalry.candidates.size() > 1) conclude(pending, *us++, finding);
-      if (!pending.cache.empty()) ask_campaign(pending.rivalry.problem(), pending.cache, finding);
+      if (!pending.cache.empty()) ask_campaign(pending.rivalry.problem, pending.cache, finding);
       fmt::print("{:<11} {:<12} {:>11}  {:.2f} % behind\n", finding.part, finding.problem, finding.n,
                  100 * finding.regret());
     }
@@ -352,10 +351,10 @@ class Study {
           finding.part == "regret" ? finding.reference_us == 0 || us[i] < finding.reference_us : i == 0;
       if (!is_reference) continue;
       finding.reference_us = us[i];
-      finding.reference = text(pending.rivalry.problem(), candidates[i]);
+      finding.reference = text(pending.rivalry.problem, candidates[i]);
     }
     if (finding.chosen_us > 0 && finding.reference_us > 0) return;
-    fmt::print(stderr, "{}: {} or {} could not be measured or is wrong\n", to_string(pending.rivalry.problem()),
+    fmt::print(stderr, "{}: {} or {} could not be measured or is wrong\n", to_string(pending.rivalry.problem),
                finding.chosen, finding.reference);
     is_good_ = false;
   }

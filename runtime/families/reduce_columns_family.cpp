@@ -49,6 +49,7 @@ std::int64_t largest_inner(const Problem& problem) { return size_ranges(problem.
 
 /// How a variant lies on a problem.
 struct Tiling {
+  bool takes_turns;  ///< a thread takes rows that begin alike
   std::int64_t pack_elements;
   std::int64_t columns;  ///< of a tile
   bool may_fold;         ///< whether several rows fit a tile, in the whole size class
@@ -58,9 +59,9 @@ struct Tiling {
   std::int64_t tiles;  ///< of all slices
 
   Tiling(const Problem& problem, const ColumnsVariant& variant)
-      : pack_elements(kMaxAlignment / element_bytes(problem)) {
+      : takes_turns(!is_aligned(problem) && variant.way != Way::realigned),
+        pack_elements(kMaxAlignment / element_bytes(problem)) {
     const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-    const bool takes_turns = !is_aligned(problem) && variant.way != Way::realigned;
     while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
                                  (takes_turns && pack_elements > variant.sharing)))
       pack_elements /= 2;
@@ -206,9 +207,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
                                         launch_bounds(problem, columns));
   const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
                                 bool folds) {
-    const std::string_view starts = is_aligned(problem)              ? "aligned"
-                                    : columns.way == Way::realigned ? "realigned"
-                                                                    : "in_turns";
+    const std::string_view starts = is_aligned(problem) ? "aligned" : tiling.takes_turns ? "in_turns" : "realigned";
     const bool is_split = columns.way == Way::split;
     return fmt::format(
         "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "

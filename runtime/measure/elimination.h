@@ -24,8 +24,8 @@ struct EliminationRules {
   double drift_allowance = 0.03;
 
   /// Who is behind the fastest by less than this share, or this time, need not be told from it. In another process the
-  /// same launches of 3 to 6 µs take up to 0.1 µs more or less, whatever memory, code and streams they use; what fills
-  /// the GPU with blocks more than what has one a multiprocessor (H100, CUDA 13.0, 2026-11).
+  /// same launches of 3 to 6 µs take up to 0.1 µs more or less, whatever memory and code they use; what fills the GPU
+  /// with blocks more than what has one a multiprocessor (H100, CUDA 13.0, 2026-11).
   double indifference = 0.002;
   double indifferent_us = 0.05;
 

@@ -26,10 +26,9 @@ cudaStream_t CudaStreams::take() {
     idle_.pop_back();
     return stream;
   }
-  idle_.reserve(made_ + 1);  // room for the way back is made here, where failing is allowed
+  idle_.reserve(idle_.capacity() + 1);  // room for the way back is made here, where failing is allowed
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
-  ++made_;
   return stream;
 }
 

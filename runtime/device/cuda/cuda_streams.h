@@ -1,7 +1,6 @@
 // CudaStreams: streams that are used again.
 #pragma once
 
-#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -30,7 +29,6 @@ class CudaStreams {
  private:
   std::mutex mutex_;
   std::vector<cudaStream_t> idle_;
-  std::size_t made_ = 0;
 };
 
 }  // namespace hone
