@@ -125,13 +125,16 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   /// product with log₂ e changes its own exponential by less than a tenth.
   static __device__ bool is_ordinary(Acc reference) {
     if constexpr (kSame<Acc, float>) return fabsf(reference) <= 0x1p20f;
+    else return is_finite(reference);
+  }
+
+  static __device__ bool is_finite(Acc reference) {
+    if constexpr (kSame<Acc, float>) return fabsf(reference) < highest<float>();
     else return fabs(reference) < highest<Acc>();
   }
 
   /// What is subtracted before the exponential: the reference, unless a difference from it would be NaN.
-  static __device__ Acc shift(Acc reference) {
-    return reference > lowest<Acc>() && reference < highest<Acc>() ? reference : Acc(0);
-  }
+  static __device__ Acc shift(Acc reference) { return is_finite(reference) ? reference : Acc(0); }
 
   /// One column of some rows.
   template <unsigned kColumns, unsigned kRows>
@@ -144,7 +147,8 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     }
   };
 
-  /// The sum relative to a reference that is not below the state's. A difference of two is NaN only where they are equal.
+  /// The sum relative to a reference that is not below the state's. A difference of two is NaN only where they are
+  /// equal.
   static __device__ Acc scaled(State state, Acc reference) {
     return state.reference == reference ? state.sum : state.sum * exponential(state.reference - reference);
   }
@@ -180,10 +184,12 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     return combine_tree<Plus, kCount>(terms);
   }
 
-  /// Adds values of which none is above `reference`, which is not below the state's.
+  /// Adds values of which none is above `reference`, which is not below the state's. Compilers may know that there is
+  /// nothing to be rescaled.
   template <unsigned kCount>
   static __device__ void take_above(State& state, Acc reference, const Acc (&values)[kCount]) {
-    state = {reference, scaled(state, reference) + sum_above<false>(reference, values)};
+    const Acc before = state.sum == Acc(0) ? Acc(0) : scaled(state, reference);
+    state = {reference, before + sum_above<false>(reference, values)};
   }
 
   template <unsigned kColumns, unsigned kRows>

@@ -8,13 +8,12 @@ namespace hone {
 
 /// Combines the partials of every output, of which part p of output o is at [p · outputs + o]: a block has kOutputs of
 /// them side by side, and the other factor of its threads shares the parts. A value of Out is kValues elements of the
-/// results. Sharers meet in shared memory twice, each time in chains about as long as there are chains.
+/// results.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
 __device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
   using State = typename Op::State;
   constexpr unsigned kSharing = kBlockThreads / kOutputs;
   static_assert(kSharing >= 1 && kSharing * kOutputs == kBlockThreads && (kSharing & (kSharing - 1)) == 0);
-  constexpr unsigned kChains = kSharing >= 64 ? 16 : kSharing >= 16 ? 4 : 1;
   __shared__ State of_thread[kBlockThreads];
   wait_for_earlier_kernels();
   const State* partials = partials_in<State>(const_cast<void*>(workspace));
@@ -27,17 +26,9 @@ __device__ void combine_parts(const void* workspace, unsigned parts, unsigned ou
   }
   of_thread[threadIdx.x] = state;
   __syncthreads();
-  if constexpr (kChains > 1) {
-    constexpr unsigned kStride = kChains * kOutputs;
-    if (threadIdx.x < kStride)
-      of_thread[threadIdx.x] = Op::of_states(of_thread + threadIdx.x, kSharing / kChains, kStride);
-    __syncthreads();
-  }
-  if (threadIdx.x < kOutputs && output < outputs) {
-    constexpr unsigned kLeft = kChains > 1 ? kChains : kSharing;
-    Op::write(Op::of_states(of_thread + threadIdx.x, kLeft, kOutputs), n,
-              out + static_cast<unsigned long long>(output) * kValues);
-  }
+  const Sharers<Op, kBlockThreads, kSharing, kOutputs> sharers(of_thread, kOutputs);
+  if (threadIdx.x < kOutputs && output < outputs)
+    Op::write(sharers.combined(threadIdx.x), n, out + static_cast<unsigned long long>(output) * kValues);
 }
 
 }  // namespace hone

@@ -126,7 +126,7 @@ struct Reduce {
     State state = Op::identity();
     const Index stride = static_cast<Index>(blocks) * kTilePacks;
     const Index to_last_lane = kWarpThreads - 1 - threadIdx.x % kWarpThreads;  // the lanes of a warp go round together
-    const Index first = take_whole_tiles<Op::kTakesLong, Tile>(
+    const Index first = take_whole_tiles<Op::kTakesLong, false, Tile>(
         static_cast<Index>(block) * kTilePacks + threadIdx.x, stride,
         [&](Index pack) { return pack + to_last_lane + (kUnroll - 1) * kBlockThreads < packs; },
         [&](Tile& tile, Index pack) {

@@ -47,7 +47,7 @@ enum class RowStarts {
 };
 
 template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll,
-          RowStarts kStarts, bool kFolds, unsigned kValues>
+          RowStarts kStarts, bool kFolds, bool kFewTiles, unsigned kValues>
 struct ColumnReduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -59,6 +59,8 @@ struct ColumnReduce {
   static constexpr bool kRealigns = kStarts == RowStarts::realigned;
   static constexpr bool kWritesPacks = kSharing == 1 && kStarts != RowStarts::in_turns && !kFolds && kValues == 1;
   static constexpr unsigned kLanes = kBlockThreads / kSharing;
+  static constexpr unsigned kManyFolds = 32;  ///< from here on combined in two steps instead of one
+  static constexpr unsigned kFoldsLeft = 8;
   static constexpr unsigned kTileColumns = (kShifts ? kLanes - 1 : kLanes) * kPackElements;
   static_assert(kLanes * kSharing == kBlockThreads && kLanes >= 2);
   static_assert(!kShifts || kSharing % kPackElements == 0,
@@ -89,7 +91,7 @@ struct ColumnReduce {
       columns.keep(tile, of_column);
       __syncthreads();
       combine_sharers(in, tile, of_column);
-      if constexpr (kFolds) __syncthreads();
+      if constexpr (kFolds) combine_folds(tile, of_column[0]);
       finish(of_column, shape, tile, slice * shape.inner + column, workspace, out);
       __syncthreads();
     }
@@ -216,26 +218,28 @@ struct ColumnReduce {
     /// The results over `reduced` rows; `out` is that of the tile's first column.
     template <class Out>
     __device__ void write(Index reduced, const Tile& tile, Out* out) const {
-      constexpr int kElements = static_cast<int>(kPackElements * sizeof(Out) > 16 ? 16 / sizeof(Out) : kPackElements);
+      constexpr unsigned kElements = kPackElements * sizeof(Out) > 16 ? 16 / sizeof(Out) : kPackElements;
+      constexpr unsigned kPacks = kPackElements / kElements;
       using OutPack = Pack<Out, kElements>;
-      const int width = static_cast<int>(tile.width);
+      OutPack results[kPacks];
 #pragma unroll
-      for (int first = 0; first < static_cast<int>(kPackElements); first += kElements) {
-        OutPack results;
+      for (unsigned e = 0; e < kPackElements; ++e) {
+        Out result;
+        Op::write(states[e], reduced, &result);
+        results[e / kElements].set(e % kElements, result);
+      }
+      if (tile.width == kTileColumns && elements_before_alignment<sizeof(OutPack)>(out) == 0) {
+        // Neighbouring lanes store neighbouring packs: each instruction fills whole sectors.
+        transpose_lanes(results);
+        const unsigned first = threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
+        auto* const to = reinterpret_cast<OutPack*>(out) + first;
 #pragma unroll
-        for (int e = 0; e < kElements; ++e) {
-          Out result;
-          Op::write(states[first + e], reduced, &result);
-          results.set(static_cast<unsigned>(e), result);
-        }
-        Out* const to = out + (column + first);
-        if (column + first + kElements <= width && elements_before_alignment<sizeof(OutPack)>(to) == 0) {
-          store_streaming(reinterpret_cast<OutPack*>(to), results);
-        } else {
+        for (unsigned p = 0; p < kPacks; ++p) store_streaming(to + p * kPacks, results[p]);
+      } else {
+        const auto first = static_cast<unsigned>(column);
 #pragma unroll
-          for (int e = 0; e < kElements; ++e)
-            if (column + first + e < width) to[e] = results[static_cast<unsigned>(e)];
-        }
+        for (unsigned e = 0; e < kPackElements; ++e)
+          if (first + e < tile.width) out[first + e] = results[e / kElements][e % kElements];
       }
     }
 
@@ -273,7 +277,7 @@ struct ColumnReduce {
       const Offset step = tile.row_step();
       const Offset stride = step * tile.pitch;
       const auto is_whole = [&](Offset first) { return first + (kUnroll - 1) * step < tile.last_of_packs; };
-      row = take_whole_tiles<Op::kTakesLong, Rows>(
+      row = take_whole_tiles<Op::kTakesLong, kFewTiles, Rows>(
           row, kUnroll * step,
           [&](Offset first) { return Op::kHasNothing ? first < tile.last_of_packs : is_whole(first); },
           [&](Rows& rows, Offset first) {
@@ -295,8 +299,9 @@ struct ColumnReduce {
   /// Combines the states of each column into the row of the first sharer; the first part adds the rows that were not
   /// taken in packs.
   static __device__ void combine_sharers(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
+    const Sharers<Op, kBlockThreads, kSharing, kTileColumns> sharers(of_column[0], tile.width);
     for_columns(tile.width, [&](unsigned c) {
-      State state = Op::of_states(&of_column[0][c], kSharing, kTileColumns);
+      State state = sharers.combined(c);
       for (Offset row = 0; tile.part == 0 && row < tile.rows; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
         const Offset offset = tile.first + row * tile.pitch + c;
@@ -308,13 +313,25 @@ struct ColumnReduce {
     });
   }
 
+  /// Leaves of the columns of many rows that are taken as one those of kFoldsLeft rows, which lie first.
+  static __device__ void combine_folds(const Tile& tile, State* states) {
+    __syncthreads();
+    if (tile.folds < kManyFolds) return;
+    for_columns(kFoldsLeft * tile.inner, [&](unsigned c) {
+      const unsigned count = (tile.folds - c / tile.inner + kFoldsLeft - 1) / kFoldsLeft;
+      states[c] = Op::of_states(&states[c], count, kFoldsLeft * tile.inner);
+    });
+    __syncthreads();
+  }
+
   /// Writes or publishes the tile's outputs, of which `output` is the first.
   template <class Out>
   static __device__ void finish(const State (&of_column)[kSharing][kTileColumns], const ColumnsShape& shape,
                                 const Tile& tile, unsigned long long output, void* workspace, Out* out) {
     const unsigned width = kFolds ? tile.inner : tile.width;
     for_columns(width, [&](unsigned c) {
-      const State state = Op::of_states(&of_column[0][c], kFolds ? tile.folds : 1, tile.inner);
+      const unsigned folds = !kFolds ? 1 : tile.folds < kManyFolds ? tile.folds : kFoldsLeft;
+      const State state = Op::of_states(&of_column[0][c], folds, tile.inner);
       if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
       else partials_in<State>(workspace)[tile.part * shape.outer * shape.inner + output + c] = state;
     });

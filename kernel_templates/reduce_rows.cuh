@@ -92,7 +92,7 @@ struct RowLanes {
 
     const Index most = columns / kPackElements;
     constexpr bool kLoadsAhead = Op::kTakesLong && kRows == 1;  // several rows at once are of few tiles
-    Index p = take_whole_tiles<kLoadsAhead, Tile>(
+    Index p = take_whole_tiles<kLoadsAhead, false, Tile>(
         Index(lane), Index(kLanes * kUnroll),
         [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
         [&](Tile& tile, Index pack) {

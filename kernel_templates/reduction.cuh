@@ -96,11 +96,29 @@ struct Reduction {
 };
 
 /// Takes tiles that are `stride` apart as long as they are whole, and returns the first that is not. kLoadsAhead: the
-/// next tile is loaded before one is taken. `load` is called for each tile, once and in order.
-template <bool kLoadsAhead, class Tile, class Index, class IsWhole, class Load, class Take>
+/// next tile is loaded before one is taken. kFewTiles: the first of those is taken outside of the loop, where compilers
+/// leave out what no first tile needs; of many tiles, the longer code would cost more. `load` is called for each tile,
+/// once and in order.
+template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsWhole, class Load, class Take>
 __device__ Index take_whole_tiles(Index first, Index stride, const IsWhole& is_whole, const Load& load,
                                   const Take& take) {
-  if constexpr (kLoadsAhead) {
+  if constexpr (kLoadsAhead && kFewTiles) {
+    if (!is_whole(first)) return first;
+    Tile tile, next;
+    const auto take_and_load_next = [&] {
+      const bool goes_on = is_whole(first + stride);
+      if (goes_on) load(next, first + stride);
+      take(tile, first);
+      first += stride;
+      return goes_on;
+    };
+    load(tile, first);
+    bool goes_on = take_and_load_next();
+    while (goes_on) {
+      tile = next;
+      goes_on = take_and_load_next();
+    }
+  } else if constexpr (kLoadsAhead) {
     Tile next;
     if (is_whole(first)) load(next, first);
     for (; is_whole(first); first += stride) {

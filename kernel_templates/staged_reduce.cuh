@@ -84,16 +84,23 @@ struct StagedReduce {
         const In* const first = elements + slice * reduced * stride + column;
         const auto element = [&](unsigned number) { return first[number * stride]; };
         unsigned i = lane;
-        for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, element, i);
         if constexpr (Op::kTakesLong && Op::kHasNothing) {
-          // What is left at once: less than several takes.
-          const auto element_or_nothing = [&](unsigned number) {
-            return number < reduced ? element(number) : Op::nothing();
+          // What is left at once: less than several takes. What is all there is, too, so that compilers leave out what
+          // no first take needs.
+          const auto take_rest = [&](unsigned number) {
+            const auto element_or_nothing = [&](unsigned n) { return n < reduced ? element(n) : Op::nothing(); };
+            if (number + 4 * kLanes < reduced) take<8>(state, element_or_nothing, number);
+            else if (number + 2 * kLanes < reduced) take<4>(state, element_or_nothing, number);
+            else if (number < reduced) take<2>(state, element_or_nothing, number);
           };
-          if (i + 4 * kLanes < reduced) take<8>(state, element_or_nothing, i);
-          else if (i + 2 * kLanes < reduced) take<4>(state, element_or_nothing, i);
-          else if (i < reduced) take<2>(state, element_or_nothing, i);
+          if (reduced <= 8 * kLanes) {
+            take_rest(lane);
+          } else {
+            for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, element, i);
+            take_rest(i);
+          }
         } else {
+          for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, element, i);
           if (i + 3 * kLanes < reduced) { take<4>(state, element, i); i += 4 * kLanes; }
           if (i + kLanes < reduced) { take<2>(state, element, i); i += 2 * kLanes; }
           if (i < reduced) take<1>(state, element, i);
@@ -108,9 +115,10 @@ struct StagedReduce {
   /// kCount elements, every kLanes-th from number i on.
   template <unsigned kCount, class Element>
   static __device__ void take(State& state, const Element& element, unsigned i) {
-    Pack<In, 1> some[kCount];
+    constexpr unsigned kElements = kLanes == 1 ? kCount : 1;  // neighbours: a pack
+    Pack<In, kElements> some[kCount / kElements];
 #pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) some[u].set(0, element(i + u * kLanes));
+    for (unsigned u = 0; u < kCount; ++u) some[u / kElements].set(u % kElements, element(i + u * kLanes));
     Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };

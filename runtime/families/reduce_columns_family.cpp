@@ -30,6 +30,10 @@ constexpr std::int64_t kFewTiles = 2;
 constexpr int kEnoughThreads = 1024;
 constexpr std::int64_t kMostBytesOfMany = 128;
 
+/// Of so few tiles, the first is worth code of its own: f16 logsumexp of 31 x 1048577 24.8 to 23.3 µs, of 4 x 2^24 58.7
+/// to 48.6 (H200); of more, code is long enough as it is.
+constexpr std::int64_t kTilesOfShortColumns = 4;
+
 /// What a block that shares the rows of a tile takes to begin and to end, in latencies of memory: its first and last
 /// tiles, and what its threads found, combined. That is by how much each wave of blocks beyond the first makes a call
 /// longer: 1.8 to 2.5 µs, logsumexp 2.2 to 4.9 (medians of f16 and f32, H100 and H200, CUDA 13.0, 2026-11).
@@ -96,12 +100,16 @@ std::int64_t staged_slices(const Problem& problem, const ColumnsVariant& variant
       1, staged_elements(problem, variant) / std::max<std::int64_t>(1, slice_elements(problem)));
 }
 
+/// Whether a thread takes its rows in at most so many tiles, in the whole size class.
+bool takes_tiles_up_to(std::int64_t most, const Problem& problem, const ColumnsVariant& variant) {
+  return variant.way != Way::split && size_ranges(problem.extents)[1].last <= most * variant.sharing * variant.unroll;
+}
+
 std::string launch_bounds(const Problem& problem, const ColumnsVariant& variant) {
   const Tiling tiling(problem, variant);
-  const std::int64_t tile_rows = std::int64_t{variant.sharing} * variant.unroll;
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
   const std::int64_t bytes = tiling.pack_elements * (variant.unroll * element_bytes(problem) + state_bytes);
-  const bool is_few = variant.way == Way::whole && size_ranges(problem.extents)[1].last <= kFewTiles * tile_rows;
+  const bool is_few = variant.way == Way::whole && takes_tiles_up_to(kFewTiles, problem, variant);
   const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
                     reduce_spec_of(problem).op == ReduceOp::logsumexp;
   if (!is_few || !fits) return std::to_string(variant.block_threads);
@@ -211,7 +219,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
     const bool is_split = columns.way == Way::split;
     return fmt::format(
         "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
-        "{folds}, {values}>;\n"
+        "{folds}, {few_tiles}, {values}>;\n"
         "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
         "inner,\n"
         "    unsigned long long pitch, unsigned long long slice_pitch, unsigned long long rows,\n"
@@ -222,6 +230,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
         fmt::arg("parts", is_split ? "parts" : "1u"), fmt::arg("workspace", is_split ? "workspace" : "nullptr"),
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
         fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds), fmt::arg("values", values),
+        fmt::arg("few_tiles", takes_tiles_up_to(kTilesOfShortColumns, problem, columns)),
         fmt::arg("entry", entry), fmt::arg("suffix", suffix));
   };
 
@@ -256,7 +265,9 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
 WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Variant& variant) const {
   const ColumnsVariant columns(variant);
   const Tiling tiling(problem, columns);
-  WorkShape shape{.block_threads = columns.block_threads, .dependent_launch = true};
+  WorkShape shape{.block_threads = columns.block_threads,
+                  .dependent_launch = true,
+                  .independent_blocks = columns.way != Way::split};
   if (columns.way == Way::staged) {
     shape.tiles = std::max<std::int64_t>(1, divide_up(outer_of(problem), staged_slices(problem, columns)));
     shape.bytes_in_flight_per_block = std::int64_t{columns.block_threads} * columns.unroll * kMaxAlignment;

@@ -239,7 +239,9 @@ WorkShape ReduceRowsFamily::shape(const Problem& problem, const Variant& variant
   const std::int64_t packs = std::max<std::int64_t>(1, packs_of_row(problem));
   const std::int64_t count = std::max<std::int64_t>(1, rows_of(problem));
   const std::int64_t tile_packs = std::int64_t{rows.block_threads} * rows.unroll;
-  WorkShape shape{.block_threads = rows.block_threads, .dependent_launch = true};
+  WorkShape shape{.block_threads = rows.block_threads,
+                  .dependent_launch = true,
+                  .independent_blocks = rows.way != Way::split};
   switch (rows.way) {
     case Way::lanes: {
       const std::int64_t groups = rows.block_threads / rows.lanes;

@@ -126,6 +126,16 @@ const AxisCase kCases[] = {
      "block_threads=128 column_threads=2 unroll=2 way=realigned"},
     {reduce_columns_family, {2, 40, 333}, 0, of(ReduceOp::product, DType::f64),
      "block_threads=128 column_threads=1 unroll=4 way=realigned"},
+    // Two tiles whose results leave in packs that neighbouring lanes exchange, and a part of one.
+    {reduce_columns_family, {1, 4, 2304}, 0, of(ReduceOp::logsumexp, DType::f16),
+     "block_threads=128 column_threads=1 unroll=2 way=whole"},
+    {reduce_columns_family, {2, 5, 2064}, 0, of(ReduceOp::sum, DType::i8),
+     "block_threads=128 column_threads=1 unroll=4 way=whole"},
+    // Sharers and folded rows that are combined in two steps.
+    {reduce_columns_family, {1, 3000, 16}, 0, of(ReduceOp::logsumexp, DType::f32),
+     "block_threads=256 column_threads=64 unroll=2 way=split"},
+    {reduce_columns_family, {1, 9000, 3}, 0, of(ReduceOp::argmax, DType::f16),
+     "block_threads=256 column_threads=32 unroll=2 way=split"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, ReduceAxisCheck, testing::ValuesIn(kCases), [](const auto& instance) {
