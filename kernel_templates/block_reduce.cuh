@@ -46,6 +46,23 @@ __device__ State shuffle_up(State value, unsigned offset) {
   return words.value();
 }
 
+/// Transposes the square that kCount neighbouring lanes have: lane l of them gets as values[i] what lane i had as
+/// values[l]. Every lane of the warp must call it.
+template <class T, unsigned kCount>
+__device__ void transpose_lanes(T (&values)[kCount]) {
+#pragma unroll
+  for (unsigned step = 1; step < kCount; step *= 2) {
+    const bool is_upper = (threadIdx.x & step) != 0;
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) {
+      if ((i & step) != 0) continue;
+      const T got = shuffle_xor(is_upper ? values[i] : values[i + step], step);
+      if (is_upper) values[i] = got;
+      else values[i + step] = got;
+    }
+  }
+}
+
 /// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it; those beyond kLanes
 /// with the identity.
 template <class Op, unsigned kLanes>
@@ -87,54 +104,6 @@ __device__ typename Op::State block_reduce(typename Op::State value) {
   __syncthreads();
   if (warp == 0) value = warp_reduce<Op, kWarps>(lane < kWarps ? of_warp[lane] : Op::identity());
   return value;
-}
-
-/// In how many chains `sharing` values of each of `outputs` outputs are combined by `threads` threads: about as many as
-/// there are values in each, a power of two. Few values are one chain.
-__device__ constexpr unsigned chains_of(unsigned sharing, unsigned outputs, unsigned threads) {
-  unsigned chains = 1;
-  while (sharing >= 16 && 4 * chains * chains <= sharing && 2 * chains * outputs <= threads) chains *= 2;
-  return chains;
-}
-
-/// Combines states[s · kOutputs + o] over all s < kSharing, for each output o < outputs: in two short steps instead of
-/// a long one, where there are threads for them. Every thread of the block must construct it, after a barrier; the
-/// second step is for those that ask for an output.
-template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kOutputs>
-struct Sharers {
-  using State = typename Op::State;
-  static constexpr unsigned kChains = chains_of(kSharing, kOutputs, kBlockThreads);
-  State* states;
-
-  __device__ Sharers(State* states_, unsigned outputs) : states(states_) {
-    if constexpr (kChains > 1) {
-      constexpr unsigned kStride = kChains * kOutputs;
-      if (threadIdx.x < kStride && threadIdx.x % kOutputs < outputs)
-        states[threadIdx.x] = Op::of_states(states + threadIdx.x, kSharing / kChains, kStride);
-      __syncthreads();
-    }
-  }
-
-  __device__ State combined(unsigned output) const {
-    return Op::of_states(states + output, kChains > 1 ? kChains : kSharing, kOutputs);
-  }
-};
-
-/// Transposes the square that kCount neighbouring lanes have: lane l of them gets as values[i] what lane i had as
-/// values[l]. Every lane of the warp must call it.
-template <class T, unsigned kCount>
-__device__ void transpose_lanes(T (&values)[kCount]) {
-#pragma unroll
-  for (unsigned step = 1; step < kCount; step *= 2) {
-    const bool is_upper = (threadIdx.x & step) != 0;
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
-      if ((i & step) != 0) continue;
-      const T got = shuffle_xor(is_upper ? values[i] : values[i + step], step);
-      if (is_upper) values[i] = got;
-      else values[i + step] = got;
-    }
-  }
 }
 
 }  // namespace hone

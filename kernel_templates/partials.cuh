@@ -1,8 +1,8 @@
 // Partial results of many outputs, each made by several blocks: the kernel that combines them.
 #pragma once
 
-#include "block_reduce.cuh"
 #include "grid.cuh"
+#include "sharers.cuh"
 
 namespace hone {
 

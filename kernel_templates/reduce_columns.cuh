@@ -16,6 +16,9 @@
 // Few columns: where rows lie side by side, `folds` of them are one long row, and its columns are folded in the end
 // (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 where a pitch leaves gaps).
 //
+// Few rows: kFewTiles says that a thread has few tiles of kUnroll of them, of which the first is then code of its own
+// (take_whole_tiles()). It changes no result.
+//
 // Constraints: kBlockThreads, kSharing and kUnroll are powers of two; with in_turns kSharing is a multiple of
 // kPackElements, and packs that are realigned are of 4 bytes or more; Op::Index holds `reduced` plus one tile of rows.
 #pragma once
@@ -23,6 +26,7 @@
 #include "pack.cuh"
 #include "partials.cuh"
 #include "reduction.cuh"
+#include "sharers.cuh"
 #include "streaming.cuh"
 
 namespace hone {

@@ -176,6 +176,17 @@ TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
   EXPECT_GT(split, 1000);
 }
 
+TEST(ReduceAxisFamilies, BlocksAreIndependentWhereTheyShareNoOutput) {
+  for (const Problem& problem : {rows(1 << 20, 64), columns({1, 1 << 10, 1 << 16})}) {
+    const KernelFamily& family = *problem.family;
+    for (const Variant& variant : family.space().all()) {
+      const std::string name = family.space().to_string(variant);
+      const bool shares = name.find("=split") != std::string::npos;
+      EXPECT_EQ(family.shape(problem, variant).independent_blocks, !shares) << name;
+    }
+  }
+}
+
 TEST(ReduceAxisFamilies, MoveEachElementAndEachResultOnce) {
   EXPECT_EQ(reduce_rows_family().bytes_moved(rows(10, 8, 100)), 10 * 8 * 4 + 10 * 4);
   EXPECT_EQ(reduce_columns_family().bytes_moved(columns({3, 10, 8})), 3 * 10 * 8 * 4 + 3 * 8 * 4);

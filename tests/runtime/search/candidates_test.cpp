@@ -81,6 +81,13 @@ TEST(Geometries, AVariantOfOneBlockHasOne) {
   EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .one_block = true}, 8), std::vector<std::int64_t>{1});
 }
 
+TEST(Geometries, IndependentBlocksMayHaveATileEach) {
+  WorkShape shape{.block_threads = 256, .tiles = 1 << 24};
+  EXPECT_LT(grids(h100_facts(), shape, 8).back(), shape.tiles);
+  shape.independent_blocks = true;
+  EXPECT_GE(grids(h100_facts(), shape, 8).back(), shape.tiles);
+}
+
 TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
   // 1536 threads and 8 blocks per SM: 256 threads fit 6 times, 1024 once.
   DeviceFacts facts = textbook_facts();
