@@ -67,7 +67,7 @@ void CallReport::print_text(Align results, const Context& context) const {
   for (const auto& [op, result, made] : rows_) {
     const bool was_launched = !made.variant.empty();
     table.add_row({op, result, was_launched ? short_variant(made.variant) : std::string(kUnknown),
-                   was_launched ? fmt::format("{}", made.blocks) : std::string(kUnknown),
+                   was_launched ? blocks_cell(made.blocks) : std::string(kUnknown),
                    was_launched ? source_text(made.source, made.tuned) : "nothing to do", us_text(made.warm_us),
                    gbps_text(made.gbps), share_text(made.gbps, peak_bandwidth_gbps(device_.facts()))});
   }

@@ -119,7 +119,7 @@ void print_table(const Explanation& explanation, const Context& context) {
     const bool is_measured = trial.median_us > 0;
     table.add_row(
         {short_variant(trial.candidate.variant),
-         trial.candidate.max_blocks > 0 ? fmt::format("{}", trial.candidate.max_blocks) : std::string(kUnknown),
+         blocks_cell(trial.candidate.max_blocks),
          trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
          us_text(trial.predicted_us), us_text(trial.median_us),
          is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
@@ -138,8 +138,8 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
                                sizes_text(stored), stored.key.problem.alignment, device_text(stored.key.device)))
       << '\n';
-  out << printable(fmt::format("is served by {} in at most {}: {} µs ± {} at n = {}", short_variant(candidate.variant),
-                               count_text(candidate.max_blocks, "block"), us_text(stored.winner.median_us),
+  out << printable(fmt::format("is served by {} in {}: {} µs ± {} at n = {}", short_variant(candidate.variant),
+                               blocks_text(candidate.max_blocks), us_text(stored.winner.median_us),
                                format_us(stored.winner.spread_us), measured_at_text(stored)))
       << "\n\nWhat it gains\n";
   print_gain(stored, explanation, out);
@@ -194,8 +194,8 @@ void explain_untuned(const StoredWinner& stored, const Context& context) {
                                        device_text(stored.key.device)))
               << '\n'
               << printable(
-                     fmt::format("is served by {} in at most {}, {}", short_variant(stored.winner.candidate.variant),
-                                 count_text(stored.winner.candidate.max_blocks, "block"), why_without_trials(stored)))
+                     fmt::format("is served by {} in {}, {}", short_variant(stored.winner.candidate.variant),
+                                 blocks_text(stored.winner.candidate.max_blocks), why_without_trials(stored)))
               << "\nMeasure with: hone tune --again\n";
 }
 

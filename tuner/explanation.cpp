@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include <hone/candidate.h>
 #include <hone/rank_correlation.h>
 
 #include "tuner/quantities.h"
@@ -25,6 +26,9 @@ double footprint(const cache::CandidateRecord& candidate) {
 
 /// Of one that was measured to the end beside the winner, and was not clearly slower.
 std::string why_tied(const TrialRecord& trial, const TrialRecord& winner) {
+  if (Geometry{trial.candidate.max_blocks}.is_block_per_tile() &&
+      !Geometry{winner.candidate.max_blocks}.is_block_per_tile())
+    return "as fast as can be told, but with a block for every tile";
   const double ratio = footprint(trial.candidate) / std::max(footprint(winner.candidate), 1.0);
   if (ratio > 1) return fmt::format("as fast as can be told, but takes {:.3g} times the threads and registers", ratio);
   return "as fast as can be told, but not faster in the pairs, or the winner serves a neighbouring size already";

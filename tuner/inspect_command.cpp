@@ -110,7 +110,7 @@ std::vector<std::string> winner_row(const StoredWinner& stored, std::int64_t now
           fmt::format("{}", stored.key.problem.alignment),
           sizes_text(stored),
           short_variant(winner.candidate.variant),
-          fmt::format("{}", winner.candidate.max_blocks),
+          blocks_cell(winner.candidate.max_blocks),
           winner.candidate.registers > 0 ? fmt::format("{}", winner.candidate.registers) : std::string(kUnknown),
           percent_text(winner_occupancy(stored)),
           us_text(winner.median_us),

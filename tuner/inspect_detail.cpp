@@ -87,7 +87,7 @@ void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
   const cache::CandidateRecord& candidate = winner.candidate;
   print_field(out, "candidate", candidate.variant);
   print_field(out, "grid",
-              fmt::format("at most {} blocks of {} threads", candidate.max_blocks, candidate.block_threads));
+              fmt::format("{} of {} threads", blocks_text(candidate.max_blocks), candidate.block_threads));
   print_field(out, "resources",
               fmt::format("{} registers and {} B of local memory a thread, {} B of shared memory a block",
                           candidate.registers, candidate.local_bytes, candidate.static_smem_bytes));
@@ -126,7 +126,7 @@ std::vector<std::string> trial_row(std::size_t rank, const cache::TrialRecord& t
   return {
       fmt::format("{}", rank),
       short_variant(candidate.variant),
-      count(candidate.max_blocks),
+      blocks_cell(candidate.max_blocks),
       count(candidate.registers),
       percent_text(occupancy(candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm)),
       trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),

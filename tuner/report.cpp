@@ -36,6 +36,16 @@ std::string short_variant(std::string_view variant) {
   return result;
 }
 
+std::string blocks_cell(std::int64_t max_blocks) {
+  if (Geometry{max_blocks}.is_block_per_tile()) return "1/tile";
+  return max_blocks > 0 ? fmt::format("{}", max_blocks) : std::string(kUnknown);
+}
+
+std::string blocks_text(std::int64_t max_blocks) {
+  if (Geometry{max_blocks}.is_block_per_tile()) return "a block for every tile";
+  return fmt::format("at most {}", count_text(max_blocks, "block"));
+}
+
 double occupancy(int resident_blocks, int block_threads, int max_threads_per_sm) {
   if (max_threads_per_sm <= 0) return 0;
   return static_cast<double>(resident_blocks) * block_threads / max_threads_per_sm;

@@ -16,6 +16,11 @@ inline constexpr std::string_view kUnknown = "–";
 /// form here, as those of a user's family, stay "name=value"; named values stand for themselves.
 std::string short_variant(std::string_view variant);
 
+/// Geometry::max_blocks in a table, kUnknown for 0, and in a sentence: "132" and "at most 132 blocks", or "1/tile" and "a
+/// block for every tile".
+std::string blocks_cell(std::int64_t max_blocks);
+std::string blocks_text(std::int64_t max_blocks);
+
 /// Resident threads over the SM's limit, 0 … 1; 0 when a factor is unknown.
 double occupancy(int resident_blocks, int block_threads, int max_threads_per_sm);
 

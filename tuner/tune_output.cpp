@@ -43,7 +43,7 @@ double measured_gbps(const CampaignItem& item) {
 std::string winner_text(const CampaignItem& item, double peak) {
   const double gbps = measured_gbps(item);
   return fmt::format("{}, {}: {} µs, {} GB/s{}{}", candidate_text(item),
-                     count_text(item.candidate.geometry.max_blocks, "block"), us_text(item.median_us), gbps_text(gbps),
+                     blocks_text(item.candidate.geometry.max_blocks), us_text(item.median_us), gbps_text(gbps),
                      peak > 0 ? fmt::format(", {} of peak", share_text(gbps, peak)) : "",
                      item.outcome == Outcome::untuned ? " (the only one that the budget allowed for: untuned)"
                      : item.budget_spent              ? " (budget spent)"
@@ -83,7 +83,7 @@ std::vector<std::string> summary_row(const CampaignItem& item, const CampaignRes
     const bool is_new = item.outcome != Outcome::kept;
     const auto count = [&](int value) { return is_new ? fmt::format("{}", value) : std::string(kUnknown); };
     cells.push_back(candidate_text(item));
-    cells.push_back(fmt::format("{}", item.candidate.geometry.max_blocks));
+    cells.push_back(blocks_cell(item.candidate.geometry.max_blocks));
     cells.push_back(us_text(item.median_us));
     cells.push_back(gbps_text(measured_gbps(item)));
     cells.push_back(share_text(measured_gbps(item), result.devices[item.device].peak_gbps));

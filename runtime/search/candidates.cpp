@@ -42,9 +42,6 @@ std::string reason_against(const DeviceFacts& facts, const Problem& problem, con
   return "";
 }
 
-/// Of a grid, along x.
-constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
-
 /// For devices whose threads run one after the other.
 std::vector<Geometry> sweeping_geometries(const DeviceFacts& facts, const WorkShape& shape,
                                           std::int64_t blocks_at_once) {
@@ -67,7 +64,7 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
   for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
-  if (shape.independent_blocks) result.push_back({.max_blocks = kMostBlocks / sms * sms});
+  if (shape.independent_blocks) result.push_back({.max_blocks = Geometry::kMostBlocks / sms * sms});
   return result;
 }
 

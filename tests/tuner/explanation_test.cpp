@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <hone/candidate.h>
+
 namespace hone::tuner {
 namespace {
 
@@ -56,6 +58,11 @@ TEST_F(ExplanationTest, EveryCandidateHasAFate) {
   EXPECT_THAT(explanation.candidates[3].why, HasSubstr("dropped out after 8 samples"));
   EXPECT_EQ(explanation.candidates[4].why, "not measured: predicted slower");
   EXPECT_NEAR(explanation.candidates[3].gap, 0.5, 1e-9);
+}
+
+TEST_F(ExplanationTest, ABlockForEveryTileIsNoNumberOfBlocks) {
+  tuning_.trials[1].candidate.max_blocks = Geometry::kMostBlocks / 132 * 132;
+  EXPECT_EQ(explain(winner_, tuning_).candidates[1].why, "as fast as can be told, but with a block for every tile");
 }
 
 TEST_F(ExplanationTest, TheGainIsOverTheDefaultAndTheRunnerUp) {

@@ -29,7 +29,16 @@ TEST(Bandwidth, IsBytesOverTime) {
   EXPECT_DOUBLE_EQ(bandwidth_gbps(1'000'000, 0), 0);
 }
 
+TEST(Texts, ABlockForEveryTileIsNoNumber) {
+  EXPECT_EQ(blocks_cell(132), "132");
+  EXPECT_EQ(blocks_text(132), "at most 132 blocks");
+  EXPECT_EQ(blocks_text(1), "at most 1 block");
+  EXPECT_EQ(blocks_cell(Geometry::kMostBlocks / 132 * 132), "1/tile");
+  EXPECT_EQ(blocks_text(Geometry::kMostBlocks / 132 * 132), "a block for every tile");
+}
+
 TEST(Texts, ShowWhatIsUnknownAsUnknown) {
+  EXPECT_EQ(blocks_cell(0), kUnknown);
   EXPECT_EQ(gbps_text(0), kUnknown);
   EXPECT_EQ(gbps_text(3027.4), "3027");
   EXPECT_EQ(gbps_text(1.534), "1.53");

@@ -9,6 +9,7 @@
 
 #include "tuner/campaign/problem_text.h"
 #include "tuner/quantities.h"
+#include "tuner/report.h"
 
 namespace hone::tuner {
 namespace {
@@ -154,9 +155,8 @@ void Lane::blame(const std::string& text, const std::string& how) {
     return;
   }
   Candidate candidate = candidate_from_json(json, job_->problem);
-  job_->died.push_back(fmt::format("{} in at most {} blocks: {}",
-                                   job_->problem.family->space().to_string(candidate.variant),
-                                   candidate.geometry.max_blocks, how));
+  job_->died.push_back(fmt::format("{} in {}: {}", job_->problem.family->space().to_string(candidate.variant),
+                                   blocks_text(candidate.geometry.max_blocks), how));
   const auto deaths = std::count_if(job_->excluded.begin(), job_->excluded.end(), [&](const ExcludedCandidate& out) {
     return out.candidate.variant == candidate.variant;
   });

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,13 @@ namespace hone {
 /// How many blocks a launch may have. The grid of a call is min(max_blocks, tiles of the call), so that one
 /// geometry serves every size of a range.
 struct Geometry {
+  /// Of a grid, along x: what CUDA allows.
+  static constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
+
   std::int64_t max_blocks = 0;  ///< 1, or the same number for every SM; 0: none was listed
+
+  /// Whether blocks take no turns: a block for every tile of any call (WorkShape::independent_blocks).
+  constexpr bool is_block_per_tile() const { return max_blocks > kMostBlocks / 2; }
 
   bool operator==(const Geometry&) const = default;
 };
