@@ -225,26 +225,50 @@ struct ColumnReduce {
       constexpr unsigned kElements = kPackElements * sizeof(Out) > 16 ? 16 / sizeof(Out) : kPackElements;
       constexpr unsigned kPacks = kPackElements / kElements;
       using OutPack = Pack<Out, kElements>;
+      const bool is_aligned = elements_before_alignment<sizeof(OutPack)>(out) == 0;
+      if constexpr (kPacks > 1) {
+        if (is_aligned && tile.width == kTileColumns) {
+          write_whole<OutPack, kPacks>(reduced, reinterpret_cast<OutPack*>(out));
+          return;
+        }
+      }
+#pragma unroll
+      for (unsigned p = 0; p < kPacks; ++p) {
+        const OutPack results = results_of<OutPack>(p, reduced);
+        const unsigned first = static_cast<unsigned>(column) + p * kElements;
+        if (is_aligned && first + kElements <= tile.width) {
+          store_streaming(reinterpret_cast<OutPack*>(out + first), results);
+        } else {
+#pragma unroll
+          for (unsigned e = 0; e < kElements; ++e)
+            if (first + e < tile.width) out[first + e] = results[e];
+        }
+      }
+    }
+
+    /// Those of a whole tile. Neighbouring lanes store neighbouring packs: each instruction fills whole sectors.
+    template <class OutPack, unsigned kPacks>
+    __device__ void write_whole(Index reduced, OutPack* out) const {
       OutPack results[kPacks];
 #pragma unroll
-      for (unsigned e = 0; e < kPackElements; ++e) {
-        Out result;
-        Op::write(states[e], reduced, &result);
-        results[e / kElements].set(e % kElements, result);
-      }
-      if (tile.width == kTileColumns && elements_before_alignment<sizeof(OutPack)>(out) == 0) {
-        // Neighbouring lanes store neighbouring packs: each instruction fills whole sectors.
-        transpose_lanes(results);
-        const unsigned first = threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
-        auto* const to = reinterpret_cast<OutPack*>(out) + first;
+      for (unsigned p = 0; p < kPacks; ++p) results[p] = results_of<OutPack>(p, reduced);
+      transpose_lanes(results);
+      out += threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
 #pragma unroll
-        for (unsigned p = 0; p < kPacks; ++p) store_streaming(to + p * kPacks, results[p]);
-      } else {
-        const auto first = static_cast<unsigned>(column);
+      for (unsigned p = 0; p < kPacks; ++p) store_streaming(out + p * kPacks, results[p]);
+    }
+
+    /// The p-th pack of a thread's results.
+    template <class OutPack>
+    __device__ OutPack results_of(unsigned p, Index reduced) const {
+      OutPack results;
 #pragma unroll
-        for (unsigned e = 0; e < kPackElements; ++e)
-          if (first + e < tile.width) out[first + e] = results[e / kElements][e % kElements];
+      for (unsigned e = 0; e < OutPack::kElements; ++e) {
+        decltype(results[0]) result;
+        Op::write(states[p * OutPack::kElements + e], reduced, &result);
+        results.set(e, result);
       }
+      return results;
     }
 
     template <unsigned kRows>

@@ -126,8 +126,9 @@ const AxisCase kCases[] = {
      "block_threads=128 column_threads=2 unroll=2 way=realigned"},
     {reduce_columns_family, {2, 40, 333}, 0, of(ReduceOp::product, DType::f64),
      "block_threads=128 column_threads=1 unroll=4 way=realigned"},
-    // Two tiles whose results leave in packs that neighbouring lanes exchange, and a part of one.
-    {reduce_columns_family, {1, 4, 2304}, 0, of(ReduceOp::logsumexp, DType::f16),
+    // Two tiles whose results leave in packs that neighbouring lanes exchange, and of a third a warp, some packs and
+    // three columns.
+    {reduce_columns_family, {1, 4, 2331}, 2336, of(ReduceOp::logsumexp, DType::f16),
      "block_threads=128 column_threads=1 unroll=2 way=whole"},
     {reduce_columns_family, {2, 5, 2064}, 0, of(ReduceOp::sum, DType::i8),
      "block_threads=128 column_threads=1 unroll=4 way=whole"},
