@@ -87,7 +87,7 @@ void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
   const cache::CandidateRecord& candidate = winner.candidate;
   print_field(out, "candidate", candidate.variant);
   print_field(out, "grid",
-              fmt::format("{} of {} threads", blocks_text(candidate.max_blocks), candidate.block_threads));
+              fmt::format("{}, {} threads each", blocks_text(candidate.max_blocks), candidate.block_threads));
   print_field(out, "resources",
               fmt::format("{} registers and {} B of local memory a thread, {} B of shared memory a block",
                           candidate.registers, candidate.local_bytes, candidate.static_smem_bytes));

@@ -205,7 +205,7 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "  stored      …\n"
             "\n"
             "  candidate   block_threads=512 vector_bytes=16 unroll=4 tail=shuffle finish=last_block\n"
-            "  grid        at most 400 blocks of 512 threads\n"
+            "  grid        at most 400 blocks, 512 threads each\n"
             "  resources   32 registers and 0 B of local memory a thread, 128 B of shared memory a block\n"
             "  occupancy   100 %: 4 resident blocks × 512 threads of 2048 per SM\n"
             "  measured    2.80 µs ± 0.05 at n = 1048576: 1498 GB/s, 50 % of the device's\n"
