@@ -26,13 +26,13 @@ constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged variant'
 /// hold kEnoughThreads. That leaves each 64 registers, of which what it loads at once and its states may take half;
 /// doubles need more for their arithmetic. Only logsumexp takes more than 64 by itself; of the others, compilers that
 /// are told of a bound make use of all that it leaves.
-constexpr std::int64_t kFewTiles = 2;
+constexpr std::int64_t kTooFewTiles = 2;
 constexpr int kEnoughThreads = 1024;
 constexpr std::int64_t kMostBytesOfMany = 128;
 
 /// Of so few tiles, the first is worth code of its own: f16 logsumexp of 31 x 1048577 24.8 to 23.3 µs, of 4 x 2^24 58.7
 /// to 48.6 (H200); of more, code is long enough as it is.
-constexpr std::int64_t kTilesOfShortColumns = 4;
+constexpr std::int64_t kFewTiles = 4;
 
 /// What a block that shares the rows of a tile takes to begin and to end, in latencies of memory: its first and last
 /// tiles, and what its threads found, combined. That is by how much each wave of blocks beyond the first makes a call
@@ -109,7 +109,7 @@ std::string launch_bounds(const Problem& problem, const ColumnsVariant& variant)
   const Tiling tiling(problem, variant);
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
   const std::int64_t bytes = tiling.pack_elements * (variant.unroll * element_bytes(problem) + state_bytes);
-  const bool is_few = variant.way == Way::whole && takes_tiles_up_to(kFewTiles, problem, variant);
+  const bool is_few = variant.way == Way::whole && takes_tiles_up_to(kTooFewTiles, problem, variant);
   const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
                     reduce_spec_of(problem).op == ReduceOp::logsumexp;
   if (!is_few || !fits) return std::to_string(variant.block_threads);
@@ -230,7 +230,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
         fmt::arg("parts", is_split ? "parts" : "1u"), fmt::arg("workspace", is_split ? "workspace" : "nullptr"),
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
         fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds), fmt::arg("values", values),
-        fmt::arg("few_tiles", takes_tiles_up_to(kTilesOfShortColumns, problem, columns)),
+        fmt::arg("few_tiles", takes_tiles_up_to(kFewTiles, problem, columns)),
         fmt::arg("entry", entry), fmt::arg("suffix", suffix));
   };
 
