@@ -7,8 +7,7 @@
 namespace hone {
 
 /// Combines the partials of every output, of which part p of output o is at [p · outputs + o]: a block has kOutputs of
-/// them side by side, and the other factor of its threads shares the parts. A value of Out is kValues elements of the
-/// results.
+/// them side by side, and the other factor of its threads shares the parts. An output has kValues elements of `out`.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
 __device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
   using State = typename Op::State;

@@ -95,8 +95,9 @@ struct ColumnReduce {
       columns.keep(tile, of_column);
       __syncthreads();
       combine_sharers(in, tile, of_column);
-      if constexpr (kFolds) combine_folds(tile, of_column[0]);
-      finish(of_column, shape, tile, slice * shape.inner + column, workspace, out);
+      unsigned folds = 1;
+      if constexpr (kFolds) folds = combine_folds(tile, of_column[0]);
+      finish(of_column[0], folds, shape, tile, slice * shape.inner + column, workspace, out);
       __syncthreads();
     }
   }
@@ -341,25 +342,25 @@ struct ColumnReduce {
     });
   }
 
-  /// Leaves of the columns of many rows that are taken as one those of kFoldsLeft rows, which lie first.
-  static __device__ void combine_folds(const Tile& tile, State* states) {
+  /// Leaves of the columns of many rows that are taken as one those of a few rows, which lie first: so many.
+  static __device__ unsigned combine_folds(const Tile& tile, State* states) {
     __syncthreads();
-    if (tile.folds < kManyFolds) return;
+    if (tile.folds < kManyFolds) return tile.folds;
     for_columns(kFoldsLeft * tile.inner, [&](unsigned c) {
       const unsigned count = (tile.folds - c / tile.inner + kFoldsLeft - 1) / kFoldsLeft;
       states[c] = Op::of_states(&states[c], count, kFoldsLeft * tile.inner);
     });
     __syncthreads();
+    return kFoldsLeft;
   }
 
-  /// Writes or publishes the tile's outputs, of which `output` is the first.
+  /// Writes or publishes the tile's outputs, of which `output` is the first; each is what `folds` columns have.
   template <class Out>
-  static __device__ void finish(const State (&of_column)[kSharing][kTileColumns], const ColumnsShape& shape,
-                                const Tile& tile, unsigned long long output, void* workspace, Out* out) {
+  static __device__ void finish(const State* states, unsigned folds, const ColumnsShape& shape, const Tile& tile,
+                                unsigned long long output, void* workspace, Out* out) {
     const unsigned width = kFolds ? tile.inner : tile.width;
     for_columns(width, [&](unsigned c) {
-      const unsigned folds = !kFolds ? 1 : tile.folds < kManyFolds ? tile.folds : kFoldsLeft;
-      const State state = Op::of_states(&of_column[0][c], folds, tile.inner);
+      const State state = Op::of_states(&states[c], folds, tile.inner);
       if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
       else partials_in<State>(workspace)[tile.part * shape.outer * shape.inner + output + c] = state;
     });

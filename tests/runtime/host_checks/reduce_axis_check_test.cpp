@@ -132,11 +132,14 @@ const AxisCase kCases[] = {
      "block_threads=128 column_threads=1 unroll=2 way=whole"},
     {reduce_columns_family, {2, 5, 2064}, 0, of(ReduceOp::sum, DType::i8),
      "block_threads=128 column_threads=1 unroll=4 way=whole"},
-    // Sharers and folded rows that are combined in two steps.
+    // Sharers that are combined in two steps, without and with rows that are folded.
     {reduce_columns_family, {1, 3000, 16}, 0, of(ReduceOp::logsumexp, DType::f32),
      "block_threads=256 column_threads=64 unroll=2 way=split"},
     {reduce_columns_family, {1, 9000, 3}, 0, of(ReduceOp::argmax, DType::f16),
      "block_threads=256 column_threads=32 unroll=2 way=split"},
+    // 82 folded rows, in two steps, too.
+    {reduce_columns_family, {1, 9000, 3}, 0, of(ReduceOp::sum, DType::f16),
+     "block_threads=256 column_threads=8 unroll=2 way=split"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, ReduceAxisCheck, testing::ValuesIn(kCases), [](const auto& instance) {
