@@ -76,6 +76,7 @@ struct ColumnReduce {
     __shared__ State of_column[kSharing][kTileColumns];
     const unsigned long long slice_tiles = kFolds ? 1 : shape.slice_tiles;
     const unsigned long long tiles = shape.outer * slice_tiles;
+    if (blockIdx.x >= tiles * shape.parts) wait_for_earlier_kernels();  // blocks without a tile wait, too
     for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
       // 64-bit divisions take longer than a tile of few rows: none where the quotient is known.
       const unsigned part =  // neighbours: by columns

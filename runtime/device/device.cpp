@@ -76,7 +76,12 @@ std::shared_ptr<Device> Device::open(std::string_view name) {
 }
 
 DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes)
-    : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes) {}
+    : device_(std::move(device)), bytes_(bytes) {
+  if (!device_)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a DeviceBuffer of {} bytes was given no device; open one with Device::open()", bytes));
+  data_ = device_->allocate(bytes);
+}
 
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
     : device_(std::move(other.device_)),

@@ -1,3 +1,5 @@
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,9 +31,18 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
                 fmt::format("a plan for {} cannot launch {}: {}", to_string(state_->planned), to_string(problem), why));
   };
   const Problem& planned = state_->planned;
-  if (problem.family != planned.family || problem.operation != planned.operation || problem.dtype != planned.dtype ||
-      problem.numerics != planned.numerics)
-    refuse("it is another kind of problem");
+  if (problem.family != planned.family || problem.operation != planned.operation)
+    refuse("it is another operation");
+  const auto require_same = [&](std::string_view what, auto of_call, auto of_plan, auto spell) {
+    if (of_call != of_plan) refuse(fmt::format("its {} is {}, the plan's {}", what, spell(of_call), spell(of_plan)));
+  };
+  const auto dtype_name = [](std::optional<DType> dtype) { return dtype ? info(*dtype).name : "the family's choice"; };
+  require_same("dtype", std::optional(problem.dtype), std::optional(planned.dtype), dtype_name);
+  require_same("accumulator", problem.accumulator, planned.accumulator, dtype_name);
+  require_same("result", problem.result, planned.result, dtype_name);
+  require_same("NaN policy", problem.nan, planned.nan,
+               [](NanPolicy nan) { return nan == NanPolicy::ignore ? "ignore" : "propagate"; });
+  if (problem.numerics != planned.numerics) refuse("its numerics differ");
   if (problem.alignment < planned.alignment)
     refuse(fmt::format("the pointers are aligned to {} bytes only", problem.alignment));
   for (std::size_t i = 0; i < problem.extents.size(); ++i) {

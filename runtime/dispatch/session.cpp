@@ -30,11 +30,8 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
     resolved = resolve(problem, state.capturing);
   const LoadedPlan& plan = *resolved.plan;
   if (plan.needs_workspace) {
-    Workspace& workspace = workspaces_.of(state);
-    // Another thread's call in this stream must not come between the two launches of this one.
-    const std::unique_lock lock =
-        plan.is_one_launch ? std::unique_lock<std::mutex>() : std::unique_lock(workspace.order);
-    plan.loaded.enqueue(*device_, problem, buffers, workspace.memory, stream);
+    const WorkspaceLease workspace = workspaces_.take(state);
+    plan.loaded.enqueue(*device_, problem, buffers, workspace.memory(), stream);
   } else {
     plan.loaded.enqueue(*device_, problem, buffers, nullptr, stream);
   }
@@ -54,7 +51,6 @@ const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& w
   LoadedPlan plan{.winner = winner,
                   .loaded = {winner.candidate, std::move(module)},
                   .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
-                  .is_one_launch = problem.family->shape(problem, winner.candidate.variant).launches == 1,
                   .is_provisional = !winner.tuned && options_.on_miss == MissPolicy::tune && capturing};
   const LoadedPlan& installed = plans_.insert(ProblemKey(problem), std::move(plan));
   if (winner.tuned && problem.launch_context == LaunchContext::stream) {
@@ -129,8 +125,17 @@ void Session::Impl::count_cache_failure(const cache::LayerFailure& failure) {
   if (failure.is_first && options_.report_cache_failure) options_.report_cache_failure(failure.message);
 }
 
+namespace {
+
+std::shared_ptr<Device> require_device(std::shared_ptr<Device> device) {
+  if (!device) throw Error(ErrorCode::invalid_argument, "a Session was given no device; open one with Device::open()");
+  return device;
+}
+
+}  // namespace
+
 Session::Session(std::shared_ptr<Device> device, SessionOptions options)
-    : impl_(std::make_unique<Impl>(std::move(device), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(require_device(std::move(device)), std::move(options))) {}
 Session::~Session() = default;
 
 Choice Session::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) {
@@ -147,6 +152,7 @@ Tuning Session::compare(const Problem& problem, const TuningOptions& options) {
   return impl_->compare(problem, options);
 }
 void Session::adopt(const Tuning& tuning, std::span<const Problem> served) { impl_->adopt(tuning, served); }
+void Session::recycle_workspaces() { impl_->recycle_workspaces(); }
 
 const std::shared_ptr<Device>& Session::device() const { return impl_->device(); }
 const SessionOptions& Session::options() const { return impl_->options(); }

@@ -25,7 +25,6 @@ struct LoadedPlan {
   Winner winner;
   LoadedCandidate loaded;
   bool needs_workspace = false;
-  bool is_one_launch = true;
   bool is_provisional = false;  ///< a makeshift that the next call outside of capture replaces by a tuned winner
 };
 
@@ -70,6 +69,7 @@ class Session::Impl {
   Tuning tune(const Problem& problem, TuningOptions options);
   Tuning compare(const Problem& problem, TuningOptions options);
   void adopt(const Tuning& tuning, std::span<const Problem> served);
+  void recycle_workspaces() { workspaces_.recycle(); }
 
   /// Throws invalid_argument for buffers that are null, misaligned, not device memory, or hold what the family refuses,
   /// as far as the options say. For the last it waits for `stream`.

@@ -1,5 +1,7 @@
 #include "runtime/dispatch/workspace_pool.h"
 
+#include <thread>
+
 #include <fmt/format.h>
 
 #include <hone/error.h>
@@ -26,20 +28,52 @@ WorkspacePool::WorkspacePool(std::shared_ptr<Device> device, int for_captures)
   allocate(free_for_captures_, for_captures);
 }
 
-Workspace& WorkspacePool::of(const StreamState& stream) {
-  const Owner owner{.stream = stream.id, .capture = stream.capturing ? stream.capture_id : 0};
-  if (Workspace* const* known = owners_.find(owner)) return **known;
-  const std::scoped_lock lock(mutex_);
-  if (Workspace* const* known = owners_.find(owner)) return **known;
-  void* const memory = take(stream.capturing);
-  Workspace& workspace = workspaces_.emplace_back();
-  workspace.memory = memory;
-  owners_.insert(owner, &workspace);
-  return workspace;
+WorkspaceLease WorkspacePool::take(const StreamState& stream) {
+  const Owner owner{.stream = stream.id,
+                    .capture = stream.capturing ? stream.capture_id : 0,
+                    .generation = stream.capturing ? 0 : generation_.load(std::memory_order_relaxed)};
+  Workspace* const* const known = owners_.find(owner);
+  Workspace& first = known ? **known : first_of(owner, stream.capturing);
+  Workspace* workspace = &first;
+  while (workspace->is_taken.exchange(true, std::memory_order_acquire)) {
+    Workspace* const next = workspace->next.load(std::memory_order_acquire);
+    workspace = next ? next : &following(*workspace, first, stream.capturing);
+  }
+  return WorkspaceLease(*workspace);
 }
 
-void* WorkspacePool::take(bool capturing) {
-  std::vector<void*>& free = capturing ? free_for_captures_ : free_;
+void WorkspacePool::recycle() {
+  const std::scoped_lock lock(mutex_);
+  for (Workspace* const workspace : of_streams_) {
+    workspace->next.store(nullptr, std::memory_order_relaxed);
+    free_.push_back(workspace);
+  }
+  of_streams_.clear();
+  generation_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Workspace& WorkspacePool::first_of(const Owner& owner, bool capturing) {
+  const std::scoped_lock lock(mutex_);
+  if (Workspace* const* known = owners_.find(owner)) return **known;
+  return *owners_.insert(owner, &make(capturing));
+}
+
+/// The one to try after `workspace`, the last of those that begin with `first`: a new one. A graph whose reserve is
+/// used up has to wait until another thread has enqueued its call.
+Workspace& WorkspacePool::following(Workspace& workspace, Workspace& first, bool capturing) {
+  const std::scoped_lock lock(mutex_);
+  if (Workspace* const next = workspace.next.load(std::memory_order_relaxed)) return *next;
+  if (capturing && free_for_captures_.empty()) {
+    std::this_thread::yield();
+    return first;
+  }
+  Workspace& added = make(capturing);
+  workspace.next.store(&added, std::memory_order_release);
+  return added;
+}
+
+Workspace& WorkspacePool::make(bool capturing) {
+  std::vector<Workspace*>& free = capturing ? free_for_captures_ : free_;
   if (free.empty() && capturing)
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("the {} workspaces set aside for captured graphs are taken and nothing can be allocated "
@@ -47,16 +81,20 @@ void* WorkspacePool::take(bool capturing) {
                             "SessionOptions::capture_workspaces",
                             for_captures_));
   if (free.empty()) allocate(free, kStreamsPerAllocation);
-  void* workspace = free.back();
+  Workspace& workspace = *free.back();
+  if (!capturing) of_streams_.push_back(&workspace);
   free.pop_back();
   return workspace;
 }
 
-void WorkspacePool::allocate(std::vector<void*>& free, int count) {
+void WorkspacePool::allocate(std::vector<Workspace*>& free, int count) {
   if (count == 0) return;
   DeviceBuffer memory = zeroed_buffer(device_, static_cast<std::size_t>(count) * kWorkspaceBytes);
-  for (int i = count - 1; i >= 0; --i)
-    free.push_back(memory.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes);
+  for (int i = count - 1; i >= 0; --i) {
+    Workspace& workspace = workspaces_.emplace_back();
+    workspace.memory = memory.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes;
+    free.push_back(&workspace);
+  }
   memory_.push_back(std::move(memory));
 }
 

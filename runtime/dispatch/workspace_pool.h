@@ -1,11 +1,13 @@
-// WorkspacePool: scratch memory for launches, one piece per stream and one per captured graph.
+// WorkspacePool: scratch memory for launches. A call has a workspace to itself while it is being enqueued.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <hone/device.h>
@@ -17,42 +19,74 @@ namespace hone {
 /// Device memory that holds zeros. Waits for a stream of its own.
 DeviceBuffer zeroed_buffer(const std::shared_ptr<Device>& device, std::size_t bytes);
 
-/// The scratch memory of one stream or captured graph.
-struct Workspace {
+/// A piece of scratch memory of one stream or captured graph. On a cache line of its own: every call writes is_taken.
+struct alignas(64) Workspace {
   void* memory = nullptr;
-  std::mutex order;  ///< held from the first to the last launch of a call that consists of several
+  std::atomic<bool> is_taken = false;
+  std::atomic<Workspace*> next = nullptr;  ///< another one of the same stream or graph
 };
 
-/// Hands out workspaces of kWorkspaceBytes: zeroed once, then kept by their stream or graph for the life of the pool,
-/// so that calls in different streams never share one. Thread-safe; finding a known stream's workspace takes no lock.
+/// A workspace that its holder may enqueue launches with. What is given back may be handed to the next call at once,
+/// so its holder has enqueued all of its launches by then. Move-only; must not outlive the pool.
+class WorkspaceLease {
+ public:
+  explicit WorkspaceLease(Workspace& workspace) : workspace_(&workspace) {}
+  WorkspaceLease(WorkspaceLease&& other) noexcept : workspace_(std::exchange(other.workspace_, nullptr)) {}
+  WorkspaceLease& operator=(WorkspaceLease&&) = delete;
+  ~WorkspaceLease() {
+    if (workspace_) workspace_->is_taken.store(false, std::memory_order_release);
+  }
+
+  void* memory() const { return workspace_->memory; }
+
+ private:
+  Workspace* workspace_;
+};
+
+/// Hands out workspaces of kWorkspaceBytes, zeroed when they are made. Each belongs to one stream, or to one graph
+/// under construction, so that calls in different streams never share one; and of the calls that several threads
+/// enqueue in one stream at once each gets another, so that no launch comes between the launches of a call and writes
+/// to its partial results. A stream that one thread at a time uses has one workspace. They are kept until recycle() or
+/// the end of the pool. Thread-safe; where a stream is known and has a free workspace, take() takes no lock.
 class WorkspacePool {
  public:
   /// Allocates `for_captures` workspaces that only captured graphs get.
   WorkspacePool(std::shared_ptr<Device> device, int for_captures);
 
-  /// The workspace of a stream. A stream that is being captured gets one for that graph from the reserve, where nothing
+  /// A workspace of the stream. A stream that is being captured gets one for that graph from the reserve, where nothing
   /// may be allocated: throws Error(out_of_memory) when the reserve is used up.
-  Workspace& of(const StreamState& stream);
+  WorkspaceLease take(const StreamState& stream);
+
+  /// From now on streams get the workspaces of others. Nothing that uses one may be in flight or being enqueued.
+  /// Graphs keep theirs: they may be replayed.
+  void recycle();
 
  private:
   struct Owner {
     std::uint64_t stream = 0;
     std::uint64_t capture = 0;  ///< 0: not a graph
+    std::uint64_t generation = 0;  ///< how often streams' workspaces were recycled before; 0 for graphs
 
     bool operator==(const Owner&) const = default;
-    std::size_t hash() const { return static_cast<std::size_t>((stream ^ capture) * 0x9E3779B97F4A7C15u >> 32); }
+    std::size_t hash() const {
+      return static_cast<std::size_t>((stream ^ capture ^ generation << 32) * 0x9E3779B97F4A7C15u >> 32);
+    }
   };
 
-  void* take(bool capturing);
-  void allocate(std::vector<void*>& free, int count);
+  Workspace& first_of(const Owner& owner, bool capturing);
+  Workspace& following(Workspace& workspace, Workspace& first, bool capturing);
+  Workspace& make(bool capturing);
+  void allocate(std::vector<Workspace*>& free, int count);
 
   std::shared_ptr<Device> device_;
   AppendOnlyMap<Owner, Workspace*> owners_;
+  std::atomic<std::uint64_t> generation_ = 0;
   std::mutex mutex_;
   std::deque<Workspace> workspaces_;
   std::vector<DeviceBuffer> memory_;
-  std::vector<void*> free_;
-  std::vector<void*> free_for_captures_;
+  std::vector<Workspace*> of_streams_;  ///< in use by streams
+  std::vector<Workspace*> free_;
+  std::vector<Workspace*> free_for_captures_;
   int for_captures_;
 };
 

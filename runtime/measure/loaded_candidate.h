@@ -14,12 +14,27 @@ struct LoadedCandidate {
   Candidate candidate;
   std::shared_ptr<const Module> module;
 
-  /// Enqueues one call. Neither waits nor allocates.
+  /// Enqueues one call. Neither waits nor allocates. Throws what encoding and launching throw, and leaves the workspace
+  /// as a call needs it: a kernel that was stopped midway on the host device may have left its ticket there.
   void enqueue(Device& device, const Problem& problem, std::span<void* const> buffers, void* workspace,
                Stream stream) const {
     LaunchList launches;
     problem.family->encode(problem, candidate, buffers, workspace, launches);
-    for (const Launch& launch : launches) device.launch(module->kernel(launch.entry), launch, stream);
+    try {
+      for (const Launch& launch : launches) device.launch(module->kernel(launch.entry), launch, stream);
+    } catch (...) {
+      if (workspace) clear_header(device, workspace, stream);
+      throw;
+    }
+  }
+
+ private:
+  static void clear_header(Device& device, void* workspace, Stream stream) noexcept {
+    try {
+      device.fill_bytes(workspace, 0, kWorkspaceHeaderBytes, stream);
+    } catch (...) {
+      // The device is lost, or the capture has failed: nothing of it will run.
+    }
   }
 };
 

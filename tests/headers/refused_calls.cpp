@@ -26,5 +26,7 @@ void call(hone::Session& session, const float* floats, const std::int32_t* integ
   hone::tuned_reduce(session, hone::fuse(hone::sum, hone::any), floats, 5, std::tuple(to_float, to_float), stream);
 #elif defined(HONE_REFUSED_fused_count)
   hone::tuned_reduce(session, hone::fuse(hone::sum, hone::any), floats, 5, std::tuple(to_float), stream);
+#elif defined(HONE_REFUSED_no_device)
+  hone::Session without_device(nullptr);
 #endif
 }

@@ -162,11 +162,13 @@ bool is_default(cudaStream_t stream) {
   return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-/// The same number for all handles of one stream. cudaStreamPerThread is one handle for a stream in every thread.
+/// The same number for all handles of one stream, and no other stream's for the life of the process: a handle may come
+/// back when its stream is destroyed, though not all of its work is done, and cudaStreamPerThread is one handle for a
+/// stream in every thread.
 std::uint64_t stream_id(cudaStream_t stream) {
-  static thread_local char of_this_thread;
-  if (stream == cudaStreamPerThread) return reinterpret_cast<std::uintptr_t>(&of_this_thread);
-  return stream == cudaStreamLegacy ? 0 : reinterpret_cast<std::uintptr_t>(stream);
+  unsigned long long id = 0;
+  check(cudaStreamGetId(stream, &id), "asking for the number of a stream");
+  return id;
 }
 
 // A capture that an error has broken counts as capturing, until its owner ends it. So does the default stream while

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include "runtime/device/host/block_queue.h"
 #include "runtime/device/host/host_facts.h"
 #include "runtime/device/host/host_module.h"
+#include "runtime/device/host/host_streams.h"
 #include "runtime/device/host/sm_pool.h"
 #include "runtime/jit/host_compiler.h"
 
@@ -39,10 +42,16 @@ class HostDevice final : public Device {
       : options_(options),
         facts_(host_facts(options.sm_count)),
         compiler_(options.compiler, facts_.architecture),
-        watchdog_(options.block_deadline),
-        pool_(facts_.sm_count) {}
+        watchdog_(std::make_unique<Watchdog>(options.block_deadline)),
+        pool_(std::make_unique<SmPool>(facts_.sm_count)) {}
 
   ~HostDevice() override {
+    if (is_inherited()) {
+      // There are no threads to join, and another one may have held what the objects lock.
+      static_cast<void>(watchdog_.release());
+      static_cast<void>(pool_.release());
+      return;
+    }
     for (const auto& [address, bytes] : allocations_) std::free(reinterpret_cast<void*>(address));
   }
 
@@ -57,18 +66,37 @@ class HostDevice final : public Device {
 
   void* allocate(std::size_t bytes) override;
   void deallocate(void* pointer) noexcept override;
-  void copy_to_device(void* to, const void* from, std::size_t bytes, Stream) override { copy(to, from, bytes); }
-  void copy_to_host(void* to, const void* from, std::size_t bytes, Stream) override { copy(to, from, bytes); }
-  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream) override { copy(to, from, bytes); }
-  void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream) override {
+  void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    copy(to, from, bytes, stream);
+  }
+  void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    copy(to, from, bytes, stream);
+  }
+  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    copy(to, from, bytes, stream);
+  }
+  void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) override {
+    require_own_process();
+    const auto turn = streams_.wait_for_turn(stream);
     if (bytes > 0) std::memset(to, byte_value, bytes);
   }
   MemoryKind memory_kind(const void* pointer) const override;
 
-  Stream create_stream() override { return nullptr; }
-  void destroy_stream(Stream) noexcept override {}
-  void synchronize(Stream) override {}
-  StreamState stream_state(Stream) const override { return {}; }
+  Stream create_stream() override {
+    require_own_process();
+    return streams_.create();
+  }
+  void destroy_stream(Stream stream) noexcept override {
+    if (!is_inherited()) streams_.destroy(stream);
+  }
+  void synchronize(Stream stream) override {
+    require_own_process();
+    const auto turn = streams_.wait_for_turn(stream);
+  }
+  StreamState stream_state(Stream stream) const override {
+    require_own_process();
+    return {.id = reinterpret_cast<std::uintptr_t>(stream)};
+  }
   void launch(const Kernel& kernel, const Launch& launch, Stream stream) override;
   std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>& work) override {
     return std::make_unique<HostCapturedWork>(work);
@@ -77,22 +105,39 @@ class HostDevice final : public Device {
   double time_us(Stream stream, const std::function<void()>& work) override;
 
  private:
-  static void copy(void* to, const void* from, std::size_t bytes) {
+  void copy(void* to, const void* from, std::size_t bytes, Stream stream) {
+    require_own_process();
+    const auto turn = streams_.wait_for_turn(stream);
     if (bytes > 0) std::memmove(to, from, bytes);
   }
   void check_launch(const HostKernel& kernel, const Launch& launch) const;
 
+  /// Whether this is a forked child of the process that made the device. It has none of the device's threads.
+  bool is_inherited() const noexcept { return ::getpid() != process_; }
+  void require_own_process() const;
+
+  const ::pid_t process_ = ::getpid();
   HostOptions options_;
   DeviceFacts facts_;
   HostCompiler compiler_;
   mutable std::mutex memory_mutex_;
   std::map<std::uintptr_t, std::size_t> allocations_;  ///< address → bytes
+  HostStreams streams_;
   std::mutex launch_mutex_;
-  Watchdog watchdog_;
-  SmPool pool_;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<SmPool> pool_;
 };
 
+void HostDevice::require_own_process() const {
+  if (!is_inherited()) return;
+  throw Error(ErrorCode::device_lost,
+              fmt::format("this host device was opened by process {}, and its threads did not come along when process {} "
+                          "was forked; open a device, and a Session of it, in the child",
+                          process_, ::getpid()));
+}
+
 std::unique_ptr<Module> HostDevice::load(const Binary& binary, const std::vector<std::string>& entries) {
+  require_own_process();
   if (binary.format != "elf" || binary.architecture != facts_.architecture) {
     throw Error(ErrorCode::device_failed, fmt::format("the host device loads elf binaries for {}, not {} for {}",
                                                       facts_.architecture, binary.format, binary.architecture));
@@ -109,6 +154,7 @@ int HostDevice::resident_blocks(const Kernel& kernel, int block_threads, std::si
 }
 
 void* HostDevice::allocate(std::size_t bytes) {
+  require_own_process();
   const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
   void* pointer = nullptr;
   // The exact size, so that AddressSanitizer guards the very next byte.
@@ -122,7 +168,7 @@ void* HostDevice::allocate(std::size_t bytes) {
 }
 
 void HostDevice::deallocate(void* pointer) noexcept {
-  if (pointer == nullptr) return;
+  if (pointer == nullptr || is_inherited()) return;
   {
     const std::lock_guard lock(memory_mutex_);
     allocations_.erase(reinterpret_cast<std::uintptr_t>(pointer));
@@ -131,6 +177,7 @@ void HostDevice::deallocate(void* pointer) noexcept {
 }
 
 MemoryKind HostDevice::memory_kind(const void* pointer) const {
+  require_own_process();
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const std::lock_guard lock(memory_mutex_);
   auto after = allocations_.upper_bound(address);
@@ -170,7 +217,8 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
   }
 }
 
-void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
+void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream stream) {
+  require_own_process();
   const HostKernel& kernel = *static_cast<const HostKernel*>(handle.handle);
   check_launch(kernel, launch);
   void* arguments[Arguments::kCapacity];
@@ -184,14 +232,14 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
                        .smem_fill = options_.smem_fill,
                        .deadline = options_.block_deadline};
   const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-  const std::uint64_t sms = std::min(blocks, static_cast<std::uint64_t>(pool_.size()));
+  const std::uint64_t sms = std::min(blocks, static_cast<std::uint64_t>(pool_->size()));
   const BlockOrder order(options_.order, blocks);
   BlockQueue queue(blocks, sms);
   std::mutex failure_mutex;
   BlockFailure first_failure;
   const auto run_blocks = [&](BlockRunner& sm) {
     const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
-    const FaultGuard guard = sm.guard(watchdog_);
+    const FaultGuard guard = sm.guard(*watchdog_);
     for (std::uint64_t i = queue.first(); i < queue.size(); i = queue.after(i)) {
       const std::uint64_t block = order(i);
       const std::uint64_t row = block / launch.grid.x;
@@ -206,10 +254,11 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream) {
     }
   };
   {
+    const auto turn = streams_.wait_for_turn(stream);
     const std::lock_guard lock(launch_mutex_);
     try {
-      watchdog_.start();
-      pool_.run(static_cast<int>(sms), run_blocks);
+      watchdog_->start();
+      pool_->run(static_cast<int>(sms), run_blocks);
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the host device has no memory for the stacks of its threads");
     } catch (const std::system_error& error) {

@@ -17,7 +17,8 @@ namespace hone {
 
 /// What a stream is doing, as far as a launch must know.
 struct StreamState {
-  std::uint64_t id = 0;  ///< the same for every handle of one stream; the per-thread default stream differs by thread
+  std::uint64_t id = 0;  ///< the same for every handle of one stream, and another stream's only when all work of this
+                         ///< one is done; the per-thread default stream is a stream of each thread
   bool capturing = false;
   std::uint64_t capture_id = 0;  ///< identifies the graph under construction while capturing
 };
@@ -52,7 +53,8 @@ class StreamHold {
 };
 
 /// One device. All methods are safe to call from several threads at once. Errors are hone::Error: device_failed
-/// unless a method says otherwise; from any method device_lost, when nothing runs on the device any more.
+/// unless a method says otherwise; from any method device_lost, when nothing runs on the device any more. A child that
+/// was forked cannot use a device that its parent has opened: CUDA reports a failure, the host device device_lost.
 class Device {
  public:
   virtual ~Device() = default;
@@ -151,6 +153,7 @@ std::string cuda_unavailable_reason();
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
+  /// Throws invalid_argument without a device, and what Device::allocate() throws.
   DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes);
   DeviceBuffer(std::nullptr_t, std::size_t) = delete;
   DeviceBuffer(DeviceBuffer&& other) noexcept;

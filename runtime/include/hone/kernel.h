@@ -68,10 +68,12 @@ class Arguments {
   static constexpr int kCapacity = 12;
   static constexpr std::size_t kSlotBytes = 8;
 
-  /// Appends one kernel parameter: a pointer or scalar of at most 8 bytes.
+  /// Appends one kernel parameter: a pointer or scalar of at most 8 bytes. Throws Error(invalid_argument) beyond
+  /// kCapacity.
   template <class T>
   void push(T value) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kSlotBytes);
+    if (count_ == kCapacity) [[unlikely]] throw_too_many();
     std::memcpy(slots_[static_cast<std::size_t>(count_)].data(), &value, sizeof(T));
     ++count_;
   }
@@ -80,6 +82,8 @@ class Arguments {
   const void* slot(int index) const { return slots_[static_cast<std::size_t>(index)].data(); }
 
  private:
+  [[noreturn]] static void throw_too_many();
+
   struct alignas(kSlotBytes) Slot : std::array<std::byte, kSlotBytes> {};
   std::array<Slot, kCapacity> slots_;
   int count_ = 0;
@@ -114,11 +118,17 @@ class LaunchList {
  public:
   static constexpr int kCapacity = 2;
 
-  Launch& add() { return launches_[static_cast<std::size_t>(count_++)]; }
+  /// An empty launch at the end. Throws Error(invalid_argument) beyond kCapacity.
+  Launch& add() {
+    if (count_ == kCapacity) [[unlikely]] throw_too_many();
+    return launches_[static_cast<std::size_t>(count_++)];
+  }
   const Launch* begin() const { return launches_.data(); }
   const Launch* end() const { return launches_.data() + count_; }
 
  private:
+  [[noreturn]] static void throw_too_many();
+
   std::array<Launch, kCapacity> launches_;
   int count_ = 0;
 };

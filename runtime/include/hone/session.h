@@ -124,14 +124,16 @@ class Plan {
 /// tuned.
 class Session {
  public:
+  /// Throws invalid_argument without a device.
   explicit Session(std::shared_ptr<Device> device, SessionOptions options = SessionOptions::from_environment());
+  explicit Session(std::nullptr_t, SessionOptions = {}) = delete;
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   /// Enqueues the fastest known kernel for `problem` on `stream`. `buffers` are in the order of the family's
-  /// buffers(). On a hit it looks up, launches and returns: no file, no system call of ours, and no lock, except
-  /// that a call of two kernels keeps other threads' calls in the same stream from coming between them.
+  /// buffers(). On a hit it looks up, launches and returns: no file, no system call of ours, and no lock. Several threads
+  /// may call in one stream at once: their calls are executed one after the other, in any order.
   ///
   /// On a miss it may read the cache file, compile and measure (MissPolicy), on streams of its own. While `stream` is
   /// being captured the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated
@@ -142,9 +144,10 @@ class Session {
   /// cache file, within two octaves, where the family allows it and the model does not advise against it; else the
   /// occupancy model's first choice.
   ///
-  /// One workspace belongs to each stream: finish the work of a stream before destroying it. Throws invalid_argument
-  /// (refused problem, null or misaligned pointer), not_tuned, compile_failed, device_failed, device_lost,
-  /// out_of_memory.
+  /// A stream keeps the workspace of its first call that needs one, 1 MiB, for the session's life (see
+  /// recycle_workspaces()); another one for each thread more that calls in it at the same time. A launch that fails
+  /// leaves a usable workspace behind. Throws invalid_argument (refused problem, null or misaligned pointer), not_tuned,
+  /// compile_failed, device_failed, device_lost, out_of_memory.
   Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
 
   /// Makes sure that calls of `problem` will hit, without launching. Calls that will be captured are a problem of their
@@ -166,6 +169,11 @@ class Session {
   /// extents alone. Throws invalid_argument, and changes nothing, when there is no winner, or it cannot serve one of
   /// them.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
+
+  /// Gives the workspaces of all streams to whatever streams call next. For programs that go through many streams, such
+  /// as a thread's default stream in ever new threads. Every call of this session must have completed, and none may be
+  /// made meanwhile. Captured graphs keep theirs. Does not wait.
+  void recycle_workspaces();
 
   const std::shared_ptr<Device>& device() const;
   const SessionOptions& options() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <thread>
 
 #include <hone/error.h>
@@ -328,6 +329,20 @@ TEST_F(CudaDeviceTest, TheDefaultStreamWorks) {
   device_->synchronize(nullptr);
   EXPECT_FALSE(device_->stream_state(nullptr).capturing);
   EXPECT_THAT(fetch(memory, 100), Each(3));
+}
+
+TEST_F(CudaDeviceTest, ANumberIsNoOtherStreamsLater) {
+  std::set<std::uint64_t> ids{device_->stream_state(nullptr).id};
+  EXPECT_EQ(device_->stream_state(cudaStreamLegacy).id, *ids.begin());
+  std::size_t expected = 1;
+  for (int i = 0; i < 5; ++i, expected += 2) {
+    cudaStream_t stream = nullptr;  // its handle is likely to be the last one's
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ids.insert(device_->stream_state(stream).id);
+    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    std::thread([&] { ids.insert(device_->stream_state(cudaStreamPerThread).id); }).join();
+  }
+  EXPECT_EQ(ids.size(), expected);
 }
 
 }  // namespace

@@ -183,10 +183,31 @@ TEST_F(FakeSessionTest, APlanLaunchesWithinItsRangeAlone) {
   expect_refused(family_.problem(plan.winner().sizes[0].first - 1), "is outside of");
   expect_refused(family_.problem(-1), "is outside of");
   const TotalFamily other;
-  expect_refused(other.problem(kSize), "another kind of problem");
+  expect_refused(other.problem(kSize), "another operation");
   Problem misaligned = family_.problem(kSize);
   misaligned.alignment = 4;
   expect_refused(misaligned, "aligned to 4 bytes only");
+}
+
+TEST_F(FakeSessionTest, APlanRefusesCallsThatDifferInMoreThanTheirExtents) {
+  Session session(device_, options());
+  const Problem planned = family_.problem(kSize);
+  const Plan plan = session.make_plan(planned);
+  const auto refusal = [&](const std::function<void(Problem&)>& change) -> std::string {
+    Problem problem = planned;
+    change(problem);
+    try {
+      plan.launch(problem, std::array<void*, 2>{in_.data(), out_.data()}, nullptr);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "it was launched";
+  };
+  EXPECT_THAT(refusal([](Problem& problem) { problem.dtype = DType::f64; }), HasSubstr("dtype is f64"));
+  EXPECT_THAT(refusal([](Problem& problem) { problem.accumulator = DType::f64; }), HasSubstr("accumulator is f64"));
+  EXPECT_THAT(refusal([](Problem& problem) { problem.result = DType::f16; }), HasSubstr("result is f16"));
+  EXPECT_THAT(refusal([](Problem& problem) { problem.nan = NanPolicy::ignore; }), HasSubstr("NaN policy is ignore"));
 }
 
 TEST_F(FakeSessionTest, PlansHaveWorkspacesOfTheirOwn) {

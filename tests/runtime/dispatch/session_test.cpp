@@ -28,6 +28,25 @@ class SessionTest : public FakeSessionTest {
   }
 };
 
+TEST_F(SessionTest, WithoutADeviceNothingIsMade) {
+  const std::shared_ptr<Device> none;
+  std::string message;
+  EXPECT_EQ(code_of([&] { Session session(none, options()); }, &message), ErrorCode::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("Device::open"));
+  EXPECT_EQ(code_of([&] { DeviceBuffer buffer(none, 8); }, &message), ErrorCode::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("Device::open"));
+}
+
+TEST_F(SessionTest, ALaunchListAndArgumentsRefuseWhatTheyHaveNoRoomFor) {
+  Arguments arguments;
+  for (int i = 0; i < Arguments::kCapacity; ++i) arguments.push(i);
+  EXPECT_EQ(code_of([&] { arguments.push(1); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(arguments.count(), Arguments::kCapacity);
+  LaunchList launches;
+  for (int i = 0; i < LaunchList::kCapacity; ++i) launches.add();
+  EXPECT_EQ(code_of([&] { launches.add(); }), ErrorCode::invalid_argument);
+}
+
 TEST_F(SessionTest, AMissTunesAndLaterCallsHit) {
   Session session(device_, options());
   const Choice first = launch(session);
