@@ -29,9 +29,9 @@ WorkspacePool::WorkspacePool(std::shared_ptr<Device> device, int for_captures)
 }
 
 WorkspaceLease WorkspacePool::take(const StreamState& stream) {
-  const Owner owner{.stream = stream.id,
-                    .capture = stream.capturing ? stream.capture_id : 0,
-                    .generation = stream.capturing ? 0 : generation_.load(std::memory_order_relaxed)};
+  const Owner owner = stream.capturing
+                          ? Owner{.stream = stream.id, .capturing = true, .number = stream.capture_id}
+                          : Owner{.stream = stream.id, .number = generation_.load(std::memory_order_relaxed)};
   Workspace* const* const known = owners_.find(owner);
   Workspace& first = known ? **known : first_of(owner, stream.capturing);
   Workspace* workspace = &first;

@@ -64,12 +64,12 @@ class WorkspacePool {
  private:
   struct Owner {
     std::uint64_t stream = 0;
-    std::uint64_t capture = 0;  ///< 0: not a graph
-    std::uint64_t generation = 0;  ///< how often streams' workspaces were recycled before; 0 for graphs
+    bool capturing = false;
+    std::uint64_t number = 0;  ///< of the graph, or how often streams' workspaces were recycled before
 
     bool operator==(const Owner&) const = default;
     std::size_t hash() const {
-      return static_cast<std::size_t>((stream ^ capture ^ generation << 32) * 0x9E3779B97F4A7C15u >> 32);
+      return static_cast<std::size_t>((stream ^ number << 16) * 0x9E3779B97F4A7C15u >> 32);
     }
   };
 

@@ -164,11 +164,18 @@ bool is_default(cudaStream_t stream) {
 
 /// The same number for all handles of one stream, and no other stream's for the life of the process: a handle may come
 /// back when its stream is destroyed, though not all of its work is done, and cudaStreamPerThread is one handle for a
-/// stream in every thread.
-std::uint64_t stream_id(cudaStream_t stream) {
-  unsigned long long id = 0;
-  check(cudaStreamGetId(stream, &id), "asking for the number of a stream");
-  return id;
+/// stream in every thread. A stream that is being captured cannot be asked.
+std::uint64_t stream_number(cudaStream_t stream) {
+  unsigned long long number = 0;
+  check(cudaStreamGetId(stream, &number), "asking for the number of a stream");
+  return number;
+}
+
+/// The same for all handles of one stream, as long as it exists.
+std::uint64_t stream_handle(cudaStream_t stream) {
+  static thread_local char of_this_thread;
+  if (stream == cudaStreamPerThread) return reinterpret_cast<std::uintptr_t>(&of_this_thread);
+  return stream == cudaStreamLegacy ? 0 : reinterpret_cast<std::uintptr_t>(stream);
 }
 
 // A capture that an error has broken counts as capturing, until its owner ends it. So does the default stream while
@@ -182,11 +189,12 @@ StreamState CudaDevice::stream_state(Stream stream) const {
   const cudaError_t status = cudaStreamGetCaptureInfo(stream, &capture, &id);
   if (status == cudaErrorStreamCaptureImplicit) {
     ignore(status);
-    return {.id = stream_id(stream), .capturing = true, .capture_id = 0};
+    return {.id = stream_handle(stream), .capturing = true, .capture_id = 0};
   }
   check(status, "asking whether a stream is being captured");
-  return {.id = stream_id(stream),
-          .capturing = capture != cudaStreamCaptureStatusNone,
+  if (capture == cudaStreamCaptureStatusNone) return {.id = stream_number(stream)};
+  return {.id = stream_handle(stream),
+          .capturing = true,
           .capture_id = capture == cudaStreamCaptureStatusActive ? id : 0};
 }
 

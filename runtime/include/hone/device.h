@@ -17,8 +17,9 @@ namespace hone {
 
 /// What a stream is doing, as far as a launch must know.
 struct StreamState {
-  std::uint64_t id = 0;  ///< the same for every handle of one stream, and another stream's only when all work of this
-                         ///< one is done; the per-thread default stream is a stream of each thread
+  /// The same for every handle of one stream, and another stream's only when all work of this one is done; the
+  /// per-thread default stream is another stream in each thread. While capturing: tells the streams of one graph apart.
+  std::uint64_t id = 0;
   bool capturing = false;
   std::uint64_t capture_id = 0;  ///< identifies the graph under construction while capturing
 };

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -127,17 +129,28 @@ TEST_F(WorkspacePoolTest, EverythingIsFreedWithThePool) {
   EXPECT_EQ(device_->live_allocations(), 0u);
 }
 
-TEST_F(WorkspacePoolTest, ThreadsMayAskAtOnce) {
+TEST_F(WorkspacePoolTest, NoTwoThreadsHoldTheSameOne) {
+  constexpr std::uint64_t kStreams = 20;
   WorkspacePool pool(device_, 0);
-  std::vector<std::vector<void*>> seen(4);
-  {
-    std::vector<std::jthread> threads;
-    for (auto& of_thread : seen)
-      threads.emplace_back([&] {
-        for (std::uint64_t id = 0; id < 100; ++id) of_thread.push_back(pool.take({.id = id}).memory());
-      });
-  }
-  for (const auto& of_thread : seen) EXPECT_EQ(of_thread, seen[0]);
+  std::mutex mutex;
+  std::set<void*> held, seen;
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (std::uint64_t i = 0; i < 2000; ++i) {
+        const WorkspaceLease lease = pool.take({.id = i % kStreams});
+        {
+          const std::scoped_lock lock(mutex);
+          EXPECT_TRUE(held.insert(lease.memory()).second);
+          seen.insert(lease.memory());
+        }
+        std::this_thread::yield();
+        const std::scoped_lock lock(mutex);
+        held.erase(lease.memory());
+      }
+    });
+  threads.clear();
+  EXPECT_LE(seen.size(), 4 * kStreams);  // as many for a stream as threads called in it at once
 }
 
 }  // namespace
