@@ -18,6 +18,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cache/place.h"
 #include "cache/store.h"
 #include "tuner/cache_path.h"
 #include "tuner/campaign/campaign.h"
@@ -39,20 +40,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
+/// Finds out before minutes are spent whether winners can be stored, and may be taken from there afterwards. Makes the
+/// folder, as the first winner would. Throws StoreError and CommandError.
 void check_cache(const fs::path& path) {
-  cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const fs::path must_be_writable = !error && fs::exists(path, error) ? path : folder;
-  if (!error && access(must_be_writable.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
-  if (error) {
+  cache::Place place = cache::find_place(fs::absolute(path));
+  cache::require_trust(place);
+  if (!place.exists) {
+    cache::prepare_folder(place.path);
+    place = cache::find_place(place.path);
+    cache::require_trust(place);
+  }
+  cache::Store(path).find({});  // throws where the file cannot be read
+  if (place.exists && access(place.path.c_str(), W_OK) != 0)
     throw CommandError(
         ExitCode::cache,
-        fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
-                    printable(path.string()), printable(must_be_writable.string()), error.message()));
-  }
+        fmt::format("winners cannot be stored in '{}': {}; change its permissions or give --cache PATH",
+                    printable(path.string()), std::generic_category().message(errno)));
 }
 
 void require_one_source(const TuneOptions& options) {

@@ -54,7 +54,10 @@ Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
       if (cached.plan) return {cached.plan, ChoiceSource::cache};
       must_wait = !cached.is_misfit;  // the file is locked again
     }
-    if (!must_wait) return {tune_claimed(problem, state == cache::ClaimState::taken), ChoiceSource::tuned};
+    if (!must_wait) {
+      const LoadedPlan* const plan = tune_claimed(problem, state == cache::ClaimState::taken);
+      return {plan, plan && plan->winner.tuned ? ChoiceSource::tuned : ChoiceSource::heuristic};
+    }
     if (!has_waited) {
       const std::scoped_lock lock(counters_mutex_);
       ++counters_.waits;
@@ -86,7 +89,7 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
     if (!tuning.winner)
       throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
                                                         device_->name(), first_failure(tuning)));
-    return &adopt(tuning, true);
+    return &adopt(tuning, tuning.has_compared());
   } catch (const Error& error) {
     if (is_claimed) cache_.release(problem);
     if (error.code() == ErrorCode::out_of_memory) return nullptr;
