@@ -72,12 +72,17 @@ InputFile open_array(const ArrayOptions& options) {
   return input;
 }
 
-std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t results) {
+Context report_context(const ArrayOptions& options, const Context& context) {
+  const bool is_taken = is_standard_output(options.output);
+  return {.out = is_taken ? context.err : context.out, .err = context.err, .environment = context.environment};
+}
+
+std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t results, const Context& context) {
   if (options.output.empty()) return nullptr;
   if (results != 1)
     throw CommandError(ExitCode::usage,
                        fmt::format("--output holds the result of one operation, and --op names {}", results));
-  return std::make_unique<OutputFile>(options.output);
+  return std::make_unique<OutputFile>(options.output, context.out);
 }
 
 void warn_of_failed_cache(const Session& session, const Context& context) {
@@ -90,7 +95,7 @@ void warn_of_failed_cache(const Session& session, const Context& context) {
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
                       const Context& context) {
   const SessionOptions chosen = session_options(options, context);
-  const std::unique_ptr<OutputFile> output = open_output(options, calls.size());
+  const std::unique_ptr<OutputFile> output = open_output(options, calls.size(), context);
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());
@@ -108,7 +113,8 @@ ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& call
   }
   if (output) output->save(calls.front().dtype, calls.front().shape, out.data(), *device, stream.get());
   warn_of_failed_cache(session, context);
-  options.json ? report.print_json(context) : report.print_text(Align::left, context);
+  const Context said = report_context(options, context);
+  options.json ? report.print_json(said) : report.print_text(Align::left, said);
   return ExitCode::ok;
 }
 

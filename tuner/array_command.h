@@ -56,7 +56,10 @@ InputFile open_array(const ArrayOptions& options);
 
 /// The file of --output; null where none is named. Throws CommandError(usage) unless it is for one result, and Error as
 /// OutputFile.
-std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t results);
+std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t results, const Context& context);
+
+/// Where the report goes: to the error stream where --output takes the standard output.
+Context report_context(const ArrayOptions& options, const Context& context);
 
 /// Says on the error stream that the session went without the cache, where it had to.
 void warn_of_failed_cache(const Session& session, const Context& context);

@@ -77,7 +77,7 @@ std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
 ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<ReduceOp>& ops,
                     const ArrayOptions& options, const SessionOptions& chosen, const Context& context) {
   spec.dtype = input.dtype;
-  const std::unique_ptr<OutputFile> output = open_output(options, ops.size());
+  const std::unique_ptr<OutputFile> output = open_output(options, ops.size(), context);
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());
@@ -101,12 +101,13 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
     output->save(spec.result_dtype(), shape, out.data(), *device, stream.get());
   }
   warn_of_failed_cache(session, context);
+  const Context said = report_context(options, context);
   if (options.json) {
-    report.print_json(context);
+    report.print_json(said);
     return ExitCode::ok;
   }
-  report.print_text(Align::right, context);
-  if (input.elements == 0) context.out << "\nThere are no elements: these are the identities.\n";
+  report.print_text(Align::right, said);
+  if (input.elements == 0) said.out << "\nThere are no elements: these are the identities.\n";
   return ExitCode::ok;
 }
 

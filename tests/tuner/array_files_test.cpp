@@ -117,11 +117,11 @@ class OutputFileTest : public ::testing::Test {
 
 TEST_F(OutputFileTest, NpyHasAHeaderAndOthersDoNot) {
   const std::string bytes = "abcdefghijklmnopqrstuvwx";
-  OutputFile npy(folder_ / "a.npy");
+  OutputFile npy(folder_ / "a.npy", std::cout);
   save(npy, DType::f32, {2, 3}, bytes);
   EXPECT_EQ(content_of(folder_ / "a.npy"), make_npy_header(DType::f32, Shape{2, 3}) + bytes);
   EXPECT_EQ(open_input(folder_ / "a.npy", std::nullopt).shape, (Shape{2, 3}));
-  OutputFile raw(folder_ / "a.bin");
+  OutputFile raw(folder_ / "a.bin", std::cout);
   save(raw, DType::bf16, {12}, bytes);
   EXPECT_EQ(content_of(folder_ / "a.bin"), bytes);
   EXPECT_EQ(files(), 2U);
@@ -129,13 +129,13 @@ TEST_F(OutputFileTest, NpyHasAHeaderAndOthersDoNot) {
 
 TEST_F(OutputFileTest, LargeArraysAreWrittenInPieces) {
   const std::string bytes((std::size_t{9} << 20) + 3, 'x');
-  OutputFile output(folder_ / "a.bin");
+  OutputFile output(folder_ / "a.bin", std::cout);
   save(output, DType::i8, {static_cast<std::int64_t>(bytes.size())}, bytes);
   EXPECT_EQ(content_of(folder_ / "a.bin"), bytes);
 }
 
 TEST_F(OutputFileTest, AnEmptyArrayIsAHeader) {
-  OutputFile output(folder_ / "a.npy");
+  OutputFile output(folder_ / "a.npy", std::cout);
   save(output, DType::f32, {0, 5}, "");
   EXPECT_EQ(content_of(folder_ / "a.npy"), make_npy_header(DType::f32, Shape{0, 5}));
 }
@@ -143,18 +143,18 @@ TEST_F(OutputFileTest, AnEmptyArrayIsAHeader) {
 TEST_F(OutputFileTest, WhatWasThereStaysUntilTheNewOneIsWhole) {
   testing::write_file(folder_ / "a.npy", "before");
   {
-    OutputFile abandoned(folder_ / "a.npy");
+    OutputFile abandoned(folder_ / "a.npy", std::cout);
     EXPECT_EQ(content_of(folder_ / "a.npy"), "before");
   }
   EXPECT_EQ(files(), 1U);
-  OutputFile output(folder_ / "a.npy");
+  OutputFile output(folder_ / "a.npy", std::cout);
   EXPECT_THAT(message_of([&] { save(output, DType::bf16, {1}, "xx"); }), HasSubstr("NumPy has no bf16"));
   EXPECT_EQ(content_of(folder_ / "a.npy"), "before");
 }
 
 TEST_F(OutputFileTest, WhatCannotBeWrittenIsRefusedAtOnce) {
-  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy"); }), HasSubstr("No such file or directory"));
-  EXPECT_THAT(message_of([&] { OutputFile(folder_.path()); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", std::cout); }), HasSubstr("No such file or directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_.path(), std::cout); }), HasSubstr("Is a directory"));
 }
 
 }  // namespace

@@ -4,17 +4,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
-#include <system_error>
 
 #include "cache/maintenance/exchange.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/cache/exchange_lines.h"
 #include "tuner/device_filter.h"
 #include "tuner/table.h"
+#include "tuner/written_file.h"
 
 namespace hone::tuner {
 namespace {
@@ -47,31 +45,6 @@ ExportCounts write_lines(const std::filesystem::path& path, const CacheExportOpt
   return counts;
 }
 
-[[noreturn]] void fail(const std::string& file, std::string_view what) {
-  const std::string reason = std::generic_category().message(errno);
-  throw CommandError(ExitCode::failed,
-                     fmt::format("the export cannot be written to '{}': {}: {}", printable(file), what, reason));
-}
-
-/// Complete when it appears under its name.
-ExportCounts write_file(const std::filesystem::path& path, const CacheExportOptions& options) {
-  const std::string unfinished = options.file + ".unfinished";
-  ExportCounts counts;
-  try {
-    std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-    if (!out) fail(options.file, "no file can be made beside it");
-    counts = write_lines(path, options, out);
-    out.close();
-    if (!out) fail(options.file, "writing failed");
-    if (std::rename(unfinished.c_str(), options.file.c_str()) != 0) fail(options.file, "renaming failed");
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(unfinished, ignored);
-    throw;
-  }
-  return counts;
-}
-
 void report(const ExportCounts& counts, const std::filesystem::path& path, const Context& context) {
   if (counts.lines.winners == 0) say_nothing_there(path, context);
   const auto warn = [&](std::int64_t count, std::string_view singular, std::string_view what) {
@@ -95,9 +68,11 @@ void set_up_cache_export(CLI::App& cache, CacheExportOptions& options) {
 
 ExitCode run_cache_export(const CacheExportOptions& options, const Context& context) {
   const std::filesystem::path path = cache_file(options.cache, context);
-  const bool to_standard_output = options.file.empty() || options.file == "-";
-  const ExportCounts counts =
-      to_standard_output ? write_lines(path, options, context.out) : write_file(path, options);
+  const std::filesystem::path target = options.file.empty() ? "-" : options.file;
+  const bool to_standard_output = is_standard_output(target);
+  WrittenFile file(target, context.out);
+  const ExportCounts counts = write_lines(path, options, file.stream());
+  file.finish();
   report(counts, path, context);
   if (!to_standard_output) {
     context.out << fmt::format("{} and {} are in {}\n", count_text(counts.lines.winners, "winner"),
