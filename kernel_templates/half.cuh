@@ -1,7 +1,9 @@
 // Half and BFloat16: 16-bit floats as kernels load and store them.
 //
-// They convert to float exactly and from float to the nearest, ties to even; arithmetic is the float's. On a GPU the
-// conversions are single instructions, reached without CUDA's headers; the host device has its own twins of them.
+// They convert to float exactly and from float to the nearest, ties to even; arithmetic is the float's. On a GPU those
+// conversions are single instructions, reached without CUDA's headers; the host device has its own twins of them. Wider
+// numbers are rounded once, too: first to odd, which keeps what decides between two neighbours (Boldo and Melquiond,
+// Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd, 2008).
 #pragma once
 
 // The shuffles of a 16-bit type, as friends: found by the argument alone, they hide none of CUDA's own. On the host
@@ -26,6 +28,26 @@
   HONE_SHUFFLE(Type, __shfl_xor_sync, int)
 
 namespace hone {
+
+/// x without the digits that a float has no room for; the last digit is 1 where any of those was.
+__device__ inline float rounded_to_odd(double x) {
+  const float nearest = static_cast<float>(x);
+  if (static_cast<double>(nearest) == x || x != x) return nearest;
+  const bool is_farther = fabs(static_cast<double>(nearest)) > fabs(x);
+  return __uint_as_float((__float_as_uint(nearest) - (is_farther ? 1 : 0)) | 1);
+}
+
+/// Rounded to odd in the 53 digits of a double before it is in those of a float.
+__device__ inline float rounded_to_odd(unsigned long long x) {
+  constexpr unsigned long long kLast = 1ull << 11;
+  const bool is_wide = x >> 53 != 0;
+  const unsigned long long kept = (x & ~(kLast - 1)) | ((x & (kLast - 1)) != 0 ? kLast : 0);
+  return rounded_to_odd(static_cast<double>(is_wide ? kept : x));
+}
+__device__ inline float rounded_to_odd(long long x) {
+  if (x >= 0) return rounded_to_odd(static_cast<unsigned long long>(x));
+  return -rounded_to_odd(0 - static_cast<unsigned long long>(x));
+}
 
 struct Half {
   unsigned short bits;

@@ -42,7 +42,11 @@ __device__ To convert(From x) {
   else if constexpr (kSame<From, Bool>) return convert<To>(x.byte != 0 ? 1u : 0u);
   else if constexpr (kIsFloat16<From>) return convert<To>(static_cast<float>(x));
   else if constexpr (kSame<To, Bool>) return {static_cast<unsigned char>(x != From(0))};
-  else if constexpr (kIsFloat16<To>) return To(static_cast<float>(x));
+  else if constexpr (kIsFloat16<To> && kSame<From, float>) return To(x);
+  else if constexpr (kIsFloat16<To> && (kSame<From, double> || sizeof(From) < 8))
+    return To(rounded_to_odd(static_cast<double>(x)));
+  else if constexpr (kIsFloat16<To>)
+    return To(rounded_to_odd(static_cast<typename Select<kIsSigned<From>, long long, unsigned long long>::type>(x)));
   else return static_cast<To>(x);
 }
 

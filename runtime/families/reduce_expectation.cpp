@@ -44,24 +44,6 @@ Wide rounded(DType dtype, Wide value) {
                                                                           : std::copysign(Wide{INFINITY}, value);
 }
 
-struct Bounds {
-  Wide lowest;
-  Wide highest;
-};
-
-/// What storing may make of a value: compilers and devices may convert to a 16-bit float through f32, and from an
-/// integer through f64.
-Bounds stored(DType result, Wide value) {
-  if (!info(result).is_floating()) return {value, value};
-  const Wide through_f32 = rounded(DType::f32, value);
-  const Wide through_f64 = rounded(DType::f64, value);
-  const auto [lowest, highest] =
-      std::minmax({rounded(result, value), rounded(result, through_f32), rounded(result, through_f64),
-                   rounded(result, rounded(DType::f32, through_f64))});
-  if (result == DType::f64) return {rounded(result, value), rounded(result, value)};
-  return {lowest, highest};
-}
-
 std::string spell(DType dtype, Wide value) {
   switch (info(dtype).kind) {
     case DTypeKind::floating:
@@ -160,8 +142,8 @@ std::string Expectation::compare(DType result, long double found) const {
   // Almost every right result is one of these, and rounding keeps the order of what it rounds.
   value = rounded(result, value);
   if (found == value || (lowest_ <= found && found <= highest_)) return "";
-  const Wide lowest = stored(result, lowest_).lowest;
-  const Wide highest = stored(result, highest_).highest;
+  const Wide lowest = rounded(result, lowest_);
+  const Wide highest = rounded(result, highest_);
   if (lowest <= found && found <= highest) return "";
   if (lowest == highest)
     return fmt::format("expected {}, found {}, allowed nothing else", spell(result, value), spell(result, found));
