@@ -74,6 +74,7 @@ struct Magnitude {
     if constexpr (kSame<Acc, float>) return fabsf(y);
     else if constexpr (kSame<Acc, double>) return fabs(y);
     else if constexpr (kIsSigned<Acc>) return y < 0 ? Plus::combine(Acc(~y), Acc(1)) : y;  // the lowest stays itself
+    else if constexpr (kIsSigned<In>) return x < 0 ? Acc(0) - y : y;
     else return y;
   }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {

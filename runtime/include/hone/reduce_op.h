@@ -57,7 +57,9 @@ constexpr bool reduce_supports(ReduceOp op, DType dtype) {
 }
 
 /// The dtype in which sums of `dtype` neither overflow early nor lose much: f32 for 16-bit floats, 64 bits for
-/// integers. i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64.
+/// integers. i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64 where it is summed. A max_norm of i64 is a
+/// u64, which holds it. Squares leave the range of a float where elements come near its root: the l2_norm of
+/// {3e30f, 4e30f} is infinite, unless f64 is chosen as accumulator.
 constexpr DType wide_dtype(DType dtype) {
   switch (info(dtype).kind) {
     case DTypeKind::floating: return dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -84,6 +86,7 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
     case ReduceOp::mean_variance: return element.is_floating() ? wide_dtype(in) : DType::f64;
     case ReduceOp::l2_norm: return element.is_floating() || element.size_bytes <= 2 ? wide_dtype(in) : DType::f64;
     case ReduceOp::max_norm:
+      if (in == DType::i64) return DType::u64;
       if (element.kind == DTypeKind::signed_integer) return element.size_bytes <= 2 ? DType::i32 : DType::i64;
       return !element.is_floating() && element.size_bytes <= 4 ? DType::u32 : wide_dtype(in);
     default: return wide_dtype(in);
@@ -96,7 +99,9 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
     case ReduceOp::min:
     case ReduceOp::max:
     case ReduceOp::minmax: return in;
-    case ReduceOp::max_norm: return info(in).is_floating() ? in : wide_dtype(in);
+    case ReduceOp::max_norm:
+      if (in == DType::i64) return DType::u64;
+      return info(in).is_floating() ? in : wide_dtype(in);
     case ReduceOp::argmin:
     case ReduceOp::argmax: return DType::i64;
     case ReduceOp::any:
