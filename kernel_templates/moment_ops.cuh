@@ -36,24 +36,41 @@ using Mean = typename Select<kIgnoreNan, MeanOfNumbers<In, Acc, Index>,
 template <class Acc, class Index>
 struct Moments {
   Words<Index> count;
-  Words<Acc> sum;
+  Words<Acc> pivot;
+  Words<Acc> sum;      ///< Σ (x − pivot)
   Words<Acc> squares;  ///< Σ (x − mean)²
 };
 
+/// (pivot · count + sum) ÷ count with the product's, the sum's and the quotient's rounding errors added back: equal
+/// elements have their own value as their mean, and sums of integers that are exact are rounded once.
+template <class Acc>
+__device__ Acc mean_about_pivot(Acc pivot, Acc sum, Acc count) {
+  const Acc product = pivot * count;
+  const Acc total = product + sum;
+  const Acc of_product = total - sum;
+  const Acc lost = fma(pivot, count, -product) + ((product - of_product) + (sum - (total - of_product)));
+  const Acc quotient = total / count;
+  const Acc rest = fma(-quotient, count, total) + lost;
+  return is_nan(rest) ? quotient : quotient + rest / count;  // an infinite total has no rest
+}
+
 /// Mean and population variance of floats and wide integers. Two sets of elements combine as Chan, Golub and LeVeque do
-/// (Updating formulae and a pairwise algorithm for computing sample variances, 1979), which loses nothing to a mean
-/// that is far from zero; the deviations of a tile are taken from the tile's own mean.
+/// (Updating formulae and a pairwise algorithm for computing sample variances, 1979); the deviations of a tile are taken
+/// from the tile's own mean. Sums are of differences from a pivot, an element of the tile: the difference of two means
+/// that are far from zero would be that of their roundings. Of two pivots the one nearer to its mean stays, so that one
+/// element that is far from all others harms nothing.
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
   using State = Moments<Acc, Index>;
 
-  static __device__ State of_moments(Index count, Acc sum, Acc squares) {
-    return {Words<Index>::of(count), Words<Acc>::of(sum), Words<Acc>::of(squares)};
+  static __device__ State of_moments(Index count, Acc pivot, Acc sum, Acc squares) {
+    return {Words<Index>::of(count), Words<Acc>::of(pivot), Words<Acc>::of(sum), Words<Acc>::of(squares)};
   }
-  static __device__ State identity() { return of_moments(0, Acc(0), Acc(0)); }
+  static __device__ State identity() { return of_moments(0, Acc(0), Acc(0), Acc(0)); }
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
-    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, y, y - y);  // NaN for what has no spread
+    const Acc pivot = pivot_at(y);
+    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, pivot, y - pivot, y - y);  // NaN for what has no spread
   }
 
   static __device__ State combine(State a, State b) {
@@ -63,9 +80,14 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     if (of_b == 0) return a;
     const Acc count_a = static_cast<Acc>(of_a);
     const Acc count_b = static_cast<Acc>(of_b);
-    const Acc apart = b.sum.value() / count_b - a.sum.value() / count_a;
+    const Acc mean_a = a.sum.value() / count_a;
+    const Acc mean_b = b.sum.value() / count_b;
+    const Acc between = b.pivot.value() - a.pivot.value();
+    const Acc apart = between + (mean_b - mean_a);
     const Acc weight = count_a * (count_b / (count_a + count_b));
-    return of_moments(of_a + of_b, a.sum.value() + b.sum.value(),
+    const bool keeps_a = fabs(mean_a) <= fabs(mean_b);
+    const Acc moved = keeps_a ? between * count_b : -between * count_a;
+    return of_moments(of_a + of_b, keeps_a ? a.pivot.value() : b.pivot.value(), a.sum.value() + b.sum.value() + moved,
                       a.squares.value() + b.squares.value() + apart * apart * weight);
   }
 
@@ -74,15 +96,22 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     TileValues<Acc, ElementPack, kPacks> all(tile);
     constexpr unsigned kCount = all.kCount;
     unsigned numbers = kCount;
+    Acc first = all.values[0];
     if constexpr (kIgnoreNan) {
 #pragma unroll
-      for (unsigned i = 0; i < kCount; ++i)
+      for (unsigned i = 0; i < kCount; ++i) {
+        if (is_nan(first)) first = all.values[i];
         if (is_nan(all.values[i])) --numbers;
+      }
       if (numbers == 0) return;
     }
+    const Acc pivot = pivot_at(first);
     Acc terms[kCount];
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : all.values[i];
+    for (unsigned i = 0; i < kCount; ++i) {
+      all.values[i] -= pivot;
+      terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : all.values[i];
+    }
     const Acc sum = combine_tree<Plus, kCount>(terms);
     const Acc mean = numbers == kCount ? sum * (Acc(1) / Acc(kCount)) : sum / static_cast<Acc>(numbers);
 #pragma unroll
@@ -90,14 +119,22 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
       const Acc deviation = all.values[i] - mean;
       terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : deviation * deviation;
     }
-    state = combine(state, of_moments(numbers, sum, combine_tree<Plus, kCount>(terms)));
+    state = combine(state, of_moments(numbers, pivot, sum, combine_tree<Plus, kCount>(terms)));
   }
 
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
     const Acc count = static_cast<Acc>(state.count.value());
-    out[0] = convert<Out>(state.sum.value() / count);
+    out[0] = convert<Out>(mean_about_pivot(state.pivot.value(), state.sum.value(), count));
     out[1] = convert<Out>(state.squares.value() / count);
+  }
+
+ private:
+  /// What stands in for an element as a pivot: itself, or 0 where it is not finite or where 2^40 times it might leave
+  /// the range.
+  static __device__ Acc pivot_at(Acc x) {
+    constexpr Acc kMost = kSame<Acc, float> ? Acc(0x1p86) : Acc(0x1p982);
+    return fabs(x) <= kMost ? x : Acc(0);
   }
 };
 

@@ -28,7 +28,7 @@ constexpr std::array<OpTemplate, kReduceOps.size()> kOpTemplates{{
     {"ArgMin", "extreme_ops.cuh", 1, 1},
     {"ArgMax", "extreme_ops.cuh", 1, 1},
     {"Mean", "moment_ops.cuh"},
-    {"MeanVariance", "moment_ops.cuh", 2, 1},
+    {"MeanVariance", "moment_ops.cuh", 3, 1},
     {"SumOfSquares", "reduce_ops.cuh"},
     {"L1Norm", "reduce_ops.cuh"},
     {"L2Norm", "reduce_ops.cuh"},

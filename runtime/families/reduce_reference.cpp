@@ -129,12 +129,6 @@ Wide value_of(std::uint64_t bits, DType accumulator) {
   return is_signed(accumulator) ? static_cast<Wide>(static_cast<std::int64_t>(bits)) : static_cast<Wide>(bits);
 }
 
-/// |x| in an integer accumulator: that of the smallest i64 wraps to itself.
-std::uint64_t wrapped_magnitude(Wide x, DType accumulator) {
-  const std::uint64_t bits = wrapped(x);
-  return is_signed(accumulator) && static_cast<std::int64_t>(bits) < 0 ? 0 - bits : bits;
-}
-
 Wide term_of(const Inputs& inputs, std::size_t i) {
   const Wide x = inputs.first[i];
   switch (inputs.spec.op) {
@@ -151,7 +145,7 @@ std::uint64_t wrapped_term_of(const Inputs& inputs, std::size_t i) {
   switch (inputs.spec.op) {
     case ReduceOp::sum_of_squares:
     case ReduceOp::l2_norm: return x * x;
-    case ReduceOp::l1_norm: return wrapped_magnitude(inputs.first[i], inputs.spec.accumulator_dtype());
+    case ReduceOp::l1_norm: return wrapped(std::fabs(inputs.first[i]));
     case ReduceOp::dot: return x * wrapped(inputs.second[i]);
     default: return x;
   }
@@ -229,33 +223,45 @@ Expectation expected_sum(const Inputs& inputs) {
 }
 
 /// Mean and population variance by the merging of Chan, Golub and LeVeque (Algorithms for computing the sample
-/// variance, 1983), in which variance is off by about chain · u · κ relative, κ² = Σx² ÷ Σ(x − mean)².
+/// variance, 1983), in which variance is off by about chain · u · κ relative, κ² = Σy² ÷ Σ(x − mean)², where y are the
+/// numbers that are summed: differences of elements from pivots, which are elements as well. The root of the mean of
+/// y² is at most twice the largest deviation; and where elements are small themselves, pivots near their mean are no
+/// larger, so that it is also at most that of x².
 ///
-/// One merge of groups no more unequal than their elements allow rounds the mean by up to 6u · mean|x|, the merges
+/// One merge of groups no more unequal than their elements allow rounds the mean by up to 6u · mean|y|, the merges
 /// above average that. It adds δ² · w, w = n₁n₂ ÷ n ≤ min(n₁, n₂), to the sum S of squared deviations, where δ, the
-/// difference of the two means, is off by the error e ≤ 6 chain · u · mean|x| of either: in all Σ w(2δ · 2e + 4e²). By
-/// Cauchy and Schwarz with Σ w δ² ≤ S and Σ w e² ≤ log₂(n) · (6 chain · u)² · Σx² that is the second line; the
-/// additions of nonnegative S and the formula itself are the first.
+/// difference of the two means, is off by the error e ≤ 6 chain · u · mean|y| of either: in all Σ w(2δ · 2e + 4e²). By
+/// Cauchy and Schwarz with Σ w δ² ≤ S and Σ w e² ≤ log₂(n) · (6 chain · u)² · Σy² that is the second line; the
+/// additions of nonnegative S and the formula itself are the first. Elements that the accumulator rounds are off by
+/// u · |x| before any of that.
 std::array<Expectation, 2> expected_mean_variance(const Inputs& inputs) {
   const Sums sums = sum_all(inputs, [&](std::size_t i) { return inputs.first[i]; });
   if (sums.count == 0) return {Expectation::exactly(kNan), Expectation::exactly(kNan)};
   const auto count = static_cast<Wide>(sums.count);
-  const Wide mean = sums.value / count;
   // Merging turns an infinite mean into NaN with the next infinity.
-  if (!std::isfinite(mean)) return {Expectation::exactly(mean).or_nan(), Expectation::exactly(kNan)};
+  if (!std::isfinite(sums.value)) return {Expectation::exactly(sums.value).or_nan(), Expectation::exactly(kNan)};
 
+  // What the sum's own rounding has moved the mean by is seen in the deviations from it.
+  const Wide pivot = sums.value / count;
+  const Wide offset = sum_all(inputs, [&](std::size_t i) { return inputs.first[i] - pivot; }).value / count;
   const Sums deviations = sum_all(inputs, [&](std::size_t i) {
-    const Wide deviation = inputs.first[i] - mean;
+    const Wide deviation = (inputs.first[i] - pivot) - offset;
     return deviation * deviation;
   });
+  const Wide mean = pivot + offset;
   const Wide variance = deviations.value / count;
-  const auto merges = static_cast<Wide>(std::min(inputs.chain, sums.count) + inputs.conversion_roundings());
+  const auto merges = static_cast<Wide>(std::min(inputs.chain, sums.count));
   const Wide unit = inputs.unit();
   const Wide levels = std::log2(count) + 1;
-  const Wide of_means = 6 * merges * unit * std::sqrt(levels * sums.squares / count);
+  const Wide farthest = 2 * std::sqrt(deviations.largest);
+  const Wide root_mean_square = std::sqrt(sums.squares / count);
+  const Wide of_conversion = inputs.conversion_roundings() * unit * root_mean_square;
+  const Wide of_means =
+      6 * merges * unit * std::sqrt(levels) * std::min(root_mean_square, farthest) + of_conversion;
   const Wide allowed = gamma(2 * merges + 8, unit) * variance +  //
                        4 * of_means * std::sqrt(variance) + 4 * of_means * of_means;
-  const Wide of_mean = 6 * merges * unit * sums.magnitude / count + 3 * unit * std::fabs(mean);
+  const Wide of_mean = 6 * merges * unit * std::min(sums.magnitude / count, farthest) + of_conversion +
+                       3 * unit * std::fabs(mean);
   return {Expectation::near(mean, of_mean, inputs.arithmetic()),
           Expectation::between(std::max<Wide>(0, variance - allowed), variance + allowed, inputs.arithmetic())};
 }
@@ -363,9 +369,7 @@ Expectation expected_max_norm(const Inputs& inputs) {
     if (inputs.is_absent(i)) continue;
     const Wide x = inputs.first[i];
     if (std::isnan(x)) return Expectation::exactly(x);
-    const DType accumulator = inputs.spec.accumulator_dtype();
-    norm = std::max(norm, inputs.accumulates_integers() ? value_of(wrapped_magnitude(x, accumulator), accumulator)
-                                                        : std::fabs(x));
+    norm = std::max(norm, std::fabs(x));
   }
   return Expectation::exactly(norm);
 }

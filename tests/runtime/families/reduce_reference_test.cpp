@@ -239,7 +239,6 @@ TEST(ReduceReference, IntegersWrapModuloTwoToThe64) {
   EXPECT_EQ(verdict({.op = ReduceOp::product}, Longs{3}, Longs{81 * 81}, 8), "");
   EXPECT_EQ(verdict({.op = ReduceOp::l1_norm}, Longs{kLeast, -1}, Longs{kLeast + 1}), "");
   EXPECT_EQ(verdict({.op = ReduceOp::sum_of_squares}, Longs{kMost, 2}, Longs{5}), "");
-  EXPECT_EQ(verdict({.op = ReduceOp::max_norm}, Longs{kLeast, -7}, Longs{7}), "");
 }
 
 TEST(ReduceReference, NarrowIntegersDoNot) {
@@ -250,6 +249,30 @@ TEST(ReduceReference, NarrowIntegersDoNot) {
   EXPECT_EQ(verdict({.op = ReduceOp::max_norm}, Ints{std::numeric_limits<std::int32_t>::min()}, Longs{2147483648}), "");
   const ReduceSpec narrow{.op = ReduceOp::sum, .result = DType::i8};
   EXPECT_EQ(verdict(narrow, Ints{200, 100}, std::vector<std::int8_t>{44}), "");
+}
+
+TEST(ReduceReference, TheMaxNormOfTheSmallestIntegerIsItsMagnitude) {
+  using Longs = std::vector<std::int64_t>;
+  const Longs lowest{std::numeric_limits<std::int64_t>::min(), -7};
+  EXPECT_EQ(verdict({.op = ReduceOp::max_norm}, lowest, std::vector{std::uint64_t{1} << 63}), "");
+  EXPECT_NE(verdict({.op = ReduceOp::max_norm}, lowest, std::vector{std::uint64_t{7}}), "");
+}
+
+TEST(ReduceReference, AVarianceFromRoundedMeansIsRefused) {
+  // Deviations that are taken from the nearest float to the mean, a million and a bit.
+  std::vector<float> values;
+  for (int i = 0; i < 1024; ++i) values.push_back(1e6f + 0.0625f * static_cast<float>(i % 32));
+  double sum = 0, squares = 0, rounded = 0;
+  for (const float x : values) sum += x;
+  const float nearest = static_cast<float>(sum / 1024) + 0.0625f;
+  for (const float x : values) {
+    squares += (x - sum / 1024) * (x - sum / 1024);
+    rounded += double(x - nearest) * double(x - nearest);
+  }
+  const ReduceSpec spec{.op = ReduceOp::mean_variance};
+  const auto mean = static_cast<float>(sum / 1024);
+  EXPECT_EQ(verdict(spec, values, std::vector{mean, static_cast<float>(squares / 1024)}), "");
+  EXPECT_NE(verdict(spec, values, std::vector{mean, static_cast<float>(rounded / 1024)}), "");
 }
 
 TEST(ReduceReference, RepeatsToTwoToThe33Elements) {
@@ -350,6 +373,9 @@ TEST(ReduceReference, ResultsOf16BitsAreRoundedToNearest) {
   EXPECT_NE(verdict(sum, std::vector<float>{65000, 1000}, std::vector{half(65504)}), "");
   EXPECT_EQ(verdict(sum, std::vector<float>{0x1p-24f}, std::vector{half(0x1p-24f)}), "");
   EXPECT_NE(verdict(sum, std::vector<float>{0x1p-24f}, std::vector{half(0)}), "");
+  const std::vector<double> above_middle{1 + 0x1p-11 + 0x1p-40};  // the nearest float is the middle
+  EXPECT_EQ(verdict(sum, above_middle, std::vector{half(1 + 0x1p-10f)}), "");
+  EXPECT_NE(verdict(sum, above_middle, std::vector{half(1)}), "");
 }
 
 TEST(ReduceReference, PatternsAreTheSameEveryTimeAndNeverLongerThanAPeriod) {

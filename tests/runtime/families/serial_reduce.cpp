@@ -38,10 +38,12 @@ A times(A a, A b) {
     return static_cast<A>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   else return a * b;
 }
-template <class A>
-A magnitude(A a) {
-  if constexpr (std::is_floating_point_v<A>) return std::fabs(a);
-  else return a < 0 ? static_cast<A>(0 - static_cast<std::uint64_t>(a)) : a;
+template <class A, class X>
+A magnitude(X x) {
+  if constexpr (std::is_floating_point_v<X>) return static_cast<A>(std::fabs(x));
+  else if constexpr (std::is_floating_point_v<A>) return std::fabs(static_cast<A>(x));
+  else if constexpr (std::is_signed_v<X>) return static_cast<A>(x < 0 ? 0 - static_cast<std::uint64_t>(x) : x);
+  else return static_cast<A>(x);
 }
 template <class A>
 bool is_nan(A a) {
@@ -117,21 +119,23 @@ struct Partial {
   }
 };
 
-template <class A>
-Partial<A> of_element(ReduceOp op, A x, A y, bool is_nonzero, std::int64_t index) {
+/// `pivot` is what means are counted from.
+template <class A, class X>
+Partial<A> of_element(ReduceOp op, X element, X other, A pivot, std::int64_t index) {
+  const A x = static_cast<A>(element), y = static_cast<A>(other);
   A term = x;
   if (op == ReduceOp::sum_of_squares || op == ReduceOp::l2_norm) term = times(x, x);
-  if (op == ReduceOp::l1_norm) term = magnitude(x);
+  if (op == ReduceOp::l1_norm) term = magnitude<A>(element);
   if (op == ReduceOp::dot) term = times(x, y);
-  const A extreme = op == ReduceOp::max_norm ? magnitude(x) : x;
+  const A extreme = op == ReduceOp::max_norm ? magnitude<A>(element) : x;
   Partial<A> partial;
   partial.sum = term;
   partial.product = x;
   partial.smallest = partial.largest = extreme;
   partial.first_smallest = partial.first_largest = index;
   partial.count = 1;
-  partial.nonzeros = is_nonzero ? 1 : 0;
-  partial.mean = x;
+  partial.nonzeros = element != 0 ? 1 : 0;
+  partial.mean = x - pivot;
   partial.deviations = x - x;  // NaN of NaN and of infinities
   partial.exponentials = 1;
   return partial;
@@ -142,7 +146,7 @@ template <class A>
 using Quotient = std::conditional_t<std::is_integral_v<A>, double, A>;
 
 template <class R, class A>
-std::array<R, 2> finish(ReduceOp op, const Partial<A>& total) {
+std::array<R, 2> finish(ReduceOp op, const Partial<A>& total, A pivot) {
   using Q = Quotient<A>;
   const Q n = static_cast<Q>(total.count);
   const Q nan = std::numeric_limits<Q>::quiet_NaN();
@@ -155,10 +159,10 @@ std::array<R, 2> finish(ReduceOp op, const Partial<A>& total) {
     case ReduceOp::argmax: return {convert<R>(total.first_largest)};
     case ReduceOp::mean: return {convert<R>(total.count == 0 ? nan : static_cast<Q>(total.sum) / n)};
     case ReduceOp::mean_variance:
-      return {convert<R>(total.count == 0 ? nan : static_cast<Q>(total.mean)),
+      return {convert<R>(total.count == 0 ? nan : static_cast<Q>(total.mean + pivot)),
               convert<R>(total.count == 0 ? nan : static_cast<Q>(total.deviations) / n)};
     case ReduceOp::l2_norm: return {convert<R>(std::sqrt(static_cast<Q>(total.sum)))};
-    case ReduceOp::max_norm: return {convert<R>(total.largest < A{0} ? A{0} : total.largest)};
+    case ReduceOp::max_norm: return {convert<R>(total.count == 0 ? A{0} : total.largest)};
     case ReduceOp::logsumexp:
       return {convert<R>(std::isinf(static_cast<Q>(total.largest)) ? static_cast<Q>(total.largest)
                                                                  : static_cast<Q>(total.largest) +
@@ -183,9 +187,19 @@ T element(const std::vector<std::byte>& pattern, std::int64_t i) {
   return value;
 }
 
+/// The first element that is finite.
+template <class T, class A>
+A pivot_of(const std::vector<std::byte>& pattern) {
+  for (std::size_t i = 0; i < pattern.size() / sizeof(T); ++i) {
+    const auto x = static_cast<A>(plain(element<T>(pattern, static_cast<std::int64_t>(i))));
+    if (!std::is_floating_point_v<A> || std::isfinite(static_cast<double>(x))) return x;
+  }
+  return 0;
+}
+
 template <class T, class A>
 Partial<A> reduce_all(const ReduceSpec& spec, std::int64_t n, std::span<const std::vector<std::byte>> patterns,
-                      Fault fault) {
+                      A pivot, Fault fault) {
   std::vector<Partial<A>> lanes(lanes_of(n));
   const auto add = [&](std::int64_t i) {
     const auto x = plain(element<T>(patterns[0], i));
@@ -194,7 +208,7 @@ Partial<A> reduce_all(const ReduceSpec& spec, std::int64_t n, std::span<const st
     // The position counts what came before: a reader that loses an element loses its place.
     const std::int64_t index = fault.missing && i > *fault.missing ? i - 1 : i;
     lanes[static_cast<std::size_t>(i) % lanes.size()].merge(
-        spec.op, of_element(spec.op, static_cast<A>(x), static_cast<A>(y), x != 0, index));
+        spec.op, of_element<A>(spec.op, x, y, pivot, index));
   };
   for (std::int64_t i = 0; i < n; ++i) {
     if (fault.missing == i) continue;
@@ -227,9 +241,10 @@ std::vector<std::byte> serial_reduce(const ReduceSpec& spec, std::int64_t n,
     return with_element_type(spec.accumulator_dtype(), [&]<class A>(A) -> std::vector<std::byte> {
       if constexpr (std::is_arithmetic_v<A> && !std::is_same_v<A, bool> && sizeof(A) >= 4) {
         using W = Working<A>;
-        const Partial<W> total = reduce_all<T, W>(spec, n, patterns, fault);
+        const W pivot = spec.op == ReduceOp::mean_variance ? pivot_of<T, W>(patterns[0]) : W{0};
+        const Partial<W> total = reduce_all<T, W>(spec, n, patterns, pivot, fault);
         return with_element_type(spec.result_dtype(), [&]<class R>(R) {
-          const std::array<R, 2> values = finish<R>(spec.op, total);
+          const std::array<R, 2> values = finish<R>(spec.op, total, pivot);
           const auto bytes = std::as_bytes(std::span(values).first(static_cast<std::size_t>(info(spec.op).outputs)));
           return std::vector<std::byte>(bytes.begin(), bytes.end());
         });
