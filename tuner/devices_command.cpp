@@ -55,13 +55,23 @@ std::string capability_text(int capability) {
   return capability > 0 ? fmt::format("{}.{}", capability / 10, capability % 10) : std::string(kUnknown);
 }
 
+std::string clock_or_unknown(int khz) {
+  return khz > 0 ? fmt::format("{} MHz", khz / 1000) : std::string(kUnknown);
+}
+
+std::string grid_text(const ListedDevice& device) {
+  const DeviceFacts& facts = device.facts;
+  if (facts.max_grid_x == 0) return std::string(kUnknown);
+  return fmt::format("{} × {} × {}", facts.max_grid_x, facts.max_grid_y, facts.max_grid_z);
+}
+
 struct FactRow {
   std::string_view label;
   std::string (*text)(const ListedDevice&);
 };
 
 // One row for each fact, one column for each device: facts outnumber devices.
-constexpr std::array<FactRow, 20> kFactRows{{
+constexpr std::array<FactRow, 22> kFactRows{{
     {"name", [](const ListedDevice& d) { return d.facts.name; }},
     {"compiles for", [](const ListedDevice& d) { return d.facts.architecture; }},
     {"compute capability", [](const ListedDevice& d) { return capability_text(d.facts.compute_capability); }},
@@ -75,13 +85,11 @@ constexpr std::array<FactRow, 20> kFactRows{{
     {"shared memory per SM", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.smem_bytes_per_sm); }},
     {"shared memory per block", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.smem_bytes_per_block); }},
     {"  with opt-in", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.smem_bytes_per_block_optin); }},
+    {"blocks per launch", grid_text},
+    {"SM clock", [](const ListedDevice& d) { return clock_or_unknown(d.facts.sm_clock_khz); }},
     {"L2 cache", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.l2_bytes); }},
     {"memory", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.memory_bytes); }},
-    {"memory clock",
-     [](const ListedDevice& d) {
-       return d.facts.memory_clock_khz > 0 ? fmt::format("{} MHz", d.facts.memory_clock_khz / 1000)
-                                           : std::string(kUnknown);
-     }},
+    {"memory clock", [](const ListedDevice& d) { return clock_or_unknown(d.facts.memory_clock_khz); }},
     {"memory bus",
      [](const ListedDevice& d) {
        return d.facts.memory_bus_bits > 0 ? fmt::format("{} bits", d.facts.memory_bus_bits) : std::string(kUnknown);
@@ -141,6 +149,8 @@ nlohmann::ordered_json device_json(const ListedDevice& device) {
           {"smem_bytes_reserved_per_block", facts.smem_bytes_reserved_per_block},
           {"l2_bytes", facts.l2_bytes},
           {"memory_bytes", facts.memory_bytes},
+          {"sm_clock_khz", facts.sm_clock_khz},
+          {"max_grid_blocks", {facts.max_grid_x, facts.max_grid_y, facts.max_grid_z}},
           {"memory_clock_khz", facts.memory_clock_khz},
           {"memory_bus_bits", facts.memory_bus_bits},
           {"has_dependent_launch", facts.has_dependent_launch},

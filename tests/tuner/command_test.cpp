@@ -211,7 +211,7 @@ TEST(Devices, ListsTheHostWithItsFacts) {
   const CommandRun run = run_hone({"devices"});
   EXPECT_EQ(run.code, 0);
   for (const char* row : {"device", "host", "SMs", "threads per SM", "threads per block", "registers per SM",
-                          "shared memory per block", "with opt-in", "L2 cache", "memory clock", "memory bus",
+                          "shared memory per block", "with opt-in", "L2 cache", "memory clock", "memory bus", "SM clock", "blocks per launch",
                           "implied bandwidth", "compute capability", "driver", "compiler"}) {
     EXPECT_THAT(run.out, HasSubstr(row));
   }
@@ -232,6 +232,8 @@ TEST(Devices, JsonHoldsEveryFact) {
   EXPECT_EQ(host.at("kind"), "host");
   EXPECT_GE(host.at("sm_count").get<int>(), 1);
   EXPECT_TRUE(host.contains("peak_bandwidth_gbps"));
+  EXPECT_TRUE(host.contains("sm_clock_khz"));
+  EXPECT_EQ(host.at("max_grid_blocks").size(), 3U);
   EXPECT_TRUE(host.contains("compiler"));
   EXPECT_EQ(json.at("cuda_unavailable_reason"), cuda_unavailable_reason());
 }

@@ -49,6 +49,10 @@ DeviceFacts query_cuda_facts(int ordinal) {
   facts.smem_bytes_reserved_per_block = get(cudaDevAttrReservedSharedMemoryPerBlock);
   facts.l2_bytes = get(cudaDevAttrL2CacheSize);
   facts.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  facts.sm_clock_khz = get(cudaDevAttrClockRate);
+  facts.max_grid_x = get(cudaDevAttrMaxGridDimX);
+  facts.max_grid_y = get(cudaDevAttrMaxGridDimY);
+  facts.max_grid_z = get(cudaDevAttrMaxGridDimZ);
   // The attribute, since CUDA 13 took the field out of cudaDeviceProp; 0 where the driver does not tell.
   facts.memory_clock_khz = get(cudaDevAttrMemoryClockRate);
   facts.memory_bus_bits = get(cudaDevAttrGlobalMemoryBusWidth);

@@ -29,6 +29,10 @@ struct DeviceFacts {
   int smem_bytes_reserved_per_block = 0;     ///< taken by the system from every resident block
   std::int64_t l2_bytes = 0;                 ///< last-level cache
   std::int64_t memory_bytes = 0;
+  int sm_clock_khz = 0;                      ///< the highest that the driver lists
+  std::int64_t max_grid_x = 0;               ///< blocks of one launch
+  std::int64_t max_grid_y = 0;
+  std::int64_t max_grid_z = 0;
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
   bool has_dependent_launch = false;         ///< programmatic dependent launch: compute capability 9.0 and newer
