@@ -114,9 +114,8 @@ class Campaign {
     device = {.name = lanes_[lane].device(),
               .label = facts.at("name"),
               .identity = device_identity(facts.at("kind").get<std::string>(), facts.at("identity").get<std::string>()),
-              .memory_bytes = facts.at("memory_bytes"),
+              .free_memory_bytes = facts.at("free_memory_bytes"),
               .peak_gbps = facts.at("peak_gbps")};
-    check_memory(device);
     if (const std::string seen = facts.at("seen"); !seen.empty())
       observer_.warned(fmt::format("{} is not undisturbed: {}; its winners may be wrong", device.name, seen));
     if (std::find(ready_.begin(), ready_.end(), false) != ready_.end()) return;
@@ -145,14 +144,29 @@ class Campaign {
     return weighted.identity.empty() || weighted.identity == group.identity;
   }
 
-  void check_memory(const CampaignDevice& device) const {
-    for (const WeightedProblem& weighted : problems_) {
-      if (!weighted.identity.empty() && weighted.identity != device.identity) continue;
-      const std::int64_t needed = weighted.problem.family->bytes_moved(weighted.problem);
-      if (device.memory_bytes > 0 && needed > device.memory_bytes)
-        throw CommandError(ExitCode::usage, fmt::format("{} takes {}, but {} has {} of memory; give smaller sizes",
-                                                        problem_label(weighted.problem), format_bytes(needed),
-                                                        device.name, format_bytes(device.memory_bytes)));
+  /// Why no device of the group has room for the problem; "" where one has, or does not tell.
+  std::string refuse_for_memory(const Group& group, const Problem& problem) const {
+    const auto has_less = [&](std::size_t a, std::size_t b) {
+      return result_.devices[a].free_memory_bytes < result_.devices[b].free_memory_bytes;
+    };
+    const CampaignDevice& device =
+        result_.devices[*std::max_element(group.lanes.begin(), group.lanes.end(), has_less)];
+    const std::int64_t needed = problem.family->bytes_moved(problem);
+    if (device.free_memory_bytes == 0 || needed <= device.free_memory_bytes) return "";
+    return fmt::format("takes {}, but {} has {} of free memory; give smaller sizes, or free memory",
+                       format_bytes(needed), device.name, format_bytes(device.free_memory_bytes));
+  }
+
+  /// Ends those that are next and fit no device.
+  void skip_oversized(Group& group, std::size_t lane) {
+    while (!group.pending.empty()) {
+      CampaignItem& item = result_.items[group.pending.front()];
+      item.reason = refuse_for_memory(group, item.problem);
+      if (item.reason.empty()) return;
+      item.outcome = Outcome::failed;
+      item.device = lane;
+      group.pending.pop_front();
+      observer_.finished(item, lane);
     }
   }
 
@@ -298,6 +312,8 @@ class Campaign {
       group.lines.clear();
       return;
     }
+    skip_oversized(group, lane);
+    if (group.pending.empty()) return;
     const std::size_t target = group.pending.front();
     group.pending.pop_front();
     const CampaignItem& item = result_.items[target];

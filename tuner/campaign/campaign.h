@@ -30,7 +30,7 @@ struct CampaignDevice {
   std::string name;   ///< "cuda:0"
   std::string label;  ///< "NVIDIA H100 80GB HBM3"
   std::string identity;  ///< the same for devices that share winners; see device_identity()
-  std::int64_t memory_bytes = 0;
+  std::int64_t free_memory_bytes = 0;  ///< when the campaign began; 0: not known
   double peak_gbps = 0;
 };
 

@@ -83,7 +83,7 @@ class Worker {
     answer("ready", {{"name", facts.name},
                      {"kind", facts.kind},
                      {"identity", tuning_identity(facts)},
-                     {"memory_bytes", facts.memory_bytes},
+                     {"free_memory_bytes", device_->free_memory_bytes()},
                      {"peak_gbps", peak_bandwidth_gbps(facts)},
                      {"is_throttled", condition.is_throttled},
                      {"is_shared", condition.is_shared},

@@ -48,6 +48,7 @@ class CudaDevice final : public Device {
 
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
 
+  std::int64_t free_memory_bytes() const override { return memory_.free_bytes(); }
   void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   void deallocate(void* pointer) noexcept override { memory_.deallocate(pointer); }
 

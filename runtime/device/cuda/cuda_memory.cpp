@@ -12,12 +12,16 @@ namespace hone {
 
 namespace {
 
-/// Of the current device.
-std::size_t device_memory_bytes() {
+struct MemorySizes {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
-  check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the size of device memory");
-  return total_bytes;
+};
+
+/// Of the current device.
+MemorySizes memory_sizes() {
+  MemorySizes sizes;
+  check(cudaMemGetInfo(&sizes.free_bytes, &sizes.total_bytes), "asking for the size of device memory");
+  return sizes;
 }
 
 }  // namespace
@@ -37,7 +41,7 @@ CudaMemory::CudaMemory(int ordinal) : ordinal_(ordinal) {
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = ordinal_;
-  properties.maxSize = device_memory_bytes();
+  properties.maxSize = memory_sizes().total_bytes;
   check(cudaMemPoolCreate(&pool_, &properties), "creating a memory pool");
   if (const cudaError_t status = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); status != cudaSuccess) {
     ignore(cudaMemPoolDestroy(pool_));
@@ -69,6 +73,12 @@ void* CudaMemory::allocate(std::size_t bytes) {
   // Until the allocation has been executed in its stream, no other stream may use it.
   check(cudaStreamSynchronize(stream_), "waiting for an allocation");
   return pointer;
+}
+
+std::int64_t CudaMemory::free_bytes() const {
+  const DeviceGuard guard(ordinal_);
+  const RelaxedCaptureScope relaxed;
+  return static_cast<std::int64_t>(memory_sizes().free_bytes);
 }
 
 void CudaMemory::deallocate(void* pointer) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <cuda_runtime_api.h>
 
@@ -24,6 +25,9 @@ class CudaMemory {
   /// At least `bytes` bytes (0 counts as 1), aligned to 256, ready for every stream on return. Throws
   /// Error(out_of_memory) with the bytes asked for and free.
   void* allocate(std::size_t bytes);
+
+  /// What the driver has left for this and other programs.
+  std::int64_t free_bytes() const;
 
   /// Frees what allocate() gave out; nullptr is ignored. Other streams are not waited for: the owner has waited for
   /// all work that uses the memory, as it must anyway before the memory may be used for something else.

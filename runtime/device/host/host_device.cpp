@@ -64,6 +64,7 @@ class HostDevice final : public Device {
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override;
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
 
+  std::int64_t free_memory_bytes() const override { return host_free_memory_bytes(); }
   void* allocate(std::size_t bytes) override;
   void deallocate(void* pointer) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) override {

@@ -64,4 +64,14 @@ DeviceFacts host_facts(int sm_count) {
   return facts;
 }
 
+std::int64_t host_free_memory_bytes() {
+  std::ifstream info("/proc/meminfo");
+  std::string label, unit;
+  for (std::int64_t kib = 0; info >> label >> kib; std::getline(info, unit))
+    if (label == "MemAvailable:") return kib * 1024;
+  struct sysinfo memory {};
+  sysinfo(&memory);
+  return static_cast<std::int64_t>(memory.freeram) * memory.mem_unit;
+}
+
 }  // namespace hone

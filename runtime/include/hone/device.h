@@ -97,6 +97,10 @@ class Device {
   /// Does not wait for other streams: nothing that uses the memory may be in flight.
   virtual void deallocate(void* pointer) noexcept = 0;
 
+  /// Bytes that allocate() could give out now, as far as the driver or the operating system tells: other programs take
+  /// and free memory meanwhile. 0: not known.
+  virtual std::int64_t free_memory_bytes() const { return facts().memory_bytes; }
+
   /// Stream-ordered copies and fills; host memory must stay valid until the stream has passed the call.
   virtual void copy_to_device(void* to, const void* from_host, std::size_t bytes, Stream stream) = 0;
   virtual void copy_to_host(void* to_host, const void* from, std::size_t bytes, Stream stream) = 0;

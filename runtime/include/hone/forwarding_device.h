@@ -29,6 +29,7 @@ class ForwardingDevice : public Device {
   }
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void deallocate(void* pointer) noexcept override { inner_->deallocate(pointer); }
+  std::int64_t free_memory_bytes() const override { return inner_->free_memory_bytes(); }
   void copy_to_device(void* to, const void* from_host, std::size_t bytes, Stream stream) override {
     inner_->copy_to_device(to, from_host, bytes, stream);
   }

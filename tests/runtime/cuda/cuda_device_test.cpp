@@ -140,6 +140,11 @@ TEST_F(CudaDeviceTest, TooMuchMemorySaysHowMuchAndTheDeviceGoesOn) {
   EXPECT_THAT(fetch(memory, 1000), Each(0));
 }
 
+TEST_F(CudaDeviceTest, FreeMemoryIsWhatTheDriverHasLeft) {
+  EXPECT_GT(device_->free_memory_bytes(), 0);
+  EXPECT_LT(device_->free_memory_bytes(), device_->facts().memory_bytes) << "the context takes some";
+}
+
 TEST_F(CudaDeviceTest, FreedMemoryCanBeHadAgain) {
   const auto bytes = static_cast<std::size_t>(device_->facts().memory_bytes) / 4;
   for (int i = 0; i < 8; ++i) {

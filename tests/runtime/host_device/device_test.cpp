@@ -21,6 +21,12 @@ TEST(HostDevice, FactsDescribeThisMachine) {
   EXPECT_EQ(make_host_device(HostOptions{.sm_count = 3, .compiler = {}, .order = {}})->facts().sm_count, 3);
 }
 
+TEST(HostDevice, FreeMemoryIsWhatOtherProgramsLeave) {
+  const auto device = make_host_device();
+  EXPECT_GT(device->free_memory_bytes(), 0);
+  EXPECT_LT(device->free_memory_bytes(), device->facts().memory_bytes) << "this program itself takes some";
+}
+
 TEST(HostDevice, MemoryIsAlignedAndKnown) {
   const auto device = make_host_device();
   auto* const memory = static_cast<char*>(device->allocate(1000));

@@ -36,6 +36,20 @@ TEST_F(CampaignTest, TunesWhatHasNoWinnerAndKeepsWhatHas) {
   EXPECT_THAT(tunings(), ::testing::Contains(before.at(0)));
 }
 
+TEST_F(CampaignTest, WhatNoDeviceHasRoomForIsSkippedAndTheRestGoesOn) {
+  const std::int64_t too_many = std::int64_t{1} << 44;
+  const CampaignResult result = run({sum_of(too_many), sum_of(4096), sum_of(2 * too_many)}, options());
+  ASSERT_EQ(result.items.size(), 3U);
+  EXPECT_EQ(result.items[0].outcome, Outcome::failed);
+  EXPECT_THAT(result.items[0].reason, ::testing::AllOf(::testing::HasSubstr("64.0 TiB"),
+                                                       ::testing::HasSubstr("free memory"),
+                                                       ::testing::HasSubstr("give smaller sizes")));
+  EXPECT_EQ(result.items[1].outcome, Outcome::tuned) << result.items[1].reason;
+  EXPECT_EQ(result.items[2].outcome, Outcome::failed);
+  EXPECT_EQ(recorder_.ended, 3);
+  EXPECT_EQ(recorder_.begun, 1);
+}
+
 TEST_F(CampaignTest, AgainTunesWhatHasAWinner) {
   run({three_sizes()[0]}, options());
   CampaignOptions again = options();
