@@ -94,7 +94,7 @@ class TuningRun {
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
     tuning_.rank_correlation = rank_correlation();
-    tuning_.roofline_us = roofline_us(device_->facts(), problem_);
+    tuning_.roofline_us = roofline_us(device_->facts(), problem_, options_.inputs);
     tuning_.discarded_samples = race_.discarded_samples();
   }
 

@@ -47,8 +47,8 @@ std::size_t wave_size() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
 }
 
-bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& problem) {
-  return us <= kRooflineSlack * roofline_us(facts, problem);
+bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& problem, InputState inputs) {
+  return us <= kRooflineSlack * roofline_us(facts, problem, inputs);
 }
 
 /// Where the model's first choice should be as fast as memory and launching allow, the first group ends the search;
@@ -56,7 +56,7 @@ bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& proble
 std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order) {
   const std::vector<RankedVariant>& ranking = order.ranking();
-  const bool may_end = !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem);
+  const bool may_end = !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem, options.inputs);
   if (may_end) return kGroup;
   return options.nearby.empty() ? wave_size() : wave_size() / 2;
 }
@@ -399,7 +399,7 @@ bool Exploration::mark_relatives(const Candidate& leader) {
 }
 
 bool Exploration::is_leader_near_roofline() const {
-  return is_near_roofline(race_.best_us(), device_.facts(), problem_);
+  return is_near_roofline(race_.best_us(), device_.facts(), problem_, options_.inputs);
 }
 
 /// `next`: the wave that is being compiled.

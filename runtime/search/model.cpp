@@ -155,12 +155,13 @@ Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candi
                  resident_blocks, candidate.geometry, problem.launch_context);
 }
 
-double roofline_us(const DeviceFacts& facts, const Problem& problem) {
+double roofline_us(const DeviceFacts& facts, const Problem& problem, InputState inputs) {
   if (peak_bandwidth_gbps(facts) == 0) return 0;
   const ModelConstants constants = model_constants(facts, problem.launch_context);
-  const double device_us = std::min(constants.launch_us, constants.dependent_launch_us) +
-                           static_cast<double>(problem.family->bytes_moved(problem)) / (constants.bandwidth_gbps * 1e3);
-  return std::max(device_us, constants.enqueue_us);
+  const double launch_us = std::min(constants.launch_us, constants.dependent_launch_us);
+  const std::int64_t from_memory = inputs == InputState::warm ? 0 : problem.family->bytes_moved(problem);
+  const double memory_us = static_cast<double>(from_memory) / (constants.bandwidth_gbps * 1e3);
+  return std::max(launch_us + memory_us, constants.enqueue_us);
 }
 
 bool is_paced_by_host(const DeviceFacts& facts, const Problem& problem) {

@@ -7,6 +7,7 @@
 #include <hone/candidate.h>
 #include <hone/device_facts.h>
 #include <hone/kernel_family.h>
+#include <hone/tuning.h>
 
 namespace hone {
 
@@ -58,9 +59,10 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
 /// The same of a candidate of a problem.
 Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks);
 
-/// What no candidate can beat: one launch, and the bytes of the problem at the bandwidth that the best kernels reach. 0
-/// where the device's bandwidth is a guess.
-double roofline_us(const DeviceFacts& facts, const Problem& problem);
+/// What no candidate can beat: one launch, and the bytes of the problem at the bandwidth that the best kernels reach;
+/// of warm inputs the launch alone, since they come from a cache whose bandwidth is not known. 0 where the device's
+/// bandwidth is a guess.
+double roofline_us(const DeviceFacts& facts, const Problem& problem, InputState inputs = InputState::cold);
 
 /// Whether calls of the problem may be so short that the host's enqueueing sets their pace: whatever else runs on the
 /// host then shows in what is measured.

@@ -203,6 +203,16 @@ TEST_F(ExplorationTest, ALeaderAtTheRooflineEndsTheSearch) {
   EXPECT_LT(device_->compiles(), 96);
 }
 
+TEST_F(ExplorationTest, WarmInputsMayBeFasterThanMemory) {
+  const double from_memory_us = roofline_us(device_->facts(), problem_);
+  const double launch_us = roofline_us(device_->facts(), problem_, InputState::warm);
+  script([&](std::string_view variant, double) { return (from_memory_us + launch_us) / 2 * (1 + 0.02 * noise(variant)); });
+  EXPECT_EQ(tune().search_end, SearchEnd::near_roofline);
+  const Tuning warm = tune({.budget = 1min, .inputs = InputState::warm});
+  EXPECT_NE(warm.search_end, SearchEnd::near_roofline);
+  EXPECT_EQ(warm.roofline_us, launch_us);
+}
+
 TEST_F(ExplorationTest, TheBudgetEndsItWithAWinner) {
   script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
   device_->on_compile = [] { std::this_thread::sleep_for(2ms); };
