@@ -65,10 +65,26 @@ std::vector<Size> sizes_of(const Options& options) {
   return sizes;
 }
 
+/// The array, what is written, and the copies that tuning and its check read.
+constexpr std::int64_t kMostArrays = 4;
+
+/// Those that the device has room for; tells of the others.
+std::vector<Size> sizes_that_fit(std::vector<Size> sizes, const Device& device) {
+  const std::int64_t free_bytes = device.free_memory_bytes();
+  const auto bytes = [](const Size& size) { return kMostArrays * size.rows * size.columns * 4; };
+  std::erase_if(sizes, [&](const Size& size) {
+    if (free_bytes == 0 || bytes(size) <= free_bytes) return false;
+    fmt::print("left out: {} × {} takes {} MiB, {} has {} MiB of free memory\n", size.rows, size.columns,
+               bytes(size) >> 20, device.name(), free_bytes >> 20);
+    return true;
+  });
+  return sizes;
+}
+
 bool run(const Options& options) {
-  const std::vector<Size> sizes = sizes_of(options);
   Session session = make_session(options.run);
   const std::shared_ptr<Device>& device = session.device();
+  const std::vector<Size> sizes = sizes_that_fit(sizes_of(options), *device);
   const bool is_sum = options.what == "sum";
   const LaunchContext context = options.context == "graph" ? LaunchContext::graph : LaunchContext::stream;
 

@@ -24,7 +24,7 @@ class LoadedStep {
   LoadedStep(std::shared_ptr<Device> device, const LadderStep& step, const InputArena& arena, const InputLayout& layout,
              std::int64_t n, float* out)
       : device_(std::move(device)), zeroes_(step.finish == LadderFinish::atomic), out_(out),
-        scratch_(device_, ladder_scratch_bytes(n)) {
+        scratch_(device_, ladder_scratch_bytes(step, n)) {
     const Unit unit = ladder_unit(step);
     module_ = device_->load(device_->compile(unit), unit.entries);
     device_->fill_bytes(scratch_.data(), 0, scratch_.size_bytes(), nullptr);

@@ -29,8 +29,10 @@ std::int64_t blocks_for(std::int64_t elements, std::int64_t per_block) {
   return std::max<std::int64_t>(1, (elements + per_block - 1) / per_block);
 }
 
+bool works_in_a_copy(const LadderStep& step) { return step.name == "global_tree"; }
+
 /// Where things lie in the scratch memory: the ticket, two arrays of block sums by turns, the copy that global_tree
-/// works in.
+/// works in, of that step alone.
 struct Scratch {
   std::byte* ticket;
   float* sums[2];
@@ -61,7 +63,7 @@ std::vector<Launch> levels(const LadderStep& step, const LadderBuffers& buffers,
     launch.arguments.push(in);
     launch.arguments.push(static_cast<unsigned>(n));
     launch.arguments.push(out);
-    if (step.name == "global_tree") launch.arguments.push(scratch.tree);
+    if (works_in_a_copy(step)) launch.arguments.push(scratch.tree);
     if (blocks == 1) return launches;
     in = out;
     n = blocks;
@@ -72,8 +74,9 @@ std::vector<Launch> levels(const LadderStep& step, const LadderBuffers& buffers,
 
 std::span<const LadderStep> ladder_steps() { return kSteps; }
 
-std::size_t ladder_scratch_bytes(std::int64_t n) {
-  const std::int64_t floats = blocks_for(n, kLadderBlockThreads) * (2 + kLadderBlockThreads);
+std::size_t ladder_scratch_bytes(const LadderStep& step, std::int64_t n) {
+  const std::int64_t of_block = 2 + (works_in_a_copy(step) ? kLadderBlockThreads : 0);
+  const std::int64_t floats = blocks_for(n, kLadderBlockThreads) * of_block;
   return kTicketBytes + static_cast<std::size_t>(floats) * sizeof(float);
 }
 

@@ -30,15 +30,15 @@ std::span<const LadderStep> ladder_steps();
 inline constexpr std::int64_t kLadderBlockThreads = 256;
 inline constexpr std::int64_t kMostLadderElements = (std::int64_t{1} << 31) - 1;  ///< 32-bit indices
 
-/// The memory of a call. `in` is aligned to 16 bytes; `scratch` holds ladder_scratch_bytes() and is zero before the
-/// first call.
+/// The memory of a call. `in` is aligned to 16 bytes; `scratch` holds the step's ladder_scratch_bytes() and is zero
+/// before the first call.
 struct LadderBuffers {
   const float* in;
   float* out;
   std::byte* scratch;
 };
 
-std::size_t ladder_scratch_bytes(std::int64_t n);
+std::size_t ladder_scratch_bytes(const LadderStep& step, std::int64_t n);
 
 Unit ladder_unit(const LadderStep& step);
 
