@@ -55,10 +55,10 @@ __device__ Acc mean_about_pivot(Acc pivot, Acc sum, Acc count) {
 }
 
 /// Mean and population variance of floats and wide integers. Two sets of elements combine as Chan, Golub and LeVeque do
-/// (Updating formulae and a pairwise algorithm for computing sample variances, 1979); the deviations of a tile are taken
-/// from the tile's own mean. Sums are of differences from a pivot, an element of the tile: the difference of two means
-/// that are far from zero would be that of their roundings. Of two pivots the one nearer to its mean stays, so that one
-/// element that is far from all others harms nothing.
+/// (Updating formulae and a pairwise algorithm for computing sample variances, 1979); the deviations of a tile are
+/// taken from the tile's own mean. Sums are of differences from a pivot, an element of the tile: the difference of two
+/// means that are far from zero would be that of their roundings. Of two pivots the one nearer to its mean stays, so
+/// that one element that is far from all others harms nothing.
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
   using State = Moments<Acc, Index>;

@@ -56,7 +56,8 @@ bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& proble
 std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order) {
   const std::vector<RankedVariant>& ranking = order.ranking();
-  const bool may_end = !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem, options.inputs);
+  const bool may_end =
+      !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem, options.inputs);
   if (may_end) return kGroup;
   return options.nearby.empty() ? wave_size() : wave_size() / 2;
 }

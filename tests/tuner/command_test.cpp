@@ -211,8 +211,9 @@ TEST(Devices, ListsTheHostWithItsFacts) {
   const CommandRun run = run_hone({"devices"});
   EXPECT_EQ(run.code, 0);
   for (const char* row : {"device", "host", "SMs", "threads per SM", "threads per block", "registers per SM",
-                          "shared memory per block", "with opt-in", "L2 cache", "memory clock", "memory bus", "SM clock", "blocks per launch",
-                          "implied bandwidth", "compute capability", "driver", "compiler"}) {
+                          "shared memory per block", "with opt-in", "L2 cache", "memory clock", "memory bus",
+                          "SM clock", "blocks per launch", "implied bandwidth", "compute capability",
+                          "driver", "compiler"}) {
     EXPECT_THAT(run.out, HasSubstr(row));
   }
 }
