@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "cache/claims.h"
+#include "runtime/choose/compiled.h"
 
 namespace hone {
 namespace {
@@ -21,6 +25,10 @@ std::string dtypes_of(const Problem& problem) {
 std::string_view numerics_of(const Problem& problem) {
   return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
 }
+
+/// Behind a stored binary's format: the digest of the unit that it was compiled from. Two families, or two versions of
+/// one, may have the same name and parameters.
+constexpr std::string_view kUnitMark = ";unit=";
 
 /// Longer than any step of a tuning between two renewals should take.
 constexpr std::chrono::seconds kLease(5);
@@ -97,10 +105,14 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
     return std::nullopt;
   }
   CachedWinner found{.winner = std::move(*winner), .binary = {}, .stale_driver = hit->stale_driver};
-  if (hit->binary)
-    found.binary = Binary{.format = std::move(hit->binary->format),
+  // Code of which it is not known what it was compiled from is compiled again.
+  const std::size_t mark = hit->binary ? hit->binary->format.find(kUnitMark) : std::string::npos;
+  if (mark != std::string::npos) {
+    found.unit_digest = hit->binary->format.substr(mark + kUnitMark.size());
+    found.binary = Binary{.format = hit->binary->format.substr(0, mark),
                           .architecture = std::move(hit->binary->architecture),
                           .code = std::move(hit->binary->code)};
+  }
   return found;
 }
 
@@ -133,7 +145,10 @@ cache::Publication CacheBridge::publication(const Problem& problem, const Winner
                  .bytes_moved = problem.family->bytes_moved(problem),
                  .median_us = winner.median_us,
                  .spread_us = winner.spread_us},
-      .binary = {.format = binary.format, .architecture = binary.architecture, .code = binary.code},
+      .binary = {.format = fmt::format("{}{}{}", binary.format, kUnitMark,
+                                       unit_digest(unit_of(problem, winner.candidate.variant))),
+                 .architecture = binary.architecture,
+                 .code = binary.code},
       .tuning = {}};
   if (tuning) publication.tuning = to_record(*tuning);
   return publication;

@@ -26,6 +26,7 @@ namespace hone {
 struct CachedWinner {
   Winner winner;
   std::optional<Binary> binary;
+  std::string unit_digest = {};  ///< of what `binary` was compiled from
   bool stale_driver = false;
 };
 

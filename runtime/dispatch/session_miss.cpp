@@ -135,6 +135,7 @@ std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem
     const Unit unit = unit_of(problem, winner.candidate.variant);
     std::shared_ptr<const Binary> binary;
     if (cached.binary) {
+      if (cached.unit_digest != unit_digest(unit)) return nullptr;  // the family makes another kernel by now
       binary = std::make_shared<const Binary>(*cached.binary);
     } else {
       binary = memo_.compile(*device_, std::span(&unit, 1)).front().binary;

@@ -171,7 +171,7 @@ std::shared_ptr<const Binary> Session::Impl::code_for(const Problem& problem, co
   const Unit lent = unit_of(lending, lender.candidate.variant);
   if (lent.source == unit.source && lent.entries == unit.entries) {
     std::optional<CachedWinner> cached = cache_.find(lending);
-    if (cached && cached->binary && cached->winner.candidate == lender.candidate)
+    if (cached && cached->binary && cached->unit_digest == unit_digest(unit))
       return std::make_shared<const Binary>(std::move(*cached->binary));
   }
   return memo_.compile(*device_, std::span(&unit, 1)).front().binary;

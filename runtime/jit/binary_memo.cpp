@@ -16,14 +16,14 @@ std::size_t most_ahead(const Device& device) {
   return std::min(cores > kSpareCores ? cores - kSpareCores : 1, device.parallel_compilations());
 }
 
-std::string key_of(const Unit& unit) {
+}  // namespace
+
+std::string unit_digest(const Unit& unit) {
   cache::Digest digest;
   digest.add("source", unit.source);
   for (const SourceFile& header : unit.headers) digest.add("name", header.name).add("text", header.text);
   return digest.hex();
 }
-
-}  // namespace
 
 /// Counts something for as long as it lasts.
 class BinaryMemo::Counted {
@@ -52,7 +52,7 @@ std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<
   std::vector<std::string> keys;
   std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    keys.push_back(key_of(units[i]));
+    keys.push_back(unit_digest(units[i]));
     outcomes[i].binary = known(keys[i]);
     if (!outcomes[i].binary) missing.push_back(i);
   }
@@ -97,7 +97,7 @@ std::shared_ptr<const Binary> BinaryMemo::compile_once_ahead(const Device& devic
   const bool may_begin = changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < most_ahead(device); });
   if (!may_begin || stop.stop_requested()) return nullptr;
   const Counted compilation(*this, ahead_, std::move(lock));
-  return compile_once(device, unit, key_of(unit));
+  return compile_once(device, unit, unit_digest(unit));
 }
 
 std::shared_ptr<const Binary> BinaryMemo::known(const std::string& key) const {

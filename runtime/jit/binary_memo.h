@@ -24,6 +24,9 @@
 
 namespace hone {
 
+/// Digest of everything that is compiled: the source and what it may include.
+std::string unit_digest(const Unit& unit);
+
 /// Compiles units and remembers the binaries, so that problems which differ in size alone compile once. One memo
 /// belongs to one device. Thread-safe; what one thread is compiling, others wait for.
 class BinaryMemo {

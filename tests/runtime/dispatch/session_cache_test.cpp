@@ -7,6 +7,7 @@
 #include <hone/error.h>
 
 #include "cache/store.h"
+#include "runtime/choose/compiled.h"
 #include "tests/runtime/support/session_fixture.h"
 
 namespace hone {
@@ -29,6 +30,8 @@ class SessionCacheTest : public FakeSessionTest {
                                    .binary = {"fake", device_->facts().architecture, {bytes.begin(), bytes.end()}},
                                    .tuning = store.tuning(winners[0].id)};
     change(publication);
+    if (const auto variant = family_.space().parse(publication.winner.candidate.variant))
+      publication.binary.format += ";unit=" + unit_digest(unit_of(family_.problem(kSize), *variant));
     store.publish(publication);
   }
 
@@ -102,6 +105,35 @@ TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
     EXPECT_EQ(Session(device_, options()).prepare(family_.problem(kSize)).source, ChoiceSource::cache) << i;
     std::filesystem::remove(folder_ / "cache.sqlite");
   }
+}
+
+TEST_F(SessionCacheTest, AnEditedKernelIsAMissAndNeverTheOldCode) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  family_ = TotalFamily({.source_comment = " // edited"});
+  Session session(device_, options(MissPolicy::heuristic));
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  EXPECT_EQ(session.counters().cache_rejects, 1u);
+  EXPECT_EQ(session.counters().cache_hits, 0u);
+  EXPECT_GE(session.counters().compiles, 1u);
+  Session tuning(device_, options());
+  EXPECT_EQ(launch(tuning).source, ChoiceSource::tuned);
+  Session later(device_, options());
+  EXPECT_EQ(launch(later).source, ChoiceSource::cache);
+  EXPECT_EQ(later.counters().compiles, 0u);
+}
+
+TEST_F(SessionCacheTest, CodeOfUnknownSourceIsCompiledAgainAndItsWinnerServes) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  const cache::Store store(folder_ / "cache.sqlite");
+  const cache::StoredWinner stored = store.winners().at(0);
+  const auto bytes = std::as_bytes(std::span(stored.winner.candidate.variant));
+  store.publish(cache::Publication{.key = stored.key,
+                                   .winner = stored.winner,
+                                   .binary = {"fake", device_->facts().architecture, {bytes.begin(), bytes.end()}},
+                                   .tuning = {}});
+  Session session(device_, options(MissPolicy::error));
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+  EXPECT_EQ(session.counters().compiles, 1u);
 }
 
 TEST_F(SessionCacheTest, AVariantOfOneBlockWithMoreIsAMiss) {

@@ -45,7 +45,7 @@ std::string TotalFamily::reject(const Problem& problem, const Variant& variant, 
 Unit TotalFamily::unit(const Problem&, const Variant& variant) const {
   using Entries = std::vector<std::string>;
   return {.name = options_.space.to_string(variant),
-          .source = options_.space.to_string(variant),
+          .source = options_.space.to_string(variant) + options_.source_comment,
           .headers = {},
           .entries = variant[kFinish] == kJoined ? Entries{"total", "total_finish"} : Entries{"total"}};
 }

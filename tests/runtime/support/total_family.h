@@ -20,6 +20,7 @@ struct TotalFamilyOptions {
   bool alone_is_one_block = false;
   std::vector<std::string_view> extent_names{"n"};
   std::function<std::string(const Problem&, const Variant&)> rejects = {};  ///< further reasons; "": none
+  std::string source_comment = {};  ///< behind the spelled variant: another text of the same kernel
 };
 
 /// Adds up n integers, or all of a shape: buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.
