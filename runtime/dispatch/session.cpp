@@ -43,7 +43,13 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
   const std::scoped_lock lock(miss_mutex_);
   const LoadedPlan* known = plans_.find(ProblemKey(problem));
   if (known && (capturing || !known->is_provisional)) return {.plan = known};
-  return miss(problem, capturing);
+  if (const Error* const failure = uncompilable_.find(ProblemKey(problem))) throw *failure;
+  try {
+    return miss(problem, capturing);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::compile_failed) uncompilable_.insert(ProblemKey(problem), error);
+    throw;
+  }
 }
 
 const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner,

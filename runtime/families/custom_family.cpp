@@ -31,6 +31,38 @@ bool is_identifier_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/// Why a text cannot be one expression ("" if it may be): what ends it early would put the rest of it elsewhere in the
+/// kernel, or drop it. Literals and comments are passed over; a lambda's statements are its own.
+std::string not_one_expression(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return "holds a NUL character";
+  std::string open;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const std::string_view rest = text.substr(i);
+    if (rest.starts_with("//") || rest.starts_with("/*")) {
+      const std::string_view end = rest.starts_with("//") ? "\n" : "*/";
+      const std::size_t at = text.find(end, i + 2);
+      if (at == std::string_view::npos && rest.starts_with("/*")) return "has a comment without an end";
+      i = at == std::string_view::npos ? text.size() : at + end.size() - 1;
+    } else if (c == '"' || (c == '\'' && (i == 0 || !is_identifier_character(text[i - 1])))) {
+      std::size_t at = i + 1;
+      while (at < text.size() && text[at] != c) at += text[at] == '\\' ? 2 : 1;
+      if (at >= text.size()) return fmt::format("has a {} without an end", c);
+      i = at;
+    } else if (c == '(' || c == '[' || c == '{') {
+      open += c == '(' ? ')' : c == '[' ? ']' : '}';
+    } else if (c == ')' || c == ']' || c == '}') {
+      if (open.empty() || open.back() != c) return fmt::format("has a '{}' that nothing before it opens", c);
+      open.pop_back();
+    } else if (c == ';' && open.find('}') == std::string::npos) {
+      return "has a ';'";
+    } else if (c == '#' && (i == 0 || text[i - 1] == '\n')) {
+      return "has a preprocessor line";
+    }
+  }
+  return open.empty() ? "" : fmt::format("lacks a '{}'", open.back());
+}
+
 void require_complete(const ReduceExpressions& expressions) {
   const std::string& name = expressions.name;
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_identifier_character))
@@ -38,6 +70,10 @@ void require_complete(const ReduceExpressions& expressions) {
   const auto require = [&](const std::string& text, std::string_view field) {
     if (text.find_first_not_of(" \t\n") == std::string::npos)
       refuse_expressions(expressions, fmt::format("has no {}; give a CUDA C++ expression", field));
+    if (const std::string why = not_one_expression(text); !why.empty())
+      refuse_expressions(expressions, fmt::format("has a {} that is not one expression: it {}; functions and variables "
+                                                  "go into the declarations",
+                                                  field, why));
   };
   require(expressions.map, "map");
   require(expressions.combine, "combine");
@@ -61,9 +97,9 @@ std::string header_text(const ReduceExpressions& expressions) {
     ours(fmt::format("#line {} \"{}\"\n", line + 1, kHeader));
   };
   const auto function = [&](std::string_view signature, std::string_view field, const std::string& source) {
-    ours(fmt::format("  static __device__ {} {{\n    return\n", signature));
+    ours(fmt::format("  static __device__ {} {{\n    return (\n", signature));
     theirs(field, source);
-    ours("    ;\n  }\n");
+    ours("    );\n  }\n");
   };
 
   ours("#pragma once\n\n#include \"reduction.cuh\"\n\nnamespace hone_custom {\n\n");

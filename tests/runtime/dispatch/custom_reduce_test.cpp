@@ -127,6 +127,38 @@ TEST_F(CustomReduce, ABadExpressionGivesTheCompilersMessageWithTheCallersLine) {
   }
 }
 
+TEST_F(CustomReduce, WhatDoesNotCompileIsNotCompiledAgain) {
+  for (MissPolicy policy : {MissPolicy::heuristic, MissPolicy::tune}) {
+    Session session(device_, {.on_miss = policy, .cache_path = {}});
+    const CustomReduction bad({.name = "bad_twice", .map = "unknown", .combine = "a + b", .identity = "0"}, DType::i32);
+    EXPECT_THROW(reduce<std::int32_t>(session, bad, std::vector<std::int32_t>{1}), Error);
+    const std::uint64_t compiles = session.counters().compiles;
+    for (int i = 0; i < 3; ++i)
+      EXPECT_THROW(reduce<std::int32_t>(session, bad, std::vector<std::int32_t>{1}), Error);
+    EXPECT_EQ(session.counters().compiles, compiles);
+  }
+}
+
+TEST_F(CustomReduce, WhatIsNotOneExpressionIsRefused) {
+  using namespace std::string_literals;
+  const auto refusal = [](const std::string& combine) -> std::string {
+    try {
+      CustomReduction({.name = "odd", .combine = combine, .identity = "0"}, DType::i32);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "accepted";
+  };
+  for (const std::string& text :
+       {"a + b; a - b"s, "a + b;"s, "a + b\0 - a"s, "a; } static __device__ int f() { return 1"s, "(a + b"s, "a + b)"s,
+        "a + b /* and"s, "a + b)); } int g() { return ((1"s, "a\n#define b 1\n+ b"s, "a + \"b"s})
+    EXPECT_THAT(refusal(text), AllOf(HasSubstr("combine"), HasSubstr("not one expression"))) << text;
+  for (const std::string& text : {"a + b // and so on ;"s, "a /* ; */ + b"s, "[=] { int c = a; return c + b; }()"s,
+                                  "a + (b != ';' ? b : 1'000)"s, "(a) + (b)"s})
+    EXPECT_EQ(refusal(text), "accepted") << text;
+}
+
 TEST_F(CustomReduce, EqualExpressionsShareTheirWinners) {
   EXPECT_EQ(CustomReduction(kSumOfCubes, DType::i64).problem(DType::i8, 5).family,
             CustomReduction(kSumOfCubes, DType::f32).problem(DType::f32, 9).family);
