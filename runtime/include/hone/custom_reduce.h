@@ -33,8 +33,8 @@ struct ReduceExpressions {
 class CustomReduction {
  public:
   /// `accumulator`: f32, f64, i32, u32, i64 or u64; `result`: any dtype, without it the accumulator's. Nothing is
-  /// compiled yet. Throws Error(invalid_argument) for an empty expression, a name that is none and a type that cannot
-  /// be.
+  /// compiled yet. Throws Error(invalid_argument) for a text that is not one expression, a name that is none and a
+  /// type that cannot be.
   CustomReduction(const ReduceExpressions& expressions, DType accumulator, std::optional<DType> result = {});
 
   DType accumulator_dtype() const { return accumulator_; }
