@@ -1,15 +1,11 @@
 #include "cache/connection.h"
 
-#include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <cctype>
 #include <chrono>
-#include <string>
 #include <thread>
 
 #include "cache/errors.h"
-#include "cache/journal.h"
 #include "cache/place.h"
 
 namespace hone::cache {
@@ -33,16 +29,6 @@ constexpr milliseconds kPauseBetweenTries(2);
 /// what a file made to keep us busy would start.
 constexpr milliseconds kDeadline(10000);
 constexpr int kInstructionsPerDeadlineCheck = 10000;
-
-/// The URI (https://sqlite.org/uri.html) of a file that SQLite takes for one that nobody changes.
-std::string immutable_uri(const std::filesystem::path& path) {
-  std::string uri = "file:";
-  for (const char c : path.native()) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' || c == '_' || c == '-';
-    uri += is_plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
-  }
-  return uri + "?immutable=1";
-}
 
 }  // namespace
 
@@ -74,25 +60,15 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
     place = find_place(place.path);
   }
   if (trust == Trust::owned) require_trust(place);
-  const bool is_hot = has_hot_journal(place.path);
-  if (is_hot && !place.distrust.empty())
-    throw store_error(path_, StoreFault::busy,
-                      fmt::format("a write is under way or was interrupted, and the file is not trusted enough to undo it"
-                                  " ({}): its owner's next call does",
-                                  place.distrust));
   open(place, access);
   require_same(place);
   configure(access);
 }
 
 void Connection::open(const Place& place, Access access) {
-  // What somebody else may have written is read as it lies there: no journal is played back, nothing is locked.
-  const bool is_immutable = !place.distrust.empty();
-  const int mode = is_immutable ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
-  const int flags = mode | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
-  const std::string name = is_immutable ? immutable_uri(place.path) : place.path.native();
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
   sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
+  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, nullptr);
   handle_.reset(connection);
   if (code != SQLITE_OK) throw sqlite_error(path_, connection);
   if (!place.exists) make_private(place.path);

@@ -25,10 +25,8 @@ enum class Trust {
 
 /// One open cache file. Not movable, used by one thread, closed on destruction. Every method throws StoreError.
 ///
-/// Reading works where nothing may be written. A reader of a file that is trusted still opens it for writing if it may,
-/// since the first one to come after an interrupted write has to undo that; it changes nothing else. Any other file is
-/// opened as one that nobody changes: it is neither locked nor written to, and nothing beside it is touched. While a
-/// journal lies beside it, it is StoreFault::busy; see has_hot_journal() for what is refused everywhere.
+/// Reading works where nothing may be written. A reader still opens for writing if it may, since the first one to
+/// come after an interrupted write has to undo that; it changes nothing else.
 ///
 /// Another process's lock is waited for during 40 ms, at the end of a write 2 s, and then it is StoreFault::busy. Who
 /// wants to wait longer closes the connection in between: while it is open, this process cannot fork.

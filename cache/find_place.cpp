@@ -1,11 +1,8 @@
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <deque>
 #include <optional>
@@ -40,40 +37,14 @@ std::optional<Facts> look(const fs::path& asked, const fs::path& path) {
   throw store_error(asked, StoreFault::unopenable, std::generic_category().message(errno));
 }
 
-/// Whether a group is the effective user's private one: it has the user's name and no other member, as adduser makes it
-/// on Debian and Ubuntu, which let new files be writable by it (umask 0002) for that reason. pam_umask asks the same,
-/// and not of root either.
-bool is_private_group(::gid_t group) {
-  if (::geteuid() == 0) return false;
-  std::array<char, 4096> user_text{}, group_text{};
-  ::passwd user{};
-  ::group found{};
-  ::passwd* user_entry = nullptr;
-  ::group* group_entry = nullptr;
-  if (::getpwuid_r(::geteuid(), &user, user_text.data(), user_text.size(), &user_entry) != 0 || !user_entry) return false;
-  if (::getgrgid_r(group, &found, group_text.data(), group_text.size(), &group_entry) != 0 || !group_entry) return false;
-  const std::string_view name = user.pw_name;
-  if (user.pw_gid != group || name != found.gr_name) return false;
-  for (char** member = found.gr_mem; *member; ++member)
-    if (name != *member) return false;
-  return true;
-}
-
 /// Why what is at `path` cannot be trusted; "" when it can. A link has no rights of its own.
 std::string distrust(const fs::path& path, const Facts& facts, bool may_be_sticky) {
   if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
     return fmt::format("{} belongs to user {}", path.native(), facts.st_uid);
-  const bool is_link = S_ISLNK(facts.st_mode);
-  const bool all_write = !is_link && (facts.st_mode & S_IWOTH) != 0;
-  const bool group_writes = !is_link && (facts.st_mode & S_IWGRP) != 0;
+  const bool others_write = !S_ISLNK(facts.st_mode) && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   const bool is_sticky = (facts.st_mode & S_ISVTX) != 0;
-  if (may_be_sticky && is_sticky) return "";
-  if (all_write && is_sticky)
-    return fmt::format("everybody may write to {}, so also a journal beside it; a folder of your own in it will do",
-                       path.native());
-  if (all_write) return fmt::format("everybody may write to {}", path.native());
-  if (group_writes && !is_private_group(facts.st_gid))
-    return fmt::format("group {} may write to {}", facts.st_gid, path.native());
+  if (others_write && !(may_be_sticky && is_sticky))
+    return fmt::format("users other than the owner may write to {}", path.native());
   if (S_ISREG(facts.st_mode) && facts.st_nlink != 1)
     return fmt::format("{} has {} names (hard links)", path.native(), facts.st_nlink);
   return "";

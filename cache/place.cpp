@@ -8,7 +8,6 @@
 #include <string>
 #include <system_error>
 
-#include "cache/descriptor.h"
 #include "cache/errors.h"
 
 namespace hone::cache {
@@ -25,6 +24,22 @@ void create_folder(const fs::path& cache, const fs::path& folder) {
   const std::string reason = std::generic_category().message(errno);
   throw store_error(cache, StoreFault::unopenable, "its folder " + folder.native() + " cannot be made: " + reason);
 }
+
+/// A descriptor of ours, never of a file that SQLite has open.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
 
 [[noreturn]] void throw_write_error(const fs::path& path) {
   const int error = errno;

@@ -22,10 +22,9 @@ struct Place {
 /// Follows an absolute `path` one folder at a time. There is no file when a folder on the way is missing or is none.
 ///
 /// A file is trusted when it, every folder above it and every symbolic link on the way belong to the effective user or
-/// to root, and nobody else may write to the file or to one of the folders. A group that has the user's name and no
-/// other member is nobody else. A sticky folder such as /tmp may be on the way, but not hold the file itself: anyone
-/// could put a journal beside it, which SQLite would take for the file's. The file has one name only: a hard link may be
-/// somebody else's doing.
+/// to root, and nobody else may write to the file or to one of the folders. A sticky folder such as /tmp may be on the
+/// way, but not hold the file itself: anyone could put a journal beside it. The file has one name only: a hard link may
+/// be somebody else's doing.
 ///
 /// Throws StoreError: unopenable when there is something that is no regular file (asked by name only, so a FIFO cannot
 /// block) or when a folder cannot be searched; not_a_database when the file is one that SQLite would take for an empty

@@ -18,7 +18,6 @@
 #include <system_error>
 #include <vector>
 
-#include "cache/place.h"
 #include "cache/store.h"
 #include "tuner/cache_path.h"
 #include "tuner/campaign/campaign.h"
@@ -40,22 +39,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Finds out before minutes are spent whether winners can be stored, and may be taken from there afterwards. Makes the
-/// folder, as the first winner would. Throws StoreError and CommandError.
+/// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
-  cache::Place place = cache::find_place(fs::absolute(path));
-  cache::require_trust(place);
-  if (!place.exists) {
-    cache::prepare_folder(place.path);
-    place = cache::find_place(place.path);
-    cache::require_trust(place);
-  }
-  cache::Store(path).find({});  // throws where the file cannot be read
-  if (place.exists && access(place.path.c_str(), W_OK) != 0)
+  cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const fs::path must_be_writable = !error && fs::exists(path, error) ? path : folder;
+  if (!error && access(must_be_writable.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+  if (error) {
     throw CommandError(
         ExitCode::cache,
-        fmt::format("winners cannot be stored in '{}': {}; change its permissions or give --cache PATH",
-                    printable(path.string()), std::generic_category().message(errno)));
+        fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
+                    printable(path.string()), printable(must_be_writable.string()), error.message()));
+  }
 }
 
 void require_one_source(const TuneOptions& options) {

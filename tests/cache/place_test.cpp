@@ -1,11 +1,7 @@
 #include "cache/place.h"
 
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <string_view>
 
 #include "tests/cache/store_fixture.h"
 
@@ -96,26 +92,6 @@ TEST_F(CacheTrust, FolderThatOthersMayWrite) {
     fs::permissions(folder_.path(), fs::perms(mode));
     expect_untrusted(file_, "may write to " + folder_.path().native());
   }
-}
-
-TEST_F(CacheTrust, APrivateGroupMayWriteAndNoOther) {
-  const ::passwd* const user = ::getpwnam("daemon");  // whose group is called the same
-  const ::group* const group = user ? ::getgrgid(user->pw_gid) : nullptr;
-  if (::geteuid() != 0 || !group || std::string_view(group->gr_name) != "daemon" || *group->gr_mem)
-    GTEST_SKIP() << "only root can act for another user, and there is none with a group of its own";
-  for (const fs::path& path : {folder_.path(), file_}) ASSERT_EQ(::chown(path.c_str(), user->pw_uid, user->pw_gid), 0);
-  fs::permissions(folder_.path(), fs::perms(0775));
-  fs::permissions(file_, fs::perms(0664));
-  ASSERT_EQ(::seteuid(user->pw_uid), 0);
-  EXPECT_TRUE(store_.find(query_));
-  store_.publish(with_threads(sample_, 64));
-  ASSERT_EQ(::seteuid(0), 0);
-
-  ASSERT_EQ(::chown(folder_.path().c_str(), user->pw_uid, user->pw_gid + 1), 0);
-  ASSERT_EQ(::seteuid(user->pw_uid), 0);
-  EXPECT_EQ(fault_of([&] { store_.find(query_); }, file_, "may write to " + folder_.path().native()),
-            StoreFault::untrusted);
-  ASSERT_EQ(::seteuid(0), 0);
 }
 
 TEST_F(CacheTrust, FolderFurtherUpThatOthersMayWrite) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,7 +12,6 @@
 #include <thread>
 #include <utility>
 
-#include "cache/maintenance/open_file.h"
 #include "tuner/command_error.h"
 #include "tuner/table.h"
 
@@ -32,21 +30,11 @@ long read_holder(int descriptor) {
 
 DeviceLock::DeviceLock(const std::filesystem::path& cache, const std::string& device, const std::stop_token& stop,
                        const std::function<void(long process)>& on_wait) {
-  const std::string path = cache::resolved_path(cache).string() + "." + device + ".tuning";
-  const auto refuse = [&](const std::string& why) {
-    throw CommandError(ExitCode::cache,
-                       fmt::format("'{}', which keeps two campaigns apart, cannot be made: {}; remove what is there, or "
-                                   "give --cache PATH",
-                                   printable(path), why));
-  };
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-  if (descriptor < 0) refuse(errno == ELOOP ? "it is a symbolic link" : std::strerror(errno));
-  struct stat facts {};
-  const bool is_ours = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1;
-  if (!is_ours) {
-    close(descriptor);
-    refuse("there is no regular file of one name");
-  }
+  const std::string path = cache.string() + "." + device + ".tuning";
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0)
+    throw CommandError(ExitCode::cache, fmt::format("'{}', which keeps two campaigns apart, cannot be made: {}",
+                                                    printable(path), std::strerror(errno)));
   for (bool has_waited = false; flock(descriptor, LOCK_EX | LOCK_NB) != 0; has_waited = true) {
     // Where locks are not supported, two campaigns are told apart by what the cache answers.
     if (errno != EWOULDBLOCK && errno != EINTR) break;
