@@ -1,8 +1,10 @@
 #include "cache/connection.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "cache/errors.h"
@@ -29,6 +31,16 @@ constexpr milliseconds kPauseBetweenTries(2);
 /// what a file made to keep us busy would start.
 constexpr milliseconds kDeadline(10000);
 constexpr int kInstructionsPerDeadlineCheck = 10000;
+
+/// Every character that could mean something in a URI is escaped.
+std::string immutable_uri(const std::filesystem::path& path) {
+  std::string uri = "file:";
+  for (const char c : path.native()) {
+    const bool is_plain = c == '/' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    uri += is_plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  }
+  return uri + "?immutable=1";
+}
 
 }  // namespace
 
@@ -60,7 +72,8 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
     place = find_place(place.path);
   }
   if (trust == Trust::owned) require_trust(place);
-  open(place, access);
+  if (place.distrust.empty()) open(place, access);
+  else open_immutable(place);
   require_same(place);
   configure(access);
 }
@@ -68,11 +81,21 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
 void Connection::open(const Place& place, Access access) {
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
   sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, nullptr);
+  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, vfs_.name());
   handle_.reset(connection);
   if (code != SQLITE_OK) throw sqlite_error(path_, connection);
   if (!place.exists) make_private(place.path);
   if (is_displaced()) throw store_error(path_, StoreFault::untrusted, "its name was given to another file");
+}
+
+/// Somebody else may have put anything beside it: a journal would be played back and deleted.
+void Connection::open_immutable(const Place& place) {
+  require_finished(place.path);
+  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI;
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(immutable_uri(place.path).c_str(), &connection, flags, vfs_.name());
+  handle_.reset(connection);
+  if (code != SQLITE_OK) throw sqlite_error(path_, connection);
 }
 
 bool Connection::is_displaced() {

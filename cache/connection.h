@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/file_size_signal.h"
 #include "cache/fork_gate.h"
+#include "cache/guarded_vfs.h"
 #include "cache/place.h"
 #include "cache/statement.h"
 
@@ -25,8 +27,12 @@ enum class Trust {
 
 /// One open cache file. Not movable, used by one thread, closed on destruction. Every method throws StoreError.
 ///
-/// Reading works where nothing may be written. A reader still opens for writing if it may, since the first one to
-/// come after an interrupted write has to undo that; it changes nothing else.
+/// Reading works where nothing may be written. A reader of a trusted file still opens for writing if it may, since the
+/// first one to come after an interrupted write has to undo that; it changes nothing else. A file that is not trusted
+/// is opened read-only and immutable: nothing is undone, locked or made, and with an unfinished write beside it the file
+/// is refused (StoreFault::unopenable). Files other than the cache's own are never touched (see GuardedVfs).
+///
+/// Writing more than `ulimit -f` allows is an error as any other (see FileSizeSignal).
 ///
 /// Another process's lock is waited for during 40 ms, at the end of a write 2 s, and then it is StoreFault::busy. Who
 /// wants to wait longer closes the connection in between: while it is open, this process cannot fork.
@@ -60,11 +66,14 @@ class Connection {
   };
 
   void open(const Place& place, Access access);
+  void open_immutable(const Place& place);
   void configure(Access access);
 
   const ForkGate gate_;
+  const FileSizeSignal size_signal_;
   std::filesystem::path path_;
   std::unique_ptr<Limits> limits_;  ///< at a fixed address, and alive until the handle is closed
+  GuardedVfs vfs_;                   ///< of the handle
   std::unique_ptr<sqlite3, Closer> handle_;
   StatementPool statements_;  ///< of the handle
 };

@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "cache/guarded_vfs.h"
+
 namespace hone::cache {
 namespace {
 
@@ -101,6 +103,9 @@ StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) 
   }
   if (code == SQLITE_READONLY_ROLLBACK) detail = "an interrupted write must be undone first, and the file is read-only";
   if (primary == SQLITE_NOTADB) detail += " (if it was Hone's, hone cache repair may save its rows)";
+  const bool is_refusal = primary == SQLITE_CANTOPEN || code == SQLITE_IOERR_DELETE;
+  if (const std::string refusal = is_refusal ? GuardedVfs::refusal(connection) : ""; !refusal.empty())
+    return store_error(path, StoreFault::unopenable, refusal);
   if (primary == SQLITE_INTERRUPT) detail = "an operation took far too long and was given up";
   return store_error(path, fault_of(code, system_errno), detail);
 }

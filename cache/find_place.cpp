@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include "cache/errors.h"
 #include "cache/place.h"
+#include "cache/private_group.h"
 
 namespace hone::cache {
 namespace {
@@ -38,13 +40,16 @@ std::optional<Facts> look(const fs::path& asked, const fs::path& path) {
 }
 
 /// Why what is at `path` cannot be trusted; "" when it can. A link has no rights of its own.
-std::string distrust(const fs::path& path, const Facts& facts, bool may_be_sticky) {
+std::string distrust(const fs::path& path, const Facts& facts) {
   if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
     return fmt::format("{} belongs to user {}", path.native(), facts.st_uid);
-  const bool others_write = !S_ISLNK(facts.st_mode) && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  const bool is_sticky = (facts.st_mode & S_ISVTX) != 0;
-  if (others_write && !(may_be_sticky && is_sticky))
-    return fmt::format("users other than the owner may write to {}", path.native());
+  const bool is_sticky = S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0;
+  if (!S_ISLNK(facts.st_mode) && !is_sticky) {
+    if ((facts.st_mode & S_IWOTH) != 0)
+      return fmt::format("users other than the owner may write to {}", path.native());
+    if ((facts.st_mode & S_IWGRP) != 0 && !is_private_group(path, facts.st_gid, facts.st_uid))
+      return fmt::format("users other than the owner may write to {}: its group {} may", path.native(), facts.st_gid);
+  }
   if (S_ISREG(facts.st_mode) && facts.st_nlink != 1)
     return fmt::format("{} has {} names (hard links)", path.native(), facts.st_nlink);
   return "";
@@ -67,13 +72,13 @@ class Walk {
       const fs::path next = here_ / step;
       const std::optional<Facts> found = look(asked_, next);
       if (!found || (!S_ISDIR(found->st_mode) && !S_ISLNK(found->st_mode) && !steps_.empty()))
-        return missing(next, folder);
+        return missing(next);
       if (S_ISLNK(found->st_mode)) {
         follow(next, *found);
       } else if (S_ISDIR(found->st_mode)) {
         folder = enter(next);
       } else {
-        return file(next, *found, folder);
+        return file(next, *found);
       }
     }
     throw store_error(asked_, StoreFault::unopenable, describe(folder.st_mode));
@@ -88,21 +93,21 @@ class Walk {
     steps_.insert(steps_.begin(), steps.begin(), steps.end());
   }
 
-  void doubt(const fs::path& path, const Facts& facts, bool may_be_sticky) {
-    if (distrust_.empty()) distrust_ = distrust(path, facts, may_be_sticky);
+  void doubt(const fs::path& path, const Facts& facts) {
+    if (distrust_.empty()) distrust_ = distrust(path, facts);
   }
 
   Facts enter(const fs::path& folder) {
     const std::optional<Facts> facts = look(asked_, folder);
     if (!facts) throw store_error(asked_, StoreFault::unopenable, "its folder was removed meanwhile");
-    doubt(folder, *facts, true);
+    doubt(folder, *facts);
     here_ = folder;
     return *facts;
   }
 
   void follow(const fs::path& link, const Facts& facts) {
     if (++links_ > kMostLinks) throw store_error(asked_, StoreFault::unopenable, "too many symbolic links");
-    doubt(link, facts, false);
+    doubt(link, facts);
     std::error_code error;
     const fs::path target = fs::read_symlink(link, error);
     if (error) throw store_error(asked_, StoreFault::unopenable, error.message());
@@ -110,20 +115,18 @@ class Walk {
     if (target.is_absolute()) here_ = "/";
   }
 
-  Place missing(const fs::path& next, const Facts& folder) {
+  Place missing(const fs::path& next) {
     Place place{.path = next, .distrust = {}};
     for (const fs::path& step : steps_) place.path /= step;
-    if (steps_.empty()) doubt(here_, folder, false);
     place.distrust = distrust_;
     return place;
   }
 
-  Place file(const fs::path& path, const Facts& facts, const Facts& folder) {
+  Place file(const fs::path& path, const Facts& facts) {
     if (!S_ISREG(facts.st_mode)) throw store_error(asked_, StoreFault::unopenable, describe(facts.st_mode));
     // To SQLite a file of one byte is an empty one (a relic of its locks on MS-DOS): it would be overwritten.
     if (facts.st_size == 1) throw store_error(asked_, StoreFault::not_a_database, "it holds a single byte");
-    doubt(here_, folder, false);
-    doubt(path, facts, false);
+    doubt(path, facts);
     return {.path = path, .exists = true, .device = facts.st_dev, .inode = facts.st_ino, .distrust = distrust_};
   }
 
@@ -143,6 +146,39 @@ bool file_exists(const fs::path& path) { return find_place(fs::absolute(path)).e
 void require_trust(const Place& place) {
   if (!place.distrust.empty()) throw store_error(place.path, StoreFault::untrusted, place.distrust);
 }
+
+bool is_file_or_nothing(const fs::path& path) noexcept {
+  Facts facts{};
+  return ::lstat(path.c_str(), &facts) == 0 ? S_ISREG(facts.st_mode) : errno == ENOENT;
+}
+
+std::string companion_distrust(const fs::path& path, bool& exists) {
+  const std::optional<Facts> facts = look(path, path);
+  exists = facts.has_value();
+  if (!exists) return "";
+  return S_ISREG(facts->st_mode) ? distrust(path, *facts) : path.native() + " is not a regular file; remove it";
+}
+
+void require_finished(const fs::path& path) {
+  for (const char* suffix : {"-journal", "-wal"}) {
+    const fs::path beside = fs::path(path) += suffix;
+    if (!is_file_or_nothing(beside))
+      throw store_error(path, StoreFault::unopenable, beside.native() + " is not a regular file; remove it");
+  }
+  const fs::path journal = fs::path(path) += "-journal";
+  const int descriptor = ::open(journal.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENOENT) return;
+  char first = 1;  // a journal that cannot be read may hold anything
+  if (descriptor >= 0) {
+    if (::read(descriptor, &first, 1) == 0) first = 0;
+    ::close(descriptor);
+  }
+  if (first != 0)
+    throw store_error(path, StoreFault::unopenable,
+                      "a write to it was interrupted (" + journal.native() + "), and it is not trusted to be undone");
+}
+
+void require_trusted_place(const fs::path& path) { require_trust(find_place(fs::absolute(path))); }
 
 void require_same(const Place& before) {
   const Place now = find_place(before.path);

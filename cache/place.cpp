@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "cache/errors.h"
+#include "cache/file_size_signal.h"
 
 namespace hone::cache {
 namespace {
@@ -69,6 +70,7 @@ void prepare_folder(const fs::path& path) {
 }
 
 void replace_file(const fs::path& path, std::span<const std::byte> content) {
+  const FileSizeSignal size_signal;
   std::string name = path.native() + ".XXXXXX";
   const Descriptor file(::mkostemp(name.data(), O_CLOEXEC));  // mode 0600
   if (file.number() < 0) throw_write_error(path);
@@ -86,6 +88,9 @@ void replace_file(const fs::path& path, std::span<const std::byte> content) {
 void make_private(const fs::path& path) noexcept {
   // By name: closing a descriptor of our own would drop the locks that SQLite holds for the whole process. A file
   // system without permissions may refuse; that is no reason to do without a cache.
+  // Somebody else's file in a sticky folder, or what they put in its place, is not touched.
+  struct ::stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid()) return;
   ::chmod(path.c_str(), S_IRUSR | S_IWUSR);
 }
 

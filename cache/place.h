@@ -22,9 +22,10 @@ struct Place {
 /// Follows an absolute `path` one folder at a time. There is no file when a folder on the way is missing or is none.
 ///
 /// A file is trusted when it, every folder above it and every symbolic link on the way belong to the effective user or
-/// to root, and nobody else may write to the file or to one of the folders. A sticky folder such as /tmp may be on the
-/// way, but not hold the file itself: anyone could put a journal beside it. The file has one name only: a hard link may
-/// be somebody else's doing.
+/// to root, and nobody else may write to the file or to one of the folders. Others may write to a sticky folder such as
+/// /tmp: there nobody takes away or replaces what is not theirs, and what they put beside the file is refused when it
+/// would be used (see GuardedVfs). A group may write that has nobody but the owner in it (see is_private_group). The
+/// file has one name only: a hard link may be somebody else's doing.
 ///
 /// Throws StoreError: unopenable when there is something that is no regular file (asked by name only, so a FIFO cannot
 /// block) or when a folder cannot be searched; not_a_database when the file is one that SQLite would take for an empty
@@ -40,6 +41,21 @@ void require_trust(const Place& place);
 /// For after the file was opened: throws StoreError(untrusted) when at `before.path` there is not the file any more
 /// that was there, or, where there was none and `before` is trusted, not one that can be.
 void require_same(const Place& before);
+
+/// Whether a regular file is there, or nothing; a symbolic link is neither.
+bool is_file_or_nothing(const std::filesystem::path& path) noexcept;
+
+/// Why a file beside the cache, its journal say, cannot be used: it is no regular file, or somebody else may have made
+/// it. "": it can, or there is none. Sets `exists`.
+std::string companion_distrust(const std::filesystem::path& path, bool& exists);
+
+/// Throws StoreError(unopenable) when beside a file that is not trusted there is a journal with an unfinished write, or
+/// something else than a file in the place of its journal or write-ahead log.
+void require_finished(const std::filesystem::path& path);
+
+/// Whether whatever is written at an absolute `path` would be trusted. Throws StoreError as find_place(), and
+/// StoreFault::untrusted; makes nothing.
+void require_trusted_place(const std::filesystem::path& path);
 
 /// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,
 /// or when no file can be made there.

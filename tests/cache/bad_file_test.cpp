@@ -196,20 +196,6 @@ TEST_F(CacheBadFile, FullDiskAtTheFirstPublicationLeavesAnEmptyCache) {
   EXPECT_TRUE(store_.find(query_));
 }
 
-/// Leaves the file as a writer that died in the middle of its commit does: with a journal that has to be undone.
-void interrupt_a_write(const fs::path& file) {
-  in_child([&] {
-    sqlite3* connection = nullptr;
-    sqlite3_open(file.c_str(), &connection);
-    sqlite3_exec(connection,
-                 "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;"
-                 "UPDATE winner SET block_threads = 1, digest = '';"
-                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000));",
-                 nullptr, nullptr, nullptr);
-    return 0;
-  });
-}
-
 TEST_F(CacheBadFile, InterruptedWriteIsUndoneByTheNextReader) {
   store_.publish(sample_);
   interrupt_a_write(file_);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache/private_group.h"
 #include "tests/cache/store_fixture.h"
 
 namespace hone::cache {
@@ -79,7 +80,7 @@ class CacheTrust : public CacheStore {
 };
 
 TEST_F(CacheTrust, FileThatOthersMayWrite) {
-  for (const unsigned mode : {0602u, 0620u, 0666u}) {
+  for (const unsigned mode : {0602u, 0606u, 0666u}) {
     fs::permissions(file_, fs::perms(mode));
     expect_untrusted(file_, "may write to " + file_.native());
   }
@@ -88,7 +89,7 @@ TEST_F(CacheTrust, FileThatOthersMayWrite) {
 }
 
 TEST_F(CacheTrust, FolderThatOthersMayWrite) {
-  for (const unsigned mode : {0777u, 0770u, 01777u}) {
+  for (const unsigned mode : {0777u, 0707u}) {
     fs::permissions(folder_.path(), fs::perms(mode));
     expect_untrusted(file_, "may write to " + folder_.path().native());
   }
@@ -109,6 +110,47 @@ TEST_F(CacheTrust, NothingIsMadeWhereOthersMayWrite) {
   EXPECT_FALSE(store.find(query_)) << "what is not there need not be trusted";
   EXPECT_EQ(fault_of([&] { store.publish(sample_); }, store.path(), "may write to"), StoreFault::untrusted);
   EXPECT_FALSE(fs::exists(store.path()));
+}
+
+TEST_F(CacheTrust, OwnFileInAStickyFolderServes) {
+  fs::permissions(folder_.path(), fs::perms(01777));
+  EXPECT_TRUE(store_.find(query_)) << "nobody else can replace it";
+  store_.publish(wider(sample_));
+  const Store made(folder_ / "new.sqlite");
+  made.publish(sample_);
+  EXPECT_TRUE(made.find(query_));
+  EXPECT_EQ(mode_of(made.path()), 0600u);
+}
+
+TEST_F(CacheTrust, ForeignFileOrJournalInAStickyFolderDoesNotServe) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  fs::permissions(folder_.path(), fs::perms(01777));
+  const fs::path journal = file_.native() + "-journal";
+  interrupt_a_write(file_);
+  ASSERT_EQ(::chown(journal.c_str(), 4242, 4242), 0);
+  const std::vector<std::byte> before = read_bytes(file_);
+  EXPECT_EQ(fault_of([&] { store_.find(query_); }, file_, "belongs to user 4242"), StoreFault::unopenable);
+  EXPECT_EQ(fault_of([&] { store_.publish(sample_); }, file_, "belongs to user 4242"), StoreFault::unopenable);
+  EXPECT_EQ(read_bytes(file_), before) << "somebody else's pages must not get into it";
+  fs::remove(journal);
+  ASSERT_EQ(::chown(file_.c_str(), 4242, 4242), 0);
+  EXPECT_EQ(fault_of([&] { store_.find(query_); }, file_, "belongs to user 4242"), StoreFault::untrusted);
+}
+
+TEST_F(CacheTrust, GroupOfTheOwnerAloneMayWrite) {
+  if (!is_private_group(folder_.path(), ::getegid(), ::geteuid())) GTEST_SKIP() << "this user shares its group";
+  fs::permissions(folder_.path(), fs::perms(0775));
+  fs::permissions(file_, fs::perms(0664));
+  EXPECT_TRUE(store_.find(query_));
+  store_.publish(wider(sample_));
+}
+
+TEST_F(CacheTrust, GroupOfSomebodyElseMayNotWrite) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_EQ(::chown(folder_.path().c_str(), 0, 4242), 0);
+  fs::permissions(folder_.path(), fs::perms(0775));
+  expect_untrusted(file_, "its group 4242 may");
+  EXPECT_FALSE(is_private_group(folder_.path(), 4242, 0)) << "there is no such group";
 }
 
 TEST_F(CacheTrust, HardLink) {

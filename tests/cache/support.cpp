@@ -84,6 +84,19 @@ int in_child(const std::function<int()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+void interrupt_a_write(const std::filesystem::path& file) {
+  in_child([&] {
+    sqlite3* connection = nullptr;
+    sqlite3_open(file.c_str(), &connection);
+    sqlite3_exec(connection,
+                 "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;"
+                 "UPDATE winner SET block_threads = 1, digest = '';"
+                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000));",
+                 nullptr, nullptr, nullptr);
+    return 0;
+  });
+}
+
 Publication sample_publication() {
   Publication publication;
   publication.key.device = {"cuda", "Invented GPU", "sm_90", "sm_count=132;l2=52428800;", 132, 2048, 3352.25};

@@ -82,6 +82,9 @@ class Locker {
 /// Runs `work` in a child process and returns its exit status: limits and crashes stay there. -1: killed by a signal.
 int in_child(const std::function<int()>& work);
 
+/// Leaves the file as a writer that died in the middle of its commit does: with a journal that has to be undone.
+void interrupt_a_write(const std::filesystem::path& file);
+
 /// A tuned winner for sums of 1 … 1000 elements, every field with a value of its own, and two trials.
 Publication sample_publication();
 
