@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cache/errors.h"
+#include "cache/guarded_vfs.h"
 #include "cache/place.h"
 
 namespace hone::cache {
@@ -65,7 +66,9 @@ struct Connection::Limits {
 void Connection::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
 Connection::Connection(const std::filesystem::path& path, Access access, Trust trust)
-    : path_(path), limits_(std::make_unique<Limits>(Limits{.deadline = Clock::now() + kDeadline})) {
+    : path_(path),
+      limits_(std::make_unique<Limits>(Limits{.deadline = Clock::now() + kDeadline})),
+      vfs_(std::make_unique<GuardedVfs>()) {
   Place place = find_place(path);
   if (!place.exists && access == Access::write && place.distrust.empty()) {
     prepare_folder(place.path);
@@ -81,7 +84,7 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
 void Connection::open(const Place& place, Access access) {
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
   sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, vfs_.name());
+  const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, vfs_->name());
   handle_.reset(connection);
   if (code != SQLITE_OK) throw sqlite_error(path_, connection);
   if (!place.exists) make_private(place.path);
@@ -93,7 +96,7 @@ void Connection::open_immutable(const Place& place) {
   require_finished(place.path);
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI;
   sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(immutable_uri(place.path).c_str(), &connection, flags, vfs_.name());
+  const int code = sqlite3_open_v2(immutable_uri(place.path).c_str(), &connection, flags, vfs_->name());
   handle_.reset(connection);
   if (code != SQLITE_OK) throw sqlite_error(path_, connection);
 }

@@ -9,13 +9,14 @@
 
 #include "cache/file_size_signal.h"
 #include "cache/fork_gate.h"
-#include "cache/guarded_vfs.h"
 #include "cache/place.h"
 #include "cache/statement.h"
 
 struct sqlite3;
 
 namespace hone::cache {
+
+class GuardedVfs;
 
 enum class Access { read, write };
 
@@ -73,7 +74,7 @@ class Connection {
   const FileSizeSignal size_signal_;
   std::filesystem::path path_;
   std::unique_ptr<Limits> limits_;  ///< at a fixed address, and alive until the handle is closed
-  GuardedVfs vfs_;                   ///< of the handle
+  std::unique_ptr<GuardedVfs> vfs_;  ///< of the handle
   std::unique_ptr<sqlite3, Closer> handle_;
   StatementPool statements_;  ///< of the handle
 };

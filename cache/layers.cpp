@@ -5,11 +5,14 @@
 #include <tuple>
 #include <utility>
 
+#include "cache/transact.h"
+
 namespace hone::cache {
 namespace {
 
 constexpr std::chrono::seconds kPauseAfterFailure(1);
 constexpr std::chrono::seconds kPauseAfterVainClaim(30);
+constexpr std::chrono::seconds kPauseAfterVainPublication(30);
 constexpr std::chrono::milliseconds kBetweenNotes(100);
 constexpr std::chrono::milliseconds kNotePatience(100);
 
@@ -129,7 +132,26 @@ void Layers::publish(std::span<const Publication> publications) {
     fail(*layer, Access::write, *known);
     return;
   }
-  if (attempt(*layer, Access::write, [&](const Store& store) { store.publish(publications); })) write_notes();
+  std::chrono::milliseconds patience = kWritePatience;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (Clock::now() < layer->no_wait_before) patience = {};
+  }
+  bool is_busy = false;
+  const auto publish_now = [&](const Store& store) {
+    try {
+      store.publish(publications, patience);
+    } catch (const StoreError& error) {
+      is_busy = error.fault() == StoreFault::busy;
+      throw;
+    }
+  };
+  const bool is_stored = attempt(*layer, Access::write, publish_now);
+  {
+    const std::scoped_lock lock(mutex_);
+    layer->no_wait_before = is_busy ? Clock::now() + kPauseAfterVainPublication : Clock::time_point{};
+  }
+  if (is_stored) write_notes();
 }
 
 std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query* query, const std::string& owner,

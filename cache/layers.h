@@ -53,7 +53,8 @@ class Layers {
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
 
   /// Stores all or none in the writable layer. A failure is reported every time; without a writable layer nothing
-  /// happens.
+  /// happens. A publication that waited in vain for a lock, whose holder was stopped perhaps, is remembered: for half a
+  /// minute the next ones are tried once, until one succeeds.
   void publish(std::span<const Publication> publications);
   void publish(const Publication& publication) { publish(std::span(&publication, 1)); }
 
@@ -82,6 +83,7 @@ class Layers {
     std::optional<StoreError> unwritable = {};   ///< found while writing; not tried again
     Clock::time_point not_before = {};           ///< while it is locked
     Clock::time_point no_claim_before = {};      ///< after a claim has waited for a lock in vain
+    Clock::time_point no_wait_before = {};       ///< after a publication has waited for a lock in vain
   };
 
   bool can_ask(const Layer& layer) const;

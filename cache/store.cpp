@@ -179,14 +179,16 @@ std::vector<NearWinner> Store::find_near(const Query& query, const std::array<Ra
   });
 }
 
-void Store::publish(std::span<const Publication> publications) const {
-  write_file(path_, kWritePatience, [&](Connection& connection) {
+void Store::publish(std::span<const Publication> publications, Milliseconds patience) const {
+  write_file(path_, patience, [&](Connection& connection) {
     for (const Publication& publication : publications) {
       const std::int64_t id = write_publication(connection, publication);
       if (id != 0) keep_to_size(connection, max_bytes_, id);
     }
   });
 }
+
+void Store::publish(std::span<const Publication> publications) const { publish(publications, kWritePatience); }
 
 ClaimState Store::claim(const KeyRecord& key, const Query* query, const std::string& owner, Milliseconds lease,
                         Milliseconds patience) const {

@@ -65,7 +65,8 @@ class Store {
 
   /// Writes winners, binaries and trials in one transaction; a winner with the same key is replaced, unless it is tuned
   /// and the new one is not. A tuned one ends the claim on its class. A file that is too large then evicts others, see
-  /// keep_to_size().
+  /// keep_to_size(). Waits for other writers during `patience`, by default kWritePatience.
+  void publish(std::span<const Publication> publications, Milliseconds patience) const;
   void publish(std::span<const Publication> publications) const;
   void publish(const Publication& publication) const { publish(std::span(&publication, 1)); }
 

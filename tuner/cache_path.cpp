@@ -1,12 +1,29 @@
 #include "tuner/cache_path.h"
 
+#include <fmt/core.h>
+
 #include "tuner/command_error.h"
 
 namespace hone::tuner {
 
+namespace {
+
+bool has_mode(const std::string& option) { return option.starts_with("ro:") || option.starts_with("rw:"); }
+
+}  // namespace
+
+bool is_only_read(const std::string& option, const SessionOptions& from_environment) {
+  return option.empty() ? from_environment.cache_read_only : option.starts_with("ro:");
+}
+
 std::filesystem::path chosen_cache_path(const std::string& option, const SessionOptions& from_environment) {
   if (option == "off") return {};
-  return option.empty() ? from_environment.cache_path : std::filesystem::path(option);
+  if (option.empty()) return from_environment.cache_path;
+  const std::string path = has_mode(option) ? option.substr(3) : option;
+  if (path.empty())
+    throw CommandError(ExitCode::usage,
+                       fmt::format("--cache is '{}', without a path; give --cache {}PATH", option, option));
+  return path;
 }
 
 std::filesystem::path required_cache_path(const std::string& option, const SessionOptions& from_environment) {
@@ -21,7 +38,7 @@ std::filesystem::path required_cache_path(const std::string& option, const Sessi
 
 void choose_cache(SessionOptions& options, const std::string& option) {
   options.cache_path = chosen_cache_path(option, options);
-  if (!option.empty()) options.cache_read_only = false;
+  options.cache_read_only = is_only_read(option, options);
   if (option == "off") options.system_caches.clear();
   options.report_cache_failure = nullptr;
 }

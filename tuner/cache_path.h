@@ -8,14 +8,18 @@
 
 namespace hone::tuner {
 
-/// The file of `--cache`, else the environment's; empty with "off".
+/// The file of `--cache` (PATH, ro:PATH or rw:PATH, as HONE_CACHE), else the environment's; empty with "off". Throws
+/// CommandError(usage) where a mode has no path.
 std::filesystem::path chosen_cache_path(const std::string& option, const SessionOptions& from_environment);
 
-/// The same for subcommands that are pointless without a file. Throws CommandError(usage).
+/// Whether that file is not to be written to.
+bool is_only_read(const std::string& option, const SessionOptions& from_environment);
+
+/// The file, for subcommands that are pointless without a file. Throws CommandError(usage).
 std::filesystem::path required_cache_path(const std::string& option, const SessionOptions& from_environment);
 
-/// Puts the file of `--cache` into a session's options: a file that is named there is written to, whatever the
-/// environment says, and "off" turns every file off. The subcommands report failures of the cache themselves.
+/// Puts the file of `--cache` into a session's options: a file that is named there without ro: is written to, whatever
+/// the environment says, and "off" turns every file off. The subcommands report failures of the cache themselves.
 void choose_cache(SessionOptions& options, const std::string& option);
 
 }  // namespace hone::tuner

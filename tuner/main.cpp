@@ -2,6 +2,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ int terminal_columns(int descriptor) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that may not grow (ulimit -f) is an error that names it, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!args.empty() && args.front() == hone::tuner::kWorkerCommand)
     return hone::tuner::run_worker([](const std::string& name) { return hone::Device::open(name); });

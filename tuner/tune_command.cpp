@@ -18,6 +18,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cache/place.h"
 #include "cache/store.h"
 #include "tuner/cache_path.h"
 #include "tuner/campaign/campaign.h"
@@ -41,6 +42,7 @@ namespace fs = std::filesystem;
 
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
+  cache::require_trusted_place(path);  // a file that is not there yet would not be trusted either
   cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code error;
@@ -213,8 +215,8 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   choose_cache(session_options, options.cache);
   if (session_options.cache_read_only) {
     throw CommandError(ExitCode::usage,
-                       fmt::format("HONE_CACHE says that '{}' is only read, so winners cannot be stored;"
-                                   " give --cache PATH, or take ro: away",
+                       fmt::format("'{}' is only read, so winners cannot be stored; take ro: away from"
+                                   " --cache or HONE_CACHE, or give --cache PATH",
                                    printable(session_options.cache_path.string())));
   }
   const fs::path cache_path = session_options.cache_path;

@@ -56,6 +56,22 @@ TEST_F(CacheLayers, WithoutFilesNothingHappens) {
   EXPECT_EQ(none.left_out(), 0u);
 }
 
+TEST_F(CacheLayers, WriterThatStoppedIsWaitedForOnce) {
+  Store(user_).publish(sample_);
+  Layers all = layers();
+  {
+    const Locker locker(user_);
+    all.publish(wider(sample_));
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 3; ++i) all.publish(wider(sample_));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "each would have waited 5 s";
+    EXPECT_THAT(reports_, SizeIs(4));
+  }
+  all.publish(wider(sample_));
+  EXPECT_THAT(reports_, SizeIs(4));
+  EXPECT_THAT(Store(user_).winners(), SizeIs(2)) << "once it is free, it is written to again";
+}
+
 TEST_F(CacheLayers, EarlierLayersComeFirst) {
   Layers all = layers();
   Store(second_).publish(with_threads(sample_, 32));

@@ -20,9 +20,9 @@ std::filesystem::path cache_file(const std::string& option, const Context& conte
 std::filesystem::path changed_cache_file(const std::string& option, bool dry_run, const Context& context) {
   const SessionOptions from_environment = context.environment.session_options();
   const std::filesystem::path path = required_cache_path(option, from_environment);
-  if (option.empty() && from_environment.cache_read_only && !dry_run) {
+  if (is_only_read(option, from_environment) && !dry_run) {
     throw CommandError(ExitCode::usage,
-                       fmt::format("HONE_CACHE says that '{}' is only read; give --cache PATH, or take ro: away",
+                       fmt::format("'{}' is only read; take ro: away from --cache or HONE_CACHE, or give --cache PATH",
                                    printable(path.string())));
   }
   return path;

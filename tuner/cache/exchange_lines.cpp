@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -260,10 +262,23 @@ std::size_t count_members(const Json& json) {
 /// As deep as a trial stands in a line.
 constexpr int kMaxDepth = 5;
 
+/// Several times what any object of an export has. Looking for a name takes as long as the object has members.
+constexpr std::size_t kMaxMembers = 64;
+
+/// Several times what a tuning of the largest space has. In memory a value takes far more than in its line.
+constexpr std::size_t kMaxValues = std::size_t{1} << 20;
+
 Json parse_json(std::string_view text) {
-  std::size_t members = 0;
+  std::size_t members = 0, values = 0;
+  std::array<std::size_t, kMaxDepth + 2> members_at{};  // of the object that is open at a depth
   const auto watch = [&](int depth, Json::parse_event_t event, Json&) {
-    members += event == Json::parse_event_t::key ? 1 : 0;
+    const std::size_t level = static_cast<std::size_t>(std::clamp(depth, 0, kMaxDepth + 1));
+    if (event == Json::parse_event_t::object_start && level + 1 < members_at.size()) members_at[level + 1] = 0;
+    if (event == Json::parse_event_t::key) {
+      ++members;
+      if (++members_at[level] > kMaxMembers) throw LineError("an object has more members than any of an export");
+    }
+    if (++values > kMaxValues) throw LineError("it holds more values than any line of an export");
     if (depth > kMaxDepth) throw LineError("it is nested deeper than any line of an export");
     return true;
   };

@@ -43,11 +43,11 @@ std::function<bool(const StoredWinner&)> rule(const CachePruneOptions& options, 
 void print_result(const std::filesystem::path& path, const CachePruneOptions& options, const PruneCounts& counts,
                   const Context& context) {
   context.out << fmt::format("{}{}: {} of {} removed, {} → {}\n", options.dry_run ? "Dry run: " : "",
-                             printable(path.string()), counts.winners, count_text(counts.winners_before, "winner"),
+                             printable(path.string()), counts.winners + counts.evicted.winners, count_text(counts.winners_before, "winner"),
                              format_bytes(counts.bytes_before), format_bytes(counts.bytes_after));
   const cache::EvictionCounts& evicted = counts.evicted;
   if (evicted.binaries + evicted.tunings + evicted.winners > 0) {
-    context.out << fmt::format("Evicted for the size: {}, trials of {}, {}\n", count_text(evicted.binaries, "binary"),
+    context.out << fmt::format("Of that for the size: {}, trials of {}, {}\n", count_text(evicted.binaries, "binary"),
                                count_text(evicted.tunings, "tuning"), count_text(evicted.winners, "winner"));
   }
   if (!options.limit.empty()) {
@@ -90,7 +90,7 @@ ExitCode run_cache_prune(const CachePruneOptions& options, const Context& contex
     print_json({{"cache", path.string()},
                 {"dry_run", options.dry_run},
                 {"winners_before", counts.winners_before},
-                {"removed_winners", counts.winners},
+                {"removed_winners", counts.winners + counts.evicted.winners},
                 {"evicted_binaries", counts.evicted.binaries},
                 {"evicted_tunings", counts.evicted.tunings},
                 {"evicted_winners", counts.evicted.winners},
