@@ -22,7 +22,7 @@ std::filesystem::path changed_cache_file(const std::string& option, bool dry_run
   const std::filesystem::path path = required_cache_path(option, from_environment);
   if (is_only_read(option, from_environment) && !dry_run) {
     throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' is only read; take ro: away from --cache or HONE_CACHE, or give --cache PATH",
+                       fmt::format("'{}' is only read; give --cache PATH, or take ro: away",
                                    printable(path.string())));
   }
   return path;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -69,6 +70,17 @@ TEST(ExchangeLines, TextThatIsNoUtf8HasNoLine) {
   Entry entry = sample();
   entry.key.problem.operation = "\xff";
   EXPECT_EQ(to_line(entry), std::nullopt);
+}
+
+TEST(ExchangeLines, LineMadeToTakeTimeOrMemoryIsRefusedSoon) {
+  std::string members = "{\"winner\":{";
+  for (int i = 0; i < 80'000; ++i) members += fmt::format("\"{}\":0,", i);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(error_of(members + "\"x\":0}}"), HasSubstr("more members than any"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  std::string values = "{\"winner\":[";
+  for (int i = 0; i < 2'000'000; ++i) values += "0,";
+  EXPECT_THAT(error_of(values + "0]}"), HasSubstr("more values than any"));
 }
 
 TEST(ExchangeLines, EveryTruncationIsRefused) {

@@ -73,6 +73,24 @@ TEST_F(CacheUsage, FileThatIsOnlyReadIsNotChanged) {
   EXPECT_EQ(found(file_, 1), 1);
 }
 
+TEST_F(CacheUsage, ModeBeforeThePathIsNoPartOfItsName) {
+  fill(2);
+  const std::string only_read = "ro:" + file_.native();
+  EXPECT_EQ(testing::run_hone({"cache", "path", "--cache", only_read}).out, file_.native() + "\n");
+  EXPECT_EQ(testing::run_hone({"cache", "verify", "--cache", only_read}).code, 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"cache", "prune", "--max-size", "0"}, {"cache", "repair"}, {"tune", "reduce"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--cache", only_read});
+    expect_refusal(testing::run_hone(all), 2, "is only read");
+  }
+  EXPECT_EQ(cache::Store(file_).winners().size(), 2u);
+  EXPECT_EQ(testing::run_hone({"cache", "prune", "--max-size", "0", "--cache", "rw:" + file_.native()}).code, 0);
+  EXPECT_EQ(cache::Store(file_).winners().size(), 0u);
+  expect_refusal(testing::run_hone({"cache", "list", "--cache", "ro:"}), 2, "without a path");
+  EXPECT_FALSE(std::filesystem::exists(only_read));
+}
+
 TEST_F(CacheUsage, EveryCommandHasHelpWithExamples) {
   EXPECT_THAT(hone({"--help"}).out, HasSubstr("Usage: hone cache COMMAND"));
   for (const std::string command :
