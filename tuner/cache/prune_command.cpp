@@ -43,7 +43,8 @@ std::function<bool(const StoredWinner&)> rule(const CachePruneOptions& options, 
 void print_result(const std::filesystem::path& path, const CachePruneOptions& options, const PruneCounts& counts,
                   const Context& context) {
   context.out << fmt::format("{}{}: {} of {} removed, {} → {}\n", options.dry_run ? "Dry run: " : "",
-                             printable(path.string()), counts.winners + counts.evicted.winners, count_text(counts.winners_before, "winner"),
+                             printable(path.string()), counts.winners + counts.evicted.winners,
+                             count_text(counts.winners_before, "winner"),
                              format_bytes(counts.bytes_before), format_bytes(counts.bytes_after));
   const cache::EvictionCounts& evicted = counts.evicted;
   if (evicted.binaries + evicted.tunings + evicted.winners > 0) {

@@ -15,8 +15,8 @@ namespace hone::tuner {
 class DeviceLock {
  public:
   /// Waits while another process holds it; calls `on_wait` before, with that process's number (0: not known). Not held
-  /// when `stop` was requested meanwhile. Throws StoreError(untrusted), and makes nothing, where the place of the cache is
-  /// not trusted, and CommandError(cache) when the file cannot be made or something else has its name.
+  /// when `stop` was requested meanwhile. Throws StoreError(untrusted), and makes nothing, where the place of the cache
+  /// is not trusted, and CommandError(cache) when the file cannot be made or something else has its name.
   DeviceLock(const std::filesystem::path& cache, const std::string& device, const std::stop_token& stop,
              const std::function<void(long process)>& on_wait);
   ~DeviceLock();
