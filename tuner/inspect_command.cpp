@@ -167,8 +167,8 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
   sub->add_option("ID", options.id);
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--family", options.family)->take_last();
-  sub->add_option("--op", options.ops)->take_last();
-  sub->add_option("--dtype", options.dtypes)->take_last();
+  sub->add_option("--op", options.ops)->join(',');
+  sub->add_option("--dtype", options.dtypes)->join(',');
   sub->add_option("--size", options.size)->take_last();
   sub->add_option("--context", options.context)->take_last();
   sub->add_option("--cache", options.cache)->take_last();

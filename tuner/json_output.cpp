@@ -7,7 +7,7 @@
 namespace hone::tuner {
 
 void print_json(const nlohmann::ordered_json& json, const Context& context) {
-  context.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  context.out << json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace hone::tuner

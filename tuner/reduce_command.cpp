@@ -116,7 +116,7 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
 void set_up_reduce(CLI::App& app, ReduceOptions& options) {
   CLI::App* sub = app.add_subcommand("reduce");
   add_array_options(*sub, options.array, true);
-  sub->add_option("--op", options.ops)->take_last();
+  sub->add_option("--op", options.ops)->join(',');
   sub->add_option("--nan", options.nan)->take_last();
   sub->add_option("--accumulator", options.accumulator)->take_last();
   sub->add_option("--result", options.result)->take_last();

@@ -23,6 +23,35 @@ void print_line(std::ostream& out, const std::vector<Column>& columns, const std
   out << line << '\n';
 }
 
+/// Bytes of the UTF-8 sequence that begins with `first`; 0: none does.
+std::size_t sequence_bytes(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first < 0xE0) return 2;
+  if (first >= 0xE0 && first < 0xF0) return 3;
+  return first >= 0xF0 && first < 0xF5 ? 4 : 0;
+}
+
+/// "" where the text begins with a byte that is no UTF-8.
+std::string_view first_character(std::string_view text) {
+  const std::size_t bytes = sequence_bytes(static_cast<unsigned char>(text.front()));
+  if (bytes == 0 || bytes > text.size()) return {};
+  const auto is_continuation = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  const std::string_view character = text.substr(0, bytes);
+  return std::all_of(character.begin() + 1, character.end(), is_continuation) ? character : std::string_view();
+}
+
+/// Whether a terminal takes a character for text: no control character of C0 or C1, none that ends a line or turns the
+/// direction of what follows (Unicode, Bidirectional Algorithm, 2.1 to 2.6), which would let a name show as another one.
+bool is_harmless(std::string_view character) {
+  if (character.empty()) return false;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  char32_t code = character.size() == 1 ? byte(0) : byte(0) & (0xFFu >> (character.size() + 1));
+  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3F);
+  const auto is_within = [&](char32_t first, char32_t last) { return code >= first && code <= last; };
+  return code >= 0x20 && !is_within(0x7F, 0x9F) && code != 0x061C && !is_within(0x200E, 0x200F) &&
+         !is_within(0x2028, 0x202E) && !is_within(0x2066, 0x2069);
+}
+
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -41,9 +70,12 @@ std::string truncate(std::string_view text, std::size_t width) {
 }
 
 std::string printable(std::string_view text) {
-  std::string result(text);
-  std::replace_if(
-      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = first_character(text.substr(at));
+    result += is_harmless(character) ? character : "?";
+    at += std::max<std::size_t>(character.size(), 1);
+  }
   return result;
 }
 

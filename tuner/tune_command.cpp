@@ -163,6 +163,10 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
                                "is stored, as untuned; give a longer --budget\n",
                                count_text(untuned, "problem"));
+    const bool has_winner = std::any_of(result.items.begin(), result.items.end(), [](const CampaignItem& item) {
+      return item.outcome == Outcome::tuned || item.outcome == Outcome::kept;
+    });
+    if (!has_winner) return ExitCode::not_tuned;
   }
   for (const CampaignItem& item : result.items) {
     if (item.outcome == Outcome::failed) {
@@ -178,9 +182,9 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
 void set_up_tune(CLI::App& app, TuneOptions& options) {
   CLI::App* sub = app.add_subcommand("tune");
   sub->add_option("FAMILY", options.family);
-  sub->add_option("--op", options.ops)->take_last();
-  sub->add_option("--dtype", options.dtypes)->take_last();
-  sub->add_option("--size", options.sizes)->take_last();
+  sub->add_option("--op", options.ops)->join(',');
+  sub->add_option("--dtype", options.dtypes)->join(',');
+  sub->add_option("--size", options.sizes)->join(',');
   sub->add_option("--pitch", options.pitch)->take_last();
   sub->add_option("--align", options.alignments)->take_last();
   sub->add_option("--context", options.context)->take_last();

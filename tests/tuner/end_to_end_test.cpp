@@ -144,11 +144,17 @@ TEST_F(EndToEnd, AFileOfProblemsIsACampaign) {
 
 TEST_F(EndToEnd, ABudgetThatMeasuresNothingSaysSo) {
   const CommandRun run = hone({"tune", "--device", "host", "--size", "1024", "--budget", "1ms"});
-  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.code, 6);
   EXPECT_THAT(run.err, HasSubstr("the budget was too small to compare anything for 1 problem"));
   EXPECT_THAT(run.out, HasSubstr("1 left untuned"));
   EXPECT_THAT(hone({"inspect"}).out, HasSubstr("heuristic"));
   EXPECT_THAT(hone({"explain", "--size", "1024"}).out, HasSubstr("nothing was measured"));
+}
+
+TEST_F(EndToEnd, OptionsThatAreListsMayBeGivenSeveralTimes) {
+  const CommandRun run = hone({"tune", "--device", "host", "--op", "sum", "--op", "max", "--size", "1024", "--size",
+                               "4096", "--budget", "1ms"});
+  EXPECT_THAT(run.out, HasSubstr("4 left untuned"));
 }
 
 TEST_F(EndToEnd, ProblemsLargerThanMemoryAreCode2) {

@@ -43,6 +43,15 @@ TEST(Table, KeepsControlCharactersFromTheTerminal) {
   EXPECT_EQ(print(table), "name\n?[2Jevil?\n");
 }
 
+TEST(Table, KeepsC1AndBidirectionalControlsAndOtherBytesFromTheTerminal) {
+  EXPECT_EQ(printable("a\xC2\x9B" "31mb"), "a?31mb");  // CSI
+  EXPECT_EQ(printable("a\xC2\x9D" "0;title"), "a?0;title");  // OSC
+  for (const char* const control : {"\u061C", "\u200E", "\u200F", "\u202A", "\u202E", "\u2066", "\u2069", "\u2028"})
+    EXPECT_EQ(printable(std::string("a") + control + "b"), "a?b");
+  EXPECT_EQ(printable("a\x9B" "b\xE2\x80"), "a?b??");  // no UTF-8
+  EXPECT_EQ(printable("é – µ … 名 \U0001F600"), "é – µ … 名 \U0001F600");
+}
+
 TEST(Truncate, CutsBetweenCodePoints) {
   EXPECT_EQ(truncate("µµµµ", 4), "µµµµ");
   EXPECT_EQ(truncate("µµµµ", 3), "µµ…");
