@@ -53,8 +53,8 @@ const IncludeRules& house_rules() {
                            "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
               {.headers = {"gmock/", "gtest/"}, .folders = {"examples/kernel_test/"}},
               // The operating system's and the compiler's.
-              {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "link.h", "poll.h", "pthread.h",
-                           "sched.h", "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},
+              {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "grp.h", "link.h", "poll.h", "pthread.h",
+                           "pwd.h", "sched.h", "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
           },
       .roots = {"kernel_templates/", "cache/", "runtime/", "tuner/", "examples/", "benchmarks/"},

@@ -222,7 +222,7 @@ TEST_F(ReduceResults, SumsAreBitwiseEqualFromRunToRun) {
 
 TEST_F(ReduceResults, ATunedWinnerIsRightToo) {
   Session session(device_,
-                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
+                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::seconds(4), .cache_path = {}});
   const ReduceSpec spec{};
   constexpr std::int64_t kSize = reduce_reference::kInputPeriod;
   const Patterns patterns{reduce_reference::input_pattern(spec, 0, kSize, "uniform")};

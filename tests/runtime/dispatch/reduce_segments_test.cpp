@@ -139,7 +139,7 @@ TEST_F(ReduceSegments, ResultsAreBitwiseEqualFromRunToRun) {
 
 TEST_F(ReduceSegments, ATunedWinnerIsRightToo) {
   Session session(device_,
-                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::milliseconds(700), .cache_path = {}});
+                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::seconds(4), .cache_path = {}});
   const Problem problem = segmented_reduce_problem({}, DType::i32, 3001, 50000);
   EXPECT_EQ(session.prepare(problem).source, ChoiceSource::tuned);
   for (std::string_view kind : segment_offsets::kinds()) expect_right(session, {}, DType::i32, {3001, 50000}, kind, 1);
