@@ -12,7 +12,8 @@
 namespace hone {
 namespace {
 
-constexpr std::byte kPattern{0xb5};
+/// Of any two numbers below 251 the patterns differ.
+std::byte pattern_of(std::size_t number) { return static_cast<std::byte>((0xb5 + 37 * number) % 251); }
 
 /// How far behind its end an access is taken for one to this memory.
 constexpr std::size_t kNearBytes = std::size_t{1} << 20;
@@ -22,7 +23,7 @@ constexpr std::size_t kNearBytes = std::size_t{1} << 20;
 }  // namespace
 
 #if HONE_ASAN || HONE_TSAN
-GuardedMemory::GuardedMemory(std::size_t bytes) : bytes_(bytes) {
+GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern) : bytes_(bytes), pattern_(pattern_of(pattern)) {
   void* pointer = nullptr;
   if (posix_memalign(&pointer, kAlignment, std::max<std::size_t>(bytes, 1)) != 0) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(pointer);
@@ -30,7 +31,7 @@ GuardedMemory::GuardedMemory(std::size_t bytes) : bytes_(bytes) {
 
 GuardedMemory::~GuardedMemory() { std::free(data_); }
 #else
-GuardedMemory::GuardedMemory(std::size_t bytes) : bytes_(bytes) {
+GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern) : bytes_(bytes), pattern_(pattern_of(pattern)) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t aligned = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
   const std::size_t inside = round_up(aligned, page), guard = round_up(kNearBytes, page);
@@ -45,8 +46,8 @@ GuardedMemory::GuardedMemory(std::size_t bytes) : bytes_(bytes) {
   }
   mapping_ = mapping_.subspan(guard, inside);
   data_ = mapping_.data() + (inside - aligned);
-  std::fill(mapping_.data(), data_, kPattern);
-  std::fill(data_ + bytes_, mapping_.data() + inside, kPattern);
+  std::fill(mapping_.data(), data_, pattern_);
+  std::fill(data_ + bytes_, mapping_.data() + inside, pattern_);
 }
 
 GuardedMemory::~GuardedMemory() {
@@ -58,12 +59,13 @@ GuardedMemory::~GuardedMemory() {
 
 GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
     : bytes_(std::exchange(other.bytes_, 0)),
+      pattern_(other.pattern_),
       data_(std::exchange(other.data_, nullptr)),
       mapping_(std::exchange(other.mapping_, {})) {}
 
 std::string GuardedMemory::overwritten() const {
   if (mapping_.empty()) return "";
-  const auto differs = [](std::byte found) { return found != kPattern; };
+  const auto differs = [this](std::byte found) { return found != pattern_; };
   std::byte* const end = mapping_.data() + mapping_.size();
   if (std::byte* const at = std::find_if(data_ + bytes_, end, differs); at != end) return place(at - data_);
   std::byte* const at = std::find_if(mapping_.data(), data_, differs);

@@ -9,14 +9,15 @@
 namespace hone {
 
 /// Aligned to kAlignment and ended by an inaccessible page; up to kAlignment − 1 bytes before that page and what is
-/// before the memory hold a pattern. In builds with sanitizers it is an ordinary allocation of the exact size, which
+/// before the memory hold a pattern, of which there are 251: a kernel that copies from beyond one memory to beyond
+/// another one is seen where they differ. In builds with sanitizers it is an ordinary allocation of the exact size, which
 /// they watch.
 class GuardedMemory {
  public:
   static constexpr std::size_t kAlignment = 256;
 
   /// Throws std::bad_alloc.
-  explicit GuardedMemory(std::size_t bytes);
+  explicit GuardedMemory(std::size_t bytes, std::size_t pattern = 0);
   ~GuardedMemory();
   GuardedMemory(GuardedMemory&& other) noexcept;
   GuardedMemory(const GuardedMemory&) = delete;
@@ -35,6 +36,7 @@ class GuardedMemory {
   std::string place(std::ptrdiff_t offset) const;
 
   std::size_t bytes_;
+  std::byte pattern_{};
   std::byte* data_ = nullptr;
   std::span<std::byte> mapping_;
 };

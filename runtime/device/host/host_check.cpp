@@ -26,7 +26,7 @@ std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostO
   std::vector<GuardedMemory> memory;
   std::vector<void*> pointers;
   for (const CheckBuffer& buffer : check.buffers) {
-    pointers.push_back(memory.emplace_back(buffer.initial.size()).data());
+    pointers.push_back(memory.emplace_back(buffer.initial.size(), memory.size()).data());
     std::copy(buffer.initial.begin(), buffer.initial.end(), memory.back().data());
   }
   options.describe_address = [&](std::uintptr_t address) {

@@ -83,6 +83,21 @@ TEST(CheckOnHost, AccessesOutOfBoundsNameTheBuffer) {
 }
 #endif
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(CheckOnHost, ACopyWithoutAGuardIsSeenBehindTheEndOfItsOutput) {
+  HostCheck check;
+  check.unit = {"test",
+                "extern \"C\" __global__ void entry(const int* in, int* out) {\n"
+                "  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n  out[i] = in[i];\n}\n",
+                {},
+                {"entry"}};
+  check.buffers = {CheckBuffer::of("in", std::vector<int>(90, 3)), CheckBuffer::of("out", std::vector<int>(90))};
+  check.run = [](const HostRun& run) { run.launch({3}, {32}, 0, run.buffer<int>(0), run.buffer<int>(1)); };
+  EXPECT_THAT(check_on_host(check).failure,
+              HasSubstr("buffer \"out\" of 360 bytes was written at byte 360, behind its end"));
+}
+#endif
+
 TEST(CheckOnHost, BuffersAreAlignedAsOnAGpu) {
   for (const std::size_t size : {0u, 1u, 255u, 4096u, 5000u}) {
     HostCheck check = check_of("");
