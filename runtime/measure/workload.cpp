@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace hone {
 namespace {
 
@@ -26,9 +28,24 @@ constexpr std::size_t kStaggerBytes = 20 << 10;
 /// memory while something is timed.
 constexpr std::size_t kDisplacingPieces = 32;
 
+/// So much of either end of an input is compared after a verified call: gigabytes would take longer than tuning.
+constexpr std::size_t kInspectedBytes = std::size_t{1} << 20;
+
 constexpr int kPoison = 0xA5;  // a float of −2.9e−16 and a double of −2.6e−127: nobody's result
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+/// Where `found` differs from the pattern, repeated, from its byte `begin` on; found.size() where nowhere.
+std::size_t first_difference(std::span<const std::byte> found, std::span<const std::byte> pattern, std::size_t begin) {
+  for (std::size_t at = 0; at < found.size();) {
+    const std::span<const std::byte> rest = pattern.subspan((begin + at) % pattern.size());
+    const std::span<const std::byte> part = found.subspan(at, std::min(rest.size(), found.size() - at));
+    const auto [differs, expected] = std::mismatch(part.begin(), part.end(), rest.begin());
+    if (differs != part.end()) return at + static_cast<std::size_t>(differs - part.begin());
+    at += part.size();
+  }
+  return found.size();
+}
 
 }  // namespace
 
@@ -49,7 +66,8 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
   displacing_bytes_ = std::min(kDisplacingMultiple * static_cast<std::size_t>(facts.l2_bytes), kMostDisplacingBytes);
   if (input_bytes > 0 && inputs_ == InputState::cold)
     copies_ = (facts.kind == "host" ? 1 : kDisplacingRounds) * displacing_bytes_ / input_bytes + 1;
-  for (Array& array : arrays_) array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes);
+  for (Array& array : arrays_)
+    array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes + 2 * Canaries::kBytes);
   pointers_.resize(arrays_.size());
 }
 
@@ -58,7 +76,7 @@ void Workload::fill_all() {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const Array& array = arrays_[i];
     if (!array.spec.is_input || array.spec.elements == 0) continue;
-    auto* const first_copy = array.memory.as<std::byte>() + array.offset_bytes;
+    std::byte* const first_copy = array.first_copy();
     const std::size_t bytes = array.spec.size_bytes();
     fill(first_copy, bytes, problem_.family->input_pattern(problem_, static_cast<int>(i), kind));
     repeat(first_copy, array.stride_bytes, (copies_ - 1) * array.stride_bytes + bytes);
@@ -68,7 +86,7 @@ void Workload::fill_all() {
 const std::vector<void*>& Workload::next() {
   turn_ = (turn_ + 1) % copies_;
   for (std::size_t i = 0; i < arrays_.size(); ++i)
-    pointers_[i] = arrays_[i].memory.as<std::byte>() + arrays_[i].offset_bytes + turn_ * arrays_[i].stride_bytes;
+    pointers_[i] = arrays_[i].first_copy() + turn_ * arrays_[i].stride_bytes;
   return pointers_;
 }
 
@@ -91,6 +109,7 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
   poison(check);
   run(problem, check.pointers);
   const std::vector<std::vector<std::byte>> outputs = read_outputs(check);
+  if (const std::string fault = damage(check); !fault.empty()) return fault;
   if (problem.numerics == Numerics::reproducible) {
     run(problem, check.pointers);
     if (read_outputs(check) != outputs) return "two runs on the same input gave different bits";
@@ -107,14 +126,24 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
   };
   std::string fault = fault_in(outputs);
   if (!fault.empty() || !place_in_inputs(check)) return fault;
+  check.canaries.set();
   run(problem, check.pointers);
   fault = fault_in(read_outputs(check));
+  if (fault.empty()) fault = damage(check);
   return fault.empty() ? "" : "in place: " + fault;
+}
+
+std::vector<std::vector<std::byte>> Workload::outputs_of(const Problem& problem, std::string_view kind,
+                                                         const Run& run) {
+  Check check = prepare(problem, kind);
+  poison(check);
+  run(problem, check.pointers);
+  return read_outputs(check);
 }
 
 /// Moves outputs to the inputs that they may lie on; false when there are none.
 bool Workload::place_in_inputs(Check& check) {
-  const std::size_t inputs = check.pointers.size() - check.outputs.size();
+  const std::size_t inputs = check.inputs.size();
   bool any = false;
   for (std::size_t i = 0; i < check.outputs.size(); ++i) {
     if (check.outputs[i].in_place_of < 0) continue;
@@ -124,19 +153,48 @@ bool Workload::place_in_inputs(Check& check) {
   return any;
 }
 
-void Workload::poison(const Check& check) {
-  const std::size_t inputs = check.pointers.size() - check.outputs.size();
+void Workload::poison(Check& check) {
+  const std::size_t inputs = check.inputs.size();
   for (std::size_t i = 0; i < check.outputs.size(); ++i)
     device_->fill_bytes(check.pointers[inputs + i], kPoison, check.outputs[i].size_bytes(), stream_);
+  check.canaries.set();
+}
+
+/// What a call has written that it must not; "" when there is nothing.
+std::string Workload::damage(Check& check) {
+  std::string fault = check.canaries.overwritten();
+  return fault.empty() ? changed_input(check) : fault;
+}
+
+std::string Workload::changed_input(const Check& check) {
+  const auto outputs = check.pointers.begin() + static_cast<std::ptrdiff_t>(check.inputs.size());
+  std::vector<std::byte> found;
+  for (std::size_t i = 0; i < check.inputs.size(); ++i) {
+    const auto* const input = static_cast<const std::byte*>(check.pointers[i]);
+    if (std::find(outputs, check.pointers.end(), check.pointers[i]) != check.pointers.end()) continue;
+    const std::size_t bytes = check.inputs[i].size_bytes();
+    found.resize(std::min(bytes, kInspectedBytes));
+    for (const std::size_t begin : {std::size_t{0}, bytes - found.size()}) {
+      device_->copy_to_host(found.data(), input + begin, found.size(), stream_);
+      device_->synchronize(stream_);
+      if (const std::size_t at = first_difference(found, check.patterns[i], begin); at < found.size())
+        return fmt::format("wrote to the input '{}', at byte {}", check.inputs[i].name, begin + at);
+      if (bytes <= kInspectedBytes) break;
+    }
+  }
+  return "";
 }
 
 Workload::Check Workload::prepare(const Problem& problem, std::string_view kind) {
-  Check check;
+  Check check{.canaries = Canaries(*device_, stream_), .pointers = {}, .inputs = {}, .patterns = {}, .outputs = {},
+              .parts = {}};
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    std::byte* first_copy = arrays_[i].memory.as<std::byte>() + arrays_[i].offset_bytes;
+    std::byte* const first_copy = arrays_[i].first_copy();
     check.pointers.push_back(first_copy);
+    check.canaries.add(std::string(specs[i].name), first_copy, specs[i].size_bytes());
     if (specs[i].is_input) {
+      check.inputs.push_back(specs[i]);
       check.patterns.push_back(problem.family->input_pattern(problem, static_cast<int>(i), kind));
       fill(first_copy, specs[i].size_bytes(), check.patterns.back());
     } else {
@@ -148,7 +206,7 @@ Workload::Check Workload::prepare(const Problem& problem, std::string_view kind)
 }
 
 std::vector<std::vector<std::byte>> Workload::read_outputs(const Check& check) {
-  const std::size_t inputs = check.pointers.size() - check.outputs.size();
+  const std::size_t inputs = check.inputs.size();
   std::vector<std::vector<std::byte>> outputs;
   for (std::size_t i = 0; i < check.outputs.size(); ++i) {
     const auto element_bytes = std::size_t{info(check.outputs[i].dtype).size_bytes};

@@ -14,6 +14,8 @@
 #include <hone/kernel_family.h>
 #include <hone/tuning.h>
 
+#include "runtime/measure/canaries.h"
+
 namespace hone {
 
 /// The arrays of one problem; for cold inputs several times over: launches that take the copies in turn read memory,
@@ -44,21 +46,29 @@ class Workload {
 
   /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
   /// outputs, and lets the family compare; where results must be reproducible, runs it twice, and where an output may
-  /// lie on an input (BufferSpec::in_place_of), once more so. `run_reference` is that of a family with a reference
-  /// kernel. "" when right, else what was wrong.
+  /// lie on an input (BufferSpec::in_place_of), once more so. Nothing around an array may be written, and no input
+  /// that an output does not lie on (the first and last MiB of each are looked at). `run_reference` is that of a
+  /// family with a reference kernel. "" when right, else what was wrong.
   std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
                      const Run& run_reference = {});
+
+  /// The verified parts of the outputs that `run` leaves for `problem` (as for verify()) on one kind of input.
+  std::vector<std::vector<std::byte>> outputs_of(const Problem& problem, std::string_view kind, const Run& run);
 
  private:
   struct Array {
     BufferSpec spec;
-    DeviceBuffer memory;
+    DeviceBuffer memory;       ///< with room for canaries on either side of the copies
     std::size_t stride_bytes;  ///< from copy to copy
     std::size_t offset_bytes;  ///< of the first copy, for the problem's alignment
+
+    std::byte* first_copy() const { return memory.as<std::byte>() + Canaries::kBytes + offset_bytes; }
   };
 
   struct Check {
+    Canaries canaries;  ///< around the first copies, over whatever other copies are there
     std::vector<void*> pointers;
+    std::vector<BufferSpec> inputs;
     std::vector<std::vector<std::byte>> patterns;  ///< of the inputs
     std::vector<BufferSpec> outputs;
     std::vector<std::vector<ElementRange>> parts;  ///< of the outputs
@@ -66,7 +76,9 @@ class Workload {
 
   Check prepare(const Problem& problem, std::string_view kind);
   bool place_in_inputs(Check& check);
-  void poison(const Check& check);
+  void poison(Check& check);
+  std::string damage(Check& check);
+  std::string changed_input(const Check& check);
   std::vector<std::vector<std::byte>> read_outputs(const Check& check);
   void fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern);
 

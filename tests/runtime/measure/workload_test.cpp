@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include <hone/error.h>
@@ -113,6 +114,26 @@ TEST_F(WorkloadTest, AcceptsARightResultAndNamesAWrongOne) {
     EXPECT_EQ(workload.verify(problem, candidate_, kind, adder()), "");
     EXPECT_THAT(workload.verify(problem, candidate_, kind, adder(1)), HasSubstr("expected"));
   }
+}
+
+TEST_F(WorkloadTest, WritesAroundArraysAndToInputsAreFaults) {
+  const Problem problem = family_.problem(1234);
+  Workload workload(device_, problem, nullptr);
+  const auto verify = [&](const std::function<void(std::int32_t* in, std::int64_t* out)>& write) {
+    return workload.verify(problem, candidate_, "ones", [&](const Problem& called, std::span<void* const> buffers) {
+      adder()(called, buffers);
+      write(static_cast<std::int32_t*>(buffers[0]), static_cast<std::int64_t*>(buffers[1]));
+    });
+  };
+  EXPECT_EQ(verify([](auto*, auto* out) { out[0] += 0; }), "");
+  EXPECT_EQ(verify([](auto*, auto* out) { out[1] = 7; }), "wrote at byte 8 of 'out', which has 8 bytes");
+  EXPECT_EQ(verify([](auto*, auto* out) { out[8000] = 7; }), "wrote at byte 64000 of 'out', which has 8 bytes");
+  EXPECT_EQ(verify([](auto*, auto* out) { out[-3] = 7; }), "wrote 24 bytes before 'out' begins");
+  EXPECT_EQ(verify([](auto* in, auto*) { in[1234] = 1; }), "wrote at byte 4936 of 'in', which has 4936 bytes");
+  EXPECT_EQ(verify([](auto* in, auto*) { in[1000] = 2; }), "wrote to the input 'in', at byte 4000");
+  EXPECT_EQ(verify([](auto* in, auto* out) { std::memcpy(out + 1, in + 1234, 8); }),
+            "wrote at byte 8 of 'out', which has 8 bytes");
+  EXPECT_EQ(verify([](auto*, auto*) {}), "") << "what a call has spoiled is there again for the next";
 }
 
 TEST_F(WorkloadTest, VerifiesSmallerProblemsToo) {
