@@ -1,5 +1,8 @@
 // The reference for operations that only their own source can tell: one block that takes every element by itself. No
 // packs, no tiles, no shuffles, no second block: nothing of what it is compared with but the operation.
+//
+// Three more orders show whether the operation itself depends on the order: the same with elements and sides exchanged,
+// and one thread that combines from the left or from the right.
 #pragma once
 
 namespace hone {
@@ -7,25 +10,41 @@ namespace hone {
 inline constexpr unsigned kSerialThreads = 1024;
 inline constexpr unsigned kSerialRun = 256;  ///< elements that a thread combines before it adds them to what it has
 
-template <class Op, class Out>
+/// kMirrored: the last element first, and the other side of each combination on the left.
+template <class Op, bool kMirrored = false, class Out>
 __device__ void serial_reduce(const typename Op::In* in, typename Op::Index n, Out* out) {
   using Index = typename Op::Index;
   using State = typename Op::State;
   __shared__ State of_thread[kSerialThreads];
+  const auto combine = [](State a, State b) { return kMirrored ? Op::combine(b, a) : Op::combine(a, b); };
   State state = Op::identity();
   Index i = threadIdx.x;
   while (i < n) {
     State run = Op::identity();
-    for (unsigned taken = 0; taken < kSerialRun && i < n; ++taken, i += kSerialThreads)
-      run = Op::combine(run, Op::of(in[i], i));
-    state = Op::combine(state, run);
+    for (unsigned taken = 0; taken < kSerialRun && i < n; ++taken, i += kSerialThreads) {
+      const Index at = kMirrored ? n - 1 - i : i;
+      run = combine(run, Op::of(in[at], at));
+    }
+    state = combine(state, run);
   }
   of_thread[threadIdx.x] = state;
   for (unsigned half = kSerialThreads / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < half) of_thread[threadIdx.x] = Op::combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+    if (threadIdx.x < half) of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
   }
   if (threadIdx.x == 0) Op::write(of_thread[0], n, out);
+}
+
+/// One thread: ((identity · x₀) · x₁) · … or, from the right, … · (xₙ₋₁ · identity).
+template <class Op, bool kFromTheRight, class Out>
+__device__ void fold(const typename Op::In* in, typename Op::Index n, Out* out) {
+  using Index = typename Op::Index;
+  typename Op::State state = Op::identity();
+  for (Index i = 0; i < n; ++i) {
+    const Index at = kFromTheRight ? n - 1 - i : i;
+    state = kFromTheRight ? Op::combine(Op::of(in[at], at), state) : Op::combine(state, Op::of(in[at], at));
+  }
+  Op::write(state, n, out);
 }
 
 }  // namespace hone

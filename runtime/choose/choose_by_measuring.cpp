@@ -12,6 +12,7 @@
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
+#include "runtime/choose/reference.h"
 #include "runtime/measure/race.h"
 #include "runtime/measure/workload.h"
 #include "runtime/search/model.h"
@@ -65,6 +66,7 @@ class TuningRun {
   Tuning run() {
     // First, since what does not compile here compiles in no variant.
     if (problem_.family->has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
+    if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
     workload_.fill_all();
     exploration_.run();
     finalists_ = race_.finish({.deadline = after(1), .stop = options_.stop});
@@ -176,9 +178,7 @@ class TuningRun {
   Workload::Run reference_run() {
     if (!reference_) return {};
     return [this](const Problem& called, std::span<void* const> buffers) {
-      LaunchList launches;
-      called.family->encode_reference(called, buffers, launches);
-      for (const Launch& launch : launches) device_->launch(reference_->kernel(launch.entry), launch, stream_.get());
+      enqueue_reference(*device_, *reference_, called, 0, buffers, stream_.get());
     };
   }
 

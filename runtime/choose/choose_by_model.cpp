@@ -16,11 +16,13 @@ void require_accepted(const Problem& problem) {
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo) {
   require_accepted(problem);
   const VariantRanking ranking = rank_variants(device.facts(), problem);
-  std::string last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
+  std::string last_reason;
   for (const RankedVariant& ranked : ranking.variants) {
     const Unit unit = unit_of(problem, ranked.variant);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
     if (!outcome.binary) {
+      // What does not compile in a family's plain kernel compiles in no variant: no need to try them all.
+      if (last_reason.empty() && problem.family->has_reference_kernel()) load_reference(device, problem, memo);
       last_reason = outcome.error;
       continue;
     }
@@ -37,6 +39,8 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = error.what();
     }
   }
+  if (last_reason.empty())
+    last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
   throw Error(ErrorCode::compile_failed, fmt::format("no variant of {} can run on {}: {}", to_string(problem),
                                                      device.name(), last_reason));
 }

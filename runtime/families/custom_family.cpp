@@ -1,6 +1,7 @@
 #include "runtime/families/custom_family.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,6 +23,19 @@ constexpr unsigned kSerialThreads = 1024;  // serial.cuh
 constexpr std::int64_t kSerialRun = 256;
 
 constexpr std::string_view kInputKind = "positive";
+
+/// The orders of serial.cuh: the kernels of the reference unit, and what they call.
+struct ReferenceOrder {
+  std::string_view entry, function;
+  unsigned threads;
+};
+constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone_reference", "serial_reduce<{}>", kSerialThreads},
+                                                 {"hone_reference_mirrored", "serial_reduce<{}, true>", kSerialThreads},
+                                                 {"hone_reference_from_the_left", "fold<{}, false>", 1},
+                                                 {"hone_reference_from_the_right", "fold<{}, true>", 1}}};
+
+/// Sizes that orders are compared at: around a thread, a warp and the plain kernel's block.
+constexpr std::array<std::int64_t, 8> kOrderSizes{1025, 257, 33, 7, 4, 3, 2, 1};
 
 [[noreturn]] void refuse_expressions(const ReduceExpressions& expressions, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, fmt::format("the reduction '{}' {}", expressions.name, why));
@@ -209,23 +223,40 @@ std::vector<std::byte> CustomFamily::input_pattern(const Problem& problem, int, 
   });
 }
 
-Unit CustomFamily::reference_unit(const Problem& problem) const {
-  const OperationSource op = operation(problem);
-  return {.name = fmt::format("{} reference", to_string(problem)),
-          .source = fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
-                                "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n"
-                                "extern \"C\" __global__ void hone_reference(const {}* in, {} n, {}* out) {{\n"
-                                "  hone::serial_reduce<{}>(in, n, out);\n}}\n",
-                                kHeader, kSerialThreads, kSerialRun, info(problem.dtype).cuda_name, index_type(problem),
-                                info(*problem.result).cuda_name, op.type),
-          .headers = {},
-          .entries = {"hone_reference"}};
+std::vector<Problem> CustomFamily::verified_problems(const Problem& problem) const {
+  const std::int64_t n = problem.extents[0];
+  std::vector<std::int64_t> sizes{n};
+  for (const std::int64_t size : {n - 1, n / 2 + 1, n / 7 + 1, std::int64_t{1000}, std::int64_t{33}, std::int64_t{1}})
+    if (size >= 0 && size < sizes.back()) sizes.push_back(size);
+  std::vector<Problem> problems;
+  for (const std::int64_t size : sizes) problems.emplace_back(problem).extents[0] = size;
+  return problems;
 }
 
-void CustomFamily::encode_reference(const Problem& problem, std::span<void* const> buffers,
+Unit CustomFamily::reference_unit(const Problem& problem) const {
+  const OperationSource op = operation(problem);
+  Unit unit{.name = fmt::format("{} reference", to_string(problem)),
+            .source = fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
+                                  "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
+                                  kHeader, kSerialThreads, kSerialRun),
+            .headers = {},
+            .entries = {}};
+  for (const ReferenceOrder& order : kOrders) {
+    const std::string function = fmt::format(fmt::runtime(order.function), op.type);
+    unit.source += fmt::format("extern \"C\" __global__ void {}(const {}* in, {} n, {}* out) {{\n"
+                               "  hone::{}(in, n, out);\n}}\n",
+                               order.entry, info(problem.dtype).cuda_name, index_type(problem),
+                               info(*problem.result).cuda_name, function);
+    unit.entries.emplace_back(order.entry);
+  }
+  return unit;
+}
+
+void CustomFamily::encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
                                     LaunchList& launches) const {
   Launch& launch = launches.add();
-  launch.block.x = kSerialThreads;
+  launch.entry = order;
+  launch.block.x = kOrders[static_cast<std::size_t>(order)].threads;
   launch.arguments.push(buffers[0]);
   launch.arguments.push(static_cast<std::uint64_t>(problem.extents[0]));
   launch.arguments.push(buffers[1]);
@@ -234,27 +265,55 @@ void CustomFamily::encode_reference(const Problem& problem, std::span<void* cons
 std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate,
                                   std::span<const std::vector<std::byte>> expected,
                                   std::span<const std::vector<std::byte>> outputs) const {
-  if (expected[0] == outputs[0]) return "";
-  const bool may_round = info(*problem.accumulator).is_floating();
   const std::int64_t chain = longest_chain(problem, candidate) + kSerialRun + 10 +
                              problem.extents[0] / (kSerialThreads * kSerialRun);
+  const std::optional<Difference> wrong = difference(problem, chain, expected[0], outputs[0]);
+  if (!wrong) return "";
+  return fmt::format("the plain kernel gives {}, this one {}; {} is allowed (ReduceExpressions::relative_tolerance)",
+                     wrong->first, wrong->other, wrong->allowed);
+}
+
+int CustomFamily::reference_orders() const { return static_cast<int>(kOrders.size()); }
+
+/// In a workload of their own: sizes beyond the problem's are asked for, too, which its winner may come to serve.
+std::vector<Problem> CustomFamily::order_problems(const Problem& problem) const {
+  std::vector<Problem> problems;
+  for (const std::int64_t size : kOrderSizes) problems.emplace_back(problem).extents[0] = size;
+  return problems;
+}
+
+std::string CustomFamily::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
+                                         std::span<const std::vector<std::byte>> other) const {
+  const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
+  if (!differs) return "";
+  return fmt::format("the reduction '{}' depends on the order in which elements are combined: {} of them give {} in one "
+                     "order and {} in another, and {} is allowed; combine() has to be associative and commutative, and "
+                     "identity has to change nothing (or ReduceExpressions::relative_tolerance has to allow for more)",
+                     operation_, problem.extents[0], differs->first, differs->other, differs->allowed);
+}
+
+/// What two results differ by; nothing where the rounding of `chain` combinations, or the caller, allows for it.
+std::optional<CustomFamily::Difference> CustomFamily::difference(const Problem& problem, std::int64_t chain,
+                                                                 const std::vector<std::byte>& first,
+                                                                 const std::vector<std::byte>& other) const {
+  if (first == other) return std::nullopt;
+  const bool may_round = info(*problem.accumulator).is_floating();
   double tolerance = expressions_.relative_tolerance;
   if (tolerance == 0 && may_round) tolerance = rounding_bound(*problem.accumulator, chain);
-  return with_element_type(*problem.result, [&]<class T>(T) -> std::string {
+  return with_element_type(*problem.result, [&]<class T>(T) -> std::optional<Difference> {
     T right, found;
-    std::memcpy(&right, expected[0].data(), sizeof(T));
-    std::memcpy(&found, outputs[0].data(), sizeof(T));
+    std::memcpy(&right, first.data(), sizeof(T));
+    std::memcpy(&found, other.data(), sizeof(T));
     const auto number = [](T x) -> long double {
       if constexpr (std::is_class_v<T>) return static_cast<float>(x);
       else return x;
     };
     const long double a = number(right), b = number(found);
-    if (std::isnan(a) && std::isnan(b)) return "";
+    if (std::isnan(a) && std::isnan(b)) return std::nullopt;
     long double allowed = static_cast<long double>(tolerance) * std::max(std::abs(a), std::abs(b));
     if (may_round) allowed += info(kDTypeOf<T>).is_floating() ? storing_error(kDTypeOf<T>) * 2 * std::abs(a) : 1;
-    if (std::abs(a - b) <= allowed) return "";
-    return fmt::format("the plain kernel gives {}, this one {}; {} is allowed (ReduceExpressions::relative_tolerance)",
-                       static_cast<double>(a), static_cast<double>(b), static_cast<double>(allowed));
+    if (std::abs(a - b) <= allowed) return std::nullopt;
+    return Difference{static_cast<double>(a), static_cast<double>(b), static_cast<double>(allowed)};
   });
 }
 

@@ -1,7 +1,8 @@
 // The reduce_custom family: a reduction by the caller's expressions.
 #pragma once
 
-#include <array>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,20 +29,35 @@ class CustomFamily final : public ReductionFamily {
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
 
+  /// Besides the size and the next smaller one, those that take fewer blocks, down to one with a single element.
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+
   /// Results are compared with those of a plain kernel; see compare().
   bool has_reference_kernel() const override { return true; }
   Unit reference_unit(const Problem& problem) const override;
-  void encode_reference(const Problem& problem, std::span<void* const> buffers, LaunchList& launches) const override;
+  void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
+                        LaunchList& launches) const override;
   std::string compare(const Problem& problem, const Candidate& candidate,
                       std::span<const std::vector<std::byte>> expected,
                       std::span<const std::vector<std::byte>> outputs) const override;
+
+  int reference_orders() const override;
+  std::vector<Problem> order_problems(const Problem& problem) const override;
+  std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
+                             std::span<const std::vector<std::byte>> other) const override;
 
  protected:
   std::size_t partial_bytes(const Problem& problem) const override;
   OperationSource operation(const Problem& problem) const override;
 
  private:
+  struct Difference {
+    double first, other, allowed;
+  };
+
   explicit CustomFamily(const ReduceExpressions& expressions);
+  std::optional<Difference> difference(const Problem& problem, std::int64_t chain, const std::vector<std::byte>& first,
+                                       const std::vector<std::byte>& other) const;
 
   ReduceExpressions expressions_;
   std::string_view operation_;

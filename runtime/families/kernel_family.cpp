@@ -43,13 +43,20 @@ std::string KernelFamily::verify(const Problem&, const Candidate&, std::span<con
 
 Unit KernelFamily::reference_unit(const Problem&) const { miss_method(*this, "reference_unit"); }
 
-void KernelFamily::encode_reference(const Problem&, std::span<void* const>, LaunchList&) const {
+void KernelFamily::encode_reference(const Problem&, int, std::span<void* const>, LaunchList&) const {
   miss_method(*this, "encode_reference");
 }
 
 std::string KernelFamily::compare(const Problem&, const Candidate&, std::span<const std::vector<std::byte>>,
                                   std::span<const std::vector<std::byte>>) const {
   miss_method(*this, "compare");
+}
+
+std::vector<Problem> KernelFamily::order_problems(const Problem&) const { miss_method(*this, "order_problems"); }
+
+std::string KernelFamily::compare_orders(const Problem&, std::span<const std::vector<std::byte>>,
+                                         std::span<const std::vector<std::byte>>) const {
+  miss_method(*this, "compare_orders");
 }
 
 std::string family_digest(const KernelFamily& family) {

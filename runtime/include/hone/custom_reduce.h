@@ -51,7 +51,8 @@ class CustomReduction {
 /// Writes finish(combine over i of map(in[i], i), n) to *out, one value of reduction.result_dtype(); of an empty array
 /// finish(identity, 0). The order of combination is fixed for one winner and one alignment. Tuned, verified, cached and
 /// dispatched as tuned_reduce(), with the same errors, and compile_failed with the compiler's message for expressions
-/// that do not compile. Winners are verified on positive numbers (1 ≤ x < 2; integers of all values).
+/// that do not compile; a tuning throws invalid_argument for a combine() or identity that makes results depend on the
+/// order. Winners are verified on positive numbers (1 ≤ x < 2; integers of all values).
 Choice tuned_reduce(Session& session, const CustomReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     void* out, Stream stream);
 

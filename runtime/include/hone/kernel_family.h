@@ -142,10 +142,22 @@ class KernelFamily {
   /// same buffers, and the comparison of its outputs with theirs.
   virtual bool has_reference_kernel() const { return false; }
   virtual Unit reference_unit(const Problem& problem) const;
-  virtual void encode_reference(const Problem& problem, std::span<void* const> buffers, LaunchList& launches) const;
+
+  /// `order`: in which of reference_orders() what is combined is to be taken; candidates are compared with order 0.
+  virtual void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
+                                LaunchList& launches) const;
   virtual std::string compare(const Problem& problem, const Candidate& candidate,
                               std::span<const std::vector<std::byte>> expected,
                               std::span<const std::vector<std::byte>> outputs) const;
+
+  /// Where the operation is the caller's, it may itself depend on the order, and then no candidate is right. With more
+  /// orders than one a tuning first runs the plain kernel in each, on order_problems() (the largest first), and throws
+  /// Error(invalid_argument) with what compare_orders() says of two outputs ("" when they agree) where at least two
+  /// problems show it: one may by rounding.
+  virtual int reference_orders() const { return 1; }
+  virtual std::vector<Problem> order_problems(const Problem& problem) const;
+  virtual std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
+                                     std::span<const std::vector<std::byte>> other) const;
 };
 
 /// Digest of everything in a family that decides what its binaries do: name, version, space and sources.
