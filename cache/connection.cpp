@@ -26,7 +26,7 @@ constexpr milliseconds kBusyTimeoutOfCommits(2000);
 
 /// SQLite's own handler waits longer and longer between its tries: of several writers at once, the one that has waited
 /// longest would be the least likely to find the gap. With equal pauses everyone has the same chance.
-constexpr milliseconds kPauseBetweenTries(2);
+constexpr milliseconds kPauseBetweenTries(8);
 
 /// For the whole life of a connection. Far above what any honest file needs (2000 winners: milliseconds); it ends
 /// what a file made to keep us busy would start.

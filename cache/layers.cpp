@@ -11,10 +11,12 @@ namespace hone::cache {
 namespace {
 
 constexpr std::chrono::seconds kPauseAfterFailure(1);
-constexpr std::chrono::seconds kPauseAfterVainClaim(30);
-constexpr std::chrono::seconds kPauseAfterVainPublication(30);
+constexpr std::chrono::seconds kPauseAfterVainWait(30);
 constexpr std::chrono::milliseconds kBetweenNotes(100);
 constexpr std::chrono::milliseconds kNotePatience(100);
+
+/// While the file is locked, which may be for ever.
+constexpr std::size_t kMostMissesKept = 1000;
 
 /// Loads are noted once a day: enough to tell what is not used any more.
 constexpr std::int64_t kSecondsBetweenLoads = 24 * 60 * 60;
@@ -70,27 +72,34 @@ std::optional<StoreError> Layers::refusal(const Layer& layer) const {
   return layer.unreadable ? layer.unreadable : layer.unwritable;
 }
 
-void Layers::fail(Layer& layer, Access access, const StoreError& error) {
+void Layers::fail(Layer& layer, Access access, const StoreError& error, Loss loss) {
   LayerFailure failure{.message = error.what()};
   {
     const std::scoped_lock lock(mutex_);
+    if (error.fault() == StoreFault::busy) {
+      const Clock::time_point now = Clock::now();
+      layer.not_before = now + kPauseAfterFailure;
+      if (!layer.locked_since) layer.locked_since = now;
+      if (loss == Loss::nothing && now - *layer.locked_since < kPauseAfterFailure) return;
+    }
     failure.is_first = !layer.is_reported;
     if (failure.is_first) ++left_out_;
     layer.is_reported = true;
     if (is_lasting(error.fault())) (access == Access::read ? layer.unreadable : layer.unwritable) = error;
-    if (error.fault() == StoreFault::busy) layer.not_before = Clock::now() + kPauseAfterFailure;
   }
   if (report_) report_(failure);
 }
 
-bool Layers::attempt(Layer& layer, Access access, const std::function<void(const Store&)>& work) {
+bool Layers::attempt(Layer& layer, Access access, const std::function<void(const Store&)>& work, Loss loss) {
   try {
     work(layer.store);
-    return true;
   } catch (const StoreError& error) {
-    fail(layer, access, error);
+    fail(layer, access, error, loss);
     return false;
   }
+  const std::scoped_lock lock(mutex_);
+  layer.locked_since.reset();
+  return true;
 }
 
 std::optional<Hit> Layers::find(const Query& query) {
@@ -129,14 +138,10 @@ void Layers::publish(std::span<const Publication> publications) {
   Layer* const layer = writable();
   if (layer == nullptr) return;
   if (const std::optional<StoreError> known = refusal(*layer)) {
-    fail(*layer, Access::write, *known);
+    fail(*layer, Access::write, *known, Loss::winner);
     return;
   }
-  std::chrono::milliseconds patience = kWritePatience;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (Clock::now() < layer->no_wait_before) patience = {};
-  }
+  const Milliseconds patience = patience_after(layer->no_publish_before, kWritePatience);
   bool is_busy = false;
   const auto publish_now = [&](const Store& store) {
     try {
@@ -146,45 +151,67 @@ void Layers::publish(std::span<const Publication> publications) {
       throw;
     }
   };
-  const bool is_stored = attempt(*layer, Access::write, publish_now);
-  {
-    const std::scoped_lock lock(mutex_);
-    layer->no_wait_before = is_busy ? Clock::now() + kPauseAfterVainPublication : Clock::time_point{};
-  }
+  const bool is_stored = attempt(*layer, Access::write, publish_now, Loss::winner);
+  remember_wait(*layer, layer->no_publish_before, is_busy);
   if (is_stored) write_notes();
 }
 
-std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Query* query, const std::string& owner,
+Layers::Milliseconds Layers::patience_after(const Clock::time_point& not_before, Milliseconds patience) const {
+  const std::scoped_lock lock(mutex_);
+  return Clock::now() < not_before ? Milliseconds::zero() : patience;
+}
+
+void Layers::remember_wait(Layer& layer, Clock::time_point& not_before, bool was_in_vain) {
+  const std::scoped_lock lock(mutex_);
+  not_before = was_in_vain ? Clock::now() + kPauseAfterVainWait : Clock::time_point{};
+  if (!was_in_vain) layer.not_before = {};  // whoever kept it locked has let it go
+}
+
+std::optional<ClaimState> Layers::claim(const KeyRecord& key, const Need* need, const std::string& owner,
                                         Milliseconds lease, Milliseconds patience) {
   Layer* const layer = writable();
   if (layer == nullptr || refusal(*layer)) return std::nullopt;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (Clock::now() < layer->no_claim_before) return std::nullopt;
-  }
   std::optional<ClaimState> state;
-  attempt(*layer, Access::write, [&](const Store& store) { state = store.claim(key, query, owner, lease, patience); });
-  const std::scoped_lock lock(mutex_);
-  if (!state) layer->no_claim_before = Clock::now() + kPauseAfterVainClaim;
-  if (state) layer->not_before = {};  // whoever kept it locked has let it go
+  const auto claim_now = [&](const Store& store) {
+    try {
+      state = store.claim(key, need, owner, lease, patience_after(layer->no_claim_before, patience));
+    } catch (const StoreError& error) {
+      if (error.fault() == StoreFault::busy) state = ClaimState::locked;
+      throw;
+    }
+  };
+  attempt(*layer, Access::write, claim_now);
+  if (state) remember_wait(*layer, layer->no_claim_before, state == ClaimState::locked);
   return state;
 }
 
 bool Layers::is_claimed(const KeyRecord& key) {
   Layer* const layer = writable();
-  if (layer == nullptr || !can_ask(*layer)) return false;
-  bool is_claimed = false;
-  return attempt(*layer, Access::read, [&](const Store& store) { is_claimed = store.is_claimed(key); }) && is_claimed;
+  if (layer == nullptr || refusal(*layer)) return false;
+  try {
+    return layer->store.is_claimed(key);
+  } catch (const StoreError& error) {
+    if (error.fault() == StoreFault::busy) return true;
+    fail(*layer, Access::read, error, Loss::nothing);
+    return false;
+  }
 }
 
 void Layers::renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) {
-  if (Layer* const layer = writable())
-    attempt(*layer, Access::write, [&](const Store& store) { store.renew(key, owner, lease); });
+  Layer* const layer = writable();
+  if (layer == nullptr || refusal(*layer)) return;
+  try {
+    layer->store.renew(key, owner, lease);
+  } catch (const StoreError& error) {
+    // There is time until the next renewal.
+    if (error.fault() != StoreFault::busy) fail(*layer, Access::write, error, Loss::nothing);
+  }
 }
 
 void Layers::release(const KeyRecord& key, const std::string& owner) {
-  if (Layer* const layer = writable())
-    attempt(*layer, Access::write, [&](const Store& store) { store.release(key, owner); });
+  Layer* const layer = writable();
+  if (layer == nullptr || refusal(*layer)) return;
+  attempt(*layer, Access::write, [&](const Store& store) { store.release(key, owner); });
 }
 
 void Layers::note_load(const Hit& hit) {
@@ -214,8 +241,17 @@ void Layers::write_notes() {
     notes = std::exchange(notes_, {});
     notes_written_ = Clock::now();
   }
-  if (notes.empty() || layer == nullptr || refusal(*layer) || !can_ask(*layer)) return;
-  attempt(*layer, Access::write, [&](const Store& store) { store.note(notes, kNotePatience); });
+  if (notes.empty() || layer == nullptr || refusal(*layer)) return;
+  if (!can_ask(*layer) || !attempt(*layer, Access::write, [&](const Store& store) { store.note(notes, kNotePatience); }))
+    keep(std::move(notes));
+}
+
+/// For the next time: the file was locked.
+void Layers::keep(Notes notes) {
+  const std::scoped_lock lock(mutex_);
+  for (MissRecord& miss : notes.misses)
+    if (notes_.misses.size() < kMostMissesKept) notes_.misses.push_back(std::move(miss));
+  for (const auto& [winner, loads] : notes.loads) notes_.loads[winner] += loads;
 }
 
 std::uint64_t Layers::damaged() const {

@@ -30,8 +30,8 @@ struct LayerFailure {
 
 /// Asks one file after the other. Only the first one may be writable. A file that cannot serve never fails a call: it
 /// is reported and left out, for good when it is of the wrong kind, damaged, newer or not trusted, and for a second
-/// when it is locked. So it costs a lookup at most the 40 ms for a lock, once. Thread-safe, and safe across fork, as
-/// Store.
+/// when it is locked; that is reported when it still is a second later, or when it has lost a winner. So it costs a
+/// lookup at most the 40 ms for a lock, once. Thread-safe, and safe across fork, as Store.
 class Layers {
  public:
   using Report = std::function<void(const LayerFailure&)>;
@@ -53,14 +53,16 @@ class Layers {
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
 
   /// Stores all or none in the writable layer. A failure is reported every time; without a writable layer nothing
-  /// happens. A publication that waited in vain for a lock, whose holder was stopped perhaps, is remembered: for half a
-  /// minute the next ones are tried once, until one succeeds.
+  /// happens. A publication or a claim that waited in vain for a lock, whose holder was stopped perhaps, is remembered:
+  /// for half a minute the next ones are tried once, until one succeeds.
   void publish(std::span<const Publication> publications);
   void publish(const Publication& publication) { publish(std::span(&publication, 1)); }
 
-  /// As the methods of Store, on the writable layer; nullopt and false when there is none that can be used now.
-  std::optional<ClaimState> claim(const KeyRecord& key, const Query* query, const std::string& owner,
-                                  Milliseconds lease, Milliseconds patience);
+  /// As the methods of Store, on the writable layer; nullopt and false when there is none that can be used. `locked`
+  /// when others kept it locked for `patience`; then it is tried once for half a minute, until it is free.
+  std::optional<ClaimState> claim(const KeyRecord& key, const Need* need, const std::string& owner, Milliseconds lease,
+                                  Milliseconds patience);
+  /// Also while the file is locked: whoever waits for a claim goes on waiting. That is no failure to report.
   bool is_claimed(const KeyRecord& key);
   void renew(const KeyRecord& key, const std::string& owner, Milliseconds lease);
   void release(const KeyRecord& key, const std::string& owner);
@@ -75,6 +77,9 @@ class Layers {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// What is lost where a file is locked: a winner, or nothing that others, or another try, do not have.
+  enum class Loss { nothing, winner };
+
   struct Layer {
     Store store;
     bool is_writable = false;
@@ -82,19 +87,25 @@ class Layers {
     std::optional<StoreError> unreadable = {};   ///< found while reading; not asked again
     std::optional<StoreError> unwritable = {};   ///< found while writing; not tried again
     Clock::time_point not_before = {};           ///< while it is locked
-    Clock::time_point no_claim_before = {};      ///< after a claim has waited for a lock in vain
-    Clock::time_point no_wait_before = {};       ///< after a publication has waited for a lock in vain
+    std::optional<Clock::time_point> locked_since = {};  ///< as far as is known
+    Clock::time_point no_claim_before = {};      ///< after a claim has waited for a lock in vain: no waiting
+    Clock::time_point no_publish_before = {};    ///< after a publication has
   };
 
   bool can_ask(const Layer& layer) const;
   Layer* writable();
   std::optional<StoreError> refusal(const Layer& layer) const;
-  void fail(Layer& layer, Access access, const StoreError& error);
+  void fail(Layer& layer, Access access, const StoreError& error, Loss loss);
   void note_load(const Hit& hit);
   void write_notes();
+  void keep(Notes notes);
+
+  /// How long to wait for a lock where nobody is to wait before `not_before`.
+  Milliseconds patience_after(const Clock::time_point& not_before, Milliseconds patience) const;
+  void remember_wait(Layer& layer, Clock::time_point& not_before, bool was_in_vain);
 
   /// Calls `work` without the lock; reports what it throws, and returns whether it threw nothing.
-  bool attempt(Layer& layer, Access access, const std::function<void(const Store&)>& work);
+  bool attempt(Layer& layer, Access access, const std::function<void(const Store&)>& work, Loss loss = Loss::nothing);
 
   const Report report_;
   mutable std::mutex mutex_;  ///< not held while a file is open

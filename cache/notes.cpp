@@ -24,6 +24,20 @@ void write_miss(Connection& connection, const MissRecord& miss, std::int64_t tim
   statement.bind(miss.bytes_moved).bind(time).bind(1).run();
 }
 
+/// Of the classes that lie within that of `key`; `condition` may ask for `bound` besides.
+void remove_within(Connection& connection, std::string_view table, const KeyRecord& key, std::int64_t device,
+                   std::int64_t toolchain, std::string_view condition = "", const std::string* bound = nullptr) {
+  Statement statement = connection.prepare(fmt::format(
+      "DELETE FROM {} WHERE device = ? AND toolchain = ? AND family = ? AND operation = ? AND dtype = ? AND numerics = ?"
+      " AND launch_context = ? AND alignment = ?"
+      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ?{}",
+      table, condition));
+  statement.bind(device).bind(toolchain);
+  each_field(key.problem, Binder{statement});
+  if (bound != nullptr) statement.bind(*bound);
+  statement.run();
+}
+
 }  // namespace
 
 void write_notes(Connection& connection, const Notes& notes, std::int64_t seconds_since_1970) {
@@ -65,21 +79,13 @@ std::vector<StoredMiss> read_misses(Connection& connection) {
   return misses;
 }
 
-void end_waiting(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain) {
-  const ProblemRecord& problem = key.problem;
-  constexpr std::string_view kSameKind =
-      "WHERE device = ? AND toolchain = ? AND family = ? AND operation = ? AND dtype = ? AND numerics = ?"
-      " AND launch_context = ? AND alignment = ?"
-      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ?";
-  const auto run = [&](const std::string& sql) {
-    Statement statement = connection.prepare(sql);
-    statement.bind(device).bind(toolchain);
-    each_field(problem, Binder{statement});
-    if (sql.ends_with("?)")) statement.bind(key.toolchain.driver);
-    statement.run();
-  };
-  run(fmt::format("DELETE FROM claim {}", kSameKind));
-  run(fmt::format("DELETE FROM missed {} AND (reason = '{}' OR driver = ?)", kSameKind, kUntuned));
+void end_claims(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain) {
+  remove_within(connection, "claim", key, device, toolchain);
+}
+
+void end_misses(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain) {
+  remove_within(connection, "missed", key, device, toolchain,
+                fmt::format(" AND (reason = '{}' OR driver = ?)", kUntuned), &key.toolchain.driver);
 }
 
 }  // namespace hone::cache

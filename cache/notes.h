@@ -15,7 +15,8 @@ void write_notes(Connection& connection, const Notes& notes, std::int64_t second
 /// The missed classes, the heaviest first. Inside a transaction; nothing before version 2.
 std::vector<StoredMiss> read_misses(Connection& connection);
 
-/// Ends what waits for a tuning of `key`: its claim, and the missed classes that it covers.
-void end_waiting(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain);
+/// Inside a writing transaction: ends the claims, or the notes of misses, of the classes that `key` covers.
+void end_claims(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain);
+void end_misses(Connection& connection, const KeyRecord& key, std::int64_t device, std::int64_t toolchain);
 
 }  // namespace hone::cache

@@ -126,7 +126,22 @@ struct Publication {
   KeyRecord key;
   WinnerRecord winner;
   BinaryRecord binary;
-  std::optional<TuningRecord> tuning;  ///< none for a heuristic choice
+  std::optional<TuningRecord> tuning;  ///< none for a choice without measuring
+};
+
+/// A tuning whose time was over before it had compared anything: what it chose is untuned.
+struct Attempt {
+  std::int64_t started_at = 0;  ///< seconds since 1970, UTC
+  double ms = 0;                ///< how long it took
+
+  /// Whether another one with `budget_ms` would come to the same end: it has little more time, and the machine was as
+  /// busy within the last hour.
+  bool rules_out(double budget_ms, std::int64_t seconds_since_1970) const {
+    constexpr double kMuchMore = 4;
+    constexpr std::int64_t kSecondsValid = 60 * 60;
+    return budget_ms <= kMuchMore * ms && started_at <= seconds_since_1970 &&
+           seconds_since_1970 - started_at < kSecondsValid;
+  }
 };
 
 /// Whether a lookup may return code to run.
@@ -165,13 +180,21 @@ struct Hit {
   bool stale_driver = false;           ///< measured under another driver version
   std::int64_t winner_id = 0;
   std::int64_t used_at = 0;  ///< seconds since 1970, UTC: when it was last loaded; 0: never, as far as is known
+  std::optional<Attempt> attempt = {};  ///< of an untuned one: the tuning that left it
+};
+
+/// What makes a claim needless: a tuned winner for the query, or an untuned one that will do.
+struct Need {
+  Query query;
+  double budget_ms = 0;  ///< of the tuning that is meant; an untuned one will do whose Attempt rules that out
 };
 
 /// What is known of the tuning of a problem class.
 enum class ClaimState {
   taken,   ///< the caller is to tune it, until its lease is over
   held,    ///< somebody else is tuning it
-  served,  ///< a tuned winner is there by now
+  served,  ///< a winner that will do is there by now
+  locked,  ///< nothing: others kept the file locked
 };
 
 /// MissRecord::reason: no tuned winner serves the problem.

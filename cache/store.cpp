@@ -16,6 +16,9 @@ namespace {
 /// For what nobody is hurt by not writing.
 constexpr std::chrono::milliseconds kShortPatience(100);
 
+/// Others wait for what is released.
+constexpr std::chrono::milliseconds kReleasePatience(1000);
+
 /// All of the key but the extents.
 constexpr std::string_view kHasKey =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
@@ -80,6 +83,13 @@ std::vector<StoredWinner> read_intact(Statement rows) {
   return winners;
 }
 
+/// The tuning that left an untuned winner; nullopt for a choice without measuring, and where the digest does not hold.
+std::optional<Attempt> read_attempt(Connection& connection, std::int64_t winner_id) {
+  const std::optional<TuningRow> row = read_tuning(connection, winner_id);
+  if (!row || !row->intact) return std::nullopt;
+  return Attempt{.started_at = row->tuning.started_at, .ms = row->tuning.compile_ms + row->tuning.measure_ms};
+}
+
 std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
   Statement candidates = select_winners(connection, std::string(kHasKey).append(kServesExtents));
   bind_key(candidates, query);
@@ -98,6 +108,7 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
             .binary = {},
             .stale_driver = key.toolchain.driver != query.toolchain.driver,
             .winner_id = row.stored.id};
+    if (!hit.winner.tuned) hit.attempt = read_attempt(connection, hit.winner_id);
     if (query.code == CodeUse::never) return hit;
     if (without_code && (without_code->winner.tuned != hit.winner.tuned ||
                          without_code->stale_driver != hit.stale_driver)) {
@@ -139,8 +150,15 @@ std::int64_t seconds_since_1970() {
 }
 
 /// Whether `old` stays although `next` has the same key. A damaged one serves nobody and never stays.
-bool keeps(Connection& connection, const WinnerRow& old, const WinnerRecord& next) {
-  return old.intact && old.stored.winner.tuned && !next.tuned && read_binary(connection, old.binary).has_value();
+bool keeps(Connection& connection, const WinnerRow& old, const Publication& next) {
+  if (!old.intact || next.winner.tuned) return false;
+  const bool is_worth_more = old.stored.winner.tuned || (!next.tuning && read_attempt(connection, old.stored.id));
+  return is_worth_more && read_binary(connection, old.binary).has_value();
+}
+
+bool fulfils(const Hit& hit, const Need& need) {
+  if (hit.winner.tuned) return true;
+  return hit.attempt && hit.attempt->rules_out(need.budget_ms, seconds_since_1970());
 }
 
 /// Returns the id of the new winner; 0 where the old one stays.
@@ -149,7 +167,7 @@ std::int64_t write_publication(Connection& connection, const Publication& public
   const std::int64_t device = put_device(connection, key.device);
   const std::int64_t toolchain = put_toolchain(connection, key.toolchain);
   const std::optional<WinnerRow> old = find_same_key(connection, device, toolchain, key.problem);
-  if (old && keeps(connection, *old, publication.winner)) return 0;
+  if (old && keeps(connection, *old, publication)) return 0;
   if (old) remove_winner(connection, *old);
   WinnerRow row;
   row.stored.key = key;
@@ -158,7 +176,8 @@ std::int64_t write_publication(Connection& connection, const Publication& public
   row.binary = put_binary(connection, publication.binary);
   const std::int64_t id = insert_winner(connection, device, toolchain, row);
   if (publication.tuning) insert_tuning(connection, id, *publication.tuning);
-  if (publication.winner.tuned) end_waiting(connection, key, device, toolchain);
+  if (publication.winner.tuned || publication.tuning) end_claims(connection, key, device, toolchain);
+  if (publication.winner.tuned) end_misses(connection, key, device, toolchain);
   return id;
 }
 
@@ -190,13 +209,13 @@ void Store::publish(std::span<const Publication> publications, Milliseconds pati
 
 void Store::publish(std::span<const Publication> publications) const { publish(publications, kWritePatience); }
 
-ClaimState Store::claim(const KeyRecord& key, const Query* query, const std::string& owner, Milliseconds lease,
+ClaimState Store::claim(const KeyRecord& key, const Need* need, const std::string& owner, Milliseconds lease,
                         Milliseconds patience) const {
   ClaimState state = ClaimState::held;
   write_file(path_, patience, [&](Connection& connection) {
     std::uint64_t uncounted = 0;
-    const std::optional<Hit> hit = query != nullptr ? find_hit(connection, *query, uncounted) : std::nullopt;
-    if (hit && hit->winner.tuned) {
+    const std::optional<Hit> hit = need != nullptr ? find_hit(connection, need->query, uncounted) : std::nullopt;
+    if (hit && fulfils(*hit, *need)) {
       state = ClaimState::served;
     } else {
       state = take_claim(connection, key, owner, lease) ? ClaimState::taken : ClaimState::held;
@@ -213,7 +232,7 @@ bool Store::renew(const KeyRecord& key, const std::string& owner, Milliseconds l
 }
 
 void Store::release(const KeyRecord& key, const std::string& owner) const {
-  write_file(path_, kShortPatience, [&](Connection& connection) { release_claim(connection, key, owner); });
+  write_file(path_, kReleasePatience, [&](Connection& connection) { release_claim(connection, key, owner); });
 }
 
 bool Store::is_claimed(const KeyRecord& key) const {

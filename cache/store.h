@@ -64,16 +64,17 @@ class Store {
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const;
 
   /// Writes winners, binaries and trials in one transaction; a winner with the same key is replaced, unless it is tuned
-  /// and the new one is not. A tuned one ends the claim on its class. A file that is too large then evicts others, see
-  /// keep_to_size(). Waits for other writers during `patience`, by default kWritePatience.
+  /// and the new one is not, or comes from an Attempt and the new one from no tuning. What comes from a tuning ends the
+  /// claim on its class. A file that is too large then evicts others, see keep_to_size(). Waits for other writers during
+  /// `patience`, by default kWritePatience.
   void publish(std::span<const Publication> publications, Milliseconds patience) const;
   void publish(std::span<const Publication> publications) const;
   void publish(const Publication& publication) const { publish(std::span(&publication, 1)); }
 
-  /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a tuned
-  /// winner serves `query` by now; nullptr: whatever is there does not do. Another takes over when the lease is past,
-  /// or before when the owner's process is known to have ended. Waits for other writers during `patience`.
-  ClaimState claim(const KeyRecord& key, const Query* query, const std::string& owner, Milliseconds lease,
+  /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a winner
+  /// fulfils `need` by now; nullptr: whatever is there does not do. Another takes over when the lease is past, or before
+  /// when the owner's process is known to have ended. Waits for other writers during `patience`, and then throws.
+  ClaimState claim(const KeyRecord& key, const Need* need, const std::string& owner, Milliseconds lease,
                    Milliseconds patience) const;
   /// False when the claim has passed to somebody else, or the class was published.
   bool renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) const;

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 /// The same for everyone: with longer and longer pauses, the one that has waited longest would be the least likely to
 /// find the gap.
-constexpr std::chrono::milliseconds kPause(2);
+constexpr std::chrono::milliseconds kPause(8);
 
 void write_once(const std::filesystem::path& file, const std::function<void(Connection&)>& work) {
   Connection connection(file, Access::write);

@@ -93,8 +93,9 @@ bool copy_binary(Connection& from, Connection& to, std::string_view digest, std:
 
 void remove_orphans(Connection& connection) {
   connection.execute("DELETE FROM binary WHERE digest NOT IN (SELECT binary FROM winner)");
-  connection.execute("DELETE FROM device WHERE id NOT IN (SELECT device FROM winner)");
-  connection.execute("DELETE FROM toolchain WHERE id NOT IN (SELECT toolchain FROM winner)");
+  for (const char* name : {"device", "toolchain"})
+    connection.execute(fmt::format("DELETE FROM {0} WHERE id NOT IN (SELECT {0} FROM winner UNION SELECT {0} FROM claim"
+                                   " UNION SELECT {0} FROM missed)", name));
 }
 
 }  // namespace hone::cache

@@ -58,7 +58,7 @@ PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
   }
   if (rules.limit_bytes) write_property(connection, kMaxBytesProperty, *rules.limit_bytes);
   file.commit();
-  connection.execute("VACUUM");
+  if (connection.read_number("PRAGMA freelist_count") > 0) connection.execute("VACUUM");
   counts.bytes_after = size_of(path);
   return counts;
 }

@@ -30,8 +30,9 @@ std::string_view numerics_of(const Problem& problem) {
 /// one, may have the same name and parameters.
 constexpr std::string_view kUnitMark = ";unit=";
 
-/// Longer than any step of a tuning between two renewals should take.
-constexpr std::chrono::seconds kLease(5);
+/// Longer than any step of a tuning between two renewals takes, on a busy machine too: a claim that ends while its owner
+/// lives makes two of them tune. Whoever waits for an owner that was stopped waits for as long as its budget says.
+constexpr std::chrono::seconds kLease(60);
 
 /// Fields that Query and ProblemRecord share.
 template <class Record>
@@ -67,6 +68,10 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
   return result;
 }
 
+std::int64_t now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
   if (!options.cache_path.empty())
@@ -80,6 +85,7 @@ std::vector<cache::LayerPlace> places(const SessionOptions& options) {
 CacheBridge::CacheBridge(const Device& device, const SessionOptions& options, cache::Layers::Report report)
     : device_(device),
       load_binaries_(options.load_binaries),
+      budget_(options.tune_budget),
       has_files_(!options.cache_path.empty() || !options.system_caches.empty()),
       owner_(cache::new_owner()),
       layers_(places(options), std::move(report)) {
@@ -104,7 +110,11 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
     ++misfits_;
     return std::nullopt;
   }
-  CachedWinner found{.winner = std::move(*winner), .binary = {}, .stale_driver = hit->stale_driver};
+  const bool is_attempted = hit->attempt && hit->attempt->rules_out(static_cast<double>(budget_.count()), now_s());
+  CachedWinner found{.winner = std::move(*winner),
+                     .binary = {},
+                     .stale_driver = hit->stale_driver,
+                     .is_attempted = is_attempted};
   // Code of which it is not known what it was compiled from is compiled again.
   const std::size_t mark = hit->binary ? hit->binary->format.find(kUnitMark) : std::string::npos;
   if (mark != std::string::npos) {
@@ -170,24 +180,30 @@ void CacheBridge::note_miss(const Problem& problem, const std::array<SizeRange, 
                 .bytes_moved = problem.family->bytes_moved(problem)});
 }
 
-std::optional<cache::ClaimState> CacheBridge::claim(const Problem& problem, bool even_if_served,
+std::optional<cache::ClaimState> CacheBridge::claim(Work work, const Problem& problem, bool even_if_served,
                                                     std::chrono::milliseconds patience) {
   if (!has_files_) return std::nullopt;
-  const cache::Query query = query_of(problem);
-  return layers_.claim(key_of(problem, size_ranges(problem.extents)), even_if_served ? nullptr : &query, owner_, kLease,
-                       patience);
+  const cache::Need need{.query = query_of(problem), .budget_ms = static_cast<double>(budget_.count())};
+  return layers_.claim(claim_key(work, problem), even_if_served ? nullptr : &need, owner_, kLease, patience);
 }
 
-bool CacheBridge::is_claimed(const Problem& problem) {
-  return has_files_ && layers_.is_claimed(key_of(problem, size_ranges(problem.extents)));
+bool CacheBridge::is_claimed(Work work, const Problem& problem) {
+  return has_files_ && layers_.is_claimed(claim_key(work, problem));
 }
 
-void CacheBridge::renew(const Problem& problem) {
-  layers_.renew(key_of(problem, size_ranges(problem.extents)), owner_, kLease);
+void CacheBridge::renew(Work work, const Problem& problem) {
+  layers_.renew(claim_key(work, problem), owner_, kLease);
 }
 
-void CacheBridge::release(const Problem& problem) {
-  layers_.release(key_of(problem, size_ranges(problem.extents)), owner_);
+void CacheBridge::release(Work work, const Problem& problem) {
+  layers_.release(claim_key(work, problem), owner_);
+}
+
+/// A choice is claimed apart from the tuning that goes on meanwhile.
+cache::KeyRecord CacheBridge::claim_key(Work work, const Problem& problem) const {
+  cache::KeyRecord key = key_of(problem, size_ranges(problem.extents));
+  if (work == Work::choice) key.problem.launch_context += ", choice";
+  return key;
 }
 
 cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const {

@@ -28,7 +28,11 @@ struct CachedWinner {
   std::optional<Binary> binary;
   std::string unit_digest = {};  ///< of what `binary` was compiled from
   bool stale_driver = false;
+  bool is_attempted = false;  ///< untuned, and another tuning with the session's budget would come to the same end
 };
+
+/// What one of several processes does, and the others wait for: a tuning, or a choice without measuring.
+enum class Work { tuning, choice };
 
 /// Translates problems and winners to records of the cache and back. Thread-safe. A failing cache file never fails a
 /// call: it is reported, and done without.
@@ -53,13 +57,13 @@ class CacheBridge {
   /// Notes that a tuning would help `problem`: no tuned winner serves it, or `stale`, one of another driver.
   void note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale);
 
-  /// Takes the tuning of the class of `problem` for this bridge; `even_if_served`: a stored winner does not do.
+  /// Takes the work on the class of `problem` for this bridge; `even_if_served`: a stored winner does not do.
   /// nullopt: there is no file to agree in.
-  std::optional<cache::ClaimState> claim(const Problem& problem, bool even_if_served,
+  std::optional<cache::ClaimState> claim(Work work, const Problem& problem, bool even_if_served,
                                          std::chrono::milliseconds patience);
-  bool is_claimed(const Problem& problem);
-  void renew(const Problem& problem);
-  void release(const Problem& problem);
+  bool is_claimed(Work work, const Problem& problem);
+  void renew(Work work, const Problem& problem);
+  void release(Work work, const Problem& problem);
 
   /// Winners found that did not fit the family's space.
   std::uint64_t misfits() const { return misfits_; }
@@ -70,12 +74,14 @@ class CacheBridge {
   const std::string& digest_of(const KernelFamily& family) const;
   cache::ToolchainRecord toolchain(const KernelFamily& family) const;
   cache::KeyRecord key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const;
+  cache::KeyRecord claim_key(Work work, const Problem& problem) const;
   cache::Query query_of(const Problem& problem) const;
   cache::CandidateRecord to_record(const Problem& problem, const Trial& trial) const;
   cache::TuningRecord to_record(const Tuning& tuning) const;
 
   const Device& device_;
   const bool load_binaries_;
+  const std::chrono::milliseconds budget_;
   const bool has_files_;
   const std::string owner_;
   cache::DeviceRecord device_record_;

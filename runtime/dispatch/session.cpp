@@ -26,7 +26,7 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     require_accepted(problem);
   Resolved resolved{.plan = plans_.find(ProblemKey(problem))};
-  if (!resolved.plan || resolved.plan->is_provisional)
+  if (!resolved.plan || resolved.plan->is_due())
     resolved = resolve(problem, state.capturing);
   const LoadedPlan& plan = *resolved.plan;
   if (plan.needs_workspace) {
@@ -40,9 +40,13 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
 
 Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
   require_accepted(problem);
-  const std::scoped_lock lock(miss_mutex_);
   const LoadedPlan* known = plans_.find(ProblemKey(problem));
-  if (known && (capturing || !known->is_provisional)) return {.plan = known};
+  std::unique_lock lock(miss_mutex_, std::defer_lock);
+  // What has a makeshift does not wait while another problem is tuned.
+  if (!known) lock.lock();
+  else if (capturing || !known->is_due() || !lock.try_lock()) return {.plan = known};
+  known = plans_.find(ProblemKey(problem));
+  if (known && (capturing || !known->is_due())) return {.plan = known};
   if (const Error* const failure = uncompilable_.find(ProblemKey(problem))) throw *failure;
   try {
     return miss(problem, capturing);

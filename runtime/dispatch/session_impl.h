@@ -17,6 +17,7 @@
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/race.h"
 
 namespace hone {
 
@@ -25,7 +26,12 @@ struct LoadedPlan {
   Winner winner;
   LoadedCandidate loaded;
   bool needs_workspace = false;
-  bool is_provisional = false;  ///< a makeshift that the next call outside of capture replaces by a tuned winner
+  bool is_provisional = false;  ///< a makeshift that a call outside of capture replaces by a tuned winner
+  Clock::time_point retry_at{};         ///< of a makeshift: not before
+  Clock::duration retry_pause{};        ///< of one that was chosen while another process was tuning: until retry_at
+
+  /// Whether it is time to look for something better.
+  bool is_due() const { return is_provisional && Clock::now() >= retry_at; }
 };
 
 /// A plan and where it came from.
@@ -83,13 +89,19 @@ class Session::Impl {
   void check_contents(const Problem& problem, const std::vector<BufferSpec>& specs, std::span<void* const> buffers,
                       Stream stream) const;
   Resolved miss(const Problem& problem, bool capturing);
+  Resolved choose_unmeasured(const Problem& problem, const std::optional<CachedWinner>& untuned, bool capturing);
   Resolved choose_untuned(const Problem& problem, const std::optional<CachedWinner>& untuned, bool capturing);
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
+  Resolved choose_once(const Problem& problem);
+  Resolved use_cached(const Problem& problem, const CachedPlan& cached);
+  Resolved postpone(const Problem& problem);
   Error not_tuned(const Problem& problem) const;
   CachedPlan load_cached(const Problem& problem, bool capturing);
   const LoadedPlan* load_cached(const Problem& problem, const CachedWinner& cached, bool capturing);
   std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
-  Resolved tune_miss(const Problem& problem, bool has_misfit);
+  std::optional<Resolved> tune_miss(const Problem& problem, bool has_misfit);
+  void count_wait();
+  bool wait_for(Work work, const Problem& problem, Clock::time_point end);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   Tuning measure(const Problem& problem, TuningOptions options);
   void compile_ahead(const std::optional<Problem>& next);

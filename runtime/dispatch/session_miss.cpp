@@ -1,5 +1,7 @@
 // What a session does with a problem that it has no plan for: the cache files, the stream's winner, the nearest
 // shape's, the model.
+#include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -12,6 +14,12 @@
 #include "runtime/dispatch/session_impl.h"
 
 namespace hone {
+namespace {
+
+/// How rarely to look for what another process is tuning.
+constexpr std::chrono::hours kLongestRetryPause(1);
+
+}  // namespace
 
 Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
   Winner winner{.candidate = trial.candidate,
@@ -27,18 +35,53 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
 }
 
 Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
-  const bool may_tune = options_.on_miss == MissPolicy::tune && !capturing;
-  const bool may_lend =
-      problem.launch_context == LaunchContext::graph && (capturing || options_.on_miss != MissPolicy::error);
   const CachedPlan cached = load_cached(problem, capturing);
   if (cached.plan) return {cached.plan, ChoiceSource::cache};
-  if (may_tune)
-    if (const Resolved tuned = tune_miss(problem, cached.is_misfit); tuned.plan) return tuned;
-  if (may_lend)
-    if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
-  if (const Resolved untuned = choose_untuned(problem, cached.untuned, capturing); untuned.plan) return untuned;
+  if (options_.on_miss == MissPolicy::tune && !capturing) {
+    if (const Resolved found = use_cached(problem, cached); found.plan) return found;
+    const std::optional<Resolved> tuned = tune_miss(problem, cached.is_misfit);
+    if (!tuned) return postpone(problem);
+    if (tuned->plan) return *tuned;
+  }
+  if (const Resolved found = choose_unmeasured(problem, cached.untuned, capturing); found.plan) return found;
   if (options_.on_miss == MissPolicy::error) throw not_tuned(problem);
   return {&choose_heuristic(problem, capturing), ChoiceSource::heuristic};
+}
+
+/// What makes a tuning needless: a tuned winner, or what a tuning left that had no less time. No plan otherwise.
+Resolved Session::Impl::use_cached(const Problem& problem, const CachedPlan& cached) {
+  if (cached.plan) return {cached.plan, ChoiceSource::cache};
+  if (!cached.untuned || !cached.untuned->is_attempted) return {};
+  return {load_cached(problem, *cached.untuned, false), ChoiceSource::cache};
+}
+
+/// Makes do, while another process is tuning the problem, and looks for its winner later: first after the time that a
+/// tuning may take, then more and more rarely.
+Resolved Session::Impl::postpone(const Problem& problem) {
+  Resolved makeshift{.plan = plans_.find(ProblemKey(problem))};
+  if (!makeshift.plan) {
+    const CachedPlan cached = load_cached(problem, false);
+    if (cached.plan) return {cached.plan, ChoiceSource::cache};
+    makeshift = choose_unmeasured(problem, cached.untuned, false);
+    if (!makeshift.plan) makeshift = choose_once(problem);
+  }
+  LoadedPlan plan = *makeshift.plan;
+  plan.is_provisional = true;
+  plan.retry_pause = std::min<Clock::duration>(2 * plan.retry_pause, kLongestRetryPause);
+  plan.retry_pause = std::max<Clock::duration>(plan.retry_pause, options_.tune_budget);
+  plan.retry_at = Clock::now() + plan.retry_pause;
+  return {&plans_.insert(ProblemKey(problem), std::move(plan)), makeshift.source};
+}
+
+/// A winner of the stream for the graph, of the nearest shape, or of an earlier choice without measuring. No plan when
+/// there is none.
+Resolved Session::Impl::choose_unmeasured(const Problem& problem, const std::optional<CachedWinner>& untuned,
+                                          bool capturing) {
+  const bool may_lend =
+      problem.launch_context == LaunchContext::graph && (capturing || options_.on_miss != MissPolicy::error);
+  if (may_lend)
+    if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
+  return choose_untuned(problem, untuned, capturing);
 }
 
 /// Without measuring: the nearest shape's winner, else what an earlier session chose without measuring. No plan when

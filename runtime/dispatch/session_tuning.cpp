@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,16 +19,36 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long to wait for other writers before tuning without a claim: dozens of processes may start at once.
+/// How long others' tuning of a problem is waited for, in budgets: most end within one.
+constexpr int kBudgetsToWait = 2;
+
+/// How long to wait for other writers with a claim: dozens of processes may start at once.
 constexpr milliseconds kClaimPatience(5000);
 
 /// How often to renew a claim, well within its lease.
-constexpr milliseconds kRenewal(1000);
+constexpr milliseconds kRenewal(10000);
 
 /// How often to look whether the owner of a claim is done: soon at first, for a quick one; then so rarely that dozens
 /// of waiting processes do not disturb what it measures.
 constexpr milliseconds kFirstPause(5);
 constexpr milliseconds kLongestPause(200);
+
+/// How long to wait for another process's choice without measuring: for the compiler, on a busy machine.
+constexpr milliseconds kChoicePatience(10000);
+
+/// Ends a claim, whatever ends the work.
+class Claimed {
+ public:
+  Claimed(CacheBridge& cache, Work work, const Problem& problem) : cache_(cache), work_(work), problem_(problem) {}
+  ~Claimed() { cache_.release(work_, problem_); }
+  Claimed(const Claimed&) = delete;
+  Claimed& operator=(const Claimed&) = delete;
+
+ private:
+  CacheBridge& cache_;
+  Work work_;
+  const Problem& problem_;
+};
 
 /// Why a tuning has no winner.
 std::string first_failure(const Tuning& tuning) {
@@ -40,35 +61,73 @@ std::string first_failure(const Tuning& tuning) {
 
 }  // namespace
 
-/// Tunes, unless another process is at it: then waits for its winner as long as tuning may take. No plan when the wait
-/// was in vain, and when there is too little memory to measure in: the heuristic needs none. `has_misfit`: the winner
-/// that the cache has cannot be used here.
-Resolved Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
-  const auto end = std::chrono::steady_clock::now() + options_.tune_budget;
-  const auto patience = std::min(options_.tune_budget, kClaimPatience);
-  for (bool has_waited = false;; has_waited = true) {
-    const std::optional<cache::ClaimState> state = cache_.claim(problem, has_misfit && !has_waited, patience);
-    bool must_wait = state == cache::ClaimState::held;
+/// Tunes, unless another process is at it: then waits for what that finds. nullopt when it takes longer than a tuning
+/// may; at once for a makeshift, which has waited. No plan where there is too little memory to measure in: the heuristic
+/// needs none. `has_misfit`: the winner that the cache has cannot be used here.
+std::optional<Resolved> Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
+  const bool has_makeshift = plans_.find(ProblemKey(problem)) != nullptr;
+  const auto end = Clock::now() + (has_makeshift ? milliseconds::zero() : kBudgetsToWait * options_.tune_budget);
+  for (bool even_if_served = has_misfit, has_waited = false;;) {
+    // Reading first: dozens of processes that all write keep each other out.
+    if (cache_.is_claimed(Work::tuning, problem)) {
+      if (!std::exchange(has_waited, true)) count_wait();
+      if (!wait_for(Work::tuning, problem, end)) return std::nullopt;
+      const CachedPlan cached = load_cached(problem, false);
+      if (const Resolved found = use_cached(problem, cached); found.plan) return found;
+      even_if_served = cached.is_misfit;
+    }
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    const auto patience = std::clamp(left, milliseconds::zero(), kClaimPatience);
+    const auto state = cache_.claim(Work::tuning, problem, even_if_served, patience);
+    if (state == cache::ClaimState::locked) return std::nullopt;
+    if (!state || state == cache::ClaimState::taken) {
+      const LoadedPlan* const plan = tune_claimed(problem, state.has_value());
+      return Resolved{plan, plan && plan->winner.tuned ? ChoiceSource::tuned : ChoiceSource::heuristic};
+    }
     if (state == cache::ClaimState::served) {
       const CachedPlan cached = load_cached(problem, false);
-      if (cached.plan) return {cached.plan, ChoiceSource::cache};
-      must_wait = !cached.is_misfit;  // the file is locked again
+      if (const Resolved found = use_cached(problem, cached); found.plan) return found;
+      even_if_served = cached.is_misfit || cached.untuned;
+      if (!even_if_served && Clock::now() >= end) return std::nullopt;  // the file is locked again
     }
-    if (!must_wait) {
-      const LoadedPlan* const plan = tune_claimed(problem, state == cache::ClaimState::taken);
-      return {plan, plan && plan->winner.tuned ? ChoiceSource::tuned : ChoiceSource::heuristic};
-    }
-    if (!has_waited) {
-      const std::scoped_lock lock(counters_mutex_);
-      ++counters_.waits;
-    }
-    auto pause = kFirstPause;
-    do {
-      if (std::chrono::steady_clock::now() >= end) return {};
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, kLongestPause);
-    } while (cache_.is_claimed(problem));
   }
+}
+
+/// Until nobody has claimed the work on `problem`; false when that is still so at `end`.
+bool Session::Impl::wait_for(Work work, const Problem& problem, Clock::time_point end) {
+  auto pause = kFirstPause;
+  do {
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  } while (cache_.is_claimed(work, problem));
+  return true;
+}
+
+/// The model's choice, which one process alone compiles while others wait for it.
+Resolved Session::Impl::choose_once(const Problem& problem) {
+  const auto end = Clock::now() + kChoicePatience;
+  std::optional<Claimed> claimed;
+  while (!claimed) {
+    if (cache_.is_claimed(Work::choice, problem)) {
+      const bool is_done = wait_for(Work::choice, problem, end);
+      const CachedPlan cached = load_cached(problem, false);
+      if (cached.plan) return {cached.plan, ChoiceSource::cache};
+      if (cached.untuned)
+        if (const LoadedPlan* const plan = load_cached(problem, *cached.untuned, false))
+          return {plan, ChoiceSource::cache};
+      if (!is_done) break;
+    }
+    const auto state = cache_.claim(Work::choice, problem, true, kClaimPatience);
+    if (state == cache::ClaimState::taken) claimed.emplace(cache_, Work::choice, problem);
+    else if (state != cache::ClaimState::held) break;
+  }
+  return {&choose_heuristic(problem, false), ChoiceSource::heuristic};
+}
+
+void Session::Impl::count_wait() {
+  const std::scoped_lock lock(counters_mutex_);
+  ++counters_.waits;
 }
 
 /// nullptr when there is too little memory to measure in.
@@ -77,10 +136,12 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
                         .workspace_bytes = kWorkspaceBytes,
                         .start_from = starts_for(problem),
                         .nearby = nearby(problem)};
+  std::optional<Claimed> claimed;
+  if (is_claimed) claimed.emplace(cache_, Work::tuning, problem);
   // Between two steps, so that no file is open while something is measured.
   options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
     if (!is_claimed || Clock::now() - renewed < kRenewal) return;
-    cache_.renew(problem);
+    cache_.renew(Work::tuning, problem);
     renewed = Clock::now();
   };
   try {
@@ -91,11 +152,7 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
                                                         device_->name(), first_failure(tuning)));
     return &adopt(tuning, tuning.has_compared());
   } catch (const Error& error) {
-    if (is_claimed) cache_.release(problem);
     if (error.code() == ErrorCode::out_of_memory) return nullptr;
-    throw;
-  } catch (...) {
-    if (is_claimed) cache_.release(problem);
     throw;
   }
 }
@@ -173,7 +230,7 @@ void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served)
                                                              to_string(problem), first_failure(check)));
     }
     const CompiledCode code = load_variant(*device_, problem, trial.candidate.variant, unit, outcome.binary);
-    Winner& winner = winners.emplace_back(make_winner(problem, trial, true));
+    Winner& winner = winners.emplace_back(make_winner(problem, trial, tuning.has_compared()));
     winner.resources = code.compiled.resources;
     winner.resident_blocks = code.compiled.resident_blocks;
     winner.tuned_extents = tuning.problem.extents;
@@ -190,7 +247,7 @@ const LoadedPlan& Session::Impl::adopt(const Tuning& tuning, bool is_tuned) {
   const LoadedPlan& plan = install(tuning.problem, winner, load(tuning.problem, winner, *tuning.winner_binary), false);
   // In this order: a publication takes notes that wait to the file with it.
   if (!is_tuned) cache_.note_miss(tuning.problem, winner.sizes, false);
-  cache_.publish(tuning.problem, winner, *tuning.winner_binary, is_tuned ? &tuning : nullptr);
+  cache_.publish(tuning.problem, winner, *tuning.winner_binary, &tuning);
   const std::scoped_lock lock(counters_mutex_);
   ++counters_.tunings;
   return plan;

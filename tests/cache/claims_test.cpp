@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kPatience = 20s;
 class CacheClaims : public CacheStore {
  protected:
   ClaimState claim(const std::string& owner, std::chrono::milliseconds lease = kLong) const {
-    return store_.claim(sample_.key, &query_, owner, lease, kPatience);
+    return store_.claim(sample_.key, &need_, owner, lease, kPatience);
   }
   /// Claims in a child process that then does `afterwards`; returns it before it was waited for.
   ::pid_t claim_in_child(std::chrono::milliseconds lease, const std::function<void()>& afterwards) const {
@@ -103,6 +103,42 @@ TEST_F(CacheClaims, UntunedPublicationEndsNoClaim) {
   EXPECT_EQ(claim("a"), ClaimState::taken);
   store_.publish(untuned_publication());
   EXPECT_EQ(claim("b"), ClaimState::held);
+}
+
+/// What a tuning of `ms` leaves that has compared nothing.
+Publication uncompared_publication(double ms, std::chrono::seconds age = 0s) {
+  Publication publication = untuned_publication();
+  const auto now = std::chrono::system_clock::now().time_since_epoch() - age;
+  publication.tuning = TuningRecord{.started_at = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                                    .compile_ms = ms / 2,
+                                    .measure_ms = ms / 2,
+                                    .budget_spent = true,
+                                    .trials = {}};
+  return publication;
+}
+
+TEST_F(CacheClaims, TuningThatComparedNothingEndsItsClaimAndIsNotRepeated) {
+  EXPECT_EQ(claim("a"), ClaimState::taken);
+  store_.publish(uncompared_publication(500));
+  EXPECT_FALSE(store_.is_claimed(sample_.key));
+  EXPECT_THAT(sql(file_, "SELECT tuned FROM winner"), testing::ElementsAre("0"));
+  need_.budget_ms = 500;
+  EXPECT_EQ(claim("b"), ClaimState::served);
+  need_.budget_ms = 5000;
+  EXPECT_EQ(claim("b"), ClaimState::taken) << "with much more time";
+}
+
+TEST_F(CacheClaims, TuningThatComparedNothingIsRepeatedAfterAnHour) {
+  store_.publish(uncompared_publication(500, 2h));
+  need_.budget_ms = 500;
+  EXPECT_EQ(claim("b"), ClaimState::taken);
+}
+
+TEST_F(CacheClaims, ChoiceWithoutMeasuringReplacesNoTuning) {
+  store_.publish(uncompared_publication(500));
+  store_.publish(untuned_publication());
+  ASSERT_TRUE(store_.find(query_));
+  EXPECT_TRUE(store_.find(query_)->attempt);
 }
 
 TEST_F(CacheClaims, WiderWinnerEndsTheClaimsThatItCovers) {
@@ -207,11 +243,11 @@ TEST(CacheProcess, KnowsItselfAndTheDead) {
 
 /// What a session does with a cold key. Exit status 1: tuned it; 0: found it tuned.
 int tune_or_wait(const Store& store, const Publication& publication) {
-  const Query query = matching_query(publication);
+  const Need need{.query = matching_query(publication)};
   const std::string owner = new_owner();
   for (;;) {
     try {
-      const ClaimState state = store.claim(publication.key, &query, owner, kLong, kPatience);
+      const ClaimState state = store.claim(publication.key, &need, owner, kLong, kPatience);
       if (state == ClaimState::served) return 0;
       if (state == ClaimState::taken) {
         std::this_thread::sleep_for(50ms);

@@ -41,6 +41,7 @@ class CacheLayers : public testing::Test {
   std::filesystem::path second_ = folder_ / "second.sqlite";
   Publication sample_ = sample_publication();
   Query query_ = matching_query(sample_);
+  Need need_{.query = query_};
   std::vector<LayerFailure> reports_;
 };
 
@@ -49,7 +50,7 @@ TEST_F(CacheLayers, WithoutFilesNothingHappens) {
   EXPECT_FALSE(none.find(query_));
   none.publish(sample_);
   none.note({.key = sample_.key, .reason = kUntuned});
-  EXPECT_EQ(none.claim(sample_.key, &query_, "a", 1s, 1s), std::nullopt);
+  EXPECT_EQ(none.claim(sample_.key, &need_, "a", 1s, 1s), std::nullopt);
   EXPECT_FALSE(none.is_claimed(sample_.key));
   none.renew(sample_.key, "a", 1s);
   none.release(sample_.key, "a");
@@ -115,7 +116,7 @@ TEST_F(CacheLayers, OnlyTheWritableOneIsWritten) {
 
   Layers read_only({{second_, false}}, {});
   read_only.publish(sample_);
-  EXPECT_EQ(read_only.claim(sample_.key, &query_, "a", 1s, 1s), std::nullopt);
+  EXPECT_EQ(read_only.claim(sample_.key, &need_, "a", 1s, 1s), std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(second_));
 }
 
@@ -128,7 +129,7 @@ TEST_F(CacheLayers, UnusableOneIsReportedOnceAndLeftOut) {
   EXPECT_TRUE(reports_[0].is_first);
   EXPECT_THAT(reports_[0].message, HasSubstr(user_.native()));
   EXPECT_EQ(all.left_out(), 1u);
-  EXPECT_EQ(all.claim(sample_.key, &query_, "a", 1s, 1s), std::nullopt);
+  EXPECT_EQ(all.claim(sample_.key, &need_, "a", 1s, 1s), std::nullopt);
   EXPECT_FALSE(all.is_claimed(sample_.key));
   all.note({.key = sample_.key, .reason = kUntuned});
   EXPECT_THAT(reports_, SizeIs(1)) << "it is not even tried";
@@ -187,7 +188,7 @@ TEST_F(CacheLayers, FileThatIsReadOnlyStillServes) {
   Layers all = layers();
   all.publish(wider(sample_));
   EXPECT_TRUE(all.find(query_));
-  EXPECT_EQ(all.claim(sample_.key, &query_, "a", 1s, 1s), std::nullopt);
+  EXPECT_EQ(all.claim(sample_.key, &need_, "a", 1s, 1s), std::nullopt);
   EXPECT_THAT(reports_, SizeIs(1));
 }
 
@@ -200,11 +201,48 @@ TEST_F(CacheLayers, LockedFileCostsItsTimeOnceAndServesAgainLater) {
     const auto start = std::chrono::steady_clock::now();
     for (int call = 0; call < 100; ++call) EXPECT_FALSE(all.find(query_));
     EXPECT_LT(std::chrono::steady_clock::now() - start, 500ms);
-    EXPECT_FALSE(all.is_claimed(sample_.key));
+    EXPECT_THAT(reports_, IsEmpty()) << "it may be free in a moment";
+    std::this_thread::sleep_for(1100ms);
+    EXPECT_FALSE(all.find(query_));
+    EXPECT_THAT(reports_, SizeIs(1)) << "it was not";
   }
   std::this_thread::sleep_for(1100ms);
   EXPECT_TRUE(all.find(query_));
   EXPECT_THAT(reports_, SizeIs(1));
+}
+
+TEST_F(CacheLayers, ALockSaysNothingOfAClaimAndIsWaitedForOnce) {
+  Store(user_).publish(sample_);
+  Layers all = layers();
+  {
+    const Locker locker(user_);
+    EXPECT_TRUE(all.is_claimed(sample_.key)) << "perhaps: whoever waits goes on";
+    EXPECT_EQ(all.claim(sample_.key, nullptr, "a", 60s, 500ms), ClaimState::locked);
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(all.claim(sample_.key, nullptr, "a", 60s, 5s), ClaimState::locked);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "each would have waited 5 s";
+  }
+  EXPECT_EQ(all.claim(sample_.key, nullptr, "a", 60s, 5s), ClaimState::taken);
+}
+
+TEST_F(CacheLayers, NotesThatFindTheFileLockedAreWrittenLater) {
+  Store(user_).publish(sample_);
+  {
+    Layers all = layers();
+    const Locker locker(user_);
+    all.note({.key = sample_.key, .reason = kUntuned});
+  }
+  EXPECT_THAT(sql(user_, "SELECT * FROM missed"), IsEmpty()) << "nobody waits for long at the end";
+  {
+    Layers all = layers();
+    {
+      const Locker locker(user_);
+      all.note({.key = sample_.key, .reason = kUntuned});
+    }
+    std::this_thread::sleep_for(1100ms);
+  }
+  EXPECT_THAT(sql(user_, "SELECT weight FROM missed"), ElementsAre("1"));
+  EXPECT_THAT(reports_, IsEmpty());
 }
 
 TEST_F(CacheLayers, DamagedRowsAreCounted) {
@@ -225,7 +263,7 @@ TEST_F(CacheLayers, DamagedRowsAreCounted) {
 
 TEST_F(CacheLayers, ClaimsGoToTheWritableOne) {
   Layers all = layers();
-  EXPECT_EQ(all.claim(sample_.key, &query_, "a", 60s, 20s), ClaimState::taken);
+  EXPECT_EQ(all.claim(sample_.key, &need_, "a", 60s, 20s), ClaimState::taken);
   EXPECT_TRUE(Store(user_).is_claimed(sample_.key));
   EXPECT_TRUE(all.is_claimed(sample_.key));
   all.renew(sample_.key, "a", 60s);

@@ -24,5 +24,6 @@ class CacheStore : public testing::Test {
   Store store_{file_};
   Publication sample_ = sample_publication();
   Query query_ = matching_query(sample_);
+  Need need_{.query = query_};
 };
 }  // namespace hone::cache

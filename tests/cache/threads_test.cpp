@@ -37,19 +37,19 @@ int use(Layers& layers, const Store& store, int thread) {
   int wrong = 0;
   for (int round = 0; round < kRoundsOfThread; ++round) {
     const Publication publication = keyed((thread + round) % kKeys, thread);
-    const Query query = matching_query(publication);
-    const auto claim = layers.claim(publication.key, &query, owner, 10s, 2s);
+    const Need need{.query = matching_query(publication)};
+    const auto claim = layers.claim(publication.key, &need, owner, 10s, 2s);
     if (claim == ClaimState::taken) {
       layers.renew(publication.key, owner, 10s);
       if (thread % 3 == 0) layers.release(publication.key, owner);
     }
     layers.publish(publication);
     layers.note({.key = publication.key, .reason = kUntuned});
-    if (const std::optional<Hit> hit = layers.find(query); hit && !is_whole(*hit)) ++wrong;
+    if (const std::optional<Hit> hit = layers.find(need.query); hit && !is_whole(*hit)) ++wrong;
     static_cast<void>(layers.is_claimed(publication.key));
     static_cast<void>(layers.damaged() + layers.left_out());
     try {
-      if (const std::optional<Hit> hit = store.find(query); hit && !is_whole(*hit)) ++wrong;
+      if (const std::optional<Hit> hit = store.find(need.query); hit && !is_whole(*hit)) ++wrong;
       for (const StoredWinner& winner : store.winners()) static_cast<void>(store.tuning(winner.id));
     } catch (const StoreError& error) {
       if (error.fault() != StoreFault::busy) ++wrong;

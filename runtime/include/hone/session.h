@@ -21,7 +21,8 @@ namespace hone {
 
 /// What a call does when neither memory nor the cache file has a winner for its problem.
 enum class MissPolicy : std::uint8_t {
-  tune,       ///< tune now, within SessionOptions::tune_budget, and store the winner
+  tune,       ///< tune now, within SessionOptions::tune_budget, and store the winner; where another process is tuning the
+              ///< problem, wait for its winner, but no longer than two budgets: then as `heuristic`, and look again later
   heuristic,  ///< take the winner of the nearest tuned shape, or compile the model's first choice; recorded as untuned
   error,      ///< throw Error(not_tuned)
 };

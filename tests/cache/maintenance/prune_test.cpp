@@ -31,6 +31,17 @@ TEST_F(CachePrune, RemovesWhatTheRuleSaysWithAllThatBelongsToIt) {
   EXPECT_EQ(found(file_, 6), 4);
 }
 
+TEST_F(CachePrune, ClaimsAndMissesOfADeviceWithoutWinnersStay) {
+  const Publication publication = sample_publication();
+  const Store store(file_);
+  ASSERT_EQ(store.claim(publication.key, nullptr, "a", std::chrono::minutes(1), std::chrono::seconds(5)),
+            ClaimState::taken);
+  store.note({.misses = {{.key = publication.key, .reason = kUntuned}}, .loads = {}}, std::chrono::seconds(5));
+  prune(file_, {});
+  EXPECT_TRUE(store.is_claimed(publication.key));
+  EXPECT_EQ(store.misses().size(), 1u);
+}
+
 TEST_F(CachePrune, CodeThatAnotherWinnerNeedsStays) {
   put(file_, numbered(1), kTime);
   put(file_, wider(numbered(1)), kTime + 9);

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include <hone/error.h>
 
@@ -31,6 +33,23 @@ class SessionClaimsTest : public FakeSessionTest {
   }
   void claim(const cache::KeyRecord& key, std::chrono::milliseconds lease) {
     ASSERT_EQ(cache::Store(file_).claim(key, nullptr, "another", lease, 20s), cache::ClaimState::taken);
+  }
+  /// What another process has found, tuned or not compared within 5 s.
+  void publish_as_owner(const cache::KeyRecord& key, bool is_tuned) {
+    SessionOptions alone = options();
+    alone.cache_path = folder_ / "elsewhere.sqlite";
+    Session(std::make_shared<FakeDevice>(), alone).prepare(family_.problem(kSize));
+    const cache::Store source(alone.cache_path);
+    const cache::StoredWinner winner = source.winners().at(0);
+    const cache::Query query{.device = key.device, .toolchain = key.toolchain, .family = key.problem.family,
+                             .operation = key.problem.operation, .dtype = key.problem.dtype,
+                             .numerics = key.problem.numerics, .launch_context = key.problem.launch_context,
+                             .alignment = key.problem.alignment, .extents = {kSize, 1, 1}};
+    cache::Publication publication{.key = winner.key, .winner = winner.winner, .binary = *source.find(query)->binary,
+                                   .tuning = source.tuning(winner.id)};
+    publication.winner.tuned = is_tuned;
+    if (!is_tuned) publication.tuning->measure_ms = 5000;
+    cache::Store(file_).publish(publication);
   }
 
   const std::filesystem::path file_ = folder_ / "cache.sqlite";
@@ -68,22 +87,31 @@ TEST_F(SessionClaimsTest, WaitsForTheOwnerAndReadsItsWinner) {
   claim(key, 60s);
   const std::jthread owner([&] {
     std::this_thread::sleep_for(100ms);
-    SessionOptions alone = options();
-    alone.cache_path = folder_ / "elsewhere.sqlite";
-    Session(std::make_shared<FakeDevice>(), alone).prepare(family_.problem(kSize));
-    const cache::Store source(alone.cache_path);
-    const cache::StoredWinner winner = source.winners().at(0);
-    const cache::Query query{.device = key.device, .toolchain = key.toolchain, .family = key.problem.family,
-                             .operation = key.problem.operation, .dtype = key.problem.dtype,
-                             .numerics = key.problem.numerics, .launch_context = key.problem.launch_context,
-                             .alignment = key.problem.alignment, .extents = {kSize, 1, 1}};
-    cache::Store(file_).publish({.key = winner.key, .winner = winner.winner, .binary = *source.find(query)->binary,
-                                 .tuning = source.tuning(winner.id)});
+    publish_as_owner(key, true);
   });
   Session session(device_, options());
   EXPECT_EQ(launch(session).source, ChoiceSource::cache);
   EXPECT_EQ(session.counters().waits, 1u);
   EXPECT_EQ(session.counters().tunings, 0u);
+}
+
+TEST_F(SessionClaimsTest, TakesWhatTheOwnerHadNoTimeToCompare) {
+  const cache::KeyRecord key = key_of_class();
+  claim(key, 60s);
+  const std::jthread owner([&] {
+    std::this_thread::sleep_for(100ms);
+    publish_as_owner(key, false);
+  });
+  SessionOptions hasty = options();
+  hasty.tune_budget = 5s;
+  for (const unsigned waits : {1, 0}) {
+    Session session(device_, hasty);
+    const Choice choice = launch(session);
+    EXPECT_EQ(choice.source, ChoiceSource::cache);
+    EXPECT_FALSE(choice.winner->tuned);
+    EXPECT_EQ(session.counters().waits, waits) << "a later process repeats nothing either";
+    EXPECT_EQ(session.counters().tunings, 0u);
+  }
 }
 
 TEST_F(SessionClaimsTest, WaitsNoLongerThanItsOwnBudget) {
@@ -95,6 +123,60 @@ TEST_F(SessionClaimsTest, WaitsNoLongerThanItsOwnBudget) {
   EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
   EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
   EXPECT_EQ(session.counters().waits, 1u);
+}
+
+TEST_F(SessionClaimsTest, ComesBackForTheWinnerThatAnotherProcessWasTuning) {
+  const cache::KeyRecord key = key_of_class();
+  claim(key, 60s);
+  SessionOptions hasty = options();
+  hasty.tune_budget = 100ms;
+  Session session(device_, hasty);
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory) << "without looking each time";
+  cache::Store(file_).release(key, "another");
+  Session(std::make_shared<FakeDevice>(), options()).prepare(family_.problem(kSize));
+  std::this_thread::sleep_for(150ms);
+  const Choice choice = launch(session);
+  EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_TRUE(choice.winner->tuned);
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+  EXPECT_EQ(session.counters().tunings, 0u);
+}
+
+TEST_F(SessionClaimsTest, TunesLaterWhatAnotherProcessHasGivenUp) {
+  const cache::KeyRecord key = key_of_class();
+  claim(key, 60s);
+  SessionOptions hasty = options();
+  hasty.tune_budget = 100ms;
+  Session session(device_, hasty);
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  std::this_thread::sleep_for(150ms);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 90ms) << "who has waited once does not wait again";
+  cache::Store(file_).release(key, "another");
+  std::this_thread::sleep_for(250ms);
+  EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+}
+
+TEST_F(SessionClaimsTest, AMakeshiftDoesNotWaitForTheTuningOfAnotherProblem) {
+  claim(key_of_class(), 60s);
+  SessionOptions hasty = options();
+  hasty.tune_budget = 100ms;
+  Session session(device_, hasty);
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  std::this_thread::sleep_for(150ms);
+  std::future_status status = std::future_status::timeout;
+  device_->condition_at = [&, is_first = true](double) mutable {
+    if (std::exchange(is_first, false)) {
+      std::future<Choice> call = std::async(std::launch::async, [&] { return session.prepare(family_.problem(kSize)); });
+      status = call.wait_for(5s);
+      if (status == std::future_status::timeout) device_->condition_at = {};  // the tuning ends, and then the call does
+    }
+    return DeviceCondition{};
+  };
+  session.prepare(family_.problem(64 * kSize));
+  EXPECT_EQ(status, std::future_status::ready);
 }
 
 TEST_F(SessionClaimsTest, TakesOverWhenTheLeaseIsPast) {
