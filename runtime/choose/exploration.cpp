@@ -25,7 +25,7 @@ constexpr std::size_t kLargestWave = 32;
 constexpr std::size_t kFurtherWaves = 2;
 
 /// Candidates are measured in groups of this many: what is expected of the others changes with each.
-constexpr std::size_t kGroup = 4;
+constexpr std::size_t kCandidateGroup = 4;
 
 /// Candidates that are expected to improve on the leader by less are not worth measuring; before so many have been
 /// measured, expectations are worth nothing.
@@ -58,7 +58,7 @@ std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, co
   const std::vector<RankedVariant>& ranking = order.ranking();
   const bool may_end =
       !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem, options.inputs);
-  if (may_end) return kGroup;
+  if (may_end) return kCandidateGroup;
   return options.nearby.empty() ? wave_size() : wave_size() / 2;
 }
 
@@ -269,7 +269,7 @@ void Exploration::measure() {
   std::size_t end = 0;
   for (std::size_t begin = 0; begin < found_.size(); begin = end) {
     sort_by_gain(std::span(found_).subspan(begin));
-    end = std::min(found_.size(), begin + kGroup);
+    end = std::min(found_.size(), begin + kCandidateGroup);
     measure_group(std::span(found_).subspan(begin, end - begin));
   }
   found_.clear();

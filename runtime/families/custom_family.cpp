@@ -286,9 +286,9 @@ std::string CustomFamily::compare_orders(const Problem& problem, std::span<const
                                          std::span<const std::vector<std::byte>> other) const {
   const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
   if (!differs) return "";
-  return fmt::format("the reduction '{}' depends on the order in which elements are combined: {} of them give {} in one "
-                     "order and {} in another, and {} is allowed; combine() has to be associative and commutative, and "
-                     "identity has to change nothing (or ReduceExpressions::relative_tolerance has to allow for more)",
+  return fmt::format("the reduction '{}' depends on the order in which elements are combined: {} of them give {} in "
+                     "one order and {} in another, and {} is allowed; combine() has to be associative and commutative, "
+                     "and identity has to change nothing (or ReduceExpressions::relative_tolerance has to allow more)",
                      operation_, problem.extents[0], differs->first, differs->other, differs->allowed);
 }
 

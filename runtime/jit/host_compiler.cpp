@@ -1,19 +1,12 @@
 #include "runtime/jit/host_compiler.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <hone/error.h>
@@ -21,6 +14,8 @@
 #include "runtime/jit/elf_symbols.h"
 #include "runtime/jit/embedded_sources.h"
 #include "runtime/jit/file_identity.h"
+#include "runtime/jit/run_program.h"
+#include "runtime/jit/temp_folder.h"
 #include "runtime/jit/unsupported_features.h"
 
 namespace hone {
@@ -33,66 +28,10 @@ constexpr std::string_view kSmemSymbol = "hone_host_dynamic_smem";
 constexpr std::size_t kDynamicSmemBytes = 48 * 1024;
 constexpr std::size_t kMaxLogBytes = 64 * 1024;
 
-/// A private folder, removed with everything in it.
-class TempFolder {
- public:
-  TempFolder() {
-    std::error_code failure;
-    fs::path parent = fs::temp_directory_path(failure);  // $TMPDIR or /tmp
-    if (failure) parent = "/tmp";
-    std::string pattern = (parent / "hone-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw Error(ErrorCode::io_failed, fmt::format("cannot make a folder for compiling, {}: {}; set TMPDIR to a place "
-                                                    "that can be written", pattern, std::strerror(errno)));
-    }
-    path_ = pattern;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-void write_file(const fs::path& path, std::string_view text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (!file.flush()) {
-    throw Error(ErrorCode::io_failed, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
-  }
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 std::vector<std::byte> read_bytes(const fs::path& path) {
   const std::string text = read_file(path);
   const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
   return {begin, begin + text.size()};
-}
-
-fs::path find_on_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    return access(name.c_str(), X_OK) == 0 ? fs::absolute(name) : fs::path();
-  }
-  const char* const path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::size_t end = rest.find(':');
-    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
-    if (candidate.is_absolute() && access(candidate.c_str(), X_OK) == 0) return candidate;
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-  }
-  return {};
 }
 
 /// A file name that stays inside the folder it is written to.
@@ -147,7 +86,7 @@ std::string dynamic_smem_assembly(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<std::string> compile_options() {
+std::vector<std::string> compile_options(bool has_line_numbers) {
   std::vector<std::string> options{
       "-x", "c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
       // Kernels load 16 bytes of any type at once, which CUDA compilers allow.
@@ -161,6 +100,7 @@ std::vector<std::string> compile_options() {
   // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast, and still more where each access
   // is checked. ThreadSanitizer gains nothing from it.
   options.emplace_back(kSanitizers == "thread" ? "-O2" : "-O3");
+  if (has_line_numbers && kSanitizers.empty()) options.emplace_back("-g1");
   if (!kSanitizers.empty()) {
     options.insert(options.end(), {"-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
                                    "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined",
@@ -173,63 +113,6 @@ std::vector<std::string> compile_options() {
 std::vector<std::string> link_options() {
   if (!std::string_view(HONE_SANITIZERS).empty()) return {"-shared", "-fsanitize=" HONE_SANITIZERS};
   return {"-shared", "-nostdlib", "-Wl,-z,defs"};
-}
-
-/// The environment with messages in English, so that logs are the same everywhere, and without folders of headers:
-/// those of a CUDA toolkit are for nvcc.
-std::vector<std::string> compiler_environment() {
-  std::vector<std::string> result;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable, name = text.substr(0, text.find('='));
-    if (name != "LC_ALL" && name != "CPATH" && name != "C_INCLUDE_PATH" && name != "CPLUS_INCLUDE_PATH")
-      result.emplace_back(text);
-  }
-  result.emplace_back("LC_ALL=C");
-  return result;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& text : strings) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-/// posix_spawn's list of what the child does with its files first.
-class FileActions {
- public:
-  FileActions() { posix_spawn_file_actions_init(&actions_); }
-  ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
-  FileActions(const FileActions&) = delete;
-  FileActions& operator=(const FileActions&) = delete;
-  posix_spawn_file_actions_t* get() { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-};
-
-/// Runs a command in `folder` with its output in `log`, and waits. Returns its wait status.
-int run(const fs::path& folder, std::vector<std::string> command, const fs::path& log) {
-  FileActions actions;
-  posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(actions.get(), STDOUT_FILENO, STDERR_FILENO);
-  posix_spawn_file_actions_addchdir_np(actions.get(), folder.c_str());
-  std::vector<std::string> environment = compiler_environment();
-  pid_t child = 0;
-  const int failure = posix_spawn(&child, command.front().c_str(), actions.get(), nullptr, pointers(command).data(),
-                                  pointers(environment).data());
-  if (failure != 0) {
-    throw Error(ErrorCode::unsupported, fmt::format("cannot run the C++ compiler {}: {}; set HONE_CXX to one that runs",
-                                                    command.front(), std::strerror(failure)));
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno == EINTR) continue;
-    throw Error(ErrorCode::compile_failed,
-                fmt::format("waiting for the C++ compiler {}: {}", command.front(), std::strerror(errno)));
-  }
-  return status;
 }
 
 /// Whether a linker's log says that a sanitizer's library is missing: GNU's, LLVM's and gold's words for it.
@@ -249,7 +132,13 @@ bool lacks_sanitizer_runtime(std::string_view log) {
 
 void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<std::string>& command) {
   const fs::path log = folder.parent_path() / "log";
-  const int status = run(folder, command, log);
+  int status = 0;
+  try {
+    status = run_program(folder, command, log);
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::unsupported, fmt::format("cannot run the C++ compiler {}: {}; set HONE_CXX to one that runs",
+                                                    command.front(), error.code().message()));
+  }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::string text = read_file(log);
   if (text.size() > kMaxLogBytes) text.replace(kMaxLogBytes, std::string::npos, "\n[…]");
@@ -273,8 +162,8 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
 
 }  // namespace
 
-HostCompiler::HostCompiler(const std::string& requested, std::string architecture)
-    : requested_(requested), architecture_(std::move(architecture)) {
+HostCompiler::HostCompiler(const std::string& requested, std::string architecture, bool has_line_numbers)
+    : requested_(requested), architecture_(std::move(architecture)), has_line_numbers_(has_line_numbers) {
   static constexpr std::array<std::string_view, 3> kUsual{"c++", "g++", "clang++"};
   if (!requested.empty()) compiler_ = find_on_path(requested);
   for (std::size_t i = 0; requested.empty() && compiler_.empty() && i < kUsual.size(); ++i) {
@@ -310,7 +199,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
   const auto append = [&command](const std::vector<std::string>& more) {
     command.insert(command.end(), more.begin(), more.end());
   };
-  append(compile_options());
+  append(compile_options(has_line_numbers_));
   command.push_back("-ffile-prefix-map=" + folder.string() + "=.");  // reports name the unit's files, not the folder
   append({"-I.", "-include", "../prelude/cuda_on_host.h", "-c", std::string(kUnitFile), "-o", "../unit.o"});
   run_or_throw(unit, folder, command);

@@ -13,8 +13,8 @@ namespace hone {
 class HostCompiler {
  public:
   /// `requested`: a name to look up on PATH or a path; "": the first of c++, g++ and clang++. Never fails.
-  /// `architecture` is what the binaries are marked with.
-  HostCompiler(const std::string& requested, std::string architecture);
+  /// `architecture` is what the binaries are marked with; `has_line_numbers` adds tables for source_line().
+  HostCompiler(const std::string& requested, std::string architecture, bool has_line_numbers = false);
 
   /// The compiler's file, its size and the sanitizers; "" when there is no compiler. Runs nothing.
   std::string identity() const;
@@ -27,6 +27,7 @@ class HostCompiler {
  private:
   std::string requested_;
   std::string architecture_;
+  bool has_line_numbers_;
   std::filesystem::path compiler_;  ///< empty: none found
 };
 

@@ -50,6 +50,7 @@ struct BlockFailure {
   int source_lane = 0;       ///< shuffles: the lane that was to be read
   const char* text = "";     ///< assertions: the expression
   std::uint64_t number = 0;  ///< a size, a width, milliseconds or an address
+  std::uint64_t code_address = 0;  ///< where in its module a signal met the kernel; 0: not known
 
   void add(const LaneReport& lane) {
     if (lane_count < kMaxReports) lanes[static_cast<std::size_t>(lane_count++)] = lane;

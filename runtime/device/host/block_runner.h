@@ -17,6 +17,7 @@ namespace hone {
 struct CodeRange {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
+  std::uintptr_t module_begin = 0;  ///< where the module's address 0 lies
 };
 
 /// What all blocks of a launch have in common.

@@ -97,6 +97,9 @@ void fail_lane(BlockState* state) {
 void end_lane(BlockState& state, Kind kind, std::uint64_t number, ucontext_t& context) {
   state.failure.kind = kind;
   state.failure.number = number;
+  const CodeRange& code = state.work->code;
+  const std::uintptr_t at = registers_of(context).program_counter;
+  if (at - code.begin < code.bytes) state.failure.code_address = at - code.module_begin;
   unsigned char* const top = state.stack_bottom(state.self().stack) + hone_host::kStackBytes - 256;
   redirect(context, fail_lane, &state, top);
 }

@@ -23,7 +23,8 @@ constexpr std::size_t kNearBytes = std::size_t{1} << 20;
 }  // namespace
 
 #if HONE_ASAN || HONE_TSAN
-GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern) : bytes_(bytes), pattern_(pattern_of(pattern)) {
+GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern, Place)
+    : bytes_(bytes), pattern_(pattern_of(pattern)) {
   void* pointer = nullptr;
   if (posix_memalign(&pointer, kAlignment, std::max<std::size_t>(bytes, 1)) != 0) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(pointer);
@@ -31,7 +32,8 @@ GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern) : bytes_(by
 
 GuardedMemory::~GuardedMemory() { std::free(data_); }
 #else
-GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern) : bytes_(bytes), pattern_(pattern_of(pattern)) {
+GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern, Place place)
+    : bytes_(bytes), pattern_(pattern_of(pattern)) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t aligned = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
   const std::size_t inside = round_up(aligned, page), guard = round_up(kNearBytes, page);
@@ -45,7 +47,9 @@ GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern) : bytes_(by
     throw std::bad_alloc();
   }
   mapping_ = mapping_.subspan(guard, inside);
-  data_ = mapping_.data() + (inside - aligned);
+  data_ = mapping_.data();
+  if (place == Place::near_end) data_ += inside - aligned;
+  if (place == Place::at_end) data_ += inside - bytes_;
   std::fill(mapping_.data(), data_, pattern_);
   std::fill(data_ + bytes_, mapping_.data() + inside, pattern_);
 }

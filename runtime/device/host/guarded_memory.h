@@ -8,16 +8,21 @@
 
 namespace hone {
 
-/// Aligned to kAlignment and ended by an inaccessible page; up to kAlignment − 1 bytes before that page and what is
-/// before the memory hold a pattern, of which there are 251: a kernel that copies from beyond one memory to beyond
-/// another one is seen where they differ. In builds with sanitizers it is an ordinary allocation of the exact size, which
-/// they watch.
+/// Surrounded by inaccessible pages; where it does not reach one, a pattern lies between, of which there are 251: a
+/// kernel that copies from beyond one memory to beyond another one is seen where they differ. In builds with sanitizers
+/// it is an ordinary allocation of the exact size, aligned to kAlignment, which they watch.
 class GuardedMemory {
  public:
   static constexpr std::size_t kAlignment = 256;
 
+  enum class Place {
+    near_end,  ///< aligned to kAlignment; up to kAlignment − 1 bytes before an inaccessible page
+    at_end,    ///< ends at an inaccessible page; aligned to the largest power of two that divides its size
+    at_begin,  ///< aligned to a page, and begins behind an inaccessible one
+  };
+
   /// Throws std::bad_alloc.
-  explicit GuardedMemory(std::size_t bytes, std::size_t pattern = 0);
+  explicit GuardedMemory(std::size_t bytes, std::size_t pattern = 0, Place place = Place::near_end);
   ~GuardedMemory();
   GuardedMemory(GuardedMemory&& other) noexcept;
   GuardedMemory(const GuardedMemory&) = delete;

@@ -11,6 +11,7 @@
 #include "runtime/device/host/fiber_annotations.h"
 #include "runtime/device/host/guarded_memory.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/jit/source_line.h"
 
 namespace hone {
 namespace {
@@ -19,40 +20,96 @@ std::string spell(const CheckBuffer& buffer) {
   return fmt::format("buffer \"{}\" of {} bytes", buffer.name, buffer.initial.size());
 }
 
+using Contents = std::vector<std::vector<std::byte>>;
+
+/// What is checked, compiled.
+struct Compiled {
+  const HostCheck& check;
+  const Binary& binary;
+  const Module& module;
+};
+
+/// One run with its buffers in guarded memory.
+class Run {
+ public:
+  Run(const Compiled& compiled, const HostOptions& options, GuardedMemory::Place place)
+      : compiled_(compiled), options_(options) {
+    for (const CheckBuffer& buffer : compiled.check.buffers) {
+      pointers_.push_back(memory_.emplace_back(buffer.initial.size(), memory_.size(), place).data());
+      std::copy(buffer.initial.begin(), buffer.initial.end(), memory_.back().data());
+    }
+    options_.sm_count = sanitizer::kThread ? 0 : 1;
+    options_.describe_code = [&code = compiled.binary.code](std::uint64_t address) {
+      return source_line(code, address);
+    };
+    options_.describe_address = [this](std::uintptr_t address) {
+      for (std::size_t i = 0; i < memory_.size(); ++i) {
+        const std::string found = memory_[i].place_of(address);
+        if (found.empty()) continue;
+        has_left_buffer_ = true;
+        return "\n  " + spell(compiled_.check.buffers[i]) + ": " + found;
+      }
+      return std::string();
+    };
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void run() { compiled_.check.run(HostRun(*make_host_device(options_), compiled_.module, pointers_)); }
+
+  /// Whether the kernel was stopped when it accessed memory near a buffer.
+  bool has_left_buffer() const { return has_left_buffer_; }
+
+  /// What was written around the buffers; "" when nothing was.
+  std::string overwritten() const {
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      if (const std::string place = memory_[i].overwritten(); !place.empty())
+        return fmt::format("{} was written {}\n  compare indices with the sizes of the buffers; under "
+                           "AddressSanitizer the report has the source line", spell(compiled_.check.buffers[i]), place);
+    }
+    return "";
+  }
+
+  Contents contents() const {
+    Contents contents;
+    for (const GuardedMemory& memory : memory_)
+      contents.emplace_back(memory.data(), memory.data() + memory.size());
+    return contents;
+  }
+
+ private:
+  const Compiled& compiled_;
+  HostOptions options_;
+  std::vector<GuardedMemory> memory_;
+  std::vector<void*> pointers_;
+  bool has_left_buffer_ = false;
+};
+
 /// The contents of all buffers after one run.
-std::vector<std::vector<std::byte>> run_once(const HostCheck& check, const HostOptions& with, const Module& module) {
-  HostOptions options = with;
-  options.sm_count = sanitizer::kThread ? 0 : 1;
-  std::vector<GuardedMemory> memory;
-  std::vector<void*> pointers;
-  for (const CheckBuffer& buffer : check.buffers) {
-    pointers.push_back(memory.emplace_back(buffer.initial.size(), memory.size()).data());
-    std::copy(buffer.initial.begin(), buffer.initial.end(), memory.back().data());
-  }
-  options.describe_address = [&](std::uintptr_t address) {
-    for (std::size_t i = 0; i < memory.size(); ++i) {
-      const std::string place = memory[i].place_of(address);
-      if (!place.empty()) return "\n  " + spell(check.buffers[i]) + ": " + place;
+Contents run_once(const Compiled& compiled, const HostOptions& options) {
+  Run run(compiled, options, GuardedMemory::Place::near_end);
+  run.run();
+  if (const std::string place = run.overwritten(); !place.empty()) throw Error(ErrorCode::device_failed, place);
+  return run.contents();
+}
+
+/// Runs with each buffer right at an inaccessible page: the report of an access beyond one, "" when there is none. What
+/// else goes wrong may come from buffers that are aligned to less than on a GPU, and is left to the other runs.
+std::string left_buffer(const Compiled& compiled, const HostOptions& options) {
+  if (HONE_ASAN || HONE_TSAN) return "";  // which see that themselves
+  for (const auto place : {GuardedMemory::Place::at_end, GuardedMemory::Place::at_begin}) {
+    Run run(compiled, options, place);
+    try {
+      run.run();
+    } catch (const Error& error) {
+      if (run.has_left_buffer()) return error.what();
     }
-    return std::string();
-  };
-  const std::shared_ptr<Device> device = make_host_device(options);
-  check.run(HostRun(*device, module, pointers));
-  std::vector<std::vector<std::byte>> results;
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    if (const std::string place = memory[i].overwritten(); !place.empty()) {
-      throw Error(ErrorCode::device_failed,
-                  fmt::format("{} was written {}\n  compare indices with the sizes of the buffers; under "
-                              "AddressSanitizer the report has the source line", spell(check.buffers[i]), place));
-    }
-    results.emplace_back(memory[i].data(), memory[i].data() + memory[i].size());
   }
-  return results;
+  return "";
 }
 
 /// The first difference between two runs in buffers that are compared; "" when there is none.
-std::string difference(const HostCheck& check, const std::vector<std::vector<std::byte>>& first,
-                       const std::vector<std::vector<std::byte>>& other) {
+std::string difference(const HostCheck& check, const Contents& first, const Contents& other) {
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!check.buffers[i].compared) continue;
     const auto [at, there] = std::mismatch(first[i].begin(), first[i].end(), other[i].begin());
@@ -63,13 +120,13 @@ std::string difference(const HostCheck& check, const std::vector<std::vector<std
 }
 
 /// Once more with other contents of shared memory: what is wrong if that makes a difference.
-std::string uninitialised(const HostCheck& check, const std::vector<std::vector<std::byte>>& results,
-                          const Module& module) {
+std::string uninitialised(const Compiled& compiled, const Contents& results) {
   constexpr unsigned char kOtherFill = 0x4b;  // 14.6 as a half, 13323083 as a float, 3e54 as a double
+  const HostCheck& check = compiled.check;
   const HostOrder& order = check.orders.front();
   try {
     const HostOptions options{.compiler = {}, .order = order, .smem_fill = kOtherFill};
-    const std::string differs = difference(check, results, run_once(check, options, module));
+    const std::string differs = difference(check, results, run_once(compiled, options));
     if (differs.empty()) return "";
     return fmt::format("the result of \"{}\" depends on what shared memory holds before the kernel sets it: {}\n"
                        "  set all that is read: a GPU leaves there what the last block did",
@@ -116,18 +173,29 @@ HostCheckReport check_on_host(const HostCheck& check) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("checking \"{}\": HostCheck::orders is empty, so nothing would run", check.unit.name));
   }
-  const std::shared_ptr<Device> device = make_host_device();
-  const std::unique_ptr<Module> module = device->load(device->compile(check.unit), check.unit.entries);
+  HostOptions options = usual_host_options();
+  options.has_line_numbers = true;
+  const std::shared_ptr<Device> device = make_host_device(options);
+  const Binary binary = device->compile(check.unit);
+  const std::unique_ptr<Module> module = device->load(binary, check.unit.entries);
+  const Compiled compiled{check, binary, *module};
   HostCheckReport report;
   for (const HostOrder& order : check.orders) {
+    const bool is_first = &order == &check.orders.front();
     report.failed_order = order;
+    options.order = order;
     try {
-      auto results = run_once(check, {.compiler = {}, .order = order}, *module);
-      if (&order == &check.orders.front()) {
-        report.buffers = std::move(results);
+      Run run(compiled, options, GuardedMemory::Place::near_end);
+      run.run();
+      // The run that is stopped where it leaves a buffer says more than what it leaves behind.
+      if (is_first) report.failure = left_buffer(compiled, options);
+      if (report.failure.empty()) report.failure = run.overwritten();
+      if (!report.failure.empty()) throw Error(ErrorCode::device_failed, report.failure);
+      if (is_first) {
+        report.buffers = run.contents();
         continue;
       }
-      report.failure = difference(check, report.buffers, results);
+      report.failure = difference(check, report.buffers, run.contents());
       if (report.failure.empty()) continue;
       report.failure = fmt::format(
           "the result of \"{}\" depends on the order in which threads and blocks run: in the orders {} and {} {}\n"
@@ -140,7 +208,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
     return report;
   }
   report.failed_order = {};
-  report.failure = uninitialised(check, report.buffers, *module);
+  report.failure = uninitialised(compiled, report.buffers);
   return report;
 }
 

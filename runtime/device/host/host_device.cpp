@@ -41,7 +41,7 @@ class HostDevice final : public Device {
   explicit HostDevice(const HostOptions& options)
       : options_(options),
         facts_(host_facts(options.sm_count)),
-        compiler_(options.compiler, facts_.architecture),
+        compiler_(options.compiler, facts_.architecture, options.has_line_numbers),
         watchdog_(std::make_unique<Watchdog>(options.block_deadline)),
         pool_(std::make_unique<SmPool>(facts_.sm_count)) {}
 
@@ -269,6 +269,8 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
   if (first_failure.kind != BlockFailure::Kind::none) {
     std::string text = describe(first_failure, kernel.label);
     if (first_failure.kind == BlockFailure::Kind::wild_access) text += options_.describe_address(first_failure.number);
+    const std::string line = first_failure.code_address != 0 ? options_.describe_code(first_failure.code_address) : "";
+    if (!line.empty()) text += "\n  it was stopped at " + line;
     throw Error(ErrorCode::device_failed, text);
   }
 }
@@ -281,11 +283,13 @@ double HostDevice::time_us(Stream, const std::function<void()>& work) {
 
 }  // namespace
 
-std::shared_ptr<Device> make_host_device() {
+HostOptions usual_host_options() {
   HostOptions options;
   if (const char* const compiler = std::getenv("HONE_CXX")) options.compiler = compiler;
-  return make_host_device(options);
+  return options;
 }
+
+std::shared_ptr<Device> make_host_device() { return make_host_device(usual_host_options()); }
 
 std::shared_ptr<Device> make_host_device(const HostOptions& options) { return std::make_shared<HostDevice>(options); }
 

@@ -15,4 +15,7 @@ std::shared_ptr<Device> make_host_device();
 
 std::shared_ptr<Device> make_host_device(const HostOptions& options);
 
+/// The defaults, with the compiler that HONE_CXX names, if it is set.
+HostOptions usual_host_options();
+
 }  // namespace hone

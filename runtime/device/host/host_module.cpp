@@ -51,7 +51,7 @@ int find_segments(dl_phdr_info* library, std::size_t, void* data) {
     const ElfW(Phdr)& segment = library->dlpi_phdr[i];
     if (segment.p_type == PT_TLS) wanted.tls_bytes = segment.p_memsz;
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
-      wanted.code = {wanted.load_address + segment.p_vaddr, segment.p_memsz};
+      wanted.code = {wanted.load_address + segment.p_vaddr, segment.p_memsz, wanted.load_address};
   }
   return 1;
 }

@@ -27,6 +27,12 @@ struct HostOptions {
   /// that uses ten times as much in all.
   std::chrono::milliseconds block_deadline{20000};
 
+  /// Whether what is compiled has line numbers for source_line().
+  bool has_line_numbers = false;
+
+  /// The line of an address in the module that a kernel was stopped at; "" when it is not known.
+  std::function<std::string(std::uint64_t)> describe_code = [](std::uint64_t) { return std::string(); };
+
   /// Says in a report what lies at or near an address that a kernel should not have touched; "" when nothing does.
   std::function<std::string(std::uintptr_t)> describe_address = [](std::uintptr_t) { return std::string(); };
 };

@@ -82,7 +82,7 @@ class HostRun {
 struct HostCheck {
   Unit unit;
   std::vector<CheckBuffer> buffers;
-  std::function<void(const HostRun&)> run;  ///< makes the launches; called once for each order, and once more
+  std::function<void(const HostRun&)> run;  ///< makes the launches; called once for each order, and three times more
   std::vector<HostOrder> orders = default_host_orders();
 };
 
@@ -104,9 +104,12 @@ struct HostCheckReport {
   }
 };
 
-/// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it once for each order, and once more in the
-/// first order with other contents of uninitialised shared memory; on one SM, so that an order can be replayed. In a
-/// library built with ThreadSanitizer on several SMs, which report races themselves.
+/// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it once for each order, and three times more in
+/// the first order: with every buffer right before and right behind an inaccessible page, so that an access beyond it
+/// ends the launch with thread and line, and with other contents of uninitialised shared memory. On one SM, so that an
+/// order can be replayed. Buffers are aligned to 256 bytes but in the run that lets them end at a page: there to the
+/// largest power of two that divides their size, and nothing but an access beyond a buffer counts. In a library built
+/// with ThreadSanitizer on several SMs, which report races themselves; sanitizers watch the bounds of buffers.
 /// Thread-safe. Throws Error: compile_failed or unsupported when the unit does not compile, invalid_argument when
 /// `orders` is empty. What a kernel does wrong is no exception but HostCheckReport::failure.
 HostCheckReport check_on_host(const HostCheck& check);
