@@ -12,6 +12,7 @@
 #include <ostream>
 
 #include "tuner/check_arguments.h"
+#include "tuner/check_process.h"
 #include "tuner/kernel_file.h"
 #include "tuner/known_architectures.h"
 #include "tuner/table.h"
@@ -102,8 +103,10 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
     throw CommandError(ExitCode::usage, fmt::format("{} arguments were given; a kernel may have {}", arguments.size(),
                                                     Arguments::kCapacity));
   }
-  for (const CheckArgument& argument : arguments) {
-    if (argument.is_buffer) check.buffers.push_back({argument.text, argument.bytes, argument.compared});
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const CheckArgument& argument = arguments[i];
+    if (argument.is_buffer)
+      check.buffers.push_back({fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
   }
   if (!options.orders.empty()) check.orders.clear();
   for (const std::string& order : options.orders) check.orders.push_back(parse_host_order(order));
@@ -147,7 +150,7 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
   }
   HostCheckReport report;
   try {
-    report = check_on_host(check);
+    report = check_in_child(check);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
     throw CommandError(ExitCode::usage, fmt::format("{}; give an --arg for each parameter", error.what()));

@@ -70,7 +70,7 @@ std::vector<std::string> global_functions(std::string_view source) {
   const std::string text = without_comments(source);
   std::vector<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kFunction), end; at != end; ++at)
-    names.push_back((*at)[2]);
+    if (std::find(names.begin(), names.end(), (*at)[2]) == names.end()) names.push_back((*at)[2]);
   return names;
 }
 

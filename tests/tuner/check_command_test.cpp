@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "tests/tuner/support.h"
 #include "tuner/check_arguments.h"
@@ -74,6 +76,43 @@ TEST_F(CheckCommand, ABugIsCode1WithTheLineAndTheOrder) {
   EXPECT_THAT(wrong.out, AllOf(HasSubstr("divergent __syncthreads()"), HasSubstr(at_line(3)), HasSubstr("random:4")));
 }
 
+TEST_F(CheckCommand, WhatEndsTheProcessIsAFailedCheck) {
+  const std::string host_only = "#ifdef HONE_HOST_DEVICE\nextern \"C\" void _exit(int);\n";
+  for (const std::string& source :
+       {host_only + "#else\n#define _exit(x)\n#endif\n__global__ void f(int* out) {\n  _exit(0);\n}\n",
+        host_only + "struct Global {\n  Global() { _exit(0); }\n} global;\n#endif\n__global__ void f(int* out) {}\n"}) {
+    const CommandRun run = check(source, {"--block", "32", "--arg", "i32[32]"});
+    EXPECT_EQ(run.code, 1) << run.out;
+    EXPECT_THAT(run.out, AllOf(HasSubstr("ended with exit status 0, before the check was over"),
+                               HasSubstr("constructors of global variables")));
+  }
+}
+
+TEST_F(CheckCommand, ABufferIsNamedByItsPlaceAmongTheArguments) {
+  const CommandRun run = check("__global__ void f(int* a, int n, int* b) {\n  b[threadIdx.x + n] = a[threadIdx.x];\n}\n",
+                               {"--block", "32", "--arg", "i32[32]", "--arg", "i32=1", "--arg", "i32[32]"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("argument 3: i32[32]"), HasSubstr("byte 128")));
+}
+
+TEST_F(CheckCommand, AKernelMayHaveATwinForTheHostDevice) {
+  const CommandRun run = check("#ifdef HONE_HOST_DEVICE\n__global__ void f(int* out) { *out = 1; }\n#else\n"
+                               "__global__ void f(int* out) { *out = (__nanosleep(1), 2); }\n#endif\n",
+                               {"--block", "1", "--arg", "i32[1]"});
+  EXPECT_THAT(run.err, ::testing::Not(HasSubstr("several kernels")));
+  EXPECT_THAT(run.out, HasSubstr("no check found anything"));
+}
+
+/// Also that of hone check --help.
+TEST_F(CheckCommand, TheExampleOfTheDocumentationPasses) {
+  std::ifstream text(HONE_EXAMPLES_FOLDER "/kernel_test/scale.cu");
+  const std::string scale(std::istreambuf_iterator<char>(text), {});
+  ASSERT_THAT(scale, HasSubstr("__global__"));
+  const CommandRun run = check(scale, {"--grid", "4", "--block", "256", "--arg", "f32[1000]=random", "--arg",
+                                       "f32[1000]", "--arg", "i32=1000", "--arg", "f32=2"});
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+}
+
 TEST_F(CheckCommand, HeadersComeFromTheFilesFolder) {
   write_file(folder_ / "part.cuh", "#include \"inner.cuh\"\n");
   write_file(folder_ / "inner.cuh", "__device__ int two() { return 2; }\n");
@@ -120,7 +159,7 @@ TEST_F(CheckCommand, AnAccessOutOfBoundsNamesTheBuffer) {
   const CommandRun beyond = check(kScale, {"--block", "256", "--arg", "f32[64]", "--arg", "i32=256"});
   EXPECT_EQ(beyond.code, 1);
   EXPECT_THAT(beyond.out,
-              AllOf(HasSubstr("thread (64,0,0)"), HasSubstr("buffer \"f32[64]\" of 256 bytes: at byte 256")));
+              AllOf(HasSubstr("thread (64,0,0)"), HasSubstr("buffer \"argument 1: f32[64]\" of 256 bytes: at byte 256")));
   const CommandRun no_pointer = check(kScale, {"--block", "256", "--arg", "u64=3", "--arg", "i32=256"});
   EXPECT_EQ(no_pointer.code, 1);
   EXPECT_THAT(no_pointer.out, HasSubstr("accessed the address 0x3,"));

@@ -16,8 +16,8 @@ namespace hone {
 /// Throws Error: io_failed when a file cannot be read, not_found when no entries are given and none is found.
 Unit read_kernel_file(const std::filesystem::path& path, std::vector<std::string> entries = {});
 
-/// Names of the functions that are marked __global__, in the order of the text. Comments are not looked into; functions
-/// that macros make are not found.
+/// Names of the functions that are marked __global__, in the order of the text, each once: one may be written twice, for
+/// the host device and for GPUs. Comments are not looked into; functions that macros make are not found.
 std::vector<std::string> global_functions(std::string_view source);
 
 }  // namespace hone
