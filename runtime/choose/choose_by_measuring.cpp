@@ -13,6 +13,7 @@
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
 #include "runtime/choose/reference.h"
+#include "runtime/choose/result_checks.h"
 #include "runtime/measure/race.h"
 #include "runtime/measure/workload.h"
 #include "runtime/search/model.h"
@@ -24,6 +25,9 @@ namespace {
 /// telling the best apart.
 constexpr double kCompileShare = 0.4;
 constexpr double kQualifyingShare = 0.75;
+
+/// One part in so many of the budget is for verifying when all of it was used for measuring.
+constexpr int kVerifyingPart = 4;
 
 /// What a candidate occupies: of two that are equally fast, the smaller one leaves more room to others.
 std::int64_t footprint(const Trial& trial, const Problem& problem) {
@@ -93,6 +97,7 @@ class TuningRun {
       if (tuning_.trials[i].candidate == *chosen) tuning_.winner = i;
     tuning_.compile_ms = exploration_.compile_ms();
     tuning_.measure_ms = ms_since(start_) - tuning_.compile_ms;
+    tuning_.has_compiled = exploration_.has_compiled();
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
     tuning_.rank_correlation = rank_correlation();
@@ -144,26 +149,26 @@ class TuningRun {
     return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &*best;
   }
 
-  /// Runs the candidate on every kind of input and records what was wrong.
+  /// Runs the candidate on every kind of input and records what was wrong. Where that takes longer than it may, the
+  /// checks that are left are of small problems.
   bool verified(Trial& trial) {
     const LoadedCandidate loaded{trial.candidate, exploration_.code_of(trial.candidate).module};
+    const auto run = [&](const Problem& called, std::span<void* const> buffers) {
+      if (bench_.on_run) bench_.on_run(trial.candidate);
+      loaded.enqueue(*device_, called, buffers, workspaces_.of_turn(0), stream_.get());
+    };
+    const Clock::time_point end = std::max(after(1), Clock::now() + options_.budget / kVerifyingPart);
+    bool is_late = false;
     try {
       const Workload::Run reference = reference_run();
-      for (const Problem& problem : problem_.family->verified_problems(problem_)) {
-        if (!problem_.family->refuse(problem).empty()) continue;
-        for (std::string_view kind : problem_.family->input_kinds(problem)) {
-          std::string fault = workload_.verify(
-              problem, trial.candidate, kind,
-              [&](const Problem& called, std::span<void* const> buffers) {
-                if (bench_.on_run) bench_.on_run(trial.candidate);
-                loaded.enqueue(*device_, called, buffers, workspaces_.of_turn(0), stream_.get());
-              },
-              reference);
-          if (fault.empty()) continue;
-          trial.verdict = Verdict::wrong;
-          trial.reason = fmt::format("{} on {} input: {}", to_string(problem), kind, fault);
-          return false;
-        }
+      for (const auto& [asked, kind] : result_checks(problem_)) {
+        const Problem problem = is_late ? small_problem(device_->facts(), asked, trial.candidate.variant) : asked;
+        const std::string fault = workload_.verify(problem, trial.candidate, kind, run, reference);
+        is_late = Clock::now() >= end;
+        if (fault.empty()) continue;
+        trial.verdict = Verdict::wrong;
+        trial.reason = fmt::format("{} on {} input: {}", to_string(problem), kind, fault);
+        return false;
       }
     } catch (const Error& error) {
       trial.verdict = Verdict::failed;
@@ -190,7 +195,7 @@ class TuningRun {
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
   OwnStream stream_{*device_};
-  Workload workload_{device_, problem_, stream_.get(), options_.inputs};
+  Workload workload_{device_, problem_, stream_.get(), options_.inputs, options_.budget};
   Workspaces workspaces_{device_, options_.workspace_bytes, stream_.get()};
   const Bench bench_{*device_,
                      problem_,

@@ -47,6 +47,7 @@ class Exploration {
 
   const CompiledCode& code_of(const Candidate& candidate) const;
   SearchEnd end() const { return end_; }
+  bool has_compiled() const { return !code_.empty(); }
   bool budget_spent() const { return budget_spent_; }
   double compile_ms() const { return compile_ms_; }  ///< that measuring had to wait for
 

@@ -148,8 +148,10 @@ const LoadedPlan* Session::Impl::tune_claimed(const Problem& problem, bool is_cl
     const Tuning tuning = measure(problem, options);
     remember(tuning);
     if (!tuning.winner)
-      throw Error(ErrorCode::device_failed, fmt::format("no candidate for {} works on {}: {}", to_string(problem),
-                                                        device_->name(), first_failure(tuning)));
+      throw Error(tuning.has_compiled ? ErrorCode::device_failed : ErrorCode::compile_failed,
+                  fmt::format("no candidate for {} {} {}: {}", to_string(problem),
+                              tuning.has_compiled ? "works on" : "compiles for", device_->name(),
+                              first_failure(tuning)));
     return &adopt(tuning, tuning.has_compared());
   } catch (const Error& error) {
     if (error.code() == ErrorCode::out_of_memory) return nullptr;

@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t kDisplacingMultiple = 2;
 constexpr std::size_t kMostDisplacingBytes = std::size_t{256} << 20;
 
+/// The host device writes about a gigabyte of new memory a second; more than an eighth of the budget is not spent so.
+constexpr std::size_t kDisplacingBytesPerMs = 128 << 10;
+
 /// Copies of the inputs on a GPU are so many times what displaces the cache, for in what part of memory they lie moves
 /// short calls by up to two percent: sums of 2^20 floats by 264 and by 132 blocks took 4.54 and 4.44 µs in one process
 /// and 4.49 and 4.53 in the next with 100 MiB of copies, and with 200 or 400 4.49 and 4.54 in all (H100, CUDA 13.0,
@@ -49,10 +52,11 @@ std::size_t first_difference(std::span<const std::byte> found, std::span<const s
 
 }  // namespace
 
-Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs)
+Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs,
+                   std::chrono::milliseconds budget)
     : device_(std::move(device)), problem_(problem), stream_(stream), inputs_(inputs) {
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
-  std::size_t input_bytes = 0;
+  std::size_t input_bytes = 0, output_bytes = 0;
   for (const BufferSpec& spec : specs) {
     const std::size_t alignment = spec.alignment > 0 ? spec.alignment
                                   : spec.is_input    ? problem.alignment
@@ -60,12 +64,17 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
     const std::size_t offset = alignment < kMaxAlignment ? alignment : 0;
     const std::size_t stride = round_up(spec.size_bytes() + offset, kCopyAlignment);
     arrays_.push_back({spec, {}, stride, offset});
-    if (spec.is_input) input_bytes += stride;
+    (spec.is_input ? input_bytes : output_bytes) += stride;
   }
   const DeviceFacts& facts = device_->facts();
   displacing_bytes_ = std::min(kDisplacingMultiple * static_cast<std::size_t>(facts.l2_bytes), kMostDisplacingBytes);
-  if (input_bytes > 0 && inputs_ == InputState::cold)
-    copies_ = (facts.kind == "host" ? 1 : kDisplacingRounds) * displacing_bytes_ / input_bytes + 1;
+  if (facts.kind == "host") {
+    displacing_bytes_ = std::min(displacing_bytes_, kDisplacingBytesPerMs * static_cast<std::size_t>(budget.count()));
+    if (inputs_ == InputState::cold)
+      copies_ = displacing_bytes_ / std::max<std::size_t>(input_bytes + output_bytes, kCopyAlignment) + 1;
+  } else if (input_bytes > 0 && inputs_ == InputState::cold) {
+    copies_ = kDisplacingRounds * displacing_bytes_ / input_bytes + 1;
+  }
   for (Array& array : arrays_)
     array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes + 2 * Canaries::kBytes);
   pointers_.resize(arrays_.size());

@@ -2,6 +2,7 @@
 // Workspaces: the memory beside them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -23,8 +24,10 @@ namespace hone {
 class Workload {
  public:
   /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`, which must be waited for before the
-  /// workload is destroyed.
-  Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs = InputState::cold);
+  /// workload is destroyed. On the host device, where filling memory takes its time, a small `budget` of the tuning
+  /// makes fewer copies.
+  Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs = InputState::cold,
+           std::chrono::milliseconds budget = std::chrono::seconds(2));
 
   /// Fills all copies of all inputs with the first input kind, each from its beginning.
   void fill_all();

@@ -57,8 +57,9 @@ struct ExcludedCandidate {
 };
 
 struct TuningOptions {
-  /// Wall-clock time to spend. What is not measured by then is recorded as rejected. At least the model's first
-  /// choice is always compiled, measured and verified.
+  /// Wall-clock time to spend. What is not measured by then is recorded as rejected. At least the model's first choice
+  /// is always compiled, measured and verified; verifying the winner may take a quarter of the budget besides, and then
+  /// goes on with small problems.
   std::chrono::milliseconds budget{2000};
 
   /// Candidates that need more workspace than this are rejected.
@@ -108,6 +109,7 @@ struct Tuning {
   double measure_ms = 0;
   bool budget_spent = false;
   bool stopped = false;
+  bool has_compiled = false;  ///< whether any variant has
   SearchEnd search_end = SearchEnd::everything_searched;
   double rank_correlation = 0;  ///< Spearman's, of predicted with measured times; 0 with fewer than two
   double roofline_us = 0;       ///< what memory and launching take at least; 0: the device does not tell its bandwidth

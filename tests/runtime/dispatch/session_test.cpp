@@ -190,6 +190,18 @@ TEST_F(SessionTest, WhenNothingWorksItSaysWhy) {
   EXPECT_THAT(message, HasSubstr("expected"));
 }
 
+TEST_F(SessionTest, WhenNothingCompilesThatIsTheErrorAndIsNotTriedAgain) {
+  device_->script = [](std::string_view) { return FakeKernel{.compile_error = "expected a ';'"}; };
+  Session session(device_, options());
+  std::string message;
+  EXPECT_EQ(code_of([&] { session.prepare(family_.problem(kSize)); }, &message), ErrorCode::compile_failed);
+  EXPECT_THAT(message, HasSubstr("compiles for"));
+  EXPECT_THAT(message, HasSubstr("expected a ';'"));
+  const int compiles = device_->compiles();
+  EXPECT_EQ(code_of([&] { session.prepare(family_.problem(kSize)); }), ErrorCode::compile_failed);
+  EXPECT_EQ(device_->compiles(), compiles);
+}
+
 TEST_F(SessionTest, WithoutMemoryToMeasureInTheHeuristicServes) {
   Session session(device_, options());
   device_->memory_limit = 1000;

@@ -1,0 +1,26 @@
+// Result checks: on which problems and inputs a candidate is verified, and what takes their place where time is short.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <hone/device.h>
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// One problem with one kind of input.
+struct ResultCheck {
+  Problem problem;
+  std::string_view kind;  ///< as long as the family
+};
+
+/// The verified problems of the family, each with all its kinds of input: first each with its first kind, then each with
+/// its second, so that what comes first has the most variety. What the family refuses is left out.
+std::vector<ResultCheck> result_checks(const Problem& problem);
+
+/// `problem` with halved extents, odd ones odd and even ones even, until it is so small that its results are checked in
+/// milliseconds on any device, or `variant` serves nothing smaller.
+Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Variant& variant);
+
+}  // namespace hone

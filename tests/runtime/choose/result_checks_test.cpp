@@ -1,0 +1,59 @@
+#include "runtime/choose/result_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <hone/hone.h>
+
+#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/invented_devices.h"
+
+namespace hone {
+namespace {
+
+using testing::SizeIs;
+
+Problem sums(std::int64_t n) { return reduce_problem({.op = ReduceOp::sum, .dtype = DType::f32}, n); }
+
+TEST(ResultChecks, EveryProblemComesWithItsFirstKindBeforeAnyWithItsSecond) {
+  const Problem problem = sums(100000);
+  const std::size_t problems = problem.family->verified_problems(problem).size();
+  const auto kinds = problem.family->input_kinds(problem);
+  ASSERT_GT(problems, 1u);
+  ASSERT_GT(kinds.size(), 1u);
+  const std::vector<ResultCheck> checks = result_checks(problem);
+  ASSERT_THAT(checks, SizeIs(problems * kinds.size()));
+  for (std::size_t i = 0; i < checks.size(); ++i) EXPECT_EQ(checks[i].kind, kinds[i / problems]) << i;
+  EXPECT_EQ(checks[0].problem.extents, problem.extents) << "its own size is the first";
+}
+
+TEST(ResultChecks, SmallProblemsAreServedByTheSameVariant) {
+  const std::vector<Problem> problems{
+      sums(100'000'001), sums((1 << 26) - 2),
+      reduce_rows_problem({.op = ReduceOp::mean, .dtype = DType::f16}, {.rows = 5001, .columns = 4096}),
+      reduce_columns_problem({.op = ReduceOp::sum, .dtype = DType::f64}, {.reduced = 3, .inner = 10'000'000}),
+      softmax_problem({.dtype = DType::f32}, SoftmaxShape::rows(1 << 15, 4097))};
+  for (const Problem& problem : problems) {
+    int served = 0;
+    for (const Variant& variant : allowed_variants(problem, h100_facts())) {
+      const Problem small = small_problem(h100_facts(), problem, variant);
+      EXPECT_EQ(problem.family->refuse(small), "");
+      EXPECT_EQ(problem.family->reject(small, variant, h100_facts()), "");
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        EXPECT_LE(small.extents[axis], problem.extents[axis]);
+        EXPECT_EQ(small.extents[axis] % 2, problem.extents[axis] % 2);
+      }
+      served += problem.family->bytes_moved(small) <= 1 << 17;
+    }
+    EXPECT_GT(served, 0) << to_string(problem);
+  }
+}
+
+TEST(ResultChecks, WhatIsSmallStaysAsItIs) {
+  const Problem problem = sums(1000);
+  const Variant variant = allowed_variants(problem, h100_facts()).front();
+  EXPECT_EQ(small_problem(h100_facts(), problem, variant).extents, problem.extents);
+}
+
+}  // namespace
+}  // namespace hone
