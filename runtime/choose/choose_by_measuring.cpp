@@ -101,7 +101,7 @@ class TuningRun {
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
     tuning_.rank_correlation = rank_correlation();
-    tuning_.roofline_us = roofline_us(device_->facts(), problem_, options_.inputs);
+    tuning_.roofline_us = roofline_us(device_->facts(), limits_, problem_, options_.inputs);
     tuning_.discarded_samples = race_.discarded_samples();
   }
 
@@ -194,6 +194,7 @@ class TuningRun {
   std::shared_ptr<const Module> reference_;
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
+  const DeviceLimits limits_ = device_->limits();
   OwnStream stream_{*device_};
   Workload workload_{device_, problem_, stream_.get(), options_.inputs, options_.budget};
   Workspaces workspaces_{device_, options_.workspace_bytes, stream_.get()};
@@ -203,9 +204,7 @@ class TuningRun {
                      workspaces_,
                      stream_.get(),
                      options_.on_run,
-                     is_paced_by_host(device_->facts(), problem_)
-                         ? model_constants(device_->facts(), problem_.launch_context).enqueue_us
-                         : 0};
+                     host_pace_us(device_->facts(), limits_, problem_)};
   Race race_{bench_};
   Exploration exploration_;
   std::vector<Contender*> finalists_;

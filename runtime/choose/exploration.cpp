@@ -47,17 +47,15 @@ std::size_t wave_size() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), kSmallestWave, kLargestWave);
 }
 
-bool is_near_roofline(double us, const DeviceFacts& facts, const Problem& problem, InputState inputs) {
-  return us <= kRooflineSlack * roofline_us(facts, problem, inputs);
-}
-
-/// Where the model's first choice should be as fast as memory and launching allow, the first group ends the search;
-/// where a neighbour was measured, what is expected is worth more, and the rest is compiled while this is measured.
+/// Where the model's first choice should, by its own constants, be as fast as memory and launching allow, the first
+/// group ends the search; where a neighbour was measured, what is expected is worth more, and the rest is compiled while
+/// this is measured.
 std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order) {
   const std::vector<RankedVariant>& ranking = order.ranking();
   const bool may_end =
-      !ranking.empty() && is_near_roofline(ranking.front().prediction.us(), facts, problem, options.inputs);
+      !ranking.empty() &&
+      ranking.front().prediction.us() <= kRooflineSlack * roofline_us(facts, DeviceLimits{}, problem, options.inputs);
   if (may_end) return kCandidateGroup;
   return options.nearby.empty() ? wave_size() : wave_size() / 2;
 }
@@ -86,6 +84,7 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
       race_(race),
       compile_deadline_(compile_deadline),
       deadline_(deadline),
+      roofline_us_(roofline_us(device.facts(), device.limits(), problem, options.inputs)),
       order_(device.facts(), problem, options) {}
 
 void Exploration::run() {
@@ -400,7 +399,7 @@ bool Exploration::mark_relatives(const Candidate& leader) {
 }
 
 bool Exploration::is_leader_near_roofline() const {
-  return is_near_roofline(race_.best_us(), device_.facts(), problem_, options_.inputs);
+  return race_.best_us() <= kRooflineSlack * roofline_us_;
 }
 
 /// `next`: the wave that is being compiled.

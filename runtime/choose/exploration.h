@@ -95,6 +95,7 @@ class Exploration {
   Race& race_;
   const Clock::time_point compile_deadline_;
   const Clock::time_point deadline_;
+  const double roofline_us_;
   Clock::time_point measuring_deadline_;
 
   SearchOrder order_;

@@ -24,8 +24,8 @@ struct Bench {
   Stream stream;
   std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
 
-  /// What a host takes to enqueue a launch in a stream, by the model, whatever this one takes at the moment: calls count
-  /// as at least that. 0 where they are so long that it never matters (is_paced_by_host()), and in graphs.
+  /// What the host takes to enqueue a launch in a stream when nothing disturbs it: calls count as at least that. 0 where
+  /// they are so long that it never matters, and in graphs; see host_pace_us().
   double enqueue_us = 0;
 
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what

@@ -155,20 +155,27 @@ Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candi
                  resident_blocks, candidate.geometry, problem.launch_context);
 }
 
-double roofline_us(const DeviceFacts& facts, const Problem& problem, InputState inputs) {
-  if (peak_bandwidth_gbps(facts) == 0) return 0;
+double roofline_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem, InputState inputs) {
+  const bool is_in_graph = problem.launch_context == LaunchContext::graph;
   const ModelConstants constants = model_constants(facts, problem.launch_context);
-  const double launch_us = std::min(constants.launch_us, constants.dependent_launch_us);
+  double launch_us = std::min(constants.launch_us, constants.dependent_launch_us);
+  double enqueue_us = constants.enqueue_us, gbps = peak_bandwidth_gbps(facts) > 0 ? constants.bandwidth_gbps : 0;
+  if (limits.enqueue_us > 0) {
+    launch_us = is_in_graph ? limits.graph_launch_us : limits.stream_launch_us;
+    enqueue_us = is_in_graph ? 0 : limits.enqueue_us;
+  }
+  if (limits.read_gbps > 0) gbps = limits.read_gbps;
+  if (gbps == 0) return 0;
   const std::int64_t from_memory = inputs == InputState::warm ? 0 : problem.family->bytes_moved(problem);
-  const double memory_us = static_cast<double>(from_memory) / (constants.bandwidth_gbps * 1e3);
-  return std::max(launch_us + memory_us, constants.enqueue_us);
+  return std::max(launch_us + static_cast<double>(from_memory) / (gbps * 1e3), enqueue_us);
 }
 
-bool is_paced_by_host(const DeviceFacts& facts, const Problem& problem) {
-  if (problem.launch_context != LaunchContext::stream) return false;
-  const double enqueueing_us = model_constants(facts, problem.launch_context).enqueue_us;
-  const double least_us = roofline_us(facts, problem);
-  return least_us > 0 && least_us < kClearOfEnqueueing * enqueueing_us;
+double host_pace_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem) {
+  if (problem.launch_context != LaunchContext::stream) return 0;
+  const double enqueue_us =
+      limits.enqueue_us > 0 ? limits.enqueue_us : model_constants(facts, problem.launch_context).enqueue_us;
+  const double least_us = roofline_us(facts, limits, problem);
+  return least_us > 0 && least_us < kClearOfEnqueueing * enqueue_us ? enqueue_us : 0;
 }
 
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts) {

@@ -60,13 +60,14 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
 Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks);
 
 /// What no candidate can beat: one launch, and the bytes of the problem at the bandwidth that the best kernels reach;
-/// of warm inputs the launch alone, since they come from a cache whose bandwidth is not known. 0 where the device's
-/// bandwidth is a guess.
-double roofline_us(const DeviceFacts& facts, const Problem& problem, InputState inputs = InputState::cold);
+/// of warm inputs the launch alone, since they come from a cache whose bandwidth is not known. By what was measured of
+/// this device, and else by the constants of the model; 0 where the device's bandwidth is a guess.
+double roofline_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem,
+                   InputState inputs = InputState::cold);
 
-/// Whether calls of the problem may be so short that the host's enqueueing sets their pace: whatever else runs on the
-/// host then shows in what is measured.
-bool is_paced_by_host(const DeviceFacts& facts, const Problem& problem);
+/// What enqueueing a launch takes the host where the calls of the problem may be so short that it sets their pace:
+/// whatever else runs on the host would show in what is measured. 0 for longer calls, and in graphs.
+double host_pace_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem);
 
 /// Bytes per SM that must be outstanding to saturate memory: bandwidth × latency ÷ SMs. 0 where loads do not wait.
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts);

@@ -12,6 +12,7 @@
 #include "runtime/device/cuda/cuda_facts.h"
 #include "runtime/device/cuda/cuda_graph.h"
 #include "runtime/device/cuda/cuda_hold.h"
+#include "runtime/device/cuda/cuda_limits.h"
 #include "runtime/device/cuda/cuda_memory.h"
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/device/cuda/cuda_scopes.h"
@@ -35,6 +36,8 @@ class CudaDevice final : public Device {
 
   std::string_view name() const override { return name_; }
   const DeviceFacts& facts() const override { return facts_; }
+
+  DeviceLimits limits() override;
 
   std::string compiler_identity() const override { return compiler_.identity(); }
   Binary compile(const Unit& unit) const override { return compiler_.compile(unit, facts_.architecture); }
@@ -116,9 +119,23 @@ class CudaDevice final : public Device {
   CudaMemory memory_;
   CudaStreams streams_;
   CudaTimer timer_;
+  std::once_flag limits_once_;
+  DeviceLimits limits_;  ///< measured when first asked: only tuning asks
   mutable std::once_flag monitor_once_;
   mutable std::optional<NvmlMonitor> monitor_;  ///< opened when first asked: only tuning asks
 };
+
+DeviceLimits CudaDevice::limits() {
+  std::call_once(limits_once_, [this] {
+    try {
+      limits_ = measure_limits(*this);
+    } catch (const Error& error) {
+      // Without a compiler, or memory, the model's constants have to do.
+      if (error.code() == ErrorCode::device_lost) throw;
+    }
+  });
+  return limits_;
+}
 
 int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const {
   const Resources& resources = kernel.resources;

@@ -69,6 +69,11 @@ class Device {
   virtual std::string_view name() const = 0;
   virtual const DeviceFacts& facts() const = 0;
 
+  /// Measured when first asked, which takes tens of milliseconds, a compiler, and up to 1 GiB of memory meanwhile; zeros
+  /// on devices that do not measure, and where measuring fails. Only tuning asks. Thread-safe; not while a stream of the
+  /// calling thread is being captured. Throws device_lost.
+  virtual DeviceLimits limits() { return {}; }
+
   // --- code ---
 
   /// Identifies the compiler without loading or running it; "" when there is none (stored binaries still load).

@@ -41,6 +41,14 @@ struct DeviceFacts {
   bool operator==(const DeviceFacts&) const = default;
 };
 
+/// What a device and its host take at least, measured in this process. 0: not measured.
+struct DeviceLimits {
+  double enqueue_us = 0;        ///< the host's part of one launch in a stream
+  double stream_launch_us = 0;  ///< an empty kernel among others in a stream, when the host is ahead of the device
+  double graph_launch_us = 0;   ///< the same in a replayed graph
+  double read_gbps = 0;         ///< memory that is read and not kept
+};
+
 /// Peak memory bandwidth that clock and bus width imply, in GB/s (10^9 bytes per second); 0 when unknown.
 /// 2 transfers per clock (double data rate) × bus bytes: the formula of NVIDIA's deviceQuery sample.
 double peak_bandwidth_gbps(const DeviceFacts& facts);

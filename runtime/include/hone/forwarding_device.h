@@ -18,6 +18,7 @@ class ForwardingDevice : public Device {
 
   std::string_view name() const override { return inner_->name(); }
   const DeviceFacts& facts() const override { return inner_->facts(); }
+  DeviceLimits limits() override { return inner_->limits(); }
   std::string compiler_identity() const override { return inner_->compiler_identity(); }
   Binary compile(const Unit& unit) const override { return inner_->compile(unit); }
   std::size_t parallel_compilations() const override { return inner_->parallel_compilations(); }

@@ -204,8 +204,8 @@ TEST_F(ExplorationTest, ALeaderAtTheRooflineEndsTheSearch) {
 }
 
 TEST_F(ExplorationTest, WarmInputsMayBeFasterThanMemory) {
-  const double from_memory_us = roofline_us(device_->facts(), problem_);
-  const double launch_us = roofline_us(device_->facts(), problem_, InputState::warm);
+  const double from_memory_us = roofline_us(device_->facts(), {}, problem_);
+  const double launch_us = roofline_us(device_->facts(), {}, problem_, InputState::warm);
   const double between_us = (from_memory_us + launch_us) / 2;
   script([&](std::string_view variant, double) { return between_us * (1 + 0.02 * noise(variant)); });
   EXPECT_EQ(tune().search_end, SearchEnd::near_roofline);

@@ -350,5 +350,23 @@ TEST_F(CudaDeviceTest, ANumberIsNoOtherStreamsLater) {
   EXPECT_EQ(ids.size(), expected);
 }
 
+TEST_F(CudaDeviceTest, LimitsAreMeasuredOnce) {
+  const DeviceLimits limits = device_->limits();
+  std::printf("limits: %.2f us to enqueue, %.2f us in a stream, %.2f us in a graph, %.0f GB/s of %.0f\n",
+              limits.enqueue_us, limits.stream_launch_us, limits.graph_launch_us, limits.read_gbps,
+              peak_bandwidth_gbps(device_->facts()));
+  if (limits.enqueue_us > 15) GTEST_SKIP() << "a tool watches each launch";
+  EXPECT_GT(limits.enqueue_us, 0.5);
+  EXPECT_GT(limits.stream_launch_us, 0.2);
+  EXPECT_LT(limits.stream_launch_us, 10);
+  EXPECT_GT(limits.graph_launch_us, 0.2);
+  EXPECT_LE(limits.graph_launch_us, limits.stream_launch_us * 1.2);
+  if (peak_bandwidth_gbps(device_->facts()) > 0) {
+    EXPECT_GT(limits.read_gbps, 0.7 * peak_bandwidth_gbps(device_->facts()));
+    EXPECT_LT(limits.read_gbps, peak_bandwidth_gbps(device_->facts()));
+  }
+  EXPECT_EQ(device_->limits().read_gbps, limits.read_gbps);
+}
+
 }  // namespace
 }  // namespace hone

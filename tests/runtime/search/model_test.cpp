@@ -211,13 +211,33 @@ TEST(Model, TheBestShapeTakesAboutWhatWasMeasured) {
 TEST(Model, TheRooflineIsALaunchAndTheBytes) {
   const TotalFamily family;
   Problem problem = family.problem(std::int64_t{1} << 28);
-  EXPECT_NEAR(roofline_us(h100_facts(), problem), 346, 5);
-  EXPECT_NEAR(roofline_us(h100_facts(), problem, InputState::warm), 2.66, 0.01) << "a cache has more bandwidth";
+  EXPECT_NEAR(roofline_us(h100_facts(), {}, problem), 346, 5);
+  EXPECT_NEAR(roofline_us(h100_facts(), {}, problem, InputState::warm), 2.66, 0.01) << "a cache has more bandwidth";
   problem = family.problem(0);
-  EXPECT_NEAR(roofline_us(h100_facts(), problem), 2.66, 0.01);
+  EXPECT_NEAR(roofline_us(h100_facts(), {}, problem), 2.66, 0.01);
   problem.launch_context = LaunchContext::graph;
-  EXPECT_NEAR(roofline_us(h100_facts(), problem), 0.50, 0.01);
-  EXPECT_EQ(roofline_us(two_core_host_facts(), problem), 0);
+  EXPECT_NEAR(roofline_us(h100_facts(), {}, problem), 0.50, 0.01);
+  EXPECT_EQ(roofline_us(two_core_host_facts(), {}, problem), 0);
+}
+
+TEST(Model, WhatWasMeasuredOfTheDeviceGoesBeforeTheConstants) {
+  const DeviceLimits limits{.enqueue_us = 4, .stream_launch_us = 1.5, .graph_launch_us = 1.25, .read_gbps = 1000};
+  const TotalFamily family;
+  Problem problem = family.problem(std::int64_t{1} << 28);  // of 4 bytes
+  EXPECT_NEAR(roofline_us(h100_facts(), limits, problem), 1.5 + 1073.74, 0.1);
+  EXPECT_EQ(host_pace_us(h100_facts(), limits, problem), 0) << "never waits for the host";
+  problem = family.problem(1000);
+  EXPECT_EQ(roofline_us(h100_facts(), limits, problem), 4);
+  EXPECT_EQ(host_pace_us(h100_facts(), limits, problem), 4);
+  EXPECT_NEAR(host_pace_us(h100_facts(), {}, problem), 2.66, 0.01);
+  problem.launch_context = LaunchContext::graph;
+  EXPECT_NEAR(roofline_us(h100_facts(), limits, problem), 1.254, 0.001);
+  EXPECT_EQ(host_pace_us(h100_facts(), limits, problem), 0);
+  DeviceFacts unknown = h100_facts();
+  unknown.memory_bus_bits = 0;
+  problem.launch_context = LaunchContext::stream;
+  EXPECT_EQ(roofline_us(unknown, {}, problem), 0);
+  EXPECT_EQ(roofline_us(unknown, limits, problem), 4) << "also where the driver does not tell the bandwidth";
 }
 
 }  // namespace
