@@ -46,7 +46,10 @@ constexpr std::array<std::string_view, 9> kAfter1{
     "DROP TABLE temp.old_sequence",
 };
 
-constexpr std::array<Migration, 1> kMigrations{{{1, kBefore1, kAfter1}}};
+/// Only a view has changed.
+constexpr std::array<std::string_view, 1> kBefore2{"DROP VIEW winners"};
+
+constexpr std::array<Migration, 2> kMigrations{{{1, kBefore1, kAfter1}, {2, kBefore2, {}}}};
 
 }  // namespace
 

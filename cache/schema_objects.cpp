@@ -220,7 +220,7 @@ SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, 
        w.binary AS binary_digest, w.created_at
 FROM winner w JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain)sql";
 
-constexpr std::string_view kWinners = R"sql(CREATE VIEW winners AS
+constexpr std::string_view kWinners2 = R"sql(CREATE VIEW winners AS
 SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
        w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
        w.tuned, w.variant, w.max_blocks, w.block_threads, w.registers, w.static_smem_bytes, w.local_bytes,
@@ -237,6 +237,31 @@ SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, 
                  AND m.first2 = w.first2 AND m.last2 = w.last2 AND m.driver <> w.driver) AS stale
 FROM winner w JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain
      LEFT JOIN usage u ON u.winner = w.id)sql";
+
+/// A time is that of extent0 … 2, so a class that does not hold them has none: its winner was measured elsewhere.
+constexpr std::string_view kWinners = R"sql(CREATE VIEW winners AS
+SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
+       w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
+       CASE WHEN w.tuned THEN iif(w.has_extents, 'tuned', 'lent')
+            ELSE iif(w.has_extents, 'heuristic', 'nearest') END AS how,
+       w.tuned, w.variant, w.max_blocks, w.block_threads, w.registers, w.static_smem_bytes, w.local_bytes,
+       w.resident_blocks, 1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
+       w.extent0, w.extent1, w.extent2, iif(w.is_measured, w.bytes_moved, NULL) AS bytes_moved,
+       iif(w.is_measured, w.median_us, NULL) AS median_us, iif(w.is_measured, w.spread_us, NULL) AS spread_us,
+       iif(w.is_measured, w.bytes_moved / w.median_us / 1000.0, NULL) AS gbps,
+       d.peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest, w.binary AS binary_digest, w.created_at,
+       (SELECT length(b.code) FROM binary b WHERE b.digest = w.binary) AS binary_bytes, u.used_at, u.loads,
+       EXISTS (SELECT 1 FROM missed m
+               WHERE m.device = w.device AND m.toolchain = w.toolchain AND m.family = w.family
+                 AND m.operation = w.operation AND m.dtype = w.dtype AND m.numerics = w.numerics
+                 AND m.launch_context = w.launch_context AND m.alignment = w.alignment
+                 AND m.first0 = w.first0 AND m.last0 = w.last0 AND m.first1 = w.first1 AND m.last1 = w.last1
+                 AND m.first2 = w.first2 AND m.last2 = w.last2 AND m.driver <> w.driver) AS stale
+FROM (SELECT *, tuned AND has_extents AS is_measured
+      FROM (SELECT *, extent0 BETWEEN first0 AND last0 AND extent1 BETWEEN first1 AND last1
+                      AND extent2 BETWEEN first2 AND last2 AS has_extents
+            FROM winner)) w
+     JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain LEFT JOIN usage u ON u.winner = w.id)sql";
 
 constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
 SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
@@ -288,6 +313,25 @@ constexpr std::array<SchemaObject, 16> kVersion2{{
     {"table", "missed", kMissed},
     {"table", "claim", kClaim},
     {"table", "property", kProperty},
+    {"view", "winners", kWinners2},
+    {"view", "trials", kTrials},
+    {"view", "binaries", kBinaries},
+    {"view", "misses", kMisses},
+    {"view", "claims", kClaims},
+}};
+
+constexpr std::array<SchemaObject, 16> kVersion3{{
+    {"table", "device", kDevice},
+    {"table", "toolchain", kToolchain},
+    {"table", "binary", kBinary},
+    {"table", "winner", kWinner},
+    {"index", "winner_binary", kWinnerBinary},
+    {"table", "tuning", kTuning},
+    {"table", "trial", kTrial},
+    {"table", "usage", kUsage},
+    {"table", "missed", kMissed},
+    {"table", "claim", kClaim},
+    {"table", "property", kProperty},
     {"view", "winners", kWinners},
     {"view", "trials", kTrials},
     {"view", "binaries", kBinaries},
@@ -300,6 +344,7 @@ constexpr std::array<SchemaObject, 16> kVersion2{{
 std::span<const SchemaObject> schema_objects(std::int64_t version) {
   if (version == 1) return kVersion1;
   if (version == 2) return kVersion2;
+  if (version == 3) return kVersion3;
   return {};
 }
 

@@ -27,16 +27,17 @@ TEST_F(CacheSchema, TextOnlyChangesTogetherWithTheVersion) {
     for (const SchemaObject& object : schema_objects(version)) digest.add(object.name, object.sql);
     return digest.hex();
   };
-  EXPECT_EQ(kSchemaVersion, 2);
+  EXPECT_EQ(kSchemaVersion, 3);
   EXPECT_EQ(digest_of(1), "3922230b101e898878b3692f8d4db33a") << "an earlier version never changes";
-  EXPECT_EQ(digest_of(2), "80f9f634334d75db66637f07e5c0cca5") << "raise kSchemaVersion, then add the new digest here";
+  EXPECT_EQ(digest_of(2), "80f9f634334d75db66637f07e5c0cca5");
+  EXPECT_EQ(digest_of(3), "9dbf8ca42e45c61d5be68af0e7e28843") << "raise kSchemaVersion, then add the new digest here";
   EXPECT_THAT(schema_objects(0), IsEmpty());
-  EXPECT_THAT(schema_objects(3), IsEmpty());
+  EXPECT_THAT(schema_objects(4), IsEmpty());
 }
 
 TEST_F(CacheSchema, FileCarriesApplicationIdAndVersion) {
   EXPECT_THAT(sql(file_, "PRAGMA application_id"), ElementsAre("1215262309"));
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("2"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("3"));
 }
 
 TEST_F(CacheSchema, FileUsesARollbackJournal) { EXPECT_THAT(sql(file_, "PRAGMA journal_mode"), ElementsAre("delete")); }
@@ -62,6 +63,15 @@ TEST_F(CacheSchema, ViewsHavePlainNames) {
 TEST_F(CacheSchema, ViewsComputeBandwidth) {
   EXPECT_THAT(sql(file_, "SELECT CAST(gbps AS INTEGER) FROM winners"), ElementsAre("2285714"));
   EXPECT_THAT(sql(file_, "SELECT gbps IS NULL FROM trials ORDER BY rank"), ElementsAre("0", "1"));
+}
+
+TEST_F(CacheSchema, ViewHasNoFiguresOfAnotherSize) {
+  Publication lent = sample_publication();
+  lent.key.problem.sizes[0] = {1001, 2000};
+  lent.tuning.reset();
+  store_.publish(lent);
+  EXPECT_THAT(sql(file_, "SELECT how, first0, bytes_moved, median_us, spread_us, gbps, extent0 FROM winners ORDER BY 2"),
+              ElementsAre("tuned|1|6000000000|2.625|0.125|2285714.28571429|512", "lent|1001|NULL|NULL|NULL|NULL|512"));
 }
 
 TEST_F(CacheSchema, ViewsShowUseStalenessAndBinaries) {
@@ -103,10 +113,10 @@ TEST_F(CacheSchema, TriggerIsForeign) {
 
 TEST_F(CacheSchema, NewerVersionThatSaysSoIsReadButNotWritten) {
   sql(file_,
-      "PRAGMA user_version = 3; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
+      "PRAGMA user_version = 4; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
   EXPECT_TRUE(store_.find(matching_query(sample_publication())));
   EXPECT_EQ(store_.winners().size(), 1u);
-  const std::string words = "written by a newer Hone: its schema has version 3, this Hone knows 2";
+  const std::string words = "written by a newer Hone: its schema has version 4, this Hone knows 3";
   EXPECT_EQ(fault_of([&] { store_.publish(sample_publication()); }, file_, words), StoreFault::newer);
 }
 
@@ -121,8 +131,8 @@ TEST_F(CacheSchema, NewerVersionThatCannotBeReadIsNamed) {
   const std::vector<std::byte> whole = read_bytes(file_);
   for (const std::string& change : changes) {
     write_bytes(file_, whole);
-    sql(file_, "PRAGMA user_version = 3; " + change);
-    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 3"), StoreFault::newer) << change;
+    sql(file_, "PRAGMA user_version = 4; " + change);
+    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 4"), StoreFault::newer) << change;
   }
 }
 
@@ -130,11 +140,11 @@ TEST_F(CacheSchema, NewerVersionForNewerReadersIsNamed) {
   {
     Connection connection(file_, Access::write);
     Transaction transaction(connection, Access::write);
-    write_property(connection, kReadsFromProperty, 3);
-    connection.execute("PRAGMA user_version = 3");
+    write_property(connection, kReadsFromProperty, 4);
+    connection.execute("PRAGMA user_version = 4");
     transaction.commit();
   }
-  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 3"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 4"), StoreFault::newer);
 }
 
 TEST_F(CacheSchema, UnknownOldVersionIsForeign) {

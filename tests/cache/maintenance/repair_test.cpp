@@ -191,18 +191,18 @@ TEST_F(CacheRepair, WhatNeverWasACacheIsLeftAlone) {
 }
 
 TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 3; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
+  sql(file_, "PRAGMA user_version = 4; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
   const std::vector<std::byte> before = read_bytes(file_);
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 4"), StoreFault::newer);
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 4"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 3");
+  sql(file_, "PRAGMA user_version = 4");
   overwrite(100, 300, std::byte{0xff});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 3"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 4"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {
@@ -230,7 +230,7 @@ TEST_F(CacheRepair, OldFileIsRepairedIntoOurSchema) {
   make_fixture(other_, 1);
   sql(other_, "CREATE TABLE extra (x)");
   EXPECT_EQ(repair(other_).winners, 4);
-  EXPECT_THAT(sql(other_, "PRAGMA user_version"), testing::ElementsAre("2"));
+  EXPECT_THAT(sql(other_, "PRAGMA user_version"), testing::ElementsAre("3"));
 }
 
 }  // namespace
