@@ -72,6 +72,15 @@ std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// In the time that the winner's record has, which is that of the size it was measured at.
+std::int64_t measured_bytes(const Problem& problem, const Winner& winner) {
+  if (winner.tuned_extents == problem.extents) return problem.family->bytes_moved(problem);
+  Problem measured = problem;
+  measured.extents = winner.tuned_extents;
+  measured.pitches = {0, 0};  // those of the problem may be too short there
+  return problem.family->bytes_moved(measured);
+}
+
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
   if (!options.cache_path.empty())
@@ -152,7 +161,7 @@ cache::Publication CacheBridge::publication(const Problem& problem, const Winner
       .winner = {.candidate = to_record(problem, chosen),
                  .tuned = winner.tuned,
                  .tuned_extents = winner.tuned_extents,
-                 .bytes_moved = problem.family->bytes_moved(problem),
+                 .bytes_moved = measured_bytes(problem, winner),
                  .median_us = winner.median_us,
                  .spread_us = winner.spread_us},
       .binary = {.format = fmt::format("{}{}{}", binary.format, kUnitMark,

@@ -57,6 +57,8 @@ TEST_F(SessionCompareTest, AnAdoptedWinnerServesTheOtherSizesInEveryProcess) {
   for (const cache::StoredWinner& stored : store().winners()) {
     const bool is_its_own = stored.key.problem.sizes[0].first <= kSize && stored.key.problem.sizes[0].last >= kSize;
     EXPECT_EQ(store().tuning(stored.id).has_value(), is_its_own) << "trials are of the size that they were taken at";
+    EXPECT_EQ(stored.winner.tuned_extents[0], kSize);
+    EXPECT_EQ(stored.winner.bytes_moved, family_.bytes_moved(family_.problem(kSize))) << "in median_us, at that size";
   }
   EXPECT_THROW(launch(later, 2 * kSize), Error) << "the size between was not named";
 }
