@@ -63,32 +63,13 @@ std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const
   return winners;
 }
 
-bool is_within(const Extents& extents, const std::array<cache::RangeRecord, 3>& sizes) {
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (extents[i] < sizes[i].first || extents[i] > sizes[i].last) return false;
-  return true;
-}
-
-/// A winner that was measured at another shape has its trials there.
-const StoredWinner* measured_winner(const std::vector<StoredWinner>& all, const StoredWinner& stored) {
-  const Extents& extents = stored.winner.tuned_extents;
-  if (is_within(extents, stored.key.problem.sizes)) return &stored;
-  const StoredWinner* found = nullptr;
-  for (const StoredWinner& other : all) {
-    cache::ProblemRecord same_but_sizes = other.key.problem;
-    same_but_sizes.sizes = stored.key.problem.sizes;
-    if (same_but_sizes == stored.key.problem && other.key.device == stored.key.device &&
-        other.winner.tuned_extents == extents && is_within(extents, other.key.problem.sizes))
-      found = &other;
-  }
-  return found;
-}
-
 std::string faster_text(double than_us, double us) {
   return than_us > 0 && us > 0 ? fmt::format("{:.2f}× as fast", than_us / us) : std::string(kUnknown);
 }
 
-void print_gain(const StoredWinner& stored, const Explanation& explanation, std::ostream& out) {
+/// `measured`: the winner whose trials these are.
+void print_gain(const StoredWinner& stored, const StoredWinner& measured, const Explanation& explanation,
+                std::ostream& out) {
   const double us = stored.winner.median_us;
   if (explanation.standard != nullptr)
     out << fmt::format("  as the occupancy model's first choice ({} µs): {}\n",
@@ -98,9 +79,10 @@ void print_gain(const StoredWinner& stored, const Explanation& explanation, std:
   if (explanation.runner_up != nullptr)
     out << fmt::format("  as the fastest other one ({} µs): {}\n", us_text(explanation.runner_up->median_us),
                        faster_text(explanation.runner_up->median_us, us));
+  const double gbps = bandwidth_gbps(measured.winner.bytes_moved, us);
   if (stored.key.device.peak_bandwidth_gbps > 0)
-    out << fmt::format("  {} GB/s, {} of the bandwidth that clock and bus imply\n", gbps_text(winner_gbps(stored)),
-                       share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps));
+    out << fmt::format("  {} GB/s, {} of the bandwidth that clock and bus imply\n", gbps_text(gbps),
+                       share_text(gbps, stored.key.device.peak_bandwidth_gbps));
 }
 
 void print_table(const Explanation& explanation, const Context& context) {
@@ -131,7 +113,8 @@ void print_table(const Explanation& explanation, const Context& context) {
   table.print(context.out, context.environment.out_columns());
 }
 
-void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tuning, const Context& context) {
+void print_explanation(const StoredWinner& stored, const StoredWinner& measured, const cache::TuningRecord& tuning,
+                       const Context& context) {
   const Explanation explanation = explain(stored.winner, tuning);
   std::ostream& out = context.out;
   const cache::CandidateRecord& candidate = stored.winner.candidate;
@@ -142,7 +125,7 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
                                blocks_text(candidate.max_blocks), us_text(stored.winner.median_us),
                                format_us(stored.winner.spread_us), measured_at_text(stored)))
       << "\n\nWhat it gains\n";
-  print_gain(stored, explanation, out);
+  print_gain(stored, measured, explanation, out);
   out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
                      tuning.budget_spent ? ", until the budget was spent" : "");
   if (explanation.place_of_winner)
@@ -153,8 +136,9 @@ void print_explanation(const StoredWinner& stored, const cache::TuningRecord& tu
   print_table(explanation, context);
 }
 
-Json explanation_json(const StoredWinner& stored, const std::optional<cache::TuningRecord>& tuning) {
-  Json json = to_json(stored);
+Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
+                      const std::optional<cache::TuningRecord>& tuning) {
+  Json json = to_json(stored, measured);
   json["candidates"] = Json::array();
   if (!tuning) return json;
   const Explanation explanation = explain(stored.winner, *tuning);
@@ -247,11 +231,11 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
     if (options.json) {
-      json["winners"].push_back(explanation_json(stored, tuning));
+      json["winners"].push_back(explanation_json(stored, measured, tuning));
       continue;
     }
     if (&stored != &winners.front()) context.out << '\n';
-    if (tuning) print_explanation(stored, *tuning, context);
+    if (tuning) print_explanation(stored, *measured, *tuning, context);
     if (!tuning) explain_untuned(stored, context);
   }
   if (options.json) print_json(json, context);

@@ -24,6 +24,7 @@
 #include "tuner/selection.h"
 #include "tuner/shapes.h"
 #include "tuner/table.h"
+#include "tuner/winner_rows.h"
 
 namespace hone::tuner {
 namespace {
@@ -93,8 +94,8 @@ class Filter {
 };
 
 /// Winners of one device and toolchain stand under one heading.
-bool same_heading(const StoredWinner& a, const StoredWinner& b) {
-  return a.key.device == b.key.device && a.key.toolchain == b.key.toolchain;
+bool same_heading(const cache::KeyRecord& a, const cache::KeyRecord& b) {
+  return a.device == b.device && a.toolchain.compiler == b.toolchain.compiler && a.toolchain.driver == b.toolchain.driver;
 }
 
 std::string heading_text(const cache::KeyRecord& key) {
@@ -102,44 +103,48 @@ std::string heading_text(const cache::KeyRecord& key) {
                                key.toolchain.compiler.empty() ? "no compiler" : key.toolchain.compiler));
 }
 
-std::vector<std::string> winner_row(const StoredWinner& stored, std::int64_t now) {
+std::vector<std::string> cells_of(const WinnerRow& row, std::int64_t now) {
+  const StoredWinner& stored = row.shown;
   const cache::WinnerRecord& winner = stored.winner;
   const double gbps = winner_gbps(stored);
   return {fmt::format("{}", stored.id),
           problem_text(stored.key.problem),
           fmt::format("{}", stored.key.problem.alignment),
-          sizes_text(stored),
+          sizes_text(stored, row.sizes),
           short_variant(winner.candidate.variant),
           blocks_cell(winner.candidate.max_blocks),
           winner.candidate.registers > 0 ? fmt::format("{}", winner.candidate.registers) : std::string(kUnknown),
           percent_text(winner_occupancy(stored)),
-          us_text(winner.median_us),
+          how_text(stored) == "heuristic" ? std::string(kUnknown) : measured_at_text(stored),
+          us_text(winner_us(stored)),
           gbps_text(gbps),
           share_text(gbps, stored.key.device.peak_bandwidth_gbps),
-          std::string(how_text(stored)),
+          row.how(),
           format_age(now - stored.created_at)};
 }
 
 void print_winners(const Winners& winners, const Context& context) {
   const std::int64_t now = context.environment.unix_time();
-  for (auto begin = winners.begin(); begin != winners.end();) {
-    const auto end =
-        std::find_if(begin, winners.end(), [&](const StoredWinner& stored) { return !same_heading(*begin, stored); });
+  const std::vector<WinnerRow> rows = join_classes(winners);
+  for (auto begin = rows.begin(); begin != rows.end();) {
+    const auto end = std::find_if(
+        begin, rows.end(), [&](const WinnerRow& row) { return !same_heading(begin->shown.key, row.shown.key); });
     Table table({{"id", Align::right},
                  {"problem"},
                  {"align", Align::right, 7},
                  {"n", Align::right},
                  {"winner", Align::left, 1},
                  {"blocks", Align::right, 4},
-                 {"regs", Align::right, 6},
-                 {"occupancy", Align::right, 5},
+                 {"regs", Align::right, 6, true},
+                 {"occupancy", Align::right, 5, true},
+                 {"at n", Align::right},
                  {"µs", Align::right},
                  {"GB/s", Align::right, 2},
-                 {"of peak", Align::right, 3},
+                 {"of peak", Align::right, 3, true},
                  {"how", Align::left, 8},
                  {"age", Align::right, 9}});
-    for (auto stored = begin; stored != end; ++stored) table.add_row(winner_row(*stored, now));
-    context.out << (begin == winners.begin() ? "" : "\n") << heading_text(begin->key) << '\n';
+    for (auto row = begin; row != end; ++row) table.add_row(cells_of(*row, now));
+    context.out << (begin == rows.begin() ? "" : "\n") << heading_text(begin->shown.key) << '\n';
     table.print(context.out, context.environment.out_columns());
     begin = end;
   }
@@ -190,7 +195,7 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   if (options.json) {
     Json json{{"cache", path.string()}, {"winners", Json::array()}};
     for (const StoredWinner& stored : winners) {
-      Json& entry = json["winners"].emplace_back(to_json(stored));
+      Json& entry = json["winners"].emplace_back(to_json(stored, measured_winner(all, stored)));
       if (!in_detail) continue;
       const std::optional<cache::TuningRecord> tuning = store.tuning(stored.id);
       entry["tuning"] = tuning ? to_json(*tuning) : Json(nullptr);
@@ -199,7 +204,7 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   } else if (in_detail) {
     for (const StoredWinner& stored : winners) {
       if (&stored != &winners.front()) context.out << '\n';
-      print_detail(stored, store.tuning(stored.id), options.all, context);
+      print_detail(stored, measured_winner(all, stored), store.tuning(stored.id), options.all, context);
     }
   } else {
     print_winners(winners, context);

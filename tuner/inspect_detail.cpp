@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::size_t kRunnersUp = 10;
 
+/// ProblemRecord::numerics where nothing else was asked for.
+constexpr std::string_view kUsualNumerics = "reproducible";
+
 std::string date_text(std::int64_t unix_seconds) {
   std::tm utc{};
   const auto seconds = static_cast<std::time_t>(unix_seconds);
@@ -82,32 +85,49 @@ std::array<bool, 3> shown_extents(const cache::StoredWinner& stored) {
   return shown;
 }
 
-void print_candidate(const cache::StoredWinner& stored, std::ostream& out) {
-  const cache::WinnerRecord& winner = stored.winner;
-  const cache::CandidateRecord& candidate = winner.candidate;
+std::string resources_text(const cache::CandidateRecord& candidate) {
+  const std::string smem = fmt::format("{} B of shared memory a block", candidate.static_smem_bytes);
+  if (candidate.registers == 0) return smem;  // of the host no registers are known
+  return fmt::format("{} registers and {} B of local memory a thread, {}", candidate.registers, candidate.local_bytes,
+                     smem);
+}
+
+/// What the winner takes, or why no time is shown.
+std::string measured_text(const cache::StoredWinner& stored, const cache::StoredWinner* measured) {
+  const std::string_view how = how_text(stored);
+  if (how == "tuned")
+    return fmt::format("{} µs ± {} at n = {}: {} GB/s{}", us_text(winner_us(stored)),
+                       format_us(stored.winner.spread_us), measured_at_text(stored), gbps_text(winner_gbps(stored)),
+                       stored.key.device.peak_bandwidth_gbps > 0
+                           ? fmt::format(", {} of the device's",
+                                         share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps))
+                           : "");
+  if (how == "lent")
+    return fmt::format("not in this class but at n = {}: {}", measured_at_text(stored),
+                       measured ? fmt::format("see winner {}", measured->id) : "that winner is not stored any more");
+  if (how == "nearest")
+    return fmt::format("never: what was tuned for {}, the nearest shape; measure with: hone tune --missed",
+                       measured_at_text(stored));
+  return "never: the occupancy model's first choice; measure with: hone tune";
+}
+
+void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinner* measured, std::ostream& out) {
+  const cache::CandidateRecord& candidate = stored.winner.candidate;
   print_field(out, "candidate", candidate.variant);
   print_field(out, "grid",
               fmt::format("{}, {} threads each", blocks_text(candidate.max_blocks), candidate.block_threads));
-  print_field(out, "resources",
-              fmt::format("{} registers and {} B of local memory a thread, {} B of shared memory a block",
-                          candidate.registers, candidate.local_bytes, candidate.static_smem_bytes));
+  print_field(out, "resources", resources_text(candidate));
   print_field(out, "occupancy",
               fmt::format("{}: {} resident blocks × {} threads of {} per SM", percent_text(winner_occupancy(stored)),
                           candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm));
-  if (winner.tuned) {
-    print_field(
-        out, "measured",
-        fmt::format("{} µs ± {} at n = {}: {} GB/s, {} of the device's", us_text(winner.median_us),
-                    format_us(winner.spread_us), measured_at_text(stored), gbps_text(winner_gbps(stored)),
-                    share_text(winner_gbps(stored), stored.key.device.peak_bandwidth_gbps)));
-  } else {
-    print_field(out, "measured",
-                how_text(stored) == "nearest"
-                    ? fmt::format("never: what was tuned for {}, the nearest shape; measure with: hone tune --missed",
-                                  measured_at_text(stored))
-                    : "never: the occupancy model's first choice; measure with: hone tune");
-  }
+  print_field(out, "measured", measured_text(stored, measured));
   print_field(out, "binary", format_bytes(stored.binary_bytes));
+}
+
+bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<cache::RangeRecord, 3>& sizes) {
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (extents[i] < sizes[i].first || extents[i] > sizes[i].last) return false;
+  return true;
 }
 
 std::string note_of(const cache::TrialRecord& trial, const cache::StoredWinner& stored) {
@@ -144,8 +164,8 @@ void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& 
   Table table({{"#", Align::right},
                {"candidate"},
                {"blocks", Align::right, 2},
-               {"regs", Align::right, 5},
-               {"occupancy", Align::right, 3},
+               {"regs", Align::right, 5, true},
+               {"occupancy", Align::right, 3, true},
                {"in flight/SM", Align::right, 6},
                {"predicted µs", Align::right, 4},
                {"µs", Align::right},
@@ -181,8 +201,13 @@ void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context&
 }  // namespace
 
 std::string problem_text(const cache::ProblemRecord& problem) {
-  return fmt::format("{} {} {}{}", problem.family, problem.operation, problem.dtype,
-                     problem.launch_context == name(LaunchContext::graph) ? " graph" : "");
+  std::string text = fmt::format("{} {} {}", problem.family, problem.operation, problem.dtype);
+  std::string_view numerics = problem.numerics;  // "reproducible, NaN ignored"
+  if (numerics.starts_with(kUsualNumerics)) numerics.remove_prefix(kUsualNumerics.size());
+  if (numerics.starts_with(", ")) numerics.remove_prefix(2);
+  if (!numerics.empty()) text.append(" ").append(numerics);
+  if (problem.launch_context == name(LaunchContext::graph)) text += " graph";
+  return text;
 }
 
 std::string device_text(const cache::DeviceRecord& device) {
@@ -192,8 +217,9 @@ std::string device_text(const cache::DeviceRecord& device) {
   return text;
 }
 
-std::string sizes_text(const cache::StoredWinner& stored) {
-  const auto& sizes = stored.key.problem.sizes;
+std::string sizes_text(const cache::StoredWinner& stored) { return sizes_text(stored, stored.key.problem.sizes); }
+
+std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache::RangeRecord, 3>& sizes) {
   const std::array<bool, 3> shown = shown_extents(stored);
   std::string text;
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -210,13 +236,27 @@ std::string measured_at_text(const cache::StoredWinner& stored) {
 }
 
 std::string_view how_text(const cache::StoredWinner& stored) {
-  if (stored.winner.tuned) return "tuned";
-  for (std::size_t i = 0; i < 3; ++i) {
-    const cache::RangeRecord& range = stored.key.problem.sizes[i];
-    const std::int64_t extent = stored.winner.tuned_extents[i];
-    if (extent < range.first || extent > range.last) return "nearest";
+  const bool is_of_its_class = is_within(stored.winner.tuned_extents, stored.key.problem.sizes);
+  if (stored.winner.tuned) return is_of_its_class ? "tuned" : "lent";
+  return is_of_its_class ? "heuristic" : "nearest";
+}
+
+bool is_measured(const cache::StoredWinner& stored) { return how_text(stored) == "tuned"; }
+
+const cache::StoredWinner* measured_winner(const std::vector<cache::StoredWinner>& all,
+                                           const cache::StoredWinner& stored) {
+  if (is_within(stored.winner.tuned_extents, stored.key.problem.sizes)) return &stored;
+  const cache::StoredWinner* found = nullptr;
+  for (const cache::StoredWinner& other : all) {
+    if (!is_measured(other) || other.winner.tuned_extents != stored.winner.tuned_extents) continue;
+    cache::ProblemRecord same_but_sizes = other.key.problem;
+    same_but_sizes.sizes = stored.key.problem.sizes;
+    const bool has_same_sources = other.key.toolchain.compiler == stored.key.toolchain.compiler &&
+                                  other.key.toolchain.family_digest == stored.key.toolchain.family_digest;
+    if (same_but_sizes == stored.key.problem && other.key.device == stored.key.device && has_same_sources)
+      found = &other;
   }
-  return "heuristic";
+  return found;
 }
 
 double winner_occupancy(const cache::StoredWinner& stored) {
@@ -224,8 +264,10 @@ double winner_occupancy(const cache::StoredWinner& stored) {
                    stored.key.device.max_threads_per_sm);
 }
 
+double winner_us(const cache::StoredWinner& stored) { return is_measured(stored) ? stored.winner.median_us : 0; }
+
 double winner_gbps(const cache::StoredWinner& stored) {
-  return bandwidth_gbps(stored.winner.bytes_moved, stored.winner.median_us);
+  return bandwidth_gbps(stored.winner.bytes_moved, winner_us(stored));
 }
 
 std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials) {
@@ -248,11 +290,11 @@ std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& tr
   return counts;
 }
 
-void print_detail(const cache::StoredWinner& stored, const std::optional<cache::TuningRecord>& tuning, bool all,
-                  const Context& context) {
+void print_detail(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
+                  const std::optional<cache::TuningRecord>& tuning, bool all, const Context& context) {
   print_key(stored, context);
   context.out << '\n';
-  print_candidate(stored, context.out);
+  print_candidate(stored, measured, context.out);
   if (!tuning) return;
   print_trials(stored, *tuning, all, context);
   if (!all) print_reasons(tuning->trials, context);

@@ -1,6 +1,7 @@
 // One winner in detail: its key, its resources, its runners-up, and what was rejected and why.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
@@ -13,7 +14,7 @@
 
 namespace hone::tuner {
 
-/// "reduce sum f32", or "reduce sum f32 graph" for calls in a replayed graph.
+/// "reduce sum f32"; with "NaN ignored" and "graph" behind it where that is so.
 std::string problem_text(const cache::ProblemRecord& problem);
 
 /// "NVIDIA H200 (cuda, sm_90): 132 SMs, 4916 GB/s"; the bandwidth only where it is known.
@@ -23,14 +24,27 @@ std::string device_text(const cache::DeviceRecord& device);
 /// in, an extent after the first that was 1 when the winner was chosen is left out.
 std::string sizes_text(const cache::StoredWinner& stored);
 
+/// The same with other ranges: those of several classes.
+std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache::RangeRecord, 3>& sizes);
+
 /// "1024", "8192 × 64": the extents at which the winner was measured.
 std::string measured_at_text(const cache::StoredWinner& stored);
 
-/// "tuned", "nearest" (untuned, of the nearest tuned shape) or "heuristic".
+/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned shape) or
+/// "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);
 
-/// Winners' figures for tables and JSON; 0 where unknown.
+/// Whether the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
+bool is_measured(const cache::StoredWinner& stored);
+
+/// The winner of `all` in whose class `stored` was measured, and which has the trials: itself, or another one of the same
+/// problem, device and kernel sources. nullptr: it is not stored any more.
+const cache::StoredWinner* measured_winner(const std::vector<cache::StoredWinner>& all,
+                                           const cache::StoredWinner& stored);
+
+/// Winners' figures for tables and JSON; 0 where unknown, times and bandwidths also where not is_measured().
 double winner_occupancy(const cache::StoredWinner& stored);
+double winner_us(const cache::StoredWinner& stored);
 double winner_gbps(const cache::StoredWinner& stored);
 
 /// Rejected, wrong and failed trials by their reason, the most frequent first. Reasons that differ in numbers only
@@ -42,8 +56,8 @@ struct ReasonCount {
 };
 std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials);
 
-/// `all`: every trial instead of the best ten.
-void print_detail(const cache::StoredWinner& stored, const std::optional<cache::TuningRecord>& tuning, bool all,
-                  const Context& context);
+/// `measured`: see measured_winner(). `all`: every trial instead of the best ten.
+void print_detail(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
+                  const std::optional<cache::TuningRecord>& tuning, bool all, const Context& context);
 
 }  // namespace hone::tuner

@@ -9,11 +9,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// null for 0, which stands for what is not known.
+template <class Number>
+Json known(Number value) {
+  return value > 0 ? Json(value) : Json(nullptr);
+}
+
 Json to_json(const cache::CandidateRecord& candidate) {
   return {{"variant", candidate.variant},
           {"max_blocks", candidate.max_blocks},
           {"block_threads", candidate.block_threads},
-          {"registers", candidate.registers},
+          {"registers", known(candidate.registers)},
           {"static_smem_bytes", candidate.static_smem_bytes},
           {"local_bytes", candidate.local_bytes},
           {"max_threads_per_block", candidate.max_threads_per_block},
@@ -31,7 +37,7 @@ Json to_json(const cache::KeyRecord& key) {
             {"identity", key.device.identity},
             {"sm_count", key.device.sm_count},
             {"max_threads_per_sm", key.device.max_threads_per_sm},
-            {"peak_bandwidth_gbps", key.device.peak_bandwidth_gbps}}},
+            {"peak_bandwidth_gbps", known(key.device.peak_bandwidth_gbps)}}},
           {"toolchain",
            {{"compiler", key.toolchain.compiler},
             {"driver", key.toolchain.driver},
@@ -48,17 +54,21 @@ Json to_json(const cache::KeyRecord& key) {
 
 }  // namespace
 
-Json to_json(const cache::StoredWinner& stored) {
+Json to_json(const cache::StoredWinner& stored, const cache::StoredWinner* measured) {
   Json json{{"id", stored.id}, {"created_at", stored.created_at}, {"binary_bytes", stored.binary_bytes}};
   json.update(to_json(stored.key));
   json["candidate"] = to_json(stored.winner.candidate);
+  const std::string_view how = how_text(stored);
+  const auto here = [&](auto value) { return how == "tuned" ? Json(value) : Json(nullptr); };
+  json["how"] = how;
   json["tuned"] = stored.winner.tuned;
-  json["tuned_extents"] = stored.winner.tuned_extents;
-  json["bytes_moved"] = stored.winner.bytes_moved;
-  json["median_us"] = stored.winner.median_us;
-  json["spread_us"] = stored.winner.spread_us;
-  json["occupancy"] = winner_occupancy(stored);
-  json["gbps"] = winner_gbps(stored);
+  json["tuned_extents"] = how == "heuristic" ? Json(nullptr) : Json(stored.winner.tuned_extents);
+  json["measured_by"] = how != "heuristic" && measured ? Json(measured->id) : Json(nullptr);
+  json["bytes_moved"] = here(stored.winner.bytes_moved);
+  json["median_us"] = here(stored.winner.median_us);
+  json["spread_us"] = here(stored.winner.spread_us);
+  json["occupancy"] = known(winner_occupancy(stored));
+  json["gbps"] = here(winner_gbps(stored));
   return json;
 }
 

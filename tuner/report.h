@@ -7,10 +7,9 @@
 
 #include <hone/candidate.h>
 
-namespace hone::tuner {
+#include "tuner/table.h"
 
-/// What a table shows where a figure is not known.
-inline constexpr std::string_view kUnknown = "–";
+namespace hone::tuner {
 
 /// "block_threads=256 vector_bytes=16 unroll=4 tail=shuffle" as "256t 16B x4 shuffle". Parameters that have no short
 /// form here, as those of a user's family, stay "name=value"; named values stand for themselves.

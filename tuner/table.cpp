@@ -97,14 +97,21 @@ std::vector<std::size_t> Table::widths() const {
   return result;
 }
 
+std::vector<std::size_t> Table::known_columns() const {
+  std::vector<std::size_t> known;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const bool is_known =
+        std::any_of(rows_.begin(), rows_.end(), [c](const auto& row) { return row[c] != kUnknown; });
+    if (is_known || !columns_[c].if_known) known.push_back(c);
+  }
+  return known;
+}
+
 std::vector<std::size_t> Table::visible_columns(std::size_t max_width, std::size_t indent) const {
   const std::vector<std::size_t> width_of = widths();
-  std::vector<std::size_t> visible(columns_.size());
+  std::vector<std::size_t> visible = known_columns();
   std::size_t total = indent;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    visible[c] = c;
-    total += width_of[c] + (c == 0 ? 0 : kGap);
-  }
+  for (const std::size_t c : visible) total += width_of[c] + (c == visible.front() ? 0 : kGap);
   while (max_width > 0 && total > max_width) {
     const auto drop = std::max_element(visible.begin(), visible.end(), [&](std::size_t a, std::size_t b) {
       return columns_[a].drop_order < columns_[b].drop_order;
@@ -121,9 +128,9 @@ void Table::print(std::ostream& out, int max_width, int indent) const {
   const std::vector<std::size_t> visible = visible_columns(static_cast<std::size_t>(std::max(max_width, 0)), blanks);
   const std::vector<std::size_t> width_of = widths();
   std::vector<std::string> headers;
+  for (const Column& column : columns_) headers.push_back(column.header);
   std::string hidden;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    headers.push_back(columns_[c].header);
+  for (const std::size_t c : known_columns()) {
     if (!std::binary_search(visible.begin(), visible.end(), c)) hidden += (hidden.empty() ? "" : ", ") + headers[c];
   }
   print_line(out, columns_, visible, width_of, headers, blanks);

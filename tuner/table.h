@@ -9,12 +9,16 @@
 
 namespace hone::tuner {
 
+/// What a table shows where a figure is not known.
+inline constexpr std::string_view kUnknown = "–";
+
 enum class Align { left, right };
 
 struct Column {
   std::string header;
   Align align = Align::left;
   int drop_order = 0;  ///< where width is short, columns with the highest go first; 0 stays always
+  bool if_known = false;  ///< left out where every cell is kUnknown
 };
 
 /// Rows of UTF-8 cells. Control characters in cells are replaced, so that a name out of a file cannot write to the
@@ -34,6 +38,7 @@ class Table {
 
  private:
   std::vector<std::size_t> widths() const;
+  std::vector<std::size_t> known_columns() const;
   std::vector<std::size_t> visible_columns(std::size_t max_width, std::size_t indent) const;
 
   std::vector<Column> columns_;
