@@ -244,12 +244,14 @@ SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, 
        w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
        CASE WHEN w.tuned THEN iif(w.has_extents, 'tuned', 'lent')
             ELSE iif(w.has_extents, 'heuristic', 'nearest') END AS how,
-       w.tuned, w.variant, w.max_blocks, w.block_threads, w.registers, w.static_smem_bytes, w.local_bytes,
-       w.resident_blocks, 1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
+       w.tuned, w.variant, w.max_blocks, w.block_threads, nullif(w.registers, 0) AS registers,
+       w.static_smem_bytes, w.local_bytes, w.resident_blocks,
+       1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
        w.extent0, w.extent1, w.extent2, iif(w.is_measured, w.bytes_moved, NULL) AS bytes_moved,
        iif(w.is_measured, w.median_us, NULL) AS median_us, iif(w.is_measured, w.spread_us, NULL) AS spread_us,
        iif(w.is_measured, w.bytes_moved / w.median_us / 1000.0, NULL) AS gbps,
-       d.peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest, w.binary AS binary_digest, w.created_at,
+       nullif(d.peak_bandwidth_gbps, 0) AS peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest,
+       w.binary AS binary_digest, w.created_at,
        (SELECT length(b.code) FROM binary b WHERE b.digest = w.binary) AS binary_bytes, u.used_at, u.loads,
        EXISTS (SELECT 1 FROM missed m
                WHERE m.device = w.device AND m.toolchain = w.toolchain AND m.family = w.family

@@ -36,11 +36,18 @@ using Winners = std::vector<StoredWinner>;
 /// What the options leave of the winners.
 class Filter {
  public:
-  explicit Filter(const InspectOptions& options) : device_(options.device) {
+  /// `all`: whose families and operations may be named besides those that are built in.
+  Filter(const InspectOptions& options, const Winners& all) : device_(options.device) {
     if (!options.id.empty()) id_ = parse_winner_id(options.id);
-    if (!options.family.empty()) family_ = parse_family(options.family).family().name();
+    Names families, operations;
+    for (const StoredWinner& stored : all) {
+      add(stored.key.problem.family, families);
+      add(stored.key.problem.operation, operations);
+    }
+    if (!options.family.empty()) family_ = parse_family_name(options.family, built_in_families(), families);
     if (!options.ops.empty()) {
-      for (const std::string_view op : parse_operation_names(built_in_families(), options.ops)) ops_.emplace_back(op);
+      for (const std::string_view op : parse_operation_names(built_in_families(), options.ops, operations))
+        ops_.emplace_back(op);
     }
     if (!options.dtypes.empty()) {
       for (const DType dtype : parse_dtypes(options.dtypes)) dtypes_.emplace_back(info(dtype).name);
@@ -67,6 +74,12 @@ class Filter {
   bool names_one_problem() const { return id_ || (shape_ && ops_.size() == 1 && dtypes_.size() == 1); }
 
  private:
+  using Names = std::vector<std::string_view>;
+
+  static void add(std::string_view name, Names& names) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+
   static TypedShape parse_one_shape(const std::string& text) {
     const std::vector<TypedShape> shapes = parse_shapes(text);
     if (shapes.size() == 1) return shapes.front();
@@ -95,7 +108,8 @@ class Filter {
 
 /// Winners of one device and toolchain stand under one heading.
 bool same_heading(const cache::KeyRecord& a, const cache::KeyRecord& b) {
-  return a.device == b.device && a.toolchain.compiler == b.toolchain.compiler && a.toolchain.driver == b.toolchain.driver;
+  return a.device == b.device && a.toolchain.compiler == b.toolchain.compiler &&
+         a.toolchain.driver == b.toolchain.driver;
 }
 
 std::string heading_text(const cache::KeyRecord& key) {
@@ -127,26 +141,36 @@ void print_winners(const Winners& winners, const Context& context) {
   const std::int64_t now = context.environment.unix_time();
   const std::vector<WinnerRow> rows = join_classes(winners);
   for (auto begin = rows.begin(); begin != rows.end();) {
-    const auto end = std::find_if(
-        begin, rows.end(), [&](const WinnerRow& row) { return !same_heading(begin->shown.key, row.shown.key); });
+    const auto end = std::find_if(begin, rows.end(),
+                                  [&](const WinnerRow& row) { return !same_heading(begin->shown.key, row.shown.key); });
     Table table({{"id", Align::right},
                  {"problem"},
-                 {"align", Align::right, 7},
+                 {"align", Align::right, 8},
                  {"n", Align::right},
                  {"winner", Align::left, 1},
-                 {"blocks", Align::right, 4},
-                 {"regs", Align::right, 6, true},
-                 {"occupancy", Align::right, 5, true},
+                 {"blocks", Align::right, 5},
+                 {"regs", Align::right, 7, true},
+                 {"occupancy", Align::right, 6, true},
                  {"at n", Align::right},
                  {"µs", Align::right},
                  {"GB/s", Align::right, 2},
                  {"of peak", Align::right, 3, true},
-                 {"how", Align::left, 8},
+                 {"how", Align::left, 4},
                  {"age", Align::right, 9}});
     for (auto row = begin; row != end; ++row) table.add_row(cells_of(*row, now));
     context.out << (begin == rows.begin() ? "" : "\n") << heading_text(begin->shown.key) << '\n';
     table.print(context.out, context.environment.out_columns());
     begin = end;
+  }
+}
+
+/// Of a wrong option and a missing path the option is named.
+std::filesystem::path path_unless_wrong(const InspectOptions& options, const Context& context) {
+  try {
+    return required_cache_path(options.cache, context.environment.session_options());
+  } catch (const CommandError&) {
+    const Filter refuses(options, {});
+    throw;
   }
 }
 
@@ -182,10 +206,10 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
 }
 
 ExitCode run_inspect(const InspectOptions& options, const Context& context) {
-  const Filter filter(options);
-  const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
+  const std::filesystem::path path = path_unless_wrong(options, context);
   const cache::Store store(path);
   const Winners all = store.winners();
+  const Filter filter(options, all);
   Winners winners;
   std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
                [&](const StoredWinner& stored) { return filter.passes(stored); });

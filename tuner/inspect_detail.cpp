@@ -118,8 +118,9 @@ void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinne
               fmt::format("{}, {} threads each", blocks_text(candidate.max_blocks), candidate.block_threads));
   print_field(out, "resources", resources_text(candidate));
   print_field(out, "occupancy",
-              fmt::format("{}: {} resident blocks × {} threads of {} per SM", percent_text(winner_occupancy(stored)),
-                          candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm));
+              fmt::format("{}: {} × {} threads of {} per SM", percent_text(winner_occupancy(stored)),
+                          count_text(candidate.resident_blocks, "resident block"), candidate.block_threads,
+                          stored.key.device.max_threads_per_sm));
   print_field(out, "measured", measured_text(stored, measured));
   print_field(out, "binary", format_bytes(stored.binary_bytes));
 }
@@ -211,8 +212,8 @@ std::string problem_text(const cache::ProblemRecord& problem) {
 }
 
 std::string device_text(const cache::DeviceRecord& device) {
-  std::string text = fmt::format("{} ({}, {}): {}", device.name, device.kind, device.architecture,
-                                 count_text(device.sm_count, "SM"));
+  std::string text =
+      fmt::format("{} ({}, {}): {}", device.name, device.kind, device.architecture, count_text(device.sm_count, "SM"));
   if (device.peak_bandwidth_gbps > 0) text += fmt::format(", {} GB/s", gbps_text(device.peak_bandwidth_gbps));
   return text;
 }

@@ -30,15 +30,15 @@ std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache
 /// "1024", "8192 × 64": the extents at which the winner was measured.
 std::string measured_at_text(const cache::StoredWinner& stored);
 
-/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned shape) or
-/// "heuristic".
+/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned shape)
+/// or "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);
 
 /// Whether the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
 bool is_measured(const cache::StoredWinner& stored);
 
-/// The winner of `all` in whose class `stored` was measured, and which has the trials: itself, or another one of the same
-/// problem, device and kernel sources. nullptr: it is not stored any more.
+/// The winner of `all` in whose class `stored` was measured, and which has the trials: itself, or another one of the
+/// same problem, device and kernel sources. nullptr: it is not stored any more.
 const cache::StoredWinner* measured_winner(const std::vector<cache::StoredWinner>& all,
                                            const cache::StoredWinner& stored);
 

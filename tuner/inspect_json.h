@@ -7,7 +7,8 @@
 
 namespace hone::tuner {
 
-/// `measured`: see measured_winner(). Figures that are not of the winner's own class are null, and so is what is unknown.
+/// `measured`: see measured_winner(). Figures that are not of the winner's own class are null, and so is what is not
+/// known.
 nlohmann::ordered_json to_json(const cache::StoredWinner& stored, const cache::StoredWinner* measured);
 nlohmann::ordered_json to_json(const cache::TuningRecord& tuning);
 

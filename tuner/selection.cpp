@@ -35,8 +35,8 @@ constexpr auto kOpNames = [] {
 std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
   const auto found = std::find(known.begin(), known.end(), word);
   if (found == known.end()) {
-    throw CommandError(ExitCode::usage, fmt::format("unknown {} '{}'{}; known are {}", kind, printable(word),
-                                                    did_you_mean(word, known), fmt::join(known, ", ")));
+    throw CommandError(ExitCode::usage, printable(fmt::format("unknown {} '{}'{}; known are {}", kind, word,
+                                                              did_you_mean(word, known), fmt::join(known, ", "))));
   }
   return static_cast<std::size_t>(found - known.begin());
 }
@@ -57,6 +57,11 @@ std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
     begin = end + 1;
   }
   return chosen;
+}
+
+void add_names(std::span<const std::string_view> names, std::vector<std::string_view>& known) {
+  for (const std::string_view name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
 }
 
 bool is_device_name(std::string_view name) {
@@ -85,14 +90,23 @@ std::vector<std::uint8_t> parse_operations(const KernelFamily& family, std::stri
   return operations;
 }
 
-std::vector<std::string_view> parse_operation_names(Families families, std::string_view text) {
+std::vector<std::string_view> parse_operation_names(Families families, std::string_view text,
+                                                    std::span<const std::string_view> others) {
   std::vector<std::string_view> known;
-  for (const FamilyRow& row : families)
-    for (const std::string_view name : row.family().operations())
-      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  for (const FamilyRow& row : families) add_names(row.family().operations(), known);
+  add_names(others, known);
+  // A name with a comma in it, as a user's family may have, is no list.
+  if (const auto whole = std::find(known.begin(), known.end(), text); whole != known.end()) return {*whole};
   std::vector<std::string_view> names;
   for (const std::size_t index : pick_list("operation", text, known, kEveryOp)) names.push_back(known[index]);
   return names;
+}
+
+std::string_view parse_family_name(std::string_view text, Families families, std::span<const std::string_view> others) {
+  std::vector<std::string_view> known;
+  for (const FamilyRow& row : families) known.push_back(row.family().name());
+  add_names(others, known);
+  return known[pick("kernel family", text, known)];
 }
 
 std::vector<DType> parse_dtypes(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,13 @@ std::vector<ReduceOp> parse_ops(std::string_view text);
 /// Indices into the family's operations().
 std::vector<std::uint8_t> parse_operations(const KernelFamily& family, std::string_view text);
 
-/// Names of operations that any of the families has.
-std::vector<std::string_view> parse_operation_names(Families families, std::string_view text);
+/// Names of operations that any of the families has, or that are among `others`, as those of a user's families in a
+/// cache. The result lives as long as both.
+std::vector<std::string_view> parse_operation_names(Families families, std::string_view text,
+                                                    std::span<const std::string_view> others = {});
+
+/// The name of one of the families, or one of `others`. The result lives as long as both.
+std::string_view parse_family_name(std::string_view text, Families families, std::span<const std::string_view> others);
 
 std::vector<DType> parse_dtypes(std::string_view text);
 DType parse_one_dtype(std::string_view text);

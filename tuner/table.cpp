@@ -41,7 +41,8 @@ std::string_view first_character(std::string_view text) {
 }
 
 /// Whether a terminal takes a character for text: no control character of C0 or C1, none that ends a line or turns the
-/// direction of what follows (Unicode, Bidirectional Algorithm, 2.1 to 2.6), which would let a name show as another one.
+/// direction of what follows (Unicode, Bidirectional Algorithm, 2.1 to 2.6), which would let a name show as another
+/// one.
 bool is_harmless(std::string_view character) {
   if (character.empty()) return false;
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
@@ -100,8 +101,7 @@ std::vector<std::size_t> Table::widths() const {
 std::vector<std::size_t> Table::known_columns() const {
   std::vector<std::size_t> known;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const bool is_known =
-        std::any_of(rows_.begin(), rows_.end(), [c](const auto& row) { return row[c] != kUnknown; });
+    const bool is_known = std::any_of(rows_.begin(), rows_.end(), [c](const auto& row) { return row[c] != kUnknown; });
     if (is_known || !columns_[c].if_known) known.push_back(c);
   }
   return known;

@@ -17,7 +17,7 @@ enum class Align { left, right };
 struct Column {
   std::string header;
   Align align = Align::left;
-  int drop_order = 0;  ///< where width is short, columns with the highest go first; 0 stays always
+  int drop_order = 0;     ///< where width is short, columns with the highest go first; 0 stays always
   bool if_known = false;  ///< left out where every cell is kUnknown
 };
 

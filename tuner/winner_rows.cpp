@@ -67,8 +67,10 @@ std::vector<WinnerRow> join_classes(const std::vector<cache::StoredWinner>& winn
     sort_along(rows, axis);
     std::vector<WinnerRow> joined;
     for (WinnerRow& row : rows) {
-      if (!joined.empty() && may_join(joined.back(), row, axis)) join(joined.back(), row, axis);
-      else joined.push_back(std::move(row));
+      if (!joined.empty() && may_join(joined.back(), row, axis))
+        join(joined.back(), row, axis);
+      else
+        joined.push_back(std::move(row));
     }
     rows = std::move(joined);
   }

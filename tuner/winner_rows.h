@@ -10,7 +10,7 @@
 namespace hone::tuner {
 
 struct WinnerRow {
-  cache::StoredWinner shown;  ///< of the classes, the one whose figures stand for the row: the largest that was measured
+  cache::StoredWinner shown;  ///< the class whose figures stand for the row: the largest that was measured
   std::array<cache::RangeRecord, 3> sizes;  ///< of all classes together
   int classes = 1;
   int measured = 0;  ///< so many of them were measured themselves
@@ -19,9 +19,9 @@ struct WinnerRow {
   std::string how() const;
 };
 
-/// The winners sorted by device, toolchain and problem, classes joined where the candidates, with what their code needs,
-/// are equal and the ranges touch in one extent and are equal in the others. Classes that nobody measured are only
-/// joined with such as were chosen in the same way, for the same shape.
+/// The winners sorted by device, toolchain and problem, classes joined where the candidates, with what their code
+/// needs, are equal and the ranges touch in one extent and are equal in the others. Untuned classes are only joined
+/// with those that have the same how_text(), and the same tuned shape.
 std::vector<WinnerRow> join_classes(const std::vector<cache::StoredWinner>& winners);
 
 }  // namespace hone::tuner

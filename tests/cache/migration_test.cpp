@@ -164,8 +164,10 @@ TEST_F(CacheMigrationFrom2, FiguresOfAnotherSizeLeaveTheView) {
   const std::string query = "SELECT id, bytes_moved, median_us, CAST(gbps AS INTEGER) FROM winners WHERE tuned";
   EXPECT_THAT(sql(file_, query), ElementsAre("2|6000000000|2.625|2285714", "3|9000000000|2.625|3428571"));
   store_.publish(another());
-  EXPECT_THAT(sql(file_, query), ElementsAre("2|6000000000|2.625|2285714", "3|NULL|NULL|NULL",
-                                             "7|6000000000|2.625|2285714"));
+  EXPECT_THAT(sql(file_, query),
+              ElementsAre("2|6000000000|2.625|2285714", "3|NULL|NULL|NULL", "7|6000000000|2.625|2285714"));
+  EXPECT_THAT(sql(file_, "SELECT peak_bandwidth_gbps, registers FROM winners WHERE device_kind = 'host'"),
+              ElementsAre("NULL|64"));
   EXPECT_THAT(sql(file_, "SELECT id, how, extent0 FROM winners"),
               ElementsAre("2|tuned|512", "3|lent|512", "4|nearest|4096", "5|heuristic|512", "7|tuned|512"));
 }

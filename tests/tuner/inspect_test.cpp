@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "cache/store.h"
@@ -94,6 +96,14 @@ cache::Publication heuristic_max_on_host() {
   return publication;
 }
 
+/// Another class that the winner of tuned_sum() serves, unmeasured.
+cache::Publication lent(std::int64_t first, std::int64_t last) {
+  cache::Publication publication = tuned_sum();
+  publication.key.problem.sizes[0] = {first, last};
+  publication.tuning.reset();
+  return publication;
+}
+
 /// The age depends on when the test stored the row: blank it out together with the date.
 std::string without_times(std::string text) {
   for (std::size_t at = text.find("stored      "); at != std::string::npos; at = std::string::npos) {
@@ -110,6 +120,11 @@ class InspectTest : public ::testing::Test {
     environment.out_columns = [columns] { return columns; };
     environment.unix_time = [this] { return store_.winners().back().created_at + 3 * 3600; };
     return testing::run_hone(args, environment);
+  }
+
+  nlohmann::json json(std::vector<std::string> args) {
+    args.push_back("--json");
+    return nlohmann::json::parse(inspect(std::move(args)).out).at("winners");
   }
 
   void fill() {
@@ -144,18 +159,19 @@ TEST_F(InspectTest, ShowsWinnersByDevice) {
   EXPECT_EQ(
       run.out,
       "Invented GPU (cuda, sm_90): 100 SMs, 3000 GB/s; driver 13.0; nvrtc 13.0.88\n"
-      "id  problem         align                n  winner                          blocks  regs  occupancy    µs  GB/s "
-      " "
+      "id  problem         align                n  winner                          blocks  regs  occupancy     at n   "
+      " µs  GB/s  "
       "of peak  how    age\n"
-      " 1  reduce sum f32     16  741456..1482910  512t 16B x4 shuffle last_block     400    32      100 %  2.80  1498 "
-      " "
+      " 1  reduce sum f32     16  741456..1482910  512t 16B x4 shuffle last_block     400    32      100 %  1048576  "
+      "2.80  1498  "
       "   50 %  tuned  3 h\n"
       "\n"
       "Invented CPU (host, x86_64): 2 SMs; driver glibc 2.36; g++ 12.2.0\n"
-      "id  problem         align       n  winner                          blocks  regs  occupancy  µs  GB/s  of peak  "
+      "id  problem         align       n  winner                          blocks  occupancy  at n  µs  GB/s  "
       "how        age\n"
-      " 2  reduce max f32     16  1..181  128t 16B x4 shuffle last_block       1     –       12 %   –     –        –  "
-      "heuristic  3 h\n");
+      " 2  reduce max f32     16  1..181  128t 16B x4 shuffle last_block       1       12 %     –   –     –  "
+      "heuristic  3 h\n")
+      << "no register and no bandwidth is known on the second device";
 }
 
 TEST_F(InspectTest, NarrowTerminalsKeepTheEssentials) {
@@ -260,6 +276,124 @@ TEST_F(InspectTest, AWinnerOfTheNearestShapeSaysWhereItWasTuned) {
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out, HasSubstr("\nis served by 512t"));
   EXPECT_THAT(run.out, HasSubstr("which was tuned for 1048576, the nearest shape: nothing was measured for this one"));
+}
+
+TEST_F(InspectTest, AClassServedByAnotherSizesMeasurementSaysSoAndHasNoFigures) {
+  store_.publish(tuned_sum());
+  cache::Publication other = lent(1482911, 2965821);
+  other.winner.candidate = candidate(256, 8, 800);  // a runner-up of the tuned size
+  store_.publish(other);
+  EXPECT_THAT(inspect().out, HasSubstr("1482911..2965821  256t 16B x4 shuffle last_block     800    32      100 %  "
+                                       "1048576     –     –        –  lent   3 h\n"));
+  EXPECT_THAT(inspect({"2"}).out, HasSubstr("measured    not in this class but at n = 1048576: see winner 1\n"));
+  const nlohmann::json entry = json({"2"}).at(0);
+  EXPECT_EQ(entry.at("how"), "lent");
+  EXPECT_EQ(entry.at("tuned_extents"), nlohmann::json({1 << 20, 1, 1}));
+  EXPECT_EQ(entry.at("measured_by"), 1);
+  for (const char* figure : {"bytes_moved", "median_us", "spread_us", "gbps"}) EXPECT_TRUE(entry.at(figure).is_null());
+}
+
+TEST_F(InspectTest, AMeasurementThatIsNotStoredAnyMoreIsNotNamed) {
+  store_.publish(lent(1482911, 2965821));
+  EXPECT_THAT(inspect({"1"}).out, HasSubstr("at n = 1048576: that winner is not stored any more\n"));
+  EXPECT_TRUE(json({"1"}).at(0).at("measured_by").is_null());
+}
+
+TEST_F(InspectTest, FiguresInJsonSayWhereTheyWereMeasured) {
+  fill();
+  const nlohmann::json measured = json({"1"}).at(0), heuristic = json({"2"}).at(0);
+  EXPECT_EQ(measured.at("how"), "tuned");
+  EXPECT_EQ(measured.at("measured_by"), 1);
+  EXPECT_EQ(measured.at("median_us"), 2.8);
+  EXPECT_NEAR(measured.at("gbps").get<double>(), 1498, 1);
+  EXPECT_EQ(heuristic.at("how"), "heuristic");
+  for (const char* unknown : {"tuned_extents", "measured_by", "median_us", "gbps"})
+    EXPECT_TRUE(heuristic.at(unknown).is_null()) << unknown;
+  EXPECT_TRUE(heuristic.at("candidate").at("registers").is_null());
+  EXPECT_TRUE(heuristic.at("device").at("peak_bandwidth_gbps").is_null());
+}
+
+TEST_F(InspectTest, NeighbouringClassesWithOneWinnerAreOneRow) {
+  store_.publish(tuned_sum());  // 741456..1482910
+  store_.publish(lent(1482911, 2000000));
+  store_.publish(lent(600000, 741455));
+  store_.publish(lent(2000002, 3000000));  // nothing serves 2000001
+  const CommandRun run = inspect();
+  EXPECT_THAT(run.out, HasSubstr(" 1  reduce sum f32     16   600000..2000000  512t"));
+  EXPECT_THAT(run.out, HasSubstr("1048576  2.80  1498     50 %  tuned, lent  3 h\n"));
+  EXPECT_THAT(run.out, HasSubstr(" 4  reduce sum f32     16  2000002..3000000  512t"));
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4) << "a heading, a header and two rows";
+  EXPECT_EQ(json({}).size(), 4U) << "one for each class";
+}
+
+TEST_F(InspectTest, OfSeveralMeasuredSizesTheLargestStandsForTheRow) {
+  cache::Publication larger = tuned_sum();
+  larger.key.problem.sizes[0] = {1482911, 2965821};
+  larger.winner.tuned_extents[0] = 1 << 21;
+  larger.winner.bytes_moved = 8 << 20;
+  larger.winner.median_us = 5.25;
+  store_.publish(larger);
+  store_.publish(tuned_sum());
+  EXPECT_THAT(inspect().out, HasSubstr("741456..2965821"));
+  EXPECT_THAT(inspect().out, HasSubstr("2097152  5.25  1598     53 %  tuned  3 h\n"));
+}
+
+TEST_F(InspectTest, ClassesWithOneWinnerAreJoinedOnlyWhereNothingElseDiffers) {
+  store_.publish(tuned_sum());
+  const auto next = [] { return lent(1482911, 2965821); };
+  std::vector<cache::Publication> others(6, next());
+  others[0].winner.candidate.max_blocks = 1;
+  others[1].key.problem.alignment = 8;
+  others[2].key.problem.launch_context = "graph";
+  others[3].key.problem.numerics = "reproducible, NaN ignored";
+  others[4].key.toolchain.family_digest = "fedcba9876543210fedcba9876543210";
+  others[5].winner.tuned = false;
+  others[5].key.problem.dtype = "f64";
+  for (const cache::Publication& other : others) store_.publish(other);
+  EXPECT_THAT(inspect().out, Not(HasSubstr("741456..2965821")));
+}
+
+TEST_F(InspectTest, ShapesAreJoinedAlongEachExtent) {
+  cache::Publication tile = tuned_sum();
+  tile.key.problem.family = "reduce_rows";
+  tile.tuning.reset();
+  for (const std::int64_t rows : {64, 128}) {
+    for (const std::int64_t columns : {64, 128}) {
+      tile.key.problem.sizes = {{{rows, 2 * rows - 1}, {columns, 2 * columns - 1}, {1, 1}}};
+      tile.winner.tuned_extents = {rows, columns, 1};
+      store_.publish(tile);
+    }
+  }
+  EXPECT_THAT(inspect().out, HasSubstr(" 4  reduce_rows sum f32     16  64..255 × 64..255  512t"));
+  EXPECT_THAT(inspect().out, HasSubstr("128 × 128  2.80"));
+}
+
+TEST_F(InspectTest, NanPoliciesAreShownWhereTheyAreNotTheDefault) {
+  cache::Publication ignoring = tuned_sum();
+  ignoring.key.problem.numerics = "reproducible, NaN ignored";
+  store_.publish(tuned_sum());
+  store_.publish(ignoring);
+  EXPECT_THAT(inspect().out, HasSubstr(" 1  reduce sum f32                 16"));
+  EXPECT_THAT(inspect().out, HasSubstr(" 2  reduce sum f32 NaN ignored     16"));
+  EXPECT_THAT(inspect({"2"}).out, HasSubstr("Winner 2: reduce sum f32 NaN ignored for n ="));
+}
+
+TEST_F(InspectTest, UnknownRegistersAreNotCalledZero) {
+  fill();
+  EXPECT_THAT(inspect({"2"}).out, HasSubstr("  resources   128 B of shared memory a block\n"));
+}
+
+TEST_F(InspectTest, FamiliesAndOperationsOfAProgramCanBeNamed) {
+  cache::Publication publication = tuned_sum();
+  publication.key.problem.family = "a_family_of_a_program";
+  publication.key.problem.operation = "scan(sum,max)";
+  store_.publish(publication);
+  EXPECT_THAT(inspect({"--family", "a_family_of_a_program"}).out, HasSubstr("scan(sum,max)"));
+  EXPECT_THAT(inspect({"--op", "scan(sum,max)"}).out, HasSubstr("a_family_of_a_program"));
+  EXPECT_EQ(inspect({"--family", "reduce"}).out, "");
+  const CommandRun wrong = inspect({"--family", "a_family"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("copy, a_family_of_a_program"));
 }
 
 TEST_F(InspectTest, ShapesAreRangesOfEachExtent) {

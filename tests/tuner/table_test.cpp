@@ -59,5 +59,17 @@ TEST(Truncate, CutsBetweenCodePoints) {
   EXPECT_EQ(truncate("abc", 0), "");
 }
 
+TEST(Table, ColumnsOfWhichNothingIsKnownAreLeftOut) {
+  Table table({{"a"}, {"b", Align::right, 1, true}, {"c", Align::right, 2, true}});
+  table.add_row({"1", std::string(kUnknown), std::string(kUnknown)});
+  table.add_row({"2", std::string(kUnknown), "3"});
+  std::ostringstream out;
+  table.print(out);
+  EXPECT_EQ(out.str(), "a  c\n1  –\n2  3\n");
+  std::ostringstream narrow;
+  table.print(narrow, 2);
+  EXPECT_EQ(narrow.str(), "a\n1\n2\n(…\n") << "of the narrow table only c is missing";
+}
+
 }  // namespace
 }  // namespace hone::tuner
