@@ -231,6 +231,7 @@ struct StoredWinner {
   KeyRecord key;
   WinnerRecord winner;
   std::int64_t created_at = 0;  ///< seconds since 1970, UTC
+  std::string binary_digest;      ///< winners with the same code share it
   std::int64_t binary_bytes = 0;  ///< 0: the code was evicted
 };
 

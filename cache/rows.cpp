@@ -35,7 +35,7 @@ std::string winner_digest(const WinnerRow& winner) {
   each_field(key.toolchain, Digester{digest});
   each_field(key.problem, Digester{digest});
   each_field(winner.stored.winner, Digester{digest});
-  digest.add("binary", std::string_view(winner.binary)).add("created_at", winner.stored.created_at);
+  digest.add("binary", std::string_view(winner.stored.binary_digest)).add("created_at", winner.stored.created_at);
   return digest.hex();
 }
 
@@ -129,7 +129,7 @@ WinnerRow read_winner(Statement& statement) {
   each_field(row.stored.key.toolchain, Reader{statement});
   each_field(row.stored.key.problem, Reader{statement});
   each_field(row.stored.winner, Reader{statement});
-  statement.read(row.binary);
+  statement.read(row.stored.binary_digest);
   statement.read(row.stored.created_at);
   statement.read(digest);
   statement.read(row.stored.binary_bytes);
@@ -230,7 +230,7 @@ std::int64_t insert_winner(Connection& connection, std::int64_t device, std::int
   Statement statement = connection.prepare(insert_sql("winner", names) + " RETURNING id");
   const StoredWinner& stored = winner.stored;
   const std::string digest = winner_digest(winner);
-  statement.bind(device).bind(toolchain).bind(stored.key.toolchain.driver).bind(winner.binary);
+  statement.bind(device).bind(toolchain).bind(stored.key.toolchain.driver).bind(stored.binary_digest);
   statement.bind(stored.created_at).bind(digest);
   each_field(stored.key.problem, Binder{statement});
   each_field(stored.winner, Binder{statement});
@@ -260,7 +260,7 @@ void insert_tuning(Connection& connection, std::int64_t winner_id, const TuningR
 void remove_winner(Connection& connection, const WinnerRow& winner) {
   connection.prepare("DELETE FROM winner WHERE id = ?").bind(winner.stored.id).run();
   connection.prepare("DELETE FROM binary WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM winner WHERE binary = ?1)")
-      .bind(winner.binary)
+      .bind(winner.stored.binary_digest)
       .run();
 }
 

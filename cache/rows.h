@@ -13,8 +13,7 @@ namespace hone::cache {
 
 /// A winner as it stands in the file.
 struct WinnerRow {
-  StoredWinner stored;
-  std::string binary;   ///< digest, and so the key, of its binary
+  StoredWinner stored;  ///< its binary_digest is the key of its binary
   bool intact = false;  ///< the digests of the row and of its device hold; nothing is said of the binary
 };
 

@@ -114,7 +114,7 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
                          without_code->stale_driver != hit.stale_driver)) {
       break;
     }
-    hit.binary = read_binary(connection, row.binary);
+    hit.binary = read_binary(connection, row.stored.binary_digest);
     if (hit.binary) return hit;
     if (row.stored.binary_bytes > 0) ++damaged;  // otherwise it was evicted
     if (query.code == CodeUse::optional && !without_code) without_code = std::move(hit);
@@ -153,7 +153,7 @@ std::int64_t seconds_since_1970() {
 bool keeps(Connection& connection, const WinnerRow& old, const Publication& next) {
   if (!old.intact || next.winner.tuned) return false;
   const bool is_worth_more = old.stored.winner.tuned || (!next.tuning && read_attempt(connection, old.stored.id));
-  return is_worth_more && read_binary(connection, old.binary).has_value();
+  return is_worth_more && read_binary(connection, old.stored.binary_digest).has_value();
 }
 
 bool fulfils(const Hit& hit, const Need& need) {
@@ -173,7 +173,7 @@ std::int64_t write_publication(Connection& connection, const Publication& public
   row.stored.key = key;
   row.stored.winner = publication.winner;
   row.stored.created_at = seconds_since_1970();
-  row.binary = put_binary(connection, publication.binary);
+  row.stored.binary_digest = put_binary(connection, publication.binary);
   const std::int64_t id = insert_winner(connection, device, toolchain, row);
   if (publication.tuning) insert_tuning(connection, id, *publication.tuning);
   if (publication.winner.tuned || publication.tuning) end_claims(connection, key, device, toolchain);

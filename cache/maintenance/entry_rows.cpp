@@ -21,7 +21,7 @@ Entry to_entry(WinnerRow&& row, std::optional<TuningRecord>&& tuning) {
   return {.key = std::move(row.stored.key),
           .winner = std::move(row.stored.winner),
           .created_at = row.stored.created_at,
-          .binary = std::move(row.binary),
+          .binary = std::move(row.stored.binary_digest),
           .tuning = std::move(tuning)};
 }
 
@@ -76,7 +76,7 @@ PutOutcome put_entry(Connection& connection, const Entry& entry) {
   next.stored.key = entry.key;
   next.stored.winner = entry.winner;
   next.stored.created_at = entry.created_at;
-  next.binary = entry.binary;
+  next.stored.binary_digest = entry.binary;
   const std::int64_t id = insert_winner(connection, device, toolchain, next);
   if (entry.tuning) insert_tuning(connection, id, *entry.tuning);
   return has_old ? PutOutcome::replaced : PutOutcome::added;

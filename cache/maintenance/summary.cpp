@@ -32,6 +32,9 @@ Summary summarize(const std::filesystem::path& given_path) {
   summary.devices = number("SELECT count(*) FROM device");
   summary.toolchains = number("SELECT count(*) FROM toolchain");
   summary.winners = number("SELECT count(*) FROM winner");
+  summary.lent_winners = number(
+      "SELECT count(*) FROM winner WHERE tuned AND NOT (extent0 BETWEEN first0 AND last0"
+      " AND extent1 BETWEEN first1 AND last1 AND extent2 BETWEEN first2 AND last2)");
   summary.untuned_winners = number("SELECT count(*) FROM winner WHERE NOT tuned");
   summary.without_code = number("SELECT count(*) FROM winner WHERE binary NOT IN (SELECT digest FROM binary)");
   summary.binaries = number("SELECT count(*) FROM binary");

@@ -15,6 +15,7 @@ struct Summary {
   std::int64_t devices = 0;
   std::int64_t toolchains = 0;
   std::int64_t winners = 0;
+  std::int64_t lent_winners = 0;     ///< tuned, at a size outside of their own class
   std::int64_t untuned_winners = 0;
   std::int64_t without_code = 0;  ///< winners whose binary was evicted or never came along
   std::int64_t binaries = 0;

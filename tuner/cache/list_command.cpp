@@ -7,13 +7,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <numeric>
 #include <ostream>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "cache/store.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/device_filter.h"
+#include "tuner/inspect_detail.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 #include "tuner/staleness.h"
@@ -25,13 +29,28 @@ namespace {
 using cache::StoredWinner;
 using Json = nlohmann::ordered_json;
 
+/// The binaries of some winners, each counted once: winners share them.
+struct Code {
+  std::map<std::string_view, std::int64_t> bytes_of;  ///< by digest, which the winners own; evicted ones are left out
+
+  void add(const StoredWinner& stored) {
+    if (stored.binary_bytes > 0) bytes_of.emplace(stored.binary_digest, stored.binary_bytes);
+  }
+
+  std::int64_t bytes() const {
+    return std::accumulate(bytes_of.begin(), bytes_of.end(), std::int64_t{0},
+                           [](std::int64_t sum, const auto& binary) { return sum + binary.second; });
+  }
+};
+
 /// Winners of one family that were found on one device with one toolchain.
 struct Group {
   cache::KeyRecord key;
   Currency currency = Currency::unknown;
   std::int64_t winners = 0;
-  std::int64_t tuned = 0;
-  std::int64_t binary_bytes = 0;
+  std::int64_t tuned = 0;  ///< measured in their class
+  std::int64_t lent = 0;   ///< measured at another size
+  Code code = {};
   std::int64_t oldest = 0;
   std::int64_t newest = 0;
 };
@@ -41,10 +60,10 @@ auto group_key(const cache::KeyRecord& key) {
                   key.toolchain.compiler, key.toolchain.driver, key.toolchain.family_digest);
 }
 
-std::vector<Group> group(std::vector<StoredWinner> winners, const Context& context) {
-  std::stable_sort(winners.begin(), winners.end(), [](const StoredWinner& a, const StoredWinner& b) {
-    return group_key(a.key) < group_key(b.key);
-  });
+/// Sorts the winners, which the groups refer to.
+std::vector<Group> group(std::vector<StoredWinner>& winners, const Context& context) {
+  std::stable_sort(winners.begin(), winners.end(),
+                   [](const StoredWinner& a, const StoredWinner& b) { return group_key(a.key) < group_key(b.key); });
   const std::vector<CurrentToolchain> current = context.environment.toolchains();
   std::vector<Group> groups;
   for (const StoredWinner& stored : winners) {
@@ -56,8 +75,9 @@ std::vector<Group> group(std::vector<StoredWinner> winners, const Context& conte
     }
     Group& last = groups.back();
     ++last.winners;
-    last.tuned += stored.winner.tuned ? 1 : 0;
-    last.binary_bytes += stored.binary_bytes;
+    last.tuned += is_measured(stored) ? 1 : 0;
+    last.lent += how_text(stored) == "lent" ? 1 : 0;
+    last.code.add(stored);
     last.oldest = std::min(last.oldest, stored.created_at);
     last.newest = std::max(last.newest, stored.created_at);
   }
@@ -74,7 +94,7 @@ std::string age_text(const Group& group, std::int64_t now) {
   return newest == oldest ? newest : newest + " … " + oldest;
 }
 
-void print_table(const std::vector<Group>& groups, const Context& context) {
+void print_table(const std::vector<Group>& groups, const Code& code, const Context& context) {
   Table table({{"device"},
                {"for", Align::left, 5},
                {"family"},
@@ -82,6 +102,7 @@ void print_table(const std::vector<Group>& groups, const Context& context) {
                {"driver", Align::left, 4},
                {"winners", Align::right},
                {"tuned", Align::right, 6},
+               {"lent", Align::right, 6},
                {"code", Align::right, 2},
                {"state", Align::left, 1},
                {"age", Align::right, 7}});
@@ -90,10 +111,12 @@ void print_table(const std::vector<Group>& groups, const Context& context) {
     const cache::KeyRecord& key = group.key;
     table.add_row({key.device.name, key.device.architecture, key.problem.family,
                    key.toolchain.compiler.empty() ? "none" : key.toolchain.compiler, key.toolchain.driver,
-                   fmt::format("{}", group.winners), fmt::format("{}", group.tuned), format_bytes(group.binary_bytes),
-                   std::string(currency_text(group.currency)), age_text(group, now)});
+                   fmt::format("{}", group.winners), fmt::format("{}", group.tuned), fmt::format("{}", group.lent),
+                   format_bytes(group.code.bytes()), std::string(currency_text(group.currency)), age_text(group, now)});
   }
   table.print(context.out, context.environment.out_columns());
+  const auto binaries = static_cast<std::int64_t>(code.bytes_of.size());
+  context.out << fmt::format("{}, {} in all\n", count_text(binaries, "binary"), format_bytes(code.bytes()));
 }
 
 Json to_json(const Group& group) {
@@ -110,7 +133,9 @@ Json to_json(const Group& group) {
           {"family_digest", key.toolchain.family_digest},
           {"winners", group.winners},
           {"tuned", group.tuned},
-          {"binary_bytes", group.binary_bytes},
+          {"lent", group.lent},
+          {"binaries", group.code.bytes_of.size()},
+          {"binary_bytes", group.code.bytes()},
           {"stale", state},
           {"oldest", group.oldest},
           {"newest", group.newest}};
@@ -130,18 +155,24 @@ ExitCode run_cache_list(const CacheListOptions& options, const Context& context)
   std::vector<StoredWinner> winners = cache::Store(path).winners();
   const std::size_t all = winners.size();
   std::erase_if(winners, [&](const StoredWinner& w) { return !matches_device(w.key.device, options.device); });
-  if (all == 0) say_nothing_there(path, context);
+  if (all == 0)
+    say_nothing_there(path, context);
   else if (winners.empty())
     context.err << fmt::format("hone: none of the {} in {} is for the device '{}'; list them with: hone cache list\n",
                                count_text(static_cast<std::int64_t>(all), "winner"), printable(path.string()),
                                printable(options.device));
-  const std::vector<Group> groups = winners.empty() ? std::vector<Group>{} : group(std::move(winners), context);
+  const std::vector<Group> groups = winners.empty() ? std::vector<Group>{} : group(winners, context);
+  Code code = {};
+  for (const StoredWinner& stored : winners) code.add(stored);
   if (options.json) {
-    Json json{{"cache", path.string()}, {"groups", Json::array()}};
+    Json json{{"cache", path.string()},
+              {"binaries", code.bytes_of.size()},
+              {"binary_bytes", code.bytes()},
+              {"groups", Json::array()}};
     for (const Group& group : groups) json["groups"].push_back(to_json(group));
     print_json(json, context);
   } else if (!groups.empty()) {
-    print_table(groups, context);
+    print_table(groups, code, context);
   }
   return ExitCode::ok;
 }

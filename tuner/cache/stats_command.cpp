@@ -57,7 +57,8 @@ void print_stats(const std::filesystem::path& path, const Summary& summary, cons
   line("schema", fmt::format("version {}", summary.schema_version));
   line("size", fmt::format("{}, {} in use; {}", format_bytes(summary.file_bytes), format_bytes(summary.used_bytes),
                            limit > 0 ? "keeps to " + format_bytes(limit) : "no limit"));
-  line("winners", fmt::format("{}: {} tuned, {} heuristic", summary.winners, summary.winners - summary.untuned_winners,
+  line("winners", fmt::format("{}: {} tuned, {} lent, {} untuned", summary.winners,
+                              summary.winners - summary.lent_winners - summary.untuned_winners, summary.lent_winners,
                               summary.untuned_winners));
   line("code", fmt::format("{}, {}; {} without", count_text(summary.binaries, "binary"),
                            format_bytes(summary.binary_bytes), count_text(summary.without_code, "winner")));
@@ -95,6 +96,7 @@ ExitCode run_cache_stats(const CacheStatsOptions& options, const Context& contex
               {"devices", summary.devices},
               {"toolchains", summary.toolchains},
               {"winners", summary.winners},
+              {"lent_winners", summary.lent_winners},
               {"untuned_winners", summary.untuned_winners},
               {"damaged_winners", summary.winners - states.intact},
               {"stale_winners", states.stale},

@@ -50,6 +50,41 @@ TEST_F(CacheListCommand, GroupsByDeviceToolchainAndFamily) {
   EXPECT_EQ(groups[1]["stale"], nullptr) << "not in this machine";
 }
 
+TEST_F(CacheListCommand, ListAndStatsCountASharedBinaryOnce) {
+  fill(2);
+  cache::Publication shared = cache::numbered(1);
+  shared.key.problem.operation = "another";
+  put(file_, shared, kTime);
+  shared.key.toolchain.driver = "590.2";  // a line of its own, with the same code
+  shared.key.problem.dtype = "f64";
+  put(file_, shared, kTime);
+  const nlohmann::json list = json({"list"}), stats = json({"stats"});
+  ASSERT_EQ(list["groups"].size(), 2u);
+  EXPECT_EQ(list["groups"][0]["winners"], 3);
+  EXPECT_EQ(list["groups"][0]["binaries"], 2);
+  EXPECT_EQ(list["groups"][0]["binary_bytes"], 200);
+  EXPECT_EQ(list["groups"][1]["binary_bytes"], 100);
+  EXPECT_EQ(list["binary_bytes"], 200);
+  EXPECT_EQ(list["binary_bytes"], stats["binary_bytes"]);
+  EXPECT_EQ(list["binaries"], stats["binaries"]);
+  EXPECT_THAT(hone({"list"}).out, HasSubstr("\n2 binaries, 200 B in all\n"));
+  EXPECT_THAT(hone({"stats"}).out, HasSubstr("2 binaries, 200 B"));
+}
+
+TEST_F(CacheListCommand, LentWinnersAreNotCalledTuned) {
+  fill(2);
+  cache::Publication lent = cache::numbered(1);
+  lent.key.problem.sizes[0] = {1001, 2000};
+  put(file_, lent, kTime);
+  const nlohmann::json group = json({"list"})["groups"][0], stats = json({"stats"});
+  EXPECT_EQ(group["winners"], 3);
+  EXPECT_EQ(group["tuned"], 1);
+  EXPECT_EQ(group["lent"], 1);
+  EXPECT_EQ(stats["lent_winners"], 1);
+  EXPECT_EQ(stats["untuned_winners"], 1);
+  EXPECT_THAT(hone({"stats"}).out, HasSubstr("3: 1 tuned, 1 lent, 1 untuned"));
+}
+
 TEST_F(CacheListCommand, SaysWhatIsStale) {
   fill_of_two_devices();
   driver_ = "590.2";
@@ -72,8 +107,8 @@ TEST_F(CacheListCommand, StatsCountEverything) {
   cache::sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'");
   const CommandRun run = hone({"stats"});
   EXPECT_EQ(run.code, 0);
-  EXPECT_THAT(run.out, AllOf(HasSubstr(file_.native()), HasSubstr("version 2"), HasSubstr("keeps to 256 MiB"),
-                             HasSubstr("6: 3 tuned, 3 heuristic"), HasSubstr("6 binaries"), HasSubstr("6 of 3 tunings"),
+  EXPECT_THAT(run.out, AllOf(HasSubstr(file_.native()), HasSubstr("version 3"), HasSubstr("keeps to 256 MiB"),
+                             HasSubstr("6: 3 tuned, 0 lent, 3 untuned"), HasSubstr("6 binaries"), HasSubstr("6 of 3 tunings"),
                              HasSubstr("2, 2 toolchains"), HasSubstr("1 winner; see hone cache verify")));
   EXPECT_EQ(json({"stats"})["damaged_winners"], 1);
   EXPECT_EQ(json({"stats"})["trials"], 6);
