@@ -54,6 +54,7 @@ void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis) 
   command.add_option("--cache", options.cache)->take_last();
   command.add_option("--on-miss", options.on_miss)->take_last();
   command.add_option("--budget", options.budget)->take_last();
+  command.add_flag("--time", options.time)->disable_flag_override();
   command.add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -107,7 +108,7 @@ ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& call
   for (const ArrayCall& call : calls) {
     const std::string_view dtype = info(call.dtype).name;
     report.add(call.name, fmt::format("{} {}", dtype, npy_shape_text(call.shape)),
-               {{"result_dtype", dtype}, {"shape", call.shape}}, make_call(session, call.problem, stream.get(), [&] {
+               {{"result_dtype", dtype}, {"shape", call.shape}}, make_call(session, call.problem, stream.get(), options.time, [&] {
                  return call.launch(session, in.data(), out.data(), stream.get());
                }));
   }

@@ -32,6 +32,7 @@ struct ArrayOptions {
   std::string cache;
   std::string on_miss;
   std::string budget;
+  bool time = false;
   bool json = false;
 };
 

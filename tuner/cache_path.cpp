@@ -30,8 +30,8 @@ std::filesystem::path required_cache_path(const std::string& option, const Sessi
   std::filesystem::path path = chosen_cache_path(option, from_environment);
   if (path.empty()) {
     throw CommandError(ExitCode::usage,
-                       "the cache is off, so there is no file to work with; give --cache PATH, or unset "
-                       "HONE_CACHE");
+                       "the cache is off, so there is no file to work with: HONE_CACHE says so, or neither "
+                       "XDG_CACHE_HOME nor HOME names a folder; give --cache PATH");
   }
   return path;
 }

@@ -14,7 +14,8 @@
 
 namespace hone::tuner {
 
-MadeCall make_call(Session& session, const Problem& problem, Stream stream, const std::function<Choice()>& call) {
+MadeCall make_call(Session& session, const Problem& problem, Stream stream, bool is_timed,
+                   const std::function<Choice()>& call) {
   MadeCall made;
   const Choice choice = call();
   session.device()->synchronize(stream);
@@ -23,6 +24,7 @@ MadeCall make_call(Session& session, const Problem& problem, Stream stream, cons
   made.blocks = choice.winner->candidate.geometry.max_blocks;
   made.source = choice.source;
   made.tuned = choice.winner->tuned;
+  if (!is_timed) return made;
   made.warm_us = time_warm_call(*session.device(), stream, [&] { call(); });
   made.gbps = bandwidth_gbps(problem.family->bytes_moved(problem), made.warm_us);
   return made;
@@ -46,8 +48,8 @@ void CallReport::add(std::string_view op, const std::string& result, const Json&
               {"max_blocks", made.blocks},
               {"source", name(made.source)},
               {"tuned", made.tuned},
-              {"warm_us", made.warm_us},
-              {"gbps", made.gbps}});
+              {"warm_us", made.warm_us > 0 ? Json(made.warm_us) : Json(nullptr)},
+              {"gbps", made.gbps > 0 ? Json(made.gbps) : Json(nullptr)}});
   json_["results"].push_back(std::move(row));
   rows_.push_back({std::string(op), result, made});
 }
@@ -61,9 +63,9 @@ void CallReport::print_text(Align results, const Context& context) const {
                {"candidate", Align::left, 2},
                {"blocks", Align::right, 3},
                {"from"},
-               {"µs", Align::right},
-               {"GB/s", Align::right},
-               {"of peak", Align::right, 1}});
+               {"µs", Align::right, 0, true},
+               {"GB/s", Align::right, 0, true},
+               {"of peak", Align::right, 1, true}});
   for (const auto& [op, result, made] : rows_) {
     const bool was_launched = !made.variant.empty();
     table.add_row({op, result, was_launched ? short_variant(made.variant) : std::string(kUnknown),

@@ -22,13 +22,14 @@ struct MadeCall {
   std::int64_t blocks = 0;
   ChoiceSource source = ChoiceSource::memory;
   bool tuned = false;
-  double warm_us = 0;
-  double gbps = 0;
+  double warm_us = 0;  ///< 0: not timed
+  double gbps = 0;     ///< likewise
 };
 
-/// Makes the call once and then, where it launched something, a few times on the hit path. All its work is done when
-/// this returns. Throws what the call throws.
-MadeCall make_call(Session& session, const Problem& problem, Stream stream, const std::function<Choice()>& call);
+/// Makes the call once and then, where it is timed and launched something, a few times on the hit path. All its work is
+/// done when this returns. Throws what the call throws.
+MadeCall make_call(Session& session, const Problem& problem, Stream stream, bool is_timed,
+                   const std::function<Choice()>& call);
 
 /// A row for each call, as a table for people or as JSON.
 class CallReport {

@@ -169,6 +169,8 @@ class Command {
       args.erase(args.begin());
       args.push_back("--help");
     }
+    if (std::find(args.begin(), args.end(), "") != args.end())
+      throw CommandError(ExitCode::usage, "an argument is empty; was a shell variable not set?");
     std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(args));

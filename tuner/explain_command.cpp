@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <hone/problem.h>
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -165,7 +166,8 @@ Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
   return json;
 }
 
-std::string why_without_trials(const StoredWinner& stored) {
+std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
+  if (was_tried) return "the occupancy model's first choice: a tuning had no time to compare it with another";
   if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
   if (how_text(stored) == "nearest")
     return fmt::format("which was tuned for {}, the nearest shape: nothing was measured for this one",
@@ -173,14 +175,14 @@ std::string why_without_trials(const StoredWinner& stored) {
   return "the occupancy model's first choice: nothing was measured";
 }
 
-void explain_untuned(const StoredWinner& stored, const Context& context) {
+void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& context) {
   context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
                                        device_text(stored.key.device)))
               << '\n'
               << printable(
                      fmt::format("is served by {} in {}, {}", short_variant(stored.winner.candidate.variant),
-                                 blocks_text(stored.winner.candidate.max_blocks), why_without_trials(stored)))
-              << "\nMeasure with: hone tune --again\n";
+                                 blocks_text(stored.winner.candidate.max_blocks), why_without_trials(stored, was_tried)))
+              << "\nMeasure with: " << printable(tune_command(stored)) << '\n';
 }
 
 }  // namespace
@@ -223,7 +225,9 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     const std::string what = id > 0 ? fmt::format("winner {}", id) : problem_label(*problem);
     throw CommandError(id > 0 ? ExitCode::usage : ExitCode::not_tuned,
                        fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
-                                   id > 0 ? "see: hone inspect" : "tune it with: hone tune"));
+                                   id > 0 ? "see: hone inspect"
+                                          : fmt::format("tune it with: hone tune {} --cache '{}'",
+                                                        tune_arguments(*problem), printable(path.string()))));
   }
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
@@ -235,8 +239,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
       continue;
     }
     if (&stored != &winners.front()) context.out << '\n';
-    if (tuning) print_explanation(stored, *measured, *tuning, context);
-    if (!tuning) explain_untuned(stored, context);
+    if (tuning && stored.winner.tuned) print_explanation(stored, *measured, *tuning, context);
+    else explain_untuned(stored, tuning.has_value(), context);
   }
   if (options.json) print_json(json, context);
   return ExitCode::ok;

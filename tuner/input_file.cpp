@@ -4,11 +4,16 @@
 
 #include <hone/error.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "tuner/command_error.h"
@@ -32,20 +37,45 @@ std::ifstream open_file(const std::filesystem::path& path) {
   }
   if (std::filesystem::is_directory(status)) refuse(path, "it is a directory; give a .npy or raw file in it");
   if (!std::filesystem::is_regular_file(status)) {
-    refuse(path, "it is a pipe or a device; write the data to a regular file first");
+    refuse(path, "it is a device or a terminal; give a file, or a pipe");
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse(path, std::strerror(errno));
   return in;
 }
 
-bool begins_with_npy_magic(std::ifstream& in) {
-  std::string start(kNpyMagic.size(), '\0');
+constexpr std::string_view kZipMagic = "PK\x03\x04";
+
+bool begins_with(std::ifstream& in, std::string_view magic) {
+  std::string start(magic.size(), '\0');
   in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  const bool found = in.gcount() == static_cast<std::streamsize>(start.size()) && start == kNpyMagic;
+  const bool found = in.gcount() == static_cast<std::streamsize>(start.size()) && start == magic;
   in.clear();
   in.seekg(0);
   return found;
+}
+
+bool is_pipe(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::file_type type = std::filesystem::status(path, ignored).type();
+  return type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket;
+}
+
+/// Sets where `file` can be read from any place: itself, or a copy in memory of what a pipe gives.
+void find_place(InputFile& file) {
+  const std::filesystem::path path = file.path == "-" ? "/dev/stdin" : file.path;
+  file.place = path;
+  if (!is_pipe(path)) return;
+  const int descriptor = memfd_create("hone-input", MFD_CLOEXEC);
+  if (descriptor < 0) refuse(path, std::strerror(errno));
+  file.copy = std::shared_ptr<const void>(static_cast<const void*>(&kStagingBytes),
+                                          [descriptor](const void*) { ::close(descriptor); });
+  file.place = fmt::format("/proc/self/fd/{}", descriptor);
+  std::ifstream in(path, std::ios::binary);
+  std::ofstream out(file.place, std::ios::binary);
+  std::vector<char> part(kStagingBytes);
+  while (in.read(part.data(), kStagingBytes) || in.gcount() > 0) out.write(part.data(), in.gcount());
+  if (in.bad() || !out.flush()) refuse(path, std::strerror(errno));
 }
 
 InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std::int64_t file_bytes) {
@@ -89,12 +119,20 @@ InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_byte
 }  // namespace
 
 InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype) {
-  std::ifstream in = open_file(path);
+  InputFile found;
+  found.path = path;
+  find_place(found);
+  std::ifstream in = open_file(found.place);
   std::error_code error;
-  const auto file_bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  const auto file_bytes = static_cast<std::int64_t>(std::filesystem::file_size(found.place, error));
   if (error) refuse(path, error.message());
-  if (path.extension() != ".npy" && !begins_with_npy_magic(in)) return describe_raw(path, file_bytes, raw_dtype);
-  InputFile file = describe_npy(path, in, file_bytes);
+  if (begins_with(in, kZipMagic) && !raw_dtype)
+    refuse(path, "it is an archive (.npz) of arrays; save one of them: numpy.save(file, numpy.load(archive)['name'])");
+  const bool is_npy = path.extension() == ".npy" || begins_with(in, kNpyMagic);
+  InputFile file = is_npy ? describe_npy(path, in, file_bytes) : describe_raw(path, file_bytes, raw_dtype);
+  file.place = std::move(found.place);
+  file.copy = std::move(found.copy);
+  if (!is_npy) return file;
   if (raw_dtype && *raw_dtype != file.dtype) {
     throw CommandError(ExitCode::usage,
                        fmt::format("'{}' holds {} elements, but --dtype says {}; leave --dtype out",
@@ -107,7 +145,7 @@ DeviceBuffer load_input(const InputFile& file, const std::shared_ptr<Device>& de
   const std::int64_t total = file.size_bytes();
   // An empty array still needs an address.
   DeviceBuffer buffer(device, static_cast<std::size_t>(std::max<std::int64_t>(total, 1)));
-  std::ifstream in = open_file(file.path);
+  std::ifstream in = open_file(file.place);
   in.seekg(file.data_offset);
   std::vector<char> staging(static_cast<std::size_t>(std::min(total, kStagingBytes)));
   for (std::int64_t done = 0; done < total;) {

@@ -23,11 +23,14 @@ struct InputFile {
   std::string layout;            ///< for people: "npy, shape (3, 4)" or "raw"
   std::vector<std::int64_t> shape = {};  ///< the last extent is contiguous, unless fortran_order; raw: one extent
   bool fortran_order = false;            ///< the first extent is contiguous
+  std::filesystem::path place = {};      ///< where to read it: `path`, or a copy of what came through a pipe
+  std::shared_ptr<const void> copy = {};  ///< keeps that
 
   std::int64_t size_bytes() const { return elements * static_cast<std::int64_t>(info(dtype).size_bytes); }
 };
 
-/// Looks at a file: .npy by its name or magic, otherwise raw elements of `raw_dtype`. For .npy a `raw_dtype` must agree
+/// Looks at a file: .npy by its name or magic, otherwise raw elements of `raw_dtype`. "-" is the standard input; what
+/// comes through a pipe is read to its end and kept in memory. For .npy a `raw_dtype` must agree
 /// with the header. Throws Error(io_failed) when the file cannot be read, is malformed or has the wrong length, and
 /// CommandError(usage) when the dtype is missing or disagrees.
 InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype);

@@ -4,13 +4,16 @@
 #include <fmt/core.h>
 
 #include <hone/problem.h>
+#include <hone/tune_arguments.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <optional>
 #include <ostream>
 
+#include "tuner/campaign/problem_text.h"
 #include "tuner/families.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
@@ -106,9 +109,9 @@ std::string measured_text(const cache::StoredWinner& stored, const cache::Stored
     return fmt::format("not in this class but at n = {}: {}", measured_at_text(stored),
                        measured ? fmt::format("see winner {}", measured->id) : "that winner is not stored any more");
   if (how == "nearest")
-    return fmt::format("never: what was tuned for {}, the nearest shape; measure with: hone tune --missed",
-                       measured_at_text(stored));
-  return "never: the occupancy model's first choice; measure with: hone tune";
+    return fmt::format("never: what was tuned for {}, the nearest shape; measure with: {}", measured_at_text(stored),
+                       tune_command(stored));
+  return "never: the occupancy model's first choice; measure with: " + tune_command(stored);
 }
 
 void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinner* measured, std::ostream& out) {
@@ -234,6 +237,18 @@ std::string measured_at_text(const cache::StoredWinner& stored) {
   for (std::size_t i = 0; i < shown.size(); ++i)
     if (shown[i]) text += fmt::format("{}{}", text.empty() ? "" : " × ", stored.winner.tuned_extents[i]);
   return text;
+}
+
+std::string tune_command(const cache::StoredWinner& stored) {
+  Extents extents = stored.winner.tuned_extents;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    const auto [first, last] = stored.key.problem.sizes[axis];
+    if (extents[axis] < first || extents[axis] > last) extents[axis] = first + (last - first) / 2;
+  }
+  const std::optional<Problem> problem = problem_of(stored.key.problem, extents);
+  const std::string arguments = problem ? tune_arguments(*problem) : "";
+  if (arguments.empty()) return "Session::tune()";  // of a program's own family
+  return fmt::format("hone tune {}{}", arguments, stored.winner.tuned ? " --again" : "");
 }
 
 std::string_view how_text(const cache::StoredWinner& stored) {

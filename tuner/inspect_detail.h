@@ -30,6 +30,10 @@ std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache
 /// "1024", "8192 × 64": the extents at which the winner was measured.
 std::string measured_at_text(const cache::StoredWinner& stored);
 
+/// "hone tune reduce --op sum --dtype f32 --size 1000": what measures the class of a winner; with --again where it is
+/// tuned.
+std::string tune_command(const cache::StoredWinner& stored);
+
 /// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned shape)
 /// or "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);

@@ -102,6 +102,11 @@ class HeaderParser {
                       "numpy.save(file, a.astype('<{}'))",
                       printable(text), printable(text.substr(1))));
     }
+    const std::string_view kind = text.substr(text.find_first_not_of("<=|"), 1);
+    if (kind == "c") refuse("its elements are complex; save a part of them: numpy.save(file, a.real)");
+    if (kind == "O") refuse("its elements are Python objects; save numbers: numpy.save(file, a.astype('<f4'))");
+    if (kind == "U" || kind == "S") refuse("its elements are strings, which have no sum; save numbers");
+    if (kind == "M" || kind == "m") refuse("its elements are times; save integers: numpy.save(file, a.astype('<i8'))");
     refuse(
         fmt::format("its elements have the dtype '{}'; Hone reduces <f2, <f4, <f8, booleans and integers: "
                     "numpy.save(file, a.astype('<f4'))",

@@ -62,8 +62,7 @@ std::string CampaignProgress::position(std::size_t lane) const {
 }
 
 milliseconds CampaignProgress::remaining(TimePoint now) const {
-  // Verifying may take a quarter of the budget besides (TuningOptions::budget).
-  const Duration expected = ended_ == 0 ? budget_ * 5 / 4 : time_in_ended_ / static_cast<Duration::rep>(ended_);
+  const Duration expected = ended_ == 0 ? budget_ : time_in_ended_ / static_cast<Duration::rep>(ended_);
   Duration left{};
   std::size_t waiting = problems_ - std::min(ended_, problems_);
   for (const auto& [lane, running] : running_) {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "tuner/command_error.h"
@@ -79,11 +80,39 @@ std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value,
                   text, why));
 }
 
+/// "1.5e6" and "1.5M": `whole`, a point and `behind`. Throws where that is no whole number.
+std::optional<std::int64_t> evaluate_decimal(std::string_view text, const std::string& whole, std::string_view behind) {
+  auto [fraction, rest] = split_number(behind);
+  while (fraction.ends_with('0')) fraction.pop_back();
+  std::optional<std::int64_t> factor = 1;
+  if (rest.starts_with('e') || rest.starts_with('E')) {
+    const std::optional<std::int64_t> exponent = parse_integer(rest.substr(1));
+    if (!exponent || *exponent < 0) refuse_size(text, "its exponent is not a number");
+    factor = multiply_by_power(1, 10, *exponent);
+  } else if (!rest.empty()) {
+    const auto* unit =
+        std::find_if(kSizeUnits.begin(), kSizeUnits.end(), [&rest](const SizeUnit& u) { return u.name == rest; });
+    if (unit == kSizeUnits.end()) refuse_size(text, fmt::format("'{}' is no unit that is known here", rest));
+    factor = unit->factor;
+  }
+  std::optional<std::int64_t> scale = multiply_by_power(1, 10, static_cast<std::int64_t>(fraction.size()));
+  std::optional<std::int64_t> scaled = parse_integer(whole + fraction);
+  if (!factor || !scale || !scaled) return std::nullopt;
+  for (std::int64_t* const part : {&*scaled, &*factor}) {
+    const std::int64_t common = std::gcd(*part, *scale);
+    *part /= common;
+    *scale /= common;
+  }
+  if (*scale != 1) refuse_size(text, "it is no whole number");
+  return multiply(scaled, *factor);
+}
+
 /// The value of a well-formed size, nullopt when it is too large. Throws when it is not well formed.
 std::optional<std::int64_t> evaluate_size(std::string_view text) {
   if (text.starts_with('-')) refuse_size(text, "it is negative");
   const auto [digits, rest] = split_number(text);
   if (digits.empty()) refuse_size(text, text.empty() ? "it is empty" : "it does not begin with a number");
+  if (rest.starts_with('.')) return evaluate_decimal(text, digits, rest.substr(1));
   const std::optional<std::int64_t> number = parse_integer(digits);
   if (rest.empty()) return number;
   if (rest.front() == '^' || rest.front() == 'e' || rest.front() == 'E') {
@@ -105,7 +134,9 @@ std::optional<std::int64_t> evaluate_size(std::string_view text) {
 std::int64_t parse_size(std::string_view text) {
   const std::optional<std::int64_t> size = evaluate_size(text);
   if (!size || *size > kMaxSize) refuse_size(text, "it is beyond 2^53 elements, more than any device holds");
-  if (*size < 1) refuse_size(text, "there is nothing to tune below 1 element");
+  if (*size < 1)
+    refuse_size(text, "there is nothing to tune below 1 element (an x stands between extents: there are no hexadecimal "
+                      "sizes)");
   return *size;
 }
 

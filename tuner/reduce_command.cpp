@@ -87,7 +87,7 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
   for (const ReduceOp op : ops) {
     spec.op = op;
     const Problem problem = reduce_problem(spec, input.elements, alignment_of(in.data()));
-    const MadeCall made = make_call(session, problem, stream.get(), [&] {
+    const MadeCall made = make_call(session, problem, stream.get(), options.time, [&] {
       return tuned_reduce(session, spec, in.data(), input.elements, out.data(), stream.get());
     });
     std::vector<std::byte> bytes(info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(op).outputs));

@@ -17,7 +17,7 @@ namespace hone::tuner {
 namespace {
 
 constexpr std::array<std::string_view, 3> kMissPolicyNames{"tune", "heuristic", "error"};
-constexpr std::array<std::string_view, 3> kAlignmentNames{"4", "8", "16"};
+constexpr std::array<std::string_view, 5> kAlignmentNames{"1", "2", "4", "8", "16"};
 
 constexpr auto kDTypeNames = [] {
   std::array<std::string_view, kDTypes.size()> names{};
@@ -30,6 +30,37 @@ constexpr auto kOpNames = [] {
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
   return names;
 }();
+
+struct Alias {
+  std::string_view word;
+  DType dtype;
+};
+
+/// What NumPy, PyTorch and C++ call them; not float, int and long, which are not the same for all of them.
+constexpr std::array<Alias, 17> kDTypeAliases{{{"float16", DType::f16},   {"half", DType::f16},
+                                               {"bfloat16", DType::bf16}, {"float32", DType::f32},
+                                               {"single", DType::f32},    {"float64", DType::f64},
+                                               {"double", DType::f64},    {"int8", DType::i8},
+                                               {"int16", DType::i16},     {"int32", DType::i32},
+                                               {"int64", DType::i64},     {"uint8", DType::u8},
+                                               {"uint16", DType::u16},    {"uint32", DType::u32},
+                                               {"uint64", DType::u64},    {"bool_", DType::boolean},
+                                               {"boolean", DType::boolean}}};
+
+/// A list with our own names of dtypes for others'.
+std::string with_our_dtypes(std::string_view text) {
+  std::string ours;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const auto* const alias =
+        std::find_if(kDTypeAliases.begin(), kDTypeAliases.end(), [word](const Alias& a) { return a.word == word; });
+    if (begin > 0) ours += ',';
+    ours += alias != kDTypeAliases.end() ? info(alias->dtype).name : word;
+    begin = end + 1;
+  }
+  return ours;
+}
 
 /// Index of `word` in `known`.
 std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
@@ -111,11 +142,14 @@ std::string_view parse_family_name(std::string_view text, Families families, std
 
 std::vector<DType> parse_dtypes(std::string_view text) {
   std::vector<DType> dtypes;
-  for (const std::size_t index : pick_list("dtype", text, kDTypeNames)) dtypes.push_back(kDTypes[index].dtype);
+  for (const std::size_t index : pick_list("dtype", with_our_dtypes(text), kDTypeNames))
+    dtypes.push_back(kDTypes[index].dtype);
   return dtypes;
 }
 
-DType parse_one_dtype(std::string_view text) { return kDTypes[pick("dtype", text, kDTypeNames)].dtype; }
+DType parse_one_dtype(std::string_view text) {
+  return kDTypes[pick("dtype", with_our_dtypes(text), kDTypeNames)].dtype;
+}
 
 std::optional<DType> parse_optional_dtype(std::string_view text) {
   if (text.empty()) return std::nullopt;
@@ -128,7 +162,7 @@ MissPolicy parse_miss_policy(std::string_view text) {
 
 std::vector<std::uint32_t> parse_alignments(std::string_view text) {
   std::vector<std::uint32_t> alignments;
-  for (const std::size_t index : pick_list("alignment", text, kAlignmentNames)) alignments.push_back(4U << index);
+  for (const std::size_t index : pick_list("alignment", text, kAlignmentNames)) alignments.push_back(1U << index);
   return alignments;
 }
 

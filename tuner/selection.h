@@ -40,7 +40,7 @@ DType parse_one_dtype(std::string_view text);
 std::optional<DType> parse_optional_dtype(std::string_view text);  ///< nullopt for "": an option that was not given
 MissPolicy parse_miss_policy(std::string_view text);
 
-/// Alignments in bytes: 4, 8 and 16, or "all".
+/// Alignments in bytes: 1, 2, 4, 8 and 16, or "all".
 std::vector<std::uint32_t> parse_alignments(std::string_view text);
 
 /// "stream", "graph" or "both".

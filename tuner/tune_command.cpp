@@ -1,6 +1,7 @@
 #include "tuner/tune_command.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <hone/session.h>
@@ -40,6 +41,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of the problems that are left out, so many are named.
+constexpr std::size_t kMostNamed = 6;
+
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
   cache::require_trusted_place(path);  // a file that is not there yet would not be trusted either
@@ -69,6 +73,9 @@ void require_one_source(const TuneOptions& options) {
   name(options.pitch, "--pitch");
   name(options.alignments, "--align");
   name(options.context, "--context");
+  name(options.nan, "--nan");
+  name(options.accumulator, "--accumulator");
+  name(options.result, "--result");
   if (sources > 1 || (sources == 1 && !words.empty()))
     throw CommandError(ExitCode::usage,
                        fmt::format("--preset, --file and --missed each say what to tune{}; give one of them alone",
@@ -76,7 +83,7 @@ void require_one_source(const TuneOptions& options) {
 }
 
 /// What is to be tuned, and what a file or preset says of how.
-CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) {
+CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache, const Context& context) {
   if (!options.preset.empty()) return read_preset(options.preset);
   if (!options.file.empty()) return read_campaign_file(options.file);
   CampaignFile campaign;
@@ -92,7 +99,17 @@ CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache) 
   set(selection.pitch, options.pitch);
   set(selection.alignments, options.alignments);
   set(selection.context, options.context);
+  set(selection.nan, options.nan);
+  set(selection.accumulator, options.accumulator);
+  set(selection.result, options.result);
   for (const Problem& problem : list_problems(selection)) campaign.problems.push_back({.problem = problem});
+  std::vector<std::string> left_out = list_left_out(selection);
+  if (left_out.size() > kMostNamed + 1) {
+    left_out[kMostNamed] = fmt::format("and {} more", left_out.size() - kMostNamed);
+    left_out.resize(kMostNamed + 1);
+  }
+  if (!left_out.empty())
+    context.err << fmt::format("hone: not defined, so left out: {}\n", fmt::join(left_out, ", "));
   return campaign;
 }
 
@@ -188,6 +205,9 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--pitch", options.pitch)->take_last();
   sub->add_option("--align", options.alignments)->take_last();
   sub->add_option("--context", options.context)->take_last();
+  sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--accumulator", options.accumulator)->take_last();
+  sub->add_option("--result", options.result)->take_last();
   sub->add_option("--preset", options.preset)->take_last();
   sub->add_option("--file", options.file)->take_last();
   sub->add_flag("--missed", options.missed)->disable_flag_override();
@@ -212,7 +232,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   // What was typed is looked at before what it is to be done with.
   require_one_source(options);
   CampaignFile file;
-  if (!options.missed) file = choose_problems(options, {});
+  if (!options.missed) file = choose_problems(options, {}, context);
   CampaignOptions campaign = campaign_options(options, file);
   SessionOptions session_options = context.environment.session_options();
   required_cache_path(options.cache, session_options);
@@ -233,7 +253,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   campaign.stop = stop;
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);
   // Only now: the campaign that was waited for may have tuned what was missed.
-  if (options.missed) file = choose_problems(options, cache_path);
+  if (options.missed) file = choose_problems(options, cache_path, context);
   const std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
   if (problems.empty()) {
     context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));

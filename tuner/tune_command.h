@@ -22,6 +22,9 @@ struct TuneOptions {
   std::optional<std::string> pitch;
   std::optional<std::string> alignments;
   std::optional<std::string> context;
+  std::optional<std::string> nan;
+  std::optional<std::string> accumulator;
+  std::optional<std::string> result;
   std::string preset;
   std::string file;
   bool missed = false;

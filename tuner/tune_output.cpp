@@ -172,7 +172,8 @@ void TuneProgressPrinter::planned(const std::vector<CampaignDevice>& devices, st
   } else {
     context_.err << fmt::format("Tuning {} on {}", count_text(to_tune, "problem"), names);
     if (kept > 0) context_.err << fmt::format("; {} more tuned already (--again repeats)", kept);
-    context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now())));
+    // Verifying may take a quarter of the budget besides (TuningOptions::budget).
+    context_.err << fmt::format("; at most about {}", format_duration(progress_->remaining(now()) * 5 / 4));
   }
   context_.err << std::endl;
 }

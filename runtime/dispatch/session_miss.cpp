@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/tune_arguments.h>
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/compiled.h"
@@ -113,13 +114,15 @@ const LoadedPlan& Session::Impl::choose_heuristic(const Problem& problem, bool c
 }
 
 Error Session::Impl::not_tuned(const Problem& problem) const {
+  const std::string path = options_.cache_path.string(), arguments = tune_arguments(problem);
+  const std::string advice =
+      arguments.empty() || path.empty()
+          ? "tune it with Session::tune()"
+          : fmt::format("tune it with: hone tune {} --device {} --cache '{}'", arguments, device_->name(), path);
   return Error(ErrorCode::not_tuned,
-               fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; "
-                           "tune it with: hone tune {} --op {} --dtype {} --size {} --context {}",
+               fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
                            to_string(problem), device_->name(), device_->facts().name,
-                           options_.cache_path.empty() ? "memory only" : options_.cache_path.string(),
-                           problem.family->name(), problem.family->operations()[problem.operation],
-                           info(problem.dtype).name, shape_text(problem), name(problem.launch_context)));
+                           path.empty() ? "memory only" : path, advice));
 }
 
 /// Serves a graph problem with what was tuned for the stream, where nothing was tuned for the graph.

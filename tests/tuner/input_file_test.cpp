@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <hone/error.h>
 
+#include <sys/stat.h>
+
+#include <thread>
+#include <vector>
+
 #include "tests/tuner/support.h"
 #include "tuner/command_error.h"
 
@@ -71,9 +76,25 @@ TEST_F(InputFileTest, DTypeMustAgreeWithTheHeader) {
 TEST_F(InputFileTest, SaysWhyAFileCannotBeRead) {
   EXPECT_THAT(refusal(folder_ / "none.npy"), HasSubstr("there is no such file"));
   EXPECT_THAT(refusal(folder_.path()), HasSubstr("it is a directory"));
-  EXPECT_THAT(refusal("/dev/null", DType::f32), HasSubstr("pipe or a device"));
+  EXPECT_THAT(refusal("/dev/null", DType::f32), HasSubstr("device or a terminal"));
   write_file(folder_ / "text.npy", "1 2 3\n and more text");
   EXPECT_THAT(refusal(folder_ / "text.npy"), HasSubstr("magic"));
+}
+
+TEST_F(InputFileTest, APipeIsReadToItsEnd) {
+  const std::filesystem::path pipe = folder_ / "pipe.npy";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::jthread writer([&] { write_file(pipe, npy_file<float>("<f4", std::vector<float>(5000, 2))); });
+  const InputFile file = open_input(pipe, std::nullopt);
+  EXPECT_EQ(file.elements, 5000);
+  const auto device = Device::open("host");
+  const DeviceBuffer loaded = load_input(file, device, nullptr);
+  EXPECT_EQ(loaded.as<float>()[4999], 2);
+}
+
+TEST_F(InputFileTest, AnArchiveSaysWhatToDo) {
+  write_file(folder_ / "arrays.npz", std::string("PK\x03\x04", 4) + std::string(100, '\0'));
+  EXPECT_THAT(refusal(folder_ / "arrays.npz"), HasSubstr("numpy.load(archive)"));
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ TEST_F(InspectTest, AWinnerOfTheNearestShapeSaysWhereItWasTuned) {
   EXPECT_THAT(inspect().out, HasSubstr("nearest  3 h"));
   EXPECT_THAT(inspect({"1"}).out,
               HasSubstr("measured    never: what was tuned for 1048576, the nearest shape; measure with: "
-                        "hone tune --missed"));
+                        "hone tune reduce --op sum --dtype f32 --size 2224366"));
   const CommandRun run = testing::run_hone({"explain", "1"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out, HasSubstr("\nis served by 512t"));

@@ -93,9 +93,11 @@ TEST(NpyHeader, RefusesUnknownVersionsAndAbsurdLengths) {
 
 TEST(NpyHeader, RefusesElementTypesThatHoneDoesNotReduce) {
   EXPECT_THAT(refusal(npy_header(dictionary("'>f4'", "(3,)"))), HasSubstr("a.astype('<f4')"));
-  for (const char* descr : {"'<f16'", "'<c8'", "'<M8[s]'", "'<U5'", "'|O'"}) {
-    EXPECT_THAT(refusal(npy_header(dictionary(descr, "(3,)"))), HasSubstr("Hone reduces")) << descr;
-  }
+  EXPECT_THAT(refusal(npy_header(dictionary("'<f16'", "(3,)"))), HasSubstr("Hone reduces"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<c8'", "(3,)"))), HasSubstr("complex"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<M8[s]'", "(3,)"))), HasSubstr("times"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<U5'", "(3,)"))), HasSubstr("strings"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'|O'", "(3,)"))), HasSubstr("Python objects"));
   EXPECT_THAT(refusal(npy_header(dictionary("[('x', '<f4'), ('y', '<f4')]", "(3,)"))), HasSubstr("structured"));
 }
 

@@ -33,6 +33,11 @@ TEST(ParseSize, ReadsEverySpelling) {
   EXPECT_EQ(parse_size("3G"), 3'000'000'000);
   EXPECT_EQ(parse_size("2^53"), kMaxSize);
   EXPECT_EQ(parse_size("1^999999999999"), 1);
+  EXPECT_EQ(parse_size("1.5e6"), 1'500'000);
+  EXPECT_EQ(parse_size("1.50M"), 1'500'000);
+  EXPECT_EQ(parse_size("1.5Mi"), 3 << 19);
+  EXPECT_EQ(parse_size("0.25Ki"), 256);
+  EXPECT_EQ(parse_size("1000.0"), 1000);
   EXPECT_EQ(parse_size("2^0"), 1);
 }
 
@@ -44,7 +49,10 @@ TEST(ParseSize, RefusesWithTheReason) {
   EXPECT_THAT(refusal([] { parse_size("4KB"); }), HasSubstr("'KB' is no unit"));
   EXPECT_THAT(refusal([] { parse_size("2^"); }), HasSubstr("exponent"));
   EXPECT_THAT(refusal([] { parse_size("2^x"); }), HasSubstr("exponent"));
-  EXPECT_THAT(refusal([] { parse_size("1.5Mi"); }), HasSubstr("1.5Mi"));
+  EXPECT_THAT(refusal([] { parse_size("1.5"); }), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal([] { parse_size("1.2345e3"); }), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal([] { parse_size("0x100"); }), HasSubstr("no unit"));
+  EXPECT_THAT(refusal([] { parse_size("1.5e"); }), HasSubstr("exponent"));
 }
 
 TEST(ParseSize, RefusesAbsurdSizesWithoutOverflow) {

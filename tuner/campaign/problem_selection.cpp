@@ -45,6 +45,7 @@ class Listing {
     for (const std::uint8_t operation : operations)
       for (const DType dtype : dtypes) {
         first_of_kind_ = problems_.size();
+        refusal_of_kind_.clear();
         for (const std::uint32_t alignment : alignments) {
           // An array is aligned to its element at least: those problems do not exist.
           if (alignment < info(dtype).size_bytes) continue;
@@ -53,6 +54,8 @@ class Listing {
           problem.alignment = alignment;
           for (const Extents& extents : shapes) add(problem, extents);
         }
+        if (problems_.size() == first_of_kind_ && !refusal_of_kind_.empty())
+          left_out_.push_back(fmt::format("{} of {}", family_.operations()[operation], info(dtype).name));
       }
     // What is not defined is refused where nothing else is named, and left out among other things.
     const bool is_single = operations.size() == 1 && dtypes.size() == 1;
@@ -63,12 +66,14 @@ class Listing {
                                                     printable(dtype_words), printable(selection_.alignments)));
   }
 
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
  private:
   void add(Problem problem, const Extents& extents) {
     problem.extents = extents;
     if (row_.as_called) problem = row_.as_called(problem);
     if (std::string refusal = problem.family->refuse(problem); !refusal.empty()) {
-      refusal_ = std::move(refusal);
+      refusal_ = refusal_of_kind_ = std::move(refusal);
       return;
     }
     for (const LaunchContext context : contexts_) {
@@ -89,12 +94,20 @@ class Listing {
   std::vector<Problem> problems_;
   std::size_t first_of_kind_ = 0;  ///< of the problems that have the operation and dtype at hand
   std::string refusal_;
+  std::string refusal_of_kind_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace
 
 std::vector<Problem> list_problems(const Selection& selection, Families families) {
   return Listing(selection, families).run();
+}
+
+std::vector<std::string> list_left_out(const Selection& selection, Families families) {
+  Listing listing(selection, families);
+  listing.run();
+  return listing.left_out();
 }
 
 std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string_view text) {

@@ -32,6 +32,10 @@ struct Selection {
 /// memory.
 std::vector<Problem> list_problems(const Selection& selection, Families families = built_in_families());
 
+/// "argmax of bool": the operations and dtypes of the selection that list_problems() left out, since the operation is
+/// not defined for the dtype.
+std::vector<std::string> list_left_out(const Selection& selection, Families families = built_in_families());
+
 /// parse_shapes() of a family: "reduce_rows has 2 extents (rows x columns), but '1024' has 1". Throws
 /// CommandError(usage).
 std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string_view text);

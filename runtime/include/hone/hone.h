@@ -12,4 +12,5 @@
 #include <hone/session.h>
 #include <hone/softmax.h>
 #include <hone/transpose.h>
+#include <hone/tune_arguments.h>
 #include <hone/tuned_reduce.h>
