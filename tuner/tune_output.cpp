@@ -236,8 +236,8 @@ void print_summary(const CampaignResult& result, std::chrono::milliseconds elaps
                               {"blocks", Align::right, 4},
                               {"µs", Align::right},
                               {"GB/s", Align::right, 1},
-                              {"of peak", Align::right, 2},
-                              {"roofline", Align::right, 8},
+                              {"of peak", Align::right, 2, true},
+                              {"roofline", Align::right, 8, true},
                               {"vs default", Align::right, 3},
                               {"tried", Align::right, 5},
                               {"rejected", Align::right, 7}};

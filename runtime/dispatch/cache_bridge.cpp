@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <hone/tune_arguments.h>
+
 #include "cache/claims.h"
+#include "cache/digest.h"
 #include "runtime/choose/compiled.h"
 
 namespace hone {
@@ -216,7 +219,7 @@ cache::KeyRecord CacheBridge::claim_key(Work work, const Problem& problem) const
 }
 
 cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const {
-  cache::KeyRecord key{.device = device_record_, .toolchain = toolchain(*problem.family), .problem = {}};
+  cache::KeyRecord key{.device = device_record_, .toolchain = toolchain(problem), .problem = {}};
   describe(key.problem, problem);
   for (std::size_t i = 0; i < sizes.size(); ++i) key.problem.sizes[i] = {sizes[i].first, sizes[i].last};
   return key;
@@ -225,7 +228,7 @@ cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<Si
 cache::Query CacheBridge::query_of(const Problem& problem) const {
   cache::Query query;
   query.device = device_record_;
-  query.toolchain = toolchain(*problem.family);
+  query.toolchain = toolchain(problem);
   query.extents = problem.extents;
   query.code = compiler_.empty() ? cache::CodeUse::required : cache::CodeUse::optional;
   if (!load_binaries_) query.code = cache::CodeUse::never;
@@ -240,8 +243,20 @@ const std::string& CacheBridge::digest_of(const KernelFamily& family) const {
   return digest;
 }
 
-cache::ToolchainRecord CacheBridge::toolchain(const KernelFamily& family) const {
-  return {.compiler = compiler_, .driver = device_.facts().driver, .family_digest = digest_of(family)};
+cache::ToolchainRecord CacheBridge::toolchain(const Problem& problem) const {
+  return {.compiler = compiler_, .driver = device_.facts().driver, .family_digest = source_digest(problem)};
+}
+
+/// The sources of a built-in family are all in its digest. A program's family may make its kernels' text as it likes:
+/// the text of the first variant that the problem may have counts, too, so that an edited kernel is another one even
+/// where its code is not stored any more.
+std::string CacheBridge::source_digest(const Problem& problem) const {
+  const std::string& family = digest_of(*problem.family);
+  if (!tune_arguments(problem).empty()) return family;
+  for (const Variant& variant : problem.family->space().all())
+    if (problem.family->reject(problem, variant, device_.facts()).empty())
+      return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, variant))).hex();
+  return family;
 }
 
 cache::CandidateRecord CacheBridge::to_record(const Problem& problem, const Trial& trial) const {

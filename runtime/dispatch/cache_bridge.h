@@ -72,7 +72,8 @@ class CacheBridge {
 
  private:
   const std::string& digest_of(const KernelFamily& family) const;
-  cache::ToolchainRecord toolchain(const KernelFamily& family) const;
+  cache::ToolchainRecord toolchain(const Problem& problem) const;
+  std::string source_digest(const Problem& problem) const;
   cache::KeyRecord key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const;
   cache::KeyRecord claim_key(Work work, const Problem& problem) const;
   cache::Query query_of(const Problem& problem) const;

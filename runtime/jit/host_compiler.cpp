@@ -15,7 +15,7 @@
 #include "runtime/jit/embedded_sources.h"
 #include "runtime/jit/file_identity.h"
 #include "runtime/jit/run_program.h"
-#include "runtime/jit/temp_folder.h"
+#include "runtime/jit/compile_folder.h"
 #include "runtime/jit/unsupported_features.h"
 
 namespace hone {
@@ -186,7 +186,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
                     : fmt::format("the host device was told to compile with \"{}\", which is no executable file; set "
                                   "HONE_CXX to a C++20 compiler (Debian and Ubuntu: apt-get install g++)", requested_));
   }
-  const TempFolder temp;
+  const CompileFolder temp;
   const fs::path folder = temp.path() / "unit";
   for (const SourceFile& file : embedded::host_prelude()) write_file(temp.path() / "prelude" / file.name, file.text);
   for (const SourceFile& file : unit.headers) {

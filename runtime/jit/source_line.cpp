@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "runtime/jit/run_program.h"
-#include "runtime/jit/temp_folder.h"
+#include "runtime/jit/compile_folder.h"
 
 namespace hone {
 
@@ -16,7 +16,7 @@ std::string source_line(const std::vector<std::byte>& shared_object, std::uint64
   try {
     const std::filesystem::path tool = find_on_path("addr2line");
     if (tool.empty()) return "";
-    const TempFolder temp;
+    const CompileFolder temp;
     write_file(temp.path() / "unit.so", {reinterpret_cast<const char*>(shared_object.data()), shared_object.size()});
     const std::filesystem::path log = temp.path() / "log";
     const std::string object = (temp.path() / "unit.so").string();

@@ -112,7 +112,6 @@ TEST_F(SessionCacheTest, AnEditedKernelIsAMissAndNeverTheOldCode) {
   family_ = TotalFamily({.source_comment = " // edited"});
   Session session(device_, options(MissPolicy::heuristic));
   EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
-  EXPECT_EQ(session.counters().cache_rejects, 1u);
   EXPECT_EQ(session.counters().cache_hits, 0u);
   EXPECT_GE(session.counters().compiles, 1u);
   Session tuning(device_, options());
@@ -120,6 +119,17 @@ TEST_F(SessionCacheTest, AnEditedKernelIsAMissAndNeverTheOldCode) {
   Session later(device_, options());
   EXPECT_EQ(launch(later).source, ChoiceSource::cache);
   EXPECT_EQ(later.counters().compiles, 0u);
+}
+
+TEST_F(SessionCacheTest, AnEditedKernelIsAMissAlsoWhereTheOldCodeIsNotLoadedOrNotThere) {
+  Session(device_, options()).prepare(family_.problem(kSize));
+  family_ = TotalFamily({.source_comment = " // edited"});
+  SessionOptions without_binaries = options(MissPolicy::error);
+  without_binaries.load_binaries = false;
+  Session compiling(device_, without_binaries);
+  EXPECT_THROW(compiling.prepare(family_.problem(kSize)), Error);
+  family_ = TotalFamily();
+  EXPECT_EQ(compiling.prepare(family_.problem(kSize)).source, ChoiceSource::cache);
 }
 
 TEST_F(SessionCacheTest, CodeOfUnknownSourceIsCompiledAgainAndItsWinnerServes) {

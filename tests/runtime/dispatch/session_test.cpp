@@ -144,7 +144,7 @@ TEST_F(SessionTest, ErrorPolicySaysWhatToDo) {
   EXPECT_THAT(message, HasSubstr("total total i32 n=1000"));
   EXPECT_THAT(message, HasSubstr("Fake GPU"));
   EXPECT_THAT(message, HasSubstr("cache.sqlite"));
-  EXPECT_THAT(message, HasSubstr("hone tune"));
+  EXPECT_THAT(message, HasSubstr("Session::tune()"));
   EXPECT_EQ(device_->compiles(), 0);
   Session(device_, options()).prepare(family_.problem(kSize));
   EXPECT_EQ(launch(session).source, ChoiceSource::cache);

@@ -1,4 +1,4 @@
-#include "runtime/jit/temp_folder.h"
+#include "runtime/jit/compile_folder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ void remove_stale_once(const fs::path& parent) {
 
 }  // namespace
 
-TempFolder::TempFolder() {
+CompileFolder::CompileFolder() {
   std::error_code failure;
   fs::path parent = fs::temp_directory_path(failure);  // $TMPDIR or /tmp
   if (failure) parent = "/tmp";
@@ -72,7 +72,7 @@ TempFolder::TempFolder() {
   if (lock_ >= 0) flock(lock_, LOCK_EX | LOCK_NB);
 }
 
-TempFolder::~TempFolder() {
+CompileFolder::~CompileFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);
