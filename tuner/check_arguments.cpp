@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <type_traits>
 #include <random>
 
 #include "tuner/command_error.h"
@@ -28,6 +30,7 @@ struct ElementType {
   bool is_floating;
   void (*store)(double value, std::byte* to);
   void (*store_integer)(std::int64_t value, std::byte* to);
+  bool (*holds)(std::int64_t value) = [](std::int64_t) { return true; };
 };
 
 template <class T>
@@ -55,7 +58,11 @@ std::uint16_t small_float_bits(double value) {
 template <class T>
 constexpr ElementType element(std::string_view name, bool is_floating) {
   return {name, sizeof(T), is_floating, [](double value, std::byte* to) { store_as(static_cast<T>(value), to); },
-          [](std::int64_t value, std::byte* to) { store_as(static_cast<T>(value), to); }};
+          [](std::int64_t value, std::byte* to) { store_as(static_cast<T>(value), to); },
+          [](std::int64_t value) {
+            if constexpr (std::is_integral_v<T>) return std::in_range<T>(value);
+            else return true;
+          }};
 }
 
 template <int kMantissa, int kMinExponent, int kMaxExponent>
@@ -91,13 +98,14 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-/// Stores `text` as a number of `type`; false when it is none.
+/// Stores `text` as a number of `type`; false when it is none, or beyond its range.
 bool store_number(const ElementType& type, std::string_view text, std::byte* to) {
   if (const auto integer = number<std::int64_t>(text)) {
+    if (!type.holds(*integer)) return false;
     type.store_integer(*integer, to);
     return true;
   }
-  if (const auto large = number<std::uint64_t>(text); large && !type.is_floating) {
+  if (const auto large = number<std::uint64_t>(text); large && type.name == "u64") {
     type.store_integer(static_cast<std::int64_t>(*large), to);
     return true;
   }

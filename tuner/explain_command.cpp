@@ -226,8 +226,9 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     throw CommandError(id > 0 ? ExitCode::usage : ExitCode::not_tuned,
                        fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
                                    id > 0 ? "see: hone inspect"
-                                          : fmt::format("tune it with: hone tune {} --cache '{}'",
-                                                        tune_arguments(*problem), printable(path.string()))));
+                                          : fmt::format("tune it with: hone tune {}{} --cache {}", tune_arguments(*problem),
+                                                        options.device.empty() ? "" : " --device " + options.device,
+                                                        printable(shell_quoted(path.string())))));
   }
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {

@@ -126,7 +126,7 @@ InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw
   std::error_code error;
   const auto file_bytes = static_cast<std::int64_t>(std::filesystem::file_size(found.place, error));
   if (error) refuse(path, error.message());
-  if (begins_with(in, kZipMagic) && !raw_dtype)
+  if (begins_with(in, kZipMagic) && (!raw_dtype || path.extension() == ".npz"))
     refuse(path, "it is an archive (.npz) of arrays; save one of them: numpy.save(file, numpy.load(archive)['name'])");
   const bool is_npy = path.extension() == ".npy" || begins_with(in, kNpyMagic);
   InputFile file = is_npy ? describe_npy(path, in, file_bytes) : describe_raw(path, file_bytes, raw_dtype);

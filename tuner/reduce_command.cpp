@@ -61,11 +61,15 @@ ReducedValue read_values(const ReduceSpec& spec, const std::vector<std::byte>& b
 /// What a list of operations leaves for one file: "every" is each operation that it can have.
 std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
   std::vector<ReduceOp> ops = parse_ops(text);
+  const auto is_index = [](ReduceOp op) { return op == ReduceOp::argmin || op == ReduceOp::argmax; };
   const auto impossible = [&](ReduceOp op) {
     return info(op).inputs != 1 || !reduce_supports(op, input.dtype) ||
-           (info(op).needs_elements && input.elements == 0);
+           (info(op).needs_elements && input.elements == 0) || (input.fortran_order && is_index(op));
   };
   if (ops.size() == kReduceOps.size()) std::erase_if(ops, impossible);
+  if (input.fortran_order && std::any_of(ops.begin(), ops.end(), is_index))
+    throw CommandError(ExitCode::usage, "the elements are in Fortran order, where an index means another element than in "
+                                        "C order; save the array with numpy.ascontiguousarray(a)");
   for (const ReduceOp op : ops)
     if (info(op).inputs != 1)
       throw CommandError(ExitCode::usage, fmt::format("{} takes two arrays, and hone reduce reads one file; call "

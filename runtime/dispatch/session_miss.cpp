@@ -118,7 +118,7 @@ Error Session::Impl::not_tuned(const Problem& problem) const {
   const std::string advice =
       arguments.empty() || path.empty()
           ? "tune it with Session::tune()"
-          : fmt::format("tune it with: hone tune {} --device {} --cache '{}'", arguments, device_->name(), path);
+          : fmt::format("tune it with: hone tune {} --device {} --cache {}", arguments, device_->name(), shell_quoted(path));
   return Error(ErrorCode::not_tuned,
                fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
                            to_string(problem), device_->name(), device_->facts().name,

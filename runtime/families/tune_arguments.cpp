@@ -45,4 +45,10 @@ std::string tune_arguments(const Problem& problem) {
   return text;
 }
 
+std::string shell_quoted(std::string_view word) {
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace hone

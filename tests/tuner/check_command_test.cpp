@@ -95,6 +95,22 @@ TEST_F(CheckCommand, ABufferIsNamedByItsPlaceAmongTheArguments) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("argument 3: i32[32]"), HasSubstr("byte 128")));
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own memory lies around
+TEST_F(CheckCommand, AccessesFarFromABufferAreFound) {
+  for (const char* index : {"700000", "-700000", "3000000", "-3000000", "100000000"}) {
+    const CommandRun run = check("__global__ void f(int* a, int i) {\n  a[i] = 1;\n}\n",
+                                 {"--block", "1", "--arg", "i32[7]", "--arg", std::string("i32=") + index});
+    EXPECT_EQ(run.code, 1) << index;
+    EXPECT_THAT(run.out, HasSubstr("argument 1: i32[7]")) << index;
+  }
+}
+#endif
+
+TEST_F(CheckCommand, NumbersBeyondTheirTypeAreRefused) {
+  for (const char* argument : {"i32=3000000000", "i8=261", "u8=-1", "i8[256]=300", "i64=9999999999999999999"})
+    EXPECT_EQ(check(kScale, {"--block", "1", "--arg", argument}).code, 2) << argument;
+}
+
 TEST_F(CheckCommand, AKernelMayHaveATwinForTheHostDevice) {
   const CommandRun run = check("#ifdef HONE_HOST_DEVICE\n__global__ void f(int* out) { *out = 1; }\n#else\n"
                                "__global__ void f(int* out) { *out = (__nanosleep(1), 2); }\n#endif\n",

@@ -92,6 +92,22 @@ TEST_F(EndToEnd, WhatIsNotDefinedIsLeftOutAndNamed) {
   EXPECT_THAT(run.err, HasSubstr("not defined, so left out: logsumexp of i32"));
 }
 
+TEST_F(EndToEnd, SuggestedPathsAreQuotedForAShell) {
+  const std::string values = file("values.npy", npy_file("<f4", std::vector<float>(300, 1)));
+  cache_ = folder_ / "it's here/cache.sqlite";
+  EXPECT_THAT(hone({"reduce", values, "--device", "host", "--on-miss", "error"}).err,
+              HasSubstr("it'\\''s here/cache.sqlite'"));
+}
+
+TEST_F(EndToEnd, IndicesOfAnArrayInFortranOrderAreRefused) {
+  const std::string array = file("fortran.npy", npy_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }") +
+                                                    bytes_of(std::vector<float>{1, 4, 2, 5, 9, 6}));
+  const CommandRun run = hone({"reduce", array, "--device", "host", "--op", "max,argmax"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("numpy.ascontiguousarray"));
+  EXPECT_EQ(reduce(array, {"--op", "max"})["results"][0]["result"], 9);
+}
+
 TEST_F(EndToEnd, EmptyArgumentsAreRefused) {
   const CommandRun run = hone({"reduce", "x.npy", "--cache", ""});
   EXPECT_EQ(run.code, 2);

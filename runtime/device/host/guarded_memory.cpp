@@ -15,8 +15,9 @@ namespace {
 /// Of any two numbers below 251 the patterns differ.
 std::byte pattern_of(std::size_t number) { return static_cast<std::byte>((0xb5 + 37 * number) % 251); }
 
-/// How far behind its end an access is taken for one to this memory.
-constexpr std::size_t kNearBytes = std::size_t{1} << 20;
+/// How far from it an access is one to this memory. That takes addresses, no memory; where those are limited
+/// (`ulimit -v`) it is less.
+[[maybe_unused]] constexpr std::size_t kGuardBytes = std::size_t{1} << 30, kLeastGuardBytes = std::size_t{1} << 20;
 
 [[maybe_unused]] std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
@@ -36,17 +37,21 @@ GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern, Place place
     : bytes_(bytes), pattern_(pattern_of(pattern)) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t aligned = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
-  const std::size_t inside = round_up(aligned, page), guard = round_up(kNearBytes, page);
-  if (aligned < bytes || inside + 2 * guard < bytes) throw std::bad_alloc();
-  void* const mapped =
-      mmap(nullptr, inside + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::size_t inside = round_up(aligned, page);
+  if (aligned < bytes || inside + 2 * kGuardBytes < bytes) throw std::bad_alloc();
+  void* mapped = MAP_FAILED;
+  for (const std::size_t guard : {kGuardBytes, kLeastGuardBytes}) {
+    guard_bytes_ = round_up(guard, page);
+    mapped = mmap(nullptr, inside + 2 * guard_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped != MAP_FAILED) break;
+  }
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  mapping_ = {static_cast<std::byte*>(mapped), inside + 2 * guard};
-  if (mprotect(mapping_.data() + guard, inside, PROT_READ | PROT_WRITE) != 0) {
+  mapping_ = {static_cast<std::byte*>(mapped), inside + 2 * guard_bytes_};
+  if (mprotect(mapping_.data() + guard_bytes_, inside, PROT_READ | PROT_WRITE) != 0) {
     munmap(mapping_.data(), mapping_.size());
     throw std::bad_alloc();
   }
-  mapping_ = mapping_.subspan(guard, inside);
+  mapping_ = mapping_.subspan(guard_bytes_, inside);
   data_ = mapping_.data();
   if (place == Place::near_end) data_ += inside - aligned;
   if (place == Place::at_end) data_ += inside - bytes_;
@@ -56,8 +61,7 @@ GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern, Place place
 
 GuardedMemory::~GuardedMemory() {
   if (data_ == nullptr) return;
-  const std::size_t guard = round_up(kNearBytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-  munmap(mapping_.data() - guard, mapping_.size() + 2 * guard);
+  munmap(mapping_.data() - guard_bytes_, mapping_.size() + 2 * guard_bytes_);
 }
 #endif
 
@@ -65,7 +69,8 @@ GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
     : bytes_(std::exchange(other.bytes_, 0)),
       pattern_(other.pattern_),
       data_(std::exchange(other.data_, nullptr)),
-      mapping_(std::exchange(other.mapping_, {})) {}
+      mapping_(std::exchange(other.mapping_, {})),
+      guard_bytes_(other.guard_bytes_) {}
 
 std::string GuardedMemory::overwritten() const {
   if (mapping_.empty()) return "";
@@ -78,7 +83,7 @@ std::string GuardedMemory::overwritten() const {
 
 std::string GuardedMemory::place_of(std::uintptr_t address) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(data_);
-  const bool near = address + kNearBytes >= begin && address < begin + bytes_ + kNearBytes;
+  const bool near = address + guard_bytes_ >= begin && address < begin + bytes_ + guard_bytes_;
   return near ? place(static_cast<std::ptrdiff_t>(address - begin)) : "";
 }
 

@@ -43,7 +43,8 @@ class GuardedMemory {
   std::size_t bytes_;
   std::byte pattern_{};
   std::byte* data_ = nullptr;
-  std::span<std::byte> mapping_;
+  std::span<std::byte> mapping_;  ///< what can be accessed
+  std::size_t guard_bytes_ = 0;   ///< on either side of it, inaccessible
 };
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <hone/problem.h>
 
@@ -11,5 +12,8 @@ namespace hone {
 /// the class of `problem`, without device and cache. "" for families that are not built in, which only a program can
 /// tune (Session::tune()).
 std::string tune_arguments(const Problem& problem);
+
+/// A word as a shell reads it, whatever it holds: 'it'\''s'.
+std::string shell_quoted(std::string_view word);
 
 }  // namespace hone
