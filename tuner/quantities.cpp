@@ -80,6 +80,13 @@ std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value,
                   text, why));
 }
 
+/// What the unit behind the number of a size stands for.
+std::int64_t unit_factor(std::string_view text, std::string_view name) {
+  for (const SizeUnit& unit : kSizeUnits)
+    if (unit.name == name) return unit.factor;
+  refuse_size(text, fmt::format("'{}' is no unit that is known here", name));
+}
+
 /// "1.5e6" and "1.5M": `whole`, a point and `behind`. Throws where that is no whole number.
 std::optional<std::int64_t> evaluate_decimal(std::string_view text, const std::string& whole, std::string_view behind) {
   auto [fraction, rest] = split_number(behind);
@@ -90,10 +97,7 @@ std::optional<std::int64_t> evaluate_decimal(std::string_view text, const std::s
     if (!exponent || *exponent < 0) refuse_size(text, "its exponent is not a number");
     factor = multiply_by_power(1, 10, *exponent);
   } else if (!rest.empty()) {
-    const auto* unit =
-        std::find_if(kSizeUnits.begin(), kSizeUnits.end(), [&rest](const SizeUnit& u) { return u.name == rest; });
-    if (unit == kSizeUnits.end()) refuse_size(text, fmt::format("'{}' is no unit that is known here", rest));
-    factor = unit->factor;
+    factor = unit_factor(text, rest);
   }
   std::optional<std::int64_t> scale = multiply_by_power(1, 10, static_cast<std::int64_t>(fraction.size()));
   std::optional<std::int64_t> scaled = parse_integer(whole + fraction);
@@ -123,10 +127,7 @@ std::optional<std::int64_t> evaluate_size(std::string_view text) {
     if (!exponent || !number) return std::nullopt;
     return rest.front() == '^' ? multiply_by_power(1, *number, *exponent) : multiply_by_power(number, 10, *exponent);
   }
-  const auto* unit =
-      std::find_if(kSizeUnits.begin(), kSizeUnits.end(), [rest = rest](const SizeUnit& u) { return u.name == rest; });
-  if (unit == kSizeUnits.end()) refuse_size(text, fmt::format("'{}' is no unit that is known here", rest));
-  return multiply(number, unit->factor);
+  return multiply(number, unit_factor(text, rest));
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
   }
   if (rules.limit_bytes) write_property(connection, kMaxBytesProperty, *rules.limit_bytes);
   file.commit();
-  if (connection.read_number("PRAGMA freelist_count") > 0) connection.execute("VACUUM");
+  const bool has_changed = connection.read_number("SELECT total_changes()") > 0;
+  if (has_changed || connection.read_number("PRAGMA freelist_count") > 0) connection.execute("VACUUM");
   counts.bytes_after = size_of(path);
   return counts;
 }
