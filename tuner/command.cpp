@@ -237,15 +237,18 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
   };
   try {
     Command command;
+    const auto fail_with_hint = [&](ExitCode code, std::string_view message) {
+      fail(code, message);
+      if (code == ExitCode::usage) err << command.help_hint() << '\n';
+      return static_cast<int>(code);
+    };
     try {
       return static_cast<int>(command.run({args.begin(), args.end()}, Context{out, err, environment}));
     } catch (const CommandError& error) {
-      const int code = fail(error.code(), error.what());
-      if (error.code() == ExitCode::usage) err << command.help_hint() << '\n';
-      return code;
+      return fail_with_hint(error.code(), error.what());
+    } catch (const Error& error) {
+      return fail_with_hint(exit_code(error.code()), error.what());
     }
-  } catch (const Error& error) {
-    return fail(exit_code(error.code()), error.what());
   } catch (const cache::StoreError& error) {
     return fail(ExitCode::cache, error.what());
   } catch (const std::bad_alloc&) {

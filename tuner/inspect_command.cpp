@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tuner/cache/cache_output.h"
 #include "tuner/cache_path.h"
 #include "tuner/device_filter.h"
 #include "tuner/families.h"
@@ -176,17 +178,9 @@ std::filesystem::path path_unless_wrong(const InspectOptions& options, const Con
 
 /// Says what there is instead of the winners that were asked for.
 void explain_nothing(const Winners& all, const std::filesystem::path& path, const Context& context) {
-  const std::string file = printable(path.string());
-  if (!all.empty()) {
-    context.err << fmt::format("hone: none of the {} winners in {} matches; list them with: hone inspect\n", all.size(),
-                               file);
-    return;
-  }
-  std::error_code ignored;
-  context.err << fmt::format("hone: {}; fill it with: hone tune\n",
-                             std::filesystem::exists(path, ignored)
-                                 ? fmt::format("the cache {} holds no winner yet", file)
-                                 : fmt::format("there is no cache file {} yet", file));
+  if (all.empty()) return say_nothing_there(path, context);
+  context.err << fmt::format("hone: none of the {} winners in {} matches; list them with: hone inspect --cache {}\n",
+                             all.size(), printable(path.string()), printable(shell_quoted(path.string())));
 }
 
 }  // namespace

@@ -106,6 +106,12 @@ TEST_F(CheckCommand, AccessesFarFromABufferAreFound) {
 }
 #endif
 
+TEST_F(CheckCommand, AnOrderThatIsNoneIsCode2WithAHint) {
+  const CommandRun run = check(kScale, {"--block", "1", "--arg", "f32[1]", "--arg", "i32=1", "--order", "sideways"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("\nTry: hone check --help"));
+}
+
 TEST_F(CheckCommand, NumbersBeyondTheirTypeAreRefused) {
   for (const char* argument : {"i32=3000000000", "i8=261", "u8=-1", "i8[256]=300", "i64=9999999999999999999"})
     EXPECT_EQ(check(kScale, {"--block", "1", "--arg", argument}).code, 2) << argument;

@@ -91,6 +91,18 @@ TEST_F(SessionCompareTest, ATuningThatComparedNothingIsStoredAsUntunedAndMissed)
   EXPECT_EQ(store().misses().size(), 1u);
 }
 
+TEST_F(SessionCompareTest, AMissThatComparedNothingIsStoredAsUntunedAndMissed) {
+  SessionOptions hasty = options();
+  hasty.tune_budget = 0ms;
+  Session session(device_, hasty);
+  const Choice choice = launch(session);
+  EXPECT_EQ(choice.source, ChoiceSource::heuristic);
+  EXPECT_FALSE(choice.winner->tuned);
+  EXPECT_EQ(session.counters().tunings, 1u);
+  EXPECT_FALSE(store().winners().at(0).winner.tuned);
+  EXPECT_EQ(store().misses().size(), 1u);
+}
+
 TEST_F(SessionCompareTest, AWrongCandidateIsNotAdopted) {
   device_->script = [](std::string_view source) {
     return source == "threads=128 work=4 finish=alone" ? FakeKernel{.us = 50, .is_wrong = true} : FakeKernel{.us = 40};

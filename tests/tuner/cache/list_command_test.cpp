@@ -119,7 +119,7 @@ TEST_F(CacheListCommand, NothingThereIsNoError) {
     const CommandRun run = hone({command});
     EXPECT_EQ(run.code, 0) << command;
     EXPECT_EQ(run.out, "") << command;
-    EXPECT_THAT(run.err, HasSubstr("there is no cache file " + file_.native() + " yet; fill it with: hone tune\n"));
+    EXPECT_THAT(run.err, HasSubstr("there is no cache file " + file_.native() + " yet; fill it with: hone tune --cache '" + file_.native() + "'\n"));
   }
   EXPECT_TRUE(json({"list"})["groups"].empty());
   EXPECT_EQ(json({"stats"})["exists"], false);
