@@ -1,5 +1,7 @@
 #include "cache/maintenance/entry_rows.h"
 
+#include <fmt/format.h>
+
 #include <tuple>
 #include <utility>
 
