@@ -13,7 +13,8 @@ namespace hone::tuner {
 inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 53;
 
 /// A count of elements: "1000", "1_000_000", "1e6", "1.5e6", "2^20", or a number with k M G T (powers of 1000) or
-/// Ki Mi Gi Ti (powers of 1024), such as "1.5M", where that is a whole number. Throws CommandError(usage) for anything else and outside 1 … kMaxSize.
+/// Ki Mi Gi Ti (powers of 1024), such as "1.5M", where that is a whole number. Throws CommandError(usage) for anything
+/// else and outside 1 … kMaxSize.
 std::int64_t parse_size(std::string_view text);
 
 /// A time: a decimal number and one of ms, s, min, m, h; "500ms", "1.5s". At least 1 ms and at most 24 h. Throws
