@@ -61,7 +61,7 @@ class BareCall {
  public:
   BareCall(hone::Device& device, const hone::Problem& problem, const hone::Candidate& candidate,
            std::vector<void*> buffers, void* workspace, hone::Stream stream) {
-    hone::Unit unit = problem.family->unit(problem, candidate.variant);
+    hone::Unit unit = problem.family->unit(problem, candidate.policy);
     unit.headers.assign(problem.family->sources().begin(), problem.family->sources().end());
     module_ = device.load(device.compile(unit), unit.entries);
     problem.family->encode(problem, candidate, buffers, workspace, launches_);
@@ -126,8 +126,8 @@ bool run(const std::string& json_path) {
     for (int fresh = 0; fresh < kFreshSessions; ++fresh)
       first_call_ms.push_back(time_first_call_ms(device, in.as<float>(), n, out.as<float>(), stream));
     const auto& space = problem.family->space();
-    const hone::Variant& variant = winner.candidate.variant;
-    const std::string finish = space.parameters().back().spell(variant[variant.size() - 1]);
+    const hone::Policy& policy = winner.candidate.policy;
+    const std::string finish = space.parameters().back().spell(policy[policy.size() - 1]);
     const double added = median(added_ns);
     fmt::print("{:>10}  {:<14} {:>10.0f} {:>14.0f} {:>10.0f}\n", n, finish, median(bare_ns), median(tuned_ns), added);
     rows.push_back({{"n", n},

@@ -1,4 +1,4 @@
-// What the host device costs: a meeting of threads, and the sum of n floats with a tuned variant. In a build with
+// What the host device costs: a meeting of threads, and the sum of n floats with a tuned policy. In a build with
 // sanitizers the same figures say how much slower the checks make it (host_device_slowdown makes the table).
 //
 // Every figure is the smallest of several, since other work on the machine only adds.
@@ -83,10 +83,10 @@ void print_meetings(hone::Device& device) {
 
 /// The sum of n floats: what tuning chooses for it, or what the command line says.
 hone::Candidate candidate_for(const std::shared_ptr<hone::Device>& device, const hone::DeviceBuffer& in, std::int64_t n,
-                              const std::string& variant, std::int64_t max_blocks) {
-  if (!variant.empty()) {
-    const auto parsed = hone::reduce_family().space().parse(variant);
-    if (!parsed) throw hone::Error(hone::ErrorCode::invalid_argument, "'" + variant + "' is no variant of reduce");
+                              const std::string& policy, std::int64_t max_blocks) {
+  if (!policy.empty()) {
+    const auto parsed = hone::reduce_family().space().parse(policy);
+    if (!parsed) throw hone::Error(hone::ErrorCode::invalid_argument, "'" + policy + "' is no policy of reduce");
     return {*parsed, {max_blocks}};
   }
   hone::SessionOptions options;
@@ -97,14 +97,14 @@ hone::Candidate candidate_for(const std::shared_ptr<hone::Device>& device, const
   return hone::tuned_reduce(session, hone::sum, in.as<const float>(), n, out.as<float>(), nullptr).winner->candidate;
 }
 
-void print_sum(const std::shared_ptr<hone::Device>& device, std::int64_t n, const std::string& variant,
+void print_sum(const std::shared_ptr<hone::Device>& device, std::int64_t n, const std::string& policy,
                std::int64_t max_blocks) {
   const hone::KernelFamily& family = hone::reduce_family();
   hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float)), out(device, sizeof(float));
   std::fill_n(in.as<float>(), n, 1.0f);
-  const hone::Candidate candidate = candidate_for(device, in, n, variant, max_blocks);
+  const hone::Candidate candidate = candidate_for(device, in, n, policy, max_blocks);
   const hone::Problem problem = hone::reduce_problem(hone::ReduceOp::sum, hone::DType::f32, n);
-  hone::Unit unit = family.unit(problem, candidate.variant);
+  hone::Unit unit = family.unit(problem, candidate.policy);
   unit.headers.assign(family.sources().begin(), family.sources().end());
   const auto module = device->load(device->compile(unit), unit.entries);
   const std::size_t workspace_bytes = std::max<std::size_t>(1, family.workspace_bytes(problem, candidate));
@@ -130,7 +130,7 @@ void print_sum(const std::shared_ptr<hone::Device>& device, std::int64_t n, cons
   print_figure("sum_wall", elements / wall_us, fmt::format("M elements/s on {} SMs", sms));
   print_figure("sum_processor", elements / (processor_us / sms),
                fmt::format("M elements/s, were {} processors ours", sms));
-  fmt::print("sum of {} f32 by: {}\n", n, family.space().to_string(candidate.variant));
+  fmt::print("sum of {} f32 by: {}\n", n, family.space().to_string(candidate.policy));
   fmt::print("blocks: {}\n", candidate.geometry.max_blocks);
 }
 
@@ -142,8 +142,8 @@ int main(int argc, char** argv) {
     const std::int64_t max_blocks = argc > 3 ? std::atoll(argv[3]) : 0;
     if (argc == 3 || argc > 4 || log2_n < 1 || log2_n > 24 || (argc == 4 && max_blocks < 1)) {
       fmt::print(stderr,
-                 "usage: host_device_figures [LOG2_N [VARIANT BLOCKS]]    LOG2_N is 1 to 24, 24 when left out;\n"
-                 "  VARIANT is as hone inspect shows it; when left out, the sum is tuned first\n");
+                 "usage: host_device_figures [LOG2_N [POLICY BLOCKS]]    LOG2_N is 1 to 24, 24 when left out;\n"
+                 "  POLICY is as hone inspect shows it; when left out, the sum is tuned first\n");
       return 2;
     }
     const auto device = hone::Device::open("host");

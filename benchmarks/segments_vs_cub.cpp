@@ -109,7 +109,7 @@ std::vector<Segments> segments_of(const Options& options) {
 
 struct Row {
   Segments segments;
-  std::string op = {}, dtype = {}, variant = {};
+  std::string op = {}, dtype = {}, policy = {};
   std::int64_t bytes = 0;
   Timing hone = {};
   std::optional<Timing> cub = {};
@@ -136,7 +136,7 @@ class Bench {
     Row row{segments};
     row.op = name(op);
     row.dtype = info(dtype).name;
-    row.variant = problem.family->space().to_string(session_.prepare(problem).winner->candidate.variant);
+    row.policy = problem.family->space().to_string(session_.prepare(problem).winner->candidate.policy);
     const InputLayout layout = arena_.layout(dtype, elements, 1, false, options_.timing.most_calls);
     const DeviceBuffer offsets = upload(segments.offsets);
     const std::size_t out_bytes = static_cast<std::size_t>(segments.count) * info(spec.result_dtype()).size_bytes;
@@ -242,7 +242,7 @@ nlohmann::ordered_json to_json(const Row& row, const ReadCeiling& ceiling) {
   nlohmann::ordered_json json{{"kind", row.segments.kind},   {"op", row.op},
                               {"dtype", row.dtype},          {"segments", row.segments.count},
                               {"elements", row.segments.elements()}, {"shape", row.segments.describe()},
-                              {"variant", row.variant},      {"hone_us", row.hone.median_us},
+                              {"variant", row.policy},      {"hone_us", row.hone.median_us},
                               {"gbps", found},               {"percent_of_ceiling", 100 * found / ceiling.gbps},
                               {"agrees", row.agrees}};
   if (row.cub) json["cub_us"] = row.cub->median_us;

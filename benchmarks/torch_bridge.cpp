@@ -35,7 +35,7 @@ thread_local std::string last_error;
 struct Prepared {
   Problem problem;
   std::unique_ptr<Plan> plan;
-  std::string variant;
+  std::string policy;
   BufferSpec result;
   int inputs = 1;
 };
@@ -171,7 +171,7 @@ int hone_prepare(void* session, const char* kind, const char* operation, const c
         one->problem = kind_called(kind).make(operation, {parse_dtype(dtype), rows, columns, alignment});
         if (in_graph) one->problem.launch_context = LaunchContext::graph;
         const Winner& winner = *bridge.session.prepare(one->problem).winner;
-        one->variant = one->problem.family->space().to_string(winner.candidate.variant);
+        one->policy = one->problem.family->space().to_string(winner.candidate.policy);
         if (in_graph) one->plan = std::make_unique<Plan>(bridge.session.make_plan(one->problem));
         const std::vector<BufferSpec> buffers = one->problem.family->buffers(one->problem);
         one->result = buffers.back();
@@ -224,7 +224,7 @@ int hone_read(void* session, const void* memory, std::int64_t bytes, void* strea
 
 /// The winner's parameters; valid as long as the session.
 const char* hone_variant(void* session, int problem) {
-  return guarded([&] { return static_cast<Bridge*>(session)->at(problem).variant.c_str(); },
+  return guarded([&] { return static_cast<Bridge*>(session)->at(problem).policy.c_str(); },
                  static_cast<const char*>(nullptr));
 }
 

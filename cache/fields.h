@@ -60,7 +60,7 @@ void each_field(Some<ProblemRecord> auto& problem, Visit visit) {
 
 template <class Visit>
 void each_field(Some<CandidateRecord> auto& candidate, Visit visit) {
-  visit("variant", candidate.variant);
+  visit("variant", candidate.policy);
   visit("max_blocks", candidate.max_blocks);
   visit("block_threads", candidate.block_threads);
   visit("registers", candidate.registers);

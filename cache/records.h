@@ -63,7 +63,7 @@ struct KeyRecord {
 
 /// A candidate and what its compiled code needs.
 struct CandidateRecord {
-  std::string variant;  ///< "block_threads=256 vector_bytes=16 …"
+  std::string policy;  ///< "block_threads=256 vector_bytes=16 …"
   std::int64_t max_blocks = 0;
   int block_threads = 0;
   int registers = 0;

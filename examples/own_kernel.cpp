@@ -43,25 +43,25 @@ class Lengths final : public hone::KernelFamily {
     return problem.extents[0] >= 0 && problem.extents[0] < 1 << 30 ? "" : "lengths takes 0 to 2^30 elements";
   }
 
-  std::string reject(const hone::Problem&, const hone::Variant& variant,
+  std::string reject(const hone::Problem&, const hone::Policy& policy,
                      const hone::DeviceFacts& facts) const override {
-    return variant[0] <= facts.max_threads_per_block ? "" : "more threads than the device allows in a block";
+    return policy[0] <= facts.max_threads_per_block ? "" : "more threads than the device allows in a block";
   }
 
-  hone::Unit unit(const hone::Problem&, const hone::Variant& variant) const override {
-    const std::string threads = std::to_string(variant[0]);
-    return {.name = "lengths " + space_.to_string(variant),
+  hone::Unit unit(const hone::Problem&, const hone::Policy& policy) const override {
+    const std::string threads = std::to_string(policy[0]);
+    return {.name = "lengths " + space_.to_string(policy),
             .source = "#include \"lengths.cuh\"\n"
                       "extern \"C\" __global__ void __launch_bounds__(" + threads + ")\n"
                       "lengths_f32(const float* x, const float* y, float* out, unsigned n) {\n"
-                      "  lengths<" + threads + ", " + std::to_string(variant[1]) + ">(x, y, out, n);\n}\n",
+                      "  lengths<" + threads + ", " + std::to_string(policy[1]) + ">(x, y, out, n);\n}\n",
             .headers = {},
             .entries = {"lengths_f32"}};
   }
 
-  hone::WorkShape shape(const hone::Problem& problem, const hone::Variant& variant) const override {
-    const std::int64_t tile = variant[0] * variant[1];
-    return {.block_threads = variant[0],
+  hone::WorkShape shape(const hone::Problem& problem, const hone::Policy& policy) const override {
+    const std::int64_t tile = policy[0] * policy[1];
+    return {.block_threads = policy[0],
             .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
             .bytes_in_flight_per_block = tile * 8};
   }
@@ -73,8 +73,8 @@ class Lengths final : public hone::KernelFamily {
               hone::LaunchList& launches) const override {
     hone::Launch& launch = launches.add();
     launch.grid.x = static_cast<unsigned>(
-        std::min(candidate.geometry.max_blocks, shape(problem, candidate.variant).tiles));
-    launch.block.x = static_cast<unsigned>(candidate.variant[0]);
+        std::min(candidate.geometry.max_blocks, shape(problem, candidate.policy).tiles));
+    launch.block.x = static_cast<unsigned>(candidate.policy[0]);
     for (void* buffer : buffers) launch.arguments.push(buffer);
     launch.arguments.push(static_cast<unsigned>(problem.extents[0]));
   }
@@ -142,7 +142,7 @@ int main() try {
   device->synchronize(stream);
   device->destroy_stream(stream);
   std::printf("%s: √(3² + 4²) = %g, by %s (from: %s)\n", device->facts().name.c_str(), out[n - 1],
-              lengths.space().to_string(choice.winner->candidate.variant).c_str(), name(choice.source).data());
+              lengths.space().to_string(choice.winner->candidate.policy).c_str(), name(choice.source).data());
 } catch (const hone::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

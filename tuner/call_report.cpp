@@ -20,7 +20,7 @@ MadeCall make_call(Session& session, const Problem& problem, Stream stream, bool
   const Choice choice = call();
   session.device()->synchronize(stream);
   if (choice.winner == nullptr) return made;
-  made.variant = problem.family->space().to_string(choice.winner->candidate.variant);
+  made.policy = problem.family->space().to_string(choice.winner->candidate.policy);
   made.blocks = choice.winner->candidate.geometry.max_blocks;
   made.source = choice.source;
   made.tuned = choice.winner->tuned;
@@ -44,7 +44,7 @@ CallReport::CallReport(const InputFile& input, const Device& device, Json::objec
 void CallReport::add(std::string_view op, const std::string& result, const Json& members, const MadeCall& made) {
   Json row{{"op", op}};
   row.update(members);
-  row.update({{"variant", made.variant.empty() ? Json(nullptr) : Json(made.variant)},
+  row.update({{"variant", made.policy.empty() ? Json(nullptr) : Json(made.policy)},
               {"max_blocks", made.blocks},
               {"source", name(made.source)},
               {"tuned", made.tuned},
@@ -67,8 +67,8 @@ void CallReport::print_text(Align results, const Context& context) const {
                {"GB/s", Align::right, 0, true},
                {"of peak", Align::right, 1, true}});
   for (const auto& [op, result, made] : rows_) {
-    const bool was_launched = !made.variant.empty();
-    table.add_row({op, result, was_launched ? short_variant(made.variant) : std::string(kUnknown),
+    const bool was_launched = !made.policy.empty();
+    table.add_row({op, result, was_launched ? short_policy(made.policy) : std::string(kUnknown),
                    was_launched ? blocks_cell(made.blocks) : std::string(kUnknown),
                    was_launched ? source_text(made.source, made.tuned) : "nothing to do", us_text(made.warm_us),
                    gbps_text(made.gbps), share_text(made.gbps, peak_bandwidth_gbps(device_.facts()))});

@@ -18,7 +18,7 @@ namespace hone::tuner {
 
 /// How a call was answered, and how fast the next ones like it were.
 struct MadeCall {
-  std::string variant;  ///< empty: there was nothing to launch
+  std::string policy;  ///< empty: there was nothing to launch
   std::int64_t blocks = 0;
   ChoiceSource source = ChoiceSource::memory;
   bool tuned = false;

@@ -101,7 +101,7 @@ void print_table(const Explanation& explanation, const Context& context) {
     const cache::TrialRecord& trial = *candidate.trial;
     const bool is_measured = trial.median_us > 0;
     table.add_row(
-        {short_variant(trial.candidate.variant),
+        {short_policy(trial.candidate.policy),
          blocks_cell(trial.candidate.max_blocks),
          trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
          us_text(trial.predicted_us), us_text(trial.median_us),
@@ -122,7 +122,7 @@ void print_explanation(const StoredWinner& stored, const StoredWinner& measured,
   out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
                                sizes_text(stored), stored.key.problem.alignment, device_text(stored.key.device)))
       << '\n';
-  out << printable(fmt::format("is served by {} in {}: {} µs ± {} at n = {}", short_variant(candidate.variant),
+  out << printable(fmt::format("is served by {} in {}: {} µs ± {} at n = {}", short_policy(candidate.policy),
                                blocks_text(candidate.max_blocks), us_text(stored.winner.median_us),
                                format_us(stored.winner.spread_us), measured_at_text(stored)))
       << "\n\nWhat it gains\n";
@@ -151,7 +151,7 @@ Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
   json["predicted_before_winner"] = explanation.place_of_winner ? Json(*explanation.place_of_winner) : Json(nullptr);
   for (const CandidateFate& candidate : explanation.candidates) {
     const cache::TrialRecord& trial = *candidate.trial;
-    json["candidates"].push_back({{"variant", trial.candidate.variant},
+    json["candidates"].push_back({{"variant", trial.candidate.policy},
                                   {"max_blocks", trial.candidate.max_blocks},
                                   {"bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm},
                                   {"predicted_us", trial.predicted_us},
@@ -180,7 +180,7 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& 
                                        device_text(stored.key.device)))
               << '\n'
               << printable(
-                     fmt::format("is served by {} in {}, {}", short_variant(stored.winner.candidate.variant),
+                     fmt::format("is served by {} in {}, {}", short_policy(stored.winner.candidate.policy),
                                  blocks_text(stored.winner.candidate.max_blocks), why_without_trials(stored, was_tried)))
               << "\nMeasure with: " << printable(tune_command(stored)) << '\n';
 }

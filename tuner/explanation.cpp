@@ -17,7 +17,7 @@ namespace {
 using cache::TrialRecord;
 
 bool is_same(const cache::CandidateRecord& a, const cache::CandidateRecord& b) {
-  return a.variant == b.variant && a.max_blocks == b.max_blocks;
+  return a.policy == b.policy && a.max_blocks == b.max_blocks;
 }
 
 double footprint(const cache::CandidateRecord& candidate) {

@@ -127,7 +127,7 @@ std::vector<std::string> cells_of(const WinnerRow& row, std::int64_t now) {
           problem_text(stored.key.problem),
           fmt::format("{}", stored.key.problem.alignment),
           sizes_text(stored, row.sizes),
-          short_variant(winner.candidate.variant),
+          short_policy(winner.candidate.policy),
           blocks_cell(winner.candidate.max_blocks),
           winner.candidate.registers > 0 ? fmt::format("{}", winner.candidate.registers) : std::string(kUnknown),
           percent_text(winner_occupancy(stored)),

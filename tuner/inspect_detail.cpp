@@ -116,7 +116,7 @@ std::string measured_text(const cache::StoredWinner& stored, const cache::Stored
 
 void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinner* measured, std::ostream& out) {
   const cache::CandidateRecord& candidate = stored.winner.candidate;
-  print_field(out, "candidate", candidate.variant);
+  print_field(out, "candidate", candidate.policy);
   print_field(out, "grid",
               fmt::format("{}, {} threads each", blocks_text(candidate.max_blocks), candidate.block_threads));
   print_field(out, "resources", resources_text(candidate));
@@ -135,7 +135,7 @@ bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<cach
 }
 
 std::string note_of(const cache::TrialRecord& trial, const cache::StoredWinner& stored) {
-  const bool is_winner = trial.candidate.variant == stored.winner.candidate.variant &&
+  const bool is_winner = trial.candidate.policy == stored.winner.candidate.policy &&
                          trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
   std::string note = is_winner ? "winner" : "";
   if (trial.is_default) note += note.empty() ? "default" : ", default";
@@ -149,7 +149,7 @@ std::vector<std::string> trial_row(std::size_t rank, const cache::TrialRecord& t
   const auto count = [](std::int64_t value) { return value > 0 ? fmt::format("{}", value) : std::string(kUnknown); };
   return {
       fmt::format("{}", rank),
-      short_variant(candidate.variant),
+      short_policy(candidate.policy),
       blocks_cell(candidate.max_blocks),
       count(candidate.registers),
       percent_text(occupancy(candidate.resident_blocks, candidate.block_threads, stored.key.device.max_threads_per_sm)),

@@ -25,12 +25,12 @@ std::string short_parameter(std::string_view item) {
 
 }  // namespace
 
-std::string short_variant(std::string_view variant) {
+std::string short_policy(std::string_view policy) {
   std::string result;
-  for (std::size_t begin = 0; begin < variant.size();) {
-    const std::size_t end = std::min(variant.find(' ', begin), variant.size());
+  for (std::size_t begin = 0; begin < policy.size();) {
+    const std::size_t end = std::min(policy.find(' ', begin), policy.size());
     if (end > begin && !result.empty()) result += ' ';
-    if (end > begin) result += short_parameter(variant.substr(begin, end - begin));
+    if (end > begin) result += short_parameter(policy.substr(begin, end - begin));
     begin = end + 1;
   }
   return result;

@@ -13,7 +13,7 @@ namespace hone::tuner {
 
 /// "block_threads=256 vector_bytes=16 unroll=4 tail=shuffle" as "256t 16B x4 shuffle". Parameters that have no short
 /// form here, as those of a user's family, stay "name=value"; named values stand for themselves.
-std::string short_variant(std::string_view variant);
+std::string short_policy(std::string_view policy);
 
 /// Geometry::max_blocks in a table, kUnknown for 0, and in a sentence: "132" and "at most 132 blocks", or "1/tile" and "a
 /// block for every tile".

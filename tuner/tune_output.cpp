@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, kOutcomes> kOutcomeWords{"tuned",  "kept 
                                                                 "failed", "interrupted",         "not reached"};
 
 std::string candidate_text(const CampaignItem& item) {
-  return short_variant(item.problem.family->space().to_string(item.candidate.variant));
+  return short_policy(item.problem.family->space().to_string(item.candidate.policy));
 }
 
 double measured_gbps(const CampaignItem& item) {

@@ -10,7 +10,7 @@ namespace hone::benchmarks {
 
 inline constexpr std::size_t kPackBytes = 16;  ///< what a Reader loads at a time
 
-/// One compiled variant of read_all.cu. Compiles and loads on construction. Not thread-safe.
+/// One compiled policy of read_all.cu. Compiles and loads on construction. Not thread-safe.
 class Reader {
  public:
   Reader(std::shared_ptr<Device> device, int threads, int unroll, int blocks_per_sm);
@@ -40,7 +40,7 @@ struct ReadCeiling {
 /// results: what a CPU caches takes it seconds to read.
 std::size_t cache_bytes(const DeviceFacts& facts);
 
-/// Times variants of the kernel on `bytes` of `memory`, and returns the best of their medians.
+/// Times policies of the kernel on `bytes` of `memory`, and returns the best of their medians.
 ReadCeiling measure_read_ceiling(const std::shared_ptr<Device>& device, const void* memory, std::size_t bytes,
                                  Stream stream);
 

@@ -137,7 +137,7 @@ std::string ladder_table(const std::vector<LadderRow>& rows) {
 std::string sum_legend() {
   std::string text = "% of the read ceiling; gain: time of the step before / time of this one\n";
   for (const LadderStep& step : ladder_steps()) text += fmt::format("  {:<15} {}\n", step.name, step.teaches);
-  return text + fmt::format("  {:<15} the variant that was tuned for this device and size\n", kHone);
+  return text + fmt::format("  {:<15} the policy that was tuned for this device and size\n", kHone);
 }
 
 }  // namespace hone::benchmarks

@@ -101,7 +101,7 @@ std::string transpose_legend() {
   std::string text = "bytes read and written; % of the copy; gain: time of the step before / time of this one\n";
   text += fmt::format("  {:<15} the device's own copy of the matrix\n", kCopy);
   for (const TransposeStep& step : transpose_steps()) text += fmt::format("  {:<15} {}\n", step.name, step.teaches);
-  return text + fmt::format("  {:<15} the variant that was tuned for this device and size\n", kHone);
+  return text + fmt::format("  {:<15} the policy that was tuned for this device and size\n", kHone);
 }
 
 }  // namespace hone::benchmarks

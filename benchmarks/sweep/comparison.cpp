@@ -103,9 +103,9 @@ class Comparison::Seat {
 
   const Problem& problem() const { return problem_; }
   DType result_dtype() const { return specs_.front().dtype; }
-  std::string variant() const {
+  std::string policy() const {
     const Winner& winner = *session_.prepare(problem_).winner;
-    return fmt::format("{} blocks<={}{}", problem_.family->space().to_string(winner.candidate.variant),
+    return fmt::format("{} blocks<={}{}", problem_.family->space().to_string(winner.candidate.policy),
                        winner.candidate.geometry.max_blocks, winner.tuned ? "" : " (not tuned)");
   }
 
@@ -153,7 +153,7 @@ std::vector<Row> Comparison::run(const Cell& cell) {
     tuning_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
     Seat& seat = *seats.back();
     Row row{.cell = cell, .misaligned = misaligned, .bytes = seat.problem().family->bytes_moved(seat.problem())};
-    row.variant = seat.variant();
+    row.policy = seat.policy();
     contestants.push_back({"Hone", [&seat](int turn, Stream stream) { seat.enqueue(turn, stream); }});
 
     seat.enqueue(0, stream());

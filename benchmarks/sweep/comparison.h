@@ -28,7 +28,7 @@ struct Row {
   bool misaligned = false;
   std::int64_t bytes = 0;  ///< that the operation must move
   Timing hone = {};
-  std::string variant = {};     ///< Hone's winner
+  std::string policy = {};     ///< Hone's winner
   Timing read = {};             ///< a plain read of the input, at an aligned address; of no time where there are two
   std::vector<PeerTiming> peers = {};
 

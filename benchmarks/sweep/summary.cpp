@@ -82,7 +82,7 @@ std::string worst_table(const std::vector<Row>& rows, const std::string& peer) {
   std::string text = fmt::format("\nWorst against {}:\n", peer);
   for (std::size_t i = 0; i < std::min(worst.size(), kWorstCells); ++i)
     text += fmt::format("  {:>5.2f}  {:<48} {:>9.2f} us by {}\n", worst[i]->ratio_to(peer), describe(*worst[i]),
-                        worst[i]->hone.median_us, worst[i]->variant);
+                        worst[i]->hone.median_us, worst[i]->policy);
   return text;
 }
 
@@ -101,7 +101,7 @@ std::string share_table(const std::vector<Row>& rows, std::string_view ceiling, 
                   large.size());
   for (std::size_t i = 0; i < std::min(large.size(), kWorstCells); ++i)
     text += fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent(*large[i]), describe(*large[i]),
-                        gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->variant);
+                        gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->policy);
   return text;
 }
 
@@ -204,7 +204,7 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run
                                {"hone_spread_us", row.hone.spread_us},
                                {"batches", row.hone.batches},
                                {"percent_of_ceiling", percent_of(run.ceiling, row)},
-                               {"variant", row.variant}};
+                               {"variant", row.policy}};
     if (row.read.batches > 0) one["plain_read_us"] = row.read.median_us;
     for (const PeerTiming& peer : row.peers)
       one["peers"][peer.peer] = {{"us", peer.timing.median_us},

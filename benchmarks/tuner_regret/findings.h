@@ -14,7 +14,7 @@ struct Finding {
   std::string part;     ///< "regret", "stability", "interrupted" or "untuned"
   std::string problem;  ///< "sum f32"
   std::int64_t n = 0;
-  std::string chosen;       ///< by the campaign, as variant and blocks
+  std::string chosen;       ///< by the campaign, as policy and blocks
   std::string reference;    ///< the best of an exhaustive search, the second campaign's choice, or a tuning at this n
   double chosen_us = 0;     ///< both 0: they are one and the same
   double reference_us = 0;  ///< for "regret", the fastest of all that were measured side by side

@@ -30,7 +30,7 @@ nlohmann::ordered_json to_json(const std::vector<Rivalry>& rivalries) {
   for (const Rivalry& rivalry : rivalries) {
     nlohmann::ordered_json candidates = nlohmann::ordered_json::array();
     for (const Candidate& candidate : rivalry.candidates)
-      candidates.push_back({{"variant", reduce_family().space().to_string(candidate.variant)},
+      candidates.push_back({{"variant", reduce_family().space().to_string(candidate.policy)},
                             {"max_blocks", candidate.geometry.max_blocks}});
     const Problem& problem = rivalry.problem;
     json.push_back({{"op", problem.family->operations()[problem.operation]},

@@ -127,7 +127,7 @@ class Study {
   }
 
   std::string text(const Problem& problem, const Candidate& candidate) const {
-    return fmt::format("{} blocks={}", problem.family->space().to_string(candidate.variant),
+    return fmt::format("{} blocks={}", problem.family->space().to_string(candidate.policy),
                        candidate.geometry.max_blocks);
   }
 

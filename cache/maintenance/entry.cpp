@@ -57,7 +57,7 @@ int winner_samples(const Entry& entry) {
   const CandidateRecord& winner = entry.winner.candidate;
   int samples = 0;
   for (const TrialRecord& trial : entry.tuning->trials) {
-    if (trial.verdict != "ok" || trial.candidate.variant != winner.variant) continue;
+    if (trial.verdict != "ok" || trial.candidate.policy != winner.policy) continue;
     if (trial.candidate.max_blocks == winner.max_blocks) samples = std::max(samples, trial.samples);
   }
   return samples;

@@ -31,7 +31,7 @@ constexpr int kVerifyingPart = 4;
 
 /// What a candidate occupies: of two that are equally fast, the smaller one leaves more room to others.
 std::int64_t footprint(const Trial& trial, const Problem& problem) {
-  const int threads = problem.family->shape(problem, trial.candidate.variant).block_threads;
+  const int threads = problem.family->shape(problem, trial.candidate.policy).block_threads;
   return trial.candidate.geometry.max_blocks * threads * std::max(trial.resources.registers, 1);
 }
 
@@ -43,7 +43,7 @@ bool best_first(const Trial& a, const Trial& b) {
   return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
 }
 
-/// One tuning from variants to winner; the steps are called in order by run().
+/// One tuning from policies to winner; the steps are called in order by run().
 class TuningRun {
  public:
   TuningRun(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
@@ -68,7 +68,7 @@ class TuningRun {
   TuningRun& operator=(const TuningRun&) = delete;
 
   Tuning run() {
-    // First, since what does not compile here compiles in no variant.
+    // First, since what does not compile here compiles in no policy.
     if (problem_.family->has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
     if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
     workload_.fill_all();
@@ -162,7 +162,7 @@ class TuningRun {
     try {
       const Workload::Run reference = reference_run();
       for (const auto& [asked, kind] : result_checks(problem_)) {
-        const Problem problem = is_late ? small_problem(device_->facts(), asked, trial.candidate.variant) : asked;
+        const Problem problem = is_late ? small_problem(device_->facts(), asked, trial.candidate.policy) : asked;
         const std::string fault = workload_.verify(problem, trial.candidate, kind, run, reference);
         is_late = Clock::now() >= end;
         if (fault.empty()) continue;

@@ -15,19 +15,19 @@ void require_accepted(const Problem& problem) {
 
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo) {
   require_accepted(problem);
-  const VariantRanking ranking = rank_variants(device.facts(), problem);
+  const PolicyRanking ranking = rank_policies(device.facts(), problem);
   std::string last_reason;
-  for (const RankedVariant& ranked : ranking.variants) {
-    const Unit unit = unit_of(problem, ranked.variant);
+  for (const RankedPolicy& ranked : ranking.policies) {
+    const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
     if (!outcome.binary) {
-      // What does not compile in a family's plain kernel compiles in no variant: no need to try them all.
+      // What does not compile in a family's plain kernel compiles in no policy: no need to try them all.
       if (last_reason.empty() && problem.family->has_reference_kernel()) load_reference(device, problem, memo);
       last_reason = outcome.error;
       continue;
     }
     try {
-      const CompiledCode code = load_variant(device, problem, ranked.variant, unit, outcome.binary);
+      const CompiledCode code = load_policy(device, problem, ranked.policy, unit, outcome.binary);
       CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
       if (!list.candidates.empty()) {
         list.candidates.front().is_default = true;
@@ -41,7 +41,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   }
   if (last_reason.empty())
     last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
-  throw Error(ErrorCode::compile_failed, fmt::format("no variant of {} can run on {}: {}", to_string(problem),
+  throw Error(ErrorCode::compile_failed, fmt::format("no policy of {} can run on {}: {}", to_string(problem),
                                                      device.name(), last_reason));
 }
 

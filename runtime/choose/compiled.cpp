@@ -15,18 +15,18 @@ Unit with_sources(Unit unit, const KernelFamily& family) {
 
 }  // namespace
 
-Unit unit_of(const Problem& problem, const Variant& variant) {
-  return with_sources(problem.family->unit(problem, variant), *problem.family);
+Unit unit_of(const Problem& problem, const Policy& policy) {
+  return with_sources(problem.family->unit(problem, policy), *problem.family);
 }
 
-CompiledCode load_variant(Device& device, const Problem& problem, const Variant& variant, const Unit& unit,
+CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
                           std::shared_ptr<const Binary> binary) {
-  const WorkShape shape = problem.family->shape(problem, variant);
-  CompiledCode code{.compiled = {.variant = variant}, .binary = std::move(binary)};
+  const WorkShape shape = problem.family->shape(problem, policy);
+  CompiledCode code{.compiled = {.policy = policy}, .binary = std::move(binary)};
   code.module = device.load(*code.binary, unit.entries);
 
   // Every kernel of the unit must be resident; the one with the fewest blocks decides.
-  CompiledVariant& compiled = code.compiled;
+  CompiledPolicy& compiled = code.compiled;
   compiled.resources = code.module->kernel(0).resources;
   compiled.resident_blocks =
       device.resident_blocks(code.module->kernel(0), shape.block_threads, shape.dynamic_smem_bytes);

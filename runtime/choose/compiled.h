@@ -1,4 +1,4 @@
-// CompiledCode: a variant with its binary and the module it was loaded as.
+// CompiledCode: a policy with its binary and the module it was loaded as.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 namespace hone {
 
 struct CompiledCode {
-  CompiledVariant compiled = {};
+  CompiledPolicy compiled = {};
   std::shared_ptr<const Binary> binary = {};
   std::shared_ptr<const Module> module = {};
 };
 
-/// The unit of a variant with the family's sources as its headers.
-Unit unit_of(const Problem& problem, const Variant& variant);
+/// The unit of a policy with the family's sources as its headers.
+Unit unit_of(const Problem& problem, const Policy& policy);
 
 /// Loads a binary and asks for its resources and occupancy. Throws device_failed.
-CompiledCode load_variant(Device& device, const Problem& problem, const Variant& variant, const Unit& unit,
+CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
                           std::shared_ptr<const Binary> binary);
 
 /// The family's reference kernel, compiled and loaded. Throws compile_failed with the compiler's log, device_failed.

@@ -17,7 +17,7 @@
 namespace hone {
 namespace {
 
-/// Variants of a wave: enough to keep all cores busy, few enough to stop in time.
+/// Policies of a wave: enough to keep all cores busy, few enough to stop in time.
 constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
 
@@ -52,7 +52,7 @@ std::size_t wave_size() {
 /// this is measured.
 std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order) {
-  const std::vector<RankedVariant>& ranking = order.ranking();
+  const std::vector<RankedPolicy>& ranking = order.ranking();
   const bool may_end =
       !ranking.empty() &&
       ranking.front().prediction.us() <= kRooflineSlack * roofline_us(facts, DeviceLimits{}, problem, options.inputs);
@@ -71,7 +71,7 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
   const std::size_t count = first_wave_size(facts, problem, options, order) + kFurtherWaves * wave_size();
   std::vector<Unit> units;
   for (const std::size_t place : order.next(count, std::numeric_limits<double>::infinity()))
-    units.push_back(unit_of(problem, order.ranking()[place].variant));
+    units.push_back(unit_of(problem, order.ranking()[place].policy));
   return units;
 }
 
@@ -88,7 +88,7 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
       order_(device.facts(), problem, options) {}
 
 void Exploration::run() {
-  for (const RankedVariant& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.variant));
+  for (const RankedPolicy& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.policy));
   rejected_ = std::move(order_.rejected());
 
   Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), race_.best_us());
@@ -118,13 +118,13 @@ void Exploration::run() {
   reject_rest();
 }
 
-/// The candidates of a variant that are to be compared, whether or not they would be listed for this problem: a grid
+/// The candidates of a policy that are to be compared, whether or not they would be listed for this problem: a grid
 /// that is larger than the work is cut down to it.
-CandidateList Exploration::list_only(const CompiledVariant& compiled) const {
-  const WorkShape shape = problem_.family->shape(problem_, compiled.variant);
+CandidateList Exploration::list_only(const CompiledPolicy& compiled) const {
+  const WorkShape shape = problem_.family->shape(problem_, compiled.policy);
   CandidateList list;
   for (const Candidate& candidate : options_.only) {
-    if (candidate.variant != compiled.variant) continue;
+    if (candidate.policy != compiled.policy) continue;
     Trial trial{.candidate = candidate, .resources = compiled.resources, .resident_blocks = compiled.resident_blocks};
     const std::size_t workspace = problem_.family->workspace_bytes(problem_, candidate);
     if (compiled.resident_blocks == 0) {
@@ -160,7 +160,7 @@ std::vector<Unit> Exploration::units_of(const Wave& wave) const {
 }
 
 /// What was not begun in time is given back, to come with a later wave, if there is something to measure meanwhile;
-/// how many variants that are.
+/// how many policies that are.
 std::size_t Exploration::load(const Wave& wave, std::vector<CompileOutcome> outcomes) {
   Wave late;
   for (std::size_t i = 0; i < wave.size(); ++i) {
@@ -176,14 +176,14 @@ std::size_t Exploration::load(const Wave& wave, std::vector<CompileOutcome> outc
 }
 
 void Exploration::load(std::size_t place, CompileOutcome outcome) {
-  const RankedVariant& ranked = order_.ranking()[place];
+  const RankedPolicy& ranked = order_.ranking()[place];
   // However small the budget is, something is measured.
   if (!outcome.started() && !has_candidates_ && !options_.stop.stop_requested())
     outcome = memo_.compile(device_, std::span(units_).subspan(place, 1)).front();
-  Trial trial{.candidate = {ranked.variant, {}}, .predicted_us = ranked.prediction.us()};
+  Trial trial{.candidate = {ranked.policy, {}}, .predicted_us = ranked.prediction.us()};
   if (outcome.binary) {
     try {
-      code_.push_back(load_variant(device_, problem_, ranked.variant, units_[place], outcome.binary));
+      code_.push_back(load_policy(device_, problem_, ranked.policy, units_[place], outcome.binary));
       list(place);
       return;
     } catch (const Error& error) {
@@ -203,9 +203,9 @@ void Exploration::load(std::size_t place, CompileOutcome outcome) {
   rejected_.push_back(std::move(trial));
 }
 
-/// Adds the candidates of the variant that was loaded last.
+/// Adds the candidates of the policy that was loaded last.
 void Exploration::list(std::size_t place) {
-  const CompiledVariant& compiled = code_.back().compiled;
+  const CompiledPolicy& compiled = code_.back().compiled;
   CandidateList list = options_.only.empty() ? list_candidates(device_.facts(), problem_, std::span(&compiled, 1),
                                                                options_.workspace_bytes)
                                              : list_only(compiled);
@@ -215,7 +215,7 @@ void Exploration::list(std::size_t place) {
                                        [&](const ExcludedCandidate& out) {
                                          return out.candidate == trial.candidate ||
                                                 (out.candidate.geometry.max_blocks == 0 &&
-                                                 out.candidate.variant == trial.candidate.variant);
+                                                 out.candidate.policy == trial.candidate.policy);
                                        });
     if (excluded != options_.excluded.end()) {
       trial.verdict = Verdict::failed;
@@ -230,24 +230,24 @@ void Exploration::list(std::size_t place) {
         found_[i].trial.candidate,
         predict(device_.facts(), problem_, found_[i].trial.candidate, compiled.resident_blocks));
   if (order_.comes_first(place) && first_found < found_.size()) found_[first_found].must_be_measured = true;
-  mark_known(compiled.variant, first_found);
+  mark_known(compiled.policy, first_found);
   has_candidates_ = has_candidates_ || !found_.empty();
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(rejected_));
 }
 
 /// A neighbour's winner must be measured; where its geometry makes no sense for this problem, the best one of its
-/// variant.
-void Exploration::mark_known(const Variant& variant, std::size_t first_found) {
+/// policy.
+void Exploration::mark_known(const Policy& policy, std::size_t first_found) {
   if (first_found == found_.size()) return;
   for (const Candidate& known : options_.start_from) {
-    if (known.variant != variant) continue;
+    if (known.policy != policy) continue;
     const auto same = std::find_if(found_.begin() + static_cast<std::ptrdiff_t>(first_found), found_.end(),
                                    [&](const Found& found) { return found.trial.candidate == known; });
     (same != found_.end() ? *same : found_[first_found]).must_be_measured = true;
   }
 }
 
-/// The model's choice is the best candidate of the highest-ranked variant that has any.
+/// The model's choice is the best candidate of the highest-ranked policy that has any.
 void Exploration::mark_default() {
   if (has_default_ || found_.empty() || !options_.only.empty()) return;
   Found& first = *std::min_element(found_.begin(), found_.end(),
@@ -356,12 +356,12 @@ std::vector<Candidate> Exploration::leaders() const {
   std::vector<Candidate> leaders;
   const std::vector<Parameter>& parameters = problem_.family->space().parameters();
   for (const Contender* contender : measured) {
-    const Variant& variant = contender->trial.candidate.variant;
+    const Policy& policy = contender->trial.candidate.policy;
     bool is_first = leaders.empty();
-    for (int i = 0; i < variant.size() && !is_first; ++i)
+    for (int i = 0; i < policy.size() && !is_first; ++i)
       is_first = !parameters[static_cast<std::size_t>(i)].value_names.empty() &&
                  std::none_of(leaders.begin(), leaders.end(),
-                              [&](const Candidate& leader) { return leader.variant[i] == variant[i]; });
+                              [&](const Candidate& leader) { return leader.policy[i] == policy[i]; });
     if (is_first) leaders.push_back(contender->trial.candidate);
   }
   return leaders;
@@ -369,7 +369,7 @@ std::vector<Candidate> Exploration::leaders() const {
 
 /// Compiles and lists what is not yet, and takes up again what was passed over.
 void Exploration::take_relatives(const Candidate& leader) {
-  const Wave wave = order_.take_relatives(leader.variant, race_.best_us());
+  const Wave wave = order_.take_relatives(leader.policy, race_.best_us());
   const auto start = Clock::now();
   std::vector<CompileOutcome> outcomes = compile(wave, deadline_);
   compile_ms_ += ms_since(start);
@@ -381,11 +381,11 @@ void Exploration::take_relatives(const Candidate& leader) {
 }
 
 bool Exploration::is_near_relative(const Found& found, const Candidate& leader) {
-  return order_.is_near_relative(found.trial.candidate.variant, leader.variant,
+  return order_.is_near_relative(found.trial.candidate.policy, leader.policy,
                                  order_.surrogate().expected_us(found.point), race_.best_us());
 }
 
-/// Of each variant the most promising geometry; false: there is none.
+/// Of each policy the most promising geometry; false: there is none.
 bool Exploration::mark_relatives(const Candidate& leader) {
   std::map<std::size_t, Found*> best;
   const auto expected_us = [&](const Found& found) { return order_.surrogate().expected_us(found.point); };
@@ -431,8 +431,8 @@ void Exploration::reject_rest() {
   for (Found& found : passed_over_) rejected_.push_back(std::move(found.trial));
   if (budget_spent_ && end_ != SearchEnd::stopped) end_ = SearchEnd::budget_spent;
   for (const std::size_t place : order_.left()) {
-    const RankedVariant& ranked = order_.ranking()[place];
-    rejected_.push_back({.candidate = {ranked.variant, {}},
+    const RankedPolicy& ranked = order_.ranking()[place];
+    rejected_.push_back({.candidate = {ranked.policy, {}},
                          .predicted_us = ranked.prediction.us(),
                          .reason = fmt::format("not compiled: {}", why_the_rest_is_not())});
   }
@@ -457,7 +457,7 @@ void Exploration::report(TuningPhase phase, int done, int total) const {
 
 const CompiledCode& Exploration::code_of(const Candidate& candidate) const {
   return *std::find_if(code_.begin(), code_.end(),
-                       [&](const CompiledCode& code) { return code.compiled.variant == candidate.variant; });
+                       [&](const CompiledCode& code) { return code.compiled.policy == candidate.policy; });
 }
 
 }  // namespace hone

@@ -23,10 +23,10 @@ bool may_compile_meanwhile(const DeviceFacts& facts);
 /// The units that a tuning of `problem` would compile in its first waves, as far as can be told before it.
 std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
 
-/// The first half of a tuning. Variants are taken in waves, in the order of SearchOrder. A wave is compiled on all
+/// The first half of a tuning. Policies are taken in waves, in the order of SearchOrder. A wave is compiled on all
 /// cores, on a GPU while the one before it is measured, unless that would disturb it; what has to wait for too long
 /// comes with a later wave, and the rest of this one is measured meanwhile. Of its candidates, the model's choice and
-/// the best prediction of each variant that comes first are measured, then the others as long as the surrogate expects
+/// the best prediction of each policy that comes first are measured, then the others as long as the surrogate expects
 /// them to improve on the leader. The search ends when it expects that of none that is left, when the leader is as fast
 /// as memory and enqueueing allow, or with the budget. In the first case the nearest relatives of the leader are
 /// measured as well, and of the fastest with each value of a named parameter that is nearly as fast, as long as there
@@ -38,7 +38,7 @@ class Exploration {
   Exploration(Device& device, const Problem& problem, const TuningOptions& options, BinaryMemo& memo, Race& race,
               Clock::time_point compile_deadline, Clock::time_point deadline);
 
-  /// Fills in `contenders` and `rejected`, which together hold a record of every variant.
+  /// Fills in `contenders` and `rejected`, which together hold a record of every policy.
   void run();
 
   /// Its contenders have been measured, or failed, or were not reached; they stay in place.
@@ -68,7 +68,7 @@ class Exploration {
   std::size_t load(const Wave& wave, std::vector<CompileOutcome> outcomes);
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
-  CandidateList list_only(const CompiledVariant& compiled) const;
+  CandidateList list_only(const CompiledPolicy& compiled) const;
   bool measures_all() const { return options_.exhaustive || !options_.only.empty(); }
   void mark_default();
   void measure();
@@ -78,7 +78,7 @@ class Exploration {
   bool mark_relatives(const Candidate& leader);
   std::vector<Candidate> leaders() const;
   void measure_group(std::span<Found> group);
-  void mark_known(const Variant& variant, std::size_t first_found);
+  void mark_known(const Policy& policy, std::size_t first_found);
   void sort_by_gain(std::span<Found> found);
   bool is_leader_near_roofline() const;
   std::string why_not(const Found& found);

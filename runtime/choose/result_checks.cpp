@@ -36,9 +36,9 @@ std::vector<ResultCheck> result_checks(const Problem& problem) {
   return checks;
 }
 
-Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Variant& variant) {
+Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Policy& policy) {
   const auto serves = [&](const Problem& smaller) {
-    return smaller.family->refuse(smaller).empty() && smaller.family->reject(smaller, variant, facts).empty();
+    return smaller.family->refuse(smaller).empty() && smaller.family->reject(smaller, policy, facts).empty();
   };
   Problem small = problem;
   while (small.family->bytes_moved(small) > kSmallBytes) {

@@ -19,19 +19,19 @@ constexpr double kMostBehindWithoutOrder = 1.3;
 
 SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
     : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
-  VariantRanking ranking = rank_variants(facts, problem);
-  ranking_ = std::move(ranking.variants);
+  PolicyRanking ranking = rank_policies(facts, problem);
+  ranking_ = std::move(ranking.policies);
   rejected_ = std::move(ranking.rejected);
   if (!options.only.empty()) {
-    const auto is_other = [&](const Variant& variant) {
+    const auto is_other = [&](const Policy& policy) {
       return std::none_of(options.only.begin(), options.only.end(),
-                          [&](const Candidate& candidate) { return candidate.variant == variant; });
+                          [&](const Candidate& candidate) { return candidate.policy == policy; });
     };
-    std::erase_if(ranking_, [&](const RankedVariant& ranked) { return is_other(ranked.variant); });
-    std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.variant); });
+    std::erase_if(ranking_, [&](const RankedPolicy& ranked) { return is_other(ranked.policy); });
+    std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.policy); });
   }
-  for (const RankedVariant& ranked : ranking_)
-    points_.push_back(surrogate_.add({ranked.variant, ranked.geometry}, ranked.prediction));
+  for (const RankedPolicy& ranked : ranking_)
+    points_.push_back(surrogate_.add({ranked.policy, ranked.geometry}, ranked.prediction));
   for (const Trial& trial : options.nearby)
     surrogate_.observe_nearby(trial.candidate, predict(facts, problem, trial.candidate, 1).enqueue_us,
                               trial.predicted_us, trial.median_us);
@@ -48,16 +48,16 @@ void SearchOrder::put_first() {
   };
   const auto put_first_of = [&](const auto& is_wanted) {
     const auto at = std::find_if(ranking_.begin(), ranking_.end(),
-                                 [&](const RankedVariant& ranked) { return is_wanted(ranked.variant); });
+                                 [&](const RankedPolicy& ranked) { return is_wanted(ranked.policy); });
     put(static_cast<std::size_t>(at - ranking_.begin()));
   };
   put(0);
   for (const Candidate& known : options_.start_from)
-    put_first_of([&](const Variant& variant) { return variant == known.variant; });
+    put_first_of([&](const Policy& policy) { return policy == known.policy; });
   const std::vector<Parameter>& parameters = problem_.family->space().parameters();
   for (int i = 0; options_.nearby.empty() && i < static_cast<int>(parameters.size()); ++i)
     for (const std::int32_t value : parameters[static_cast<std::size_t>(i)].values)
-      put_first_of([&](const Variant& variant) { return variant[i] == value; });
+      put_first_of([&](const Policy& policy) { return policy[i] == value; });
   std::reverse(first_.begin(), first_.end());
 }
 
@@ -89,23 +89,23 @@ void SearchOrder::give_back(const Wave& wave) {
   }
 }
 
-bool SearchOrder::is_near_relative(const Variant& variant, const Variant& leader, double expected_us,
+bool SearchOrder::is_near_relative(const Policy& policy, const Policy& leader, double expected_us,
                                    double leader_us) const {
   const std::vector<Parameter>& parameters = problem_.family->space().parameters();
   int differing = 0;
   bool has_order = false;
   for (int i = 0; i < leader.size(); ++i) {
-    if (variant[i] == leader[i]) continue;
+    if (policy[i] == leader[i]) continue;
     ++differing;
     has_order = parameters[static_cast<std::size_t>(i)].value_names.empty();
   }
   return differing <= 1 && expected_us <= (has_order ? kMostBehind : kMostBehindWithoutOrder) * leader_us;
 }
 
-SearchOrder::Wave SearchOrder::take_relatives(const Variant& leader, double leader_us) {
+SearchOrder::Wave SearchOrder::take_relatives(const Policy& leader, double leader_us) {
   Wave relatives = left();
   std::erase_if(relatives, [&](std::size_t place) {
-    return !is_near_relative(ranking_[place].variant, leader, surrogate_.expected_us(points_[place]), leader_us);
+    return !is_near_relative(ranking_[place].policy, leader, surrogate_.expected_us(points_[place]), leader_us);
   });
   for (const std::size_t place : relatives) is_taken_[place] = true;
   return relatives;

@@ -1,4 +1,4 @@
-// SearchOrder: which variants of a problem a search compiles and measures next.
+// SearchOrder: which policies of a problem a search compiles and measures next.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,34 @@
 namespace hone {
 
 /// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
-/// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked variant of each value of
+/// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked policy of each value of
 /// each parameter, so that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
 class SearchOrder {
  public:
-  using Wave = std::vector<std::size_t>;  ///< of variants, by their place in the ranking
+  using Wave = std::vector<std::size_t>;  ///< of policies, by their place in the ranking
 
   /// All references must outlive it.
   SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
 
-  /// The variants that may be compiled, most promising first.
-  const std::vector<RankedVariant>& ranking() const { return ranking_; }
+  /// The policies that may be compiled, most promising first.
+  const std::vector<RankedPolicy>& ranking() const { return ranking_; }
   std::vector<Trial>& rejected() { return rejected_; }
 
-  /// The next variants, `count` of them or all that are left; not to be asked for again. `leader_us`: infinite while
+  /// The next policies, `count` of them or all that are left; not to be asked for again. `leader_us`: infinite while
   /// nothing was measured.
   Wave next(std::size_t count, double leader_us);
 
-  /// Variants that were given and not used: as if they had not been given.
+  /// Policies that were given and not used: as if they had not been given.
   void give_back(const Wave& wave);
 
-  /// Whether a variant differs from `leader` in no more than one parameter, and a time is no longer than it may take
+  /// Whether a policy differs from `leader` in no more than one parameter, and a time is no longer than it may take
   /// to be worth measuring when the leader takes `leader_us`.
-  bool is_near_relative(const Variant& variant, const Variant& leader, double expected_us, double leader_us) const;
+  bool is_near_relative(const Policy& policy, const Policy& leader, double expected_us, double leader_us) const;
 
   /// Near relatives that next() has not given yet; not to be asked for again.
-  Wave take_relatives(const Variant& leader, double leader_us);
+  Wave take_relatives(const Policy& leader, double leader_us);
 
-  /// Whether a variant is among those that come first: of it, something is measured whatever is expected.
+  /// Whether a policy is among those that come first: of it, something is measured whatever is expected.
   bool comes_first(std::size_t place) const { return comes_first_[place]; }
 
   /// Those that next() has not given yet, most promising first.
@@ -56,7 +56,7 @@ class SearchOrder {
   const Problem& problem_;
   const TuningOptions& options_;
   Surrogate surrogate_;
-  std::vector<RankedVariant> ranking_;
+  std::vector<RankedPolicy> ranking_;
   std::vector<Trial> rejected_;
   std::vector<std::size_t> points_;  ///< in the surrogate, of the ranking
   std::vector<bool> comes_first_, is_taken_;

@@ -52,11 +52,11 @@ void describe(Record& record, const Problem& problem) {
 std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
                                 const std::array<cache::RangeRecord, 3>& sizes) {
   const cache::CandidateRecord& record = winner.candidate;
-  const std::optional<Variant> variant = problem.family->space().parse(record.variant);
-  if (!variant || record.max_blocks < 1 ||
-      record.block_threads != problem.family->shape(problem, *variant).block_threads)
+  const std::optional<Policy> policy = problem.family->space().parse(record.policy);
+  if (!policy || record.max_blocks < 1 ||
+      record.block_threads != problem.family->shape(problem, *policy).block_threads)
     return std::nullopt;
-  Winner result{.candidate = {*variant, {.max_blocks = record.max_blocks}},
+  Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
                 .resources = {.registers = record.registers,
                               .static_smem_bytes = record.static_smem_bytes,
                               .local_bytes = record.local_bytes,
@@ -168,7 +168,7 @@ cache::Publication CacheBridge::publication(const Problem& problem, const Winner
                  .median_us = winner.median_us,
                  .spread_us = winner.spread_us},
       .binary = {.format = fmt::format("{}{}{}", binary.format, kUnitMark,
-                                       unit_digest(unit_of(problem, winner.candidate.variant))),
+                                       unit_digest(unit_of(problem, winner.candidate.policy))),
                  .architecture = binary.architecture,
                  .code = binary.code},
       .tuning = {}};
@@ -248,21 +248,21 @@ cache::ToolchainRecord CacheBridge::toolchain(const Problem& problem) const {
 }
 
 /// The sources of a built-in family are all in its digest. A program's family may make its kernels' text as it likes:
-/// the text of the first variant that the problem may have counts, too, so that an edited kernel is another one even
+/// the text of the first policy that the problem may have counts, too, so that an edited kernel is another one even
 /// where its code is not stored any more.
 std::string CacheBridge::source_digest(const Problem& problem) const {
   const std::string& family = digest_of(*problem.family);
   if (!tune_arguments(problem).empty()) return family;
-  for (const Variant& variant : problem.family->space().all())
-    if (problem.family->reject(problem, variant, device_.facts()).empty())
-      return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, variant))).hex();
+  for (const Policy& policy : problem.family->space().all())
+    if (problem.family->reject(problem, policy, device_.facts()).empty())
+      return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, policy))).hex();
   return family;
 }
 
 cache::CandidateRecord CacheBridge::to_record(const Problem& problem, const Trial& trial) const {
-  return {.variant = problem.family->space().to_string(trial.candidate.variant),
+  return {.policy = problem.family->space().to_string(trial.candidate.policy),
           .max_blocks = trial.candidate.geometry.max_blocks,
-          .block_threads = problem.family->shape(problem, trial.candidate.variant).block_threads,
+          .block_threads = problem.family->shape(problem, trial.candidate.policy).block_threads,
           .registers = trial.resources.registers,
           .static_smem_bytes = trial.resources.static_smem_bytes,
           .local_bytes = trial.resources.local_bytes,

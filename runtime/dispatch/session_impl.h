@@ -128,7 +128,7 @@ class Session::Impl {
   CacheBridge cache_;  ///< reports to what is above, until its end
   BinaryMemo memo_;
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
-  AppendOnlyMap<ProblemKey, Error> uncompilable_;  ///< no variant compiles, which another try does not change
+  AppendOnlyMap<ProblemKey, Error> uncompilable_;  ///< no policy compiles, which another try does not change
   Problem last_tuned_;
   std::vector<Trial> last_measured_;  ///< of it, best first
   std::optional<ProblemKey> next_;    ///< what is compiled ahead

@@ -140,8 +140,8 @@ Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
 /// Whether a row of the cache says something that this device and a workspace of ours allow.
 bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidate) const {
   const std::int64_t blocks = candidate.geometry.max_blocks;
-  const WorkShape shape = problem.family->shape(problem, candidate.variant);
-  return problem.family->reject(problem, candidate.variant, device_->facts()).empty() &&
+  const WorkShape shape = problem.family->shape(problem, candidate.policy);
+  return problem.family->reject(problem, candidate.policy, device_->facts()).empty() &&
          (!shape.one_block || blocks == shape.cluster_blocks) &&
          blocks <= std::numeric_limits<std::int32_t>::max() &&
          problem.family->workspace_bytes(problem, candidate) <= kWorkspaceBytes;
@@ -178,7 +178,7 @@ std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem
   const Winner& winner = cached.winner;
   if (!may_launch(problem, winner.candidate)) return nullptr;
   try {
-    const Unit unit = unit_of(problem, winner.candidate.variant);
+    const Unit unit = unit_of(problem, winner.candidate.policy);
     std::shared_ptr<const Binary> binary;
     if (cached.binary) {
       if (cached.unit_digest != unit_digest(unit)) return nullptr;  // the family makes another kernel by now
@@ -187,7 +187,7 @@ std::shared_ptr<const Module> Session::Impl::load_checked(const Problem& problem
       binary = memo_.compile(*device_, std::span(&unit, 1)).front().binary;
     }
     if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
-    const CompiledCode code = load_variant(*device_, problem, winner.candidate.variant, unit, binary);
+    const CompiledCode code = load_policy(*device_, problem, winner.candidate.policy, unit, binary);
     const bool fits = code.compiled.resources == winner.resources && code.compiled.resident_blocks > 0;
     return fits ? code.module : nullptr;
   } catch (const Error& error) {

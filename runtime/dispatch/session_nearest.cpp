@@ -16,7 +16,7 @@
 namespace hone {
 namespace {
 
-/// Neighbours that a tuning measures with all their geometries: more would eat the budget of one of 30 variants.
+/// Neighbours that a tuning measures with all their geometries: more would eat the budget of one of 30 policies.
 constexpr std::size_t kMostStarts = 6;
 
 /// Candidates of a tuning from which the next one learns: an exhaustive one has hundreds.
@@ -42,10 +42,10 @@ constexpr double kMostFallBehind = 1.5;
 
 /// What a winner takes by the model, as a multiple of what the model's first choice takes.
 double modelled_ratio(const DeviceFacts& facts, const Problem& problem, const Winner& winner) {
-  const VariantRanking ranking = rank_variants(facts, problem);
-  if (ranking.variants.empty()) return 1;
+  const PolicyRanking ranking = rank_policies(facts, problem);
+  if (ranking.policies.empty()) return 1;
   const double us = predict(facts, problem, winner.candidate, winner.resident_blocks).us();
-  return std::max(1.0, us / ranking.variants.front().prediction.us());
+  return std::max(1.0, us / ranking.policies.front().prediction.us());
 }
 
 bool falls_behind(const DeviceFacts& facts, const Problem& problem, const Winner& lender) {
@@ -138,12 +138,12 @@ std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
 
 /// Serves `problem` with another shape's winner, stored as untuned; nullptr when it does not compile or run here.
 const LoadedPlan* Session::Impl::borrow(const Problem& problem, const Winner& lender, bool capturing) {
-  const Unit unit = unit_of(problem, lender.candidate.variant);
+  const Unit unit = unit_of(problem, lender.candidate.policy);
   CompiledCode code;
   try {
     const std::shared_ptr<const Binary> binary = code_for(problem, lender, unit);
     if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
-    code = load_variant(*device_, problem, lender.candidate.variant, unit, binary);
+    code = load_policy(*device_, problem, lender.candidate.policy, unit, binary);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::device_lost) throw;
     return nullptr;  // there is no compiler, or the code does not load: the next choice will say so
@@ -168,7 +168,7 @@ const LoadedPlan* Session::Impl::borrow(const Problem& problem, const Winner& le
 std::shared_ptr<const Binary> Session::Impl::code_for(const Problem& problem, const Winner& lender, const Unit& unit) {
   Problem lending = in_context(problem, lender.launch_context);
   lending.extents = lender.tuned_extents;
-  const Unit lent = unit_of(lending, lender.candidate.variant);
+  const Unit lent = unit_of(lending, lender.candidate.policy);
   if (lent.source == unit.source && lent.entries == unit.entries) {
     std::optional<CachedWinner> cached = cache_.find(lending);
     if (cached && cached->binary && cached->unit_digest == unit_digest(unit))

@@ -218,7 +218,7 @@ void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served)
   std::vector<cache::Publication> publications;
   for (const Problem& problem : served) {
     const bool is_its_own = problem.extents == tuning.problem.extents;
-    const Unit unit = unit_of(problem, trial.candidate.variant);
+    const Unit unit = unit_of(problem, trial.candidate.policy);
     const CompileOutcome outcome = memo_.compile(*device_, std::span(&unit, 1)).front();
     if (!may_launch(problem, trial.candidate) || !outcome.binary)
       throw Error(ErrorCode::invalid_argument,
@@ -228,10 +228,10 @@ void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served)
       const Tuning check = choose_by_measuring(device_, problem, {.only = {trial.candidate}}, memo_);
       if (!check.winner)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} cannot serve {}: {}",
-                                                             problem.family->space().to_string(trial.candidate.variant),
+                                                             problem.family->space().to_string(trial.candidate.policy),
                                                              to_string(problem), first_failure(check)));
     }
-    const CompiledCode code = load_variant(*device_, problem, trial.candidate.variant, unit, outcome.binary);
+    const CompiledCode code = load_policy(*device_, problem, trial.candidate.policy, unit, outcome.binary);
     Winner& winner = winners.emplace_back(make_winner(problem, trial, tuning.has_compared()));
     winner.resources = code.compiled.resources;
     winner.resident_blocks = code.compiled.resident_blocks;
@@ -256,7 +256,7 @@ const LoadedPlan& Session::Impl::adopt(const Tuning& tuning, bool is_tuned) {
 }
 
 std::shared_ptr<const Module> Session::Impl::load(const Problem& problem, const Winner& winner, const Binary& binary) {
-  return device_->load(binary, problem.family->unit(problem, winner.candidate.variant).entries);
+  return device_->load(binary, problem.family->unit(problem, winner.candidate.policy).entries);
 }
 
 }  // namespace hone

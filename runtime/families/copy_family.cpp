@@ -41,8 +41,8 @@ std::int64_t packs_per_row(const Problem& problem) {
   return (columns + (is_aligned ? width - 1 : 2 * width - 2)) / width;
 }
 
-std::int64_t tiles_of(const Problem& problem, const Variant& variant) {
-  const std::int64_t tile = std::int64_t{variant[kBlockThreads]} * variant[kUnroll];
+std::int64_t tiles_of(const Problem& problem, const Policy& policy) {
+  const std::int64_t tile = std::int64_t{policy[kBlockThreads]} * policy[kUnroll];
   return divide_up(problem.extents[0] * packs_per_row(problem), tile);
 }
 
@@ -98,20 +98,20 @@ std::string CopyFamily::refuse(const Problem& problem) const {
   return refuse_extents(problem);
 }
 
-std::string CopyFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
-  if (variant[kBlockThreads] > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", variant[kBlockThreads], facts.max_threads_per_block);
-  if (variant[kBlockThreads] * variant[kUnroll] > kMostPacksPerBlock)
+std::string CopyFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
+  if (policy[kBlockThreads] > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", policy[kBlockThreads], facts.max_threads_per_block);
+  if (policy[kBlockThreads] * policy[kUnroll] > kMostPacksPerBlock)
     return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold",
-                       variant[kUnroll], variant[kBlockThreads]);
-  if (variant[kHint] == kStreaming && vector_bytes(problem) != 16) return "only vectors of 16 bytes have a hint";
+                       policy[kUnroll], policy[kBlockThreads]);
+  if (policy[kHint] == kStreaming && vector_bytes(problem) != 16) return "only vectors of 16 bytes have a hint";
   return "";
 }
 
-Unit CopyFamily::unit(const Problem& problem, const Variant& variant) const {
+Unit CopyFamily::unit(const Problem& problem, const Policy& policy) const {
   const bool is_wide = needs_wide_index(problem);
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
+  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
   unit.source = fmt::format(
       "#include \"copy.cuh\"\n\n"
       "using T = {type};\n"
@@ -119,8 +119,8 @@ Unit CopyFamily::unit(const Problem& problem, const Variant& variant) const {
       "using Kernel = hone::Copy<T, {vector}, {threads}, {unroll}, {streaming}, Index>;\n\n"
       "extern \"C\" __global__ void __launch_bounds__({threads}) hone_copy(\n",
       fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
-      fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", variant[kBlockThreads]),
-      fmt::arg("unroll", variant[kUnroll]), fmt::arg("streaming", variant[kHint] == kStreaming));
+      fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", policy[kBlockThreads]),
+      fmt::arg("unroll", policy[kUnroll]), fmt::arg("streaming", policy[kHint] == kStreaming));
   unit.source += is_one_row(problem) ? "    const T* in, T* out, Index n) {\n  Kernel::copy_row(in, out, n);\n}\n"
                                      : "    const T* in, T* out, Index rows, Index columns, Index packs, long long "
                                        "in_pitch, long long out_pitch) {\n"
@@ -129,10 +129,10 @@ Unit CopyFamily::unit(const Problem& problem, const Variant& variant) const {
   return unit;
 }
 
-WorkShape CopyFamily::shape(const Problem& problem, const Variant& variant) const {
-  return {.block_threads = variant[kBlockThreads],
-          .tiles = std::max<std::int64_t>(1, tiles_of(problem, variant)),
-          .bytes_in_flight_per_block = variant[kBlockThreads] * variant[kUnroll] * vector_bytes(problem),
+WorkShape CopyFamily::shape(const Problem& problem, const Policy& policy) const {
+  return {.block_threads = policy[kBlockThreads],
+          .tiles = std::max<std::int64_t>(1, tiles_of(problem, policy)),
+          .bytes_in_flight_per_block = policy[kBlockThreads] * policy[kUnroll] * vector_bytes(problem),
           .dependent_launch = true,
           .independent_blocks = true};
 }
@@ -144,9 +144,9 @@ std::int64_t CopyFamily::bytes_moved(const Problem& problem) const {
 void CopyFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
                         LaunchList& launches) const {
   Launch& launch = launches.add();
-  const std::int64_t tiles = std::max<std::int64_t>(1, tiles_of(problem, candidate.variant));
+  const std::int64_t tiles = std::max<std::int64_t>(1, tiles_of(problem, candidate.policy));
   launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles));
-  launch.block.x = static_cast<unsigned>(candidate.variant[kBlockThreads]);
+  launch.block.x = static_cast<unsigned>(candidate.policy[kBlockThreads]);
   launch.dependent_launch = true;
   for (void* buffer : buffers) launch.arguments.push(buffer);
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).

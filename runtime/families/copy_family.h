@@ -27,9 +27,9 @@ class CopyFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
   std::size_t workspace_bytes(const Problem&, const Candidate&) const override { return 0; }
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,

@@ -9,7 +9,7 @@
 namespace hone {
 namespace {
 
-using Way = ColumnsVariant::Way;
+using Way = ColumnsPolicy::Way;
 
 constexpr int kBlockThreads = 0, kColumnThreads = 1, kUnroll = 2, kWay = 3;
 
@@ -20,7 +20,7 @@ constexpr std::int64_t kMostStateBytes = 128;
 constexpr std::int64_t kMostSharedBytes = 32 * 1024;
 constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile
 constexpr int kLeastTileBytes = 8 * 1024;
-constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged variant's kernel for rows with gaps
+constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged policy's kernel for rows with gaps
 
 /// A thread that takes its rows in so few tiles cannot hide the latency of its loads, other threads must: an SM should
 /// hold kEnoughThreads. That leaves each 64 registers, of which what it loads at once and its states may take half;
@@ -51,7 +51,7 @@ std::int64_t pitch_of(const Problem& problem) {
 }
 std::int64_t largest_inner(const Problem& problem) { return size_ranges(problem.extents)[2].last; }
 
-/// How a variant lies on a problem.
+/// How a policy lies on a problem.
 struct Tiling {
   bool takes_turns;  ///< a thread takes rows that begin alike
   std::int64_t pack_elements;
@@ -62,15 +62,15 @@ struct Tiling {
   std::int64_t slice_tiles;
   std::int64_t tiles;  ///< of all slices
 
-  Tiling(const Problem& problem, const ColumnsVariant& variant)
-      : takes_turns(!is_aligned(problem) && variant.way != Way::realigned),
+  Tiling(const Problem& problem, const ColumnsPolicy& policy)
+      : takes_turns(!is_aligned(problem) && policy.way != Way::realigned),
         pack_elements(kMaxAlignment / element_bytes(problem)) {
     const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
     while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
-                                 (takes_turns && pack_elements > variant.sharing)))
+                                 (takes_turns && pack_elements > policy.sharing)))
       pack_elements /= 2;
     const bool shifts = takes_turns && pack_elements > 1;
-    columns = std::int64_t{variant.lanes() - (shifts ? 1 : 0)} * pack_elements;
+    columns = std::int64_t{policy.lanes() - (shifts ? 1 : 0)} * pack_elements;
     may_fold = 2 * largest_inner(problem) <= columns;
     const std::int64_t inner = std::max<std::int64_t>(1, inner_of(problem));
     folds = may_fold && pitch_of(problem) == inner_of(problem) ? columns / inner : 1;
@@ -81,94 +81,94 @@ struct Tiling {
 };
 
 std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
-  const ColumnsVariant variant(candidate.variant);
-  if (variant.way != Way::split) return 1;
-  const Tiling tiling(problem, variant);
+  const ColumnsPolicy policy(candidate.policy);
+  if (policy.way != Way::split) return 1;
+  const Tiling tiling(problem, policy);
   return std::clamp<std::int64_t>(candidate.geometry.max_blocks / std::max<std::int64_t>(1, tiling.tiles), 1,
-                                  std::max<std::int64_t>(1, divide_up(tiling.rows, variant.sharing)));
+                                  std::max<std::int64_t>(1, divide_up(tiling.rows, policy.sharing)));
 }
 
 std::int64_t slice_elements(const Problem& problem) { return reduced_of(problem) * inner_of(problem); }
 
-std::int64_t staged_elements(const Problem& problem, const ColumnsVariant& variant) {
-  return variant.block_threads * variant.unroll * (kMaxAlignment / element_bytes(problem));
+std::int64_t staged_elements(const Problem& problem, const ColumnsPolicy& policy) {
+  return policy.block_threads * policy.unroll * (kMaxAlignment / element_bytes(problem));
 }
 
 /// Slices of a staged tile.
-std::int64_t staged_slices(const Problem& problem, const ColumnsVariant& variant) {
+std::int64_t staged_slices(const Problem& problem, const ColumnsPolicy& policy) {
   return std::max<std::int64_t>(
-      1, staged_elements(problem, variant) / std::max<std::int64_t>(1, slice_elements(problem)));
+      1, staged_elements(problem, policy) / std::max<std::int64_t>(1, slice_elements(problem)));
 }
 
 /// Whether a thread takes its rows in at most so many tiles, in the whole size class.
-bool takes_tiles_up_to(std::int64_t most, const Problem& problem, const ColumnsVariant& variant) {
-  return variant.way != Way::split && size_ranges(problem.extents)[1].last <= most * variant.sharing * variant.unroll;
+bool takes_tiles_up_to(std::int64_t most, const Problem& problem, const ColumnsPolicy& policy) {
+  return policy.way != Way::split && size_ranges(problem.extents)[1].last <= most * policy.sharing * policy.unroll;
 }
 
-std::string launch_bounds(const Problem& problem, const ColumnsVariant& variant) {
-  const Tiling tiling(problem, variant);
+std::string launch_bounds(const Problem& problem, const ColumnsPolicy& policy) {
+  const Tiling tiling(problem, policy);
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-  const std::int64_t bytes = tiling.pack_elements * (variant.unroll * element_bytes(problem) + state_bytes);
-  const bool is_few = variant.way == Way::whole && takes_tiles_up_to(kTooFewTiles, problem, variant);
+  const std::int64_t bytes = tiling.pack_elements * (policy.unroll * element_bytes(problem) + state_bytes);
+  const bool is_few = policy.way == Way::whole && takes_tiles_up_to(kTooFewTiles, problem, policy);
   const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
                     reduce_spec_of(problem).op == ReduceOp::logsumexp;
-  if (!is_few || !fits) return std::to_string(variant.block_threads);
-  return fmt::format("{}, {}", variant.block_threads, kEnoughThreads / variant.block_threads);
+  if (!is_few || !fits) return std::to_string(policy.block_threads);
+  return fmt::format("{}, {}", policy.block_threads, kEnoughThreads / policy.block_threads);
 }
 
-CombiningBlock combining_block(const Problem& problem, const ColumnsVariant& variant) {
-  return {variant.block_threads, largest_inner(problem)};
+CombiningBlock combining_block(const Problem& problem, const ColumnsPolicy& policy) {
+  return {policy.block_threads, largest_inner(problem)};
 }
 
-std::string reject_staged(const Problem& problem, const ColumnsVariant& variant) {
-  const int tile_bytes = variant.block_threads * variant.unroll * static_cast<int>(kMaxAlignment);
-  if (variant.sharing != 1 && variant.sharing != 4 && variant.sharing != 16)
+std::string reject_staged(const Problem& problem, const ColumnsPolicy& policy) {
+  const int tile_bytes = policy.block_threads * policy.unroll * static_cast<int>(kMaxAlignment);
+  if (policy.sharing != 1 && policy.sharing != 4 && policy.sharing != 16)
     return "1, 4 or 16 threads share an output in shared memory";
-  if (variant.unroll == 16 || tile_bytes > kMostTileBytes || tile_bytes < kLeastTileBytes)
+  if (policy.unroll == 16 || tile_bytes > kMostTileBytes || tile_bytes < kLeastTileBytes)
     return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes, kLeastTileBytes, kMostTileBytes);
   const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
   if (outer_of(problem) < 2) return "one slice is not worth a copy";
-  if (ranges[1].last > staged_elements(problem, variant) ||
-      2 * ranges[1].last * ranges[2].last > staged_elements(problem, variant))
+  if (ranges[1].last > staged_elements(problem, policy) ||
+      2 * ranges[1].last * ranges[2].last > staged_elements(problem, policy))
     return fmt::format("slices of {} × {} elements: less than two fit a tile", reduced_of(problem), inner_of(problem));
-  if (reduced_of(problem) > 64 * variant.sharing ||
-      (variant.sharing > 1 && reduced_of(problem) < 2 * variant.sharing))
-    return fmt::format("{} threads for the {} elements of an output", variant.sharing, reduced_of(problem));
+  if (reduced_of(problem) > 64 * policy.sharing ||
+      (policy.sharing > 1 && reduced_of(problem) < 2 * policy.sharing))
+    return fmt::format("{} threads for the {} elements of an output", policy.sharing, reduced_of(problem));
   return "";
 }
 
-std::string reject_direct(const Problem& problem, const ColumnsVariant& variant, const DeviceFacts& facts) {
-  if (variant.lanes() < 2) return "each thread has a share of the same column";
-  const Tiling tiling(problem, variant);
+std::string reject_direct(const Problem& problem, const ColumnsPolicy& policy, const DeviceFacts& facts) {
+  if (policy.lanes() < 2) return "each thread has a share of the same column";
+  const Tiling tiling(problem, policy);
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-  if (variant.way == Way::realigned) {
+  if (policy.way == Way::realigned) {
     if (is_aligned(problem)) return "rows that begin with a pack need not be realigned";
-    if (variant.sharing >= tiling.pack_elements) return "threads that take turns have whole packs";
+    if (policy.sharing >= tiling.pack_elements) return "threads that take turns have whole packs";
     if (tiling.may_fold) return "short rows are no shorter for it";
     if (tiling.pack_elements * element_bytes(problem) < 4) return "packs of less than a word";
-    if (2 * variant.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
+    if (2 * policy.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
       return "the pairs of a thread's packs do not fit the registers";
   }
-  if (variant.sharing * tiling.columns * state_bytes > kMostSharedBytes)
-    return fmt::format("the states of {} × {} columns do not fit the shared memory of a block", variant.sharing,
+  if (policy.sharing * tiling.columns * state_bytes > kMostSharedBytes)
+    return fmt::format("the states of {} × {} columns do not fit the shared memory of a block", policy.sharing,
                        tiling.columns);
   if (tiling.columns * element_bytes(problem) + kMaxAlignment < kLeastRowBytes)
     return fmt::format("rows of {} elements are not worth a memory transaction", tiling.columns);
-  if (element_bytes(problem) <= 2 && variant.unroll > 8 && tiling.pack_elements > 1)
+  if (element_bytes(problem) <= 2 && policy.unroll > 8 && tiling.pack_elements > 1)
     return "so many small elements do not fit the registers";
-  if (variant.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
+  if (policy.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
     return "a thread's packs do not fit the registers";
-  if (!tiling.may_fold && 3 * inner_of(problem) < 2 * tiling.columns && variant.lanes() > 8)
+  if (!tiling.may_fold && 3 * inner_of(problem) < 2 * tiling.columns && policy.lanes() > 8)
     return fmt::format("tiles of {} columns for rows of {}", tiling.columns, inner_of(problem));
-  if (variant.sharing > 1 && variant.sharing >= 2 * tiling.rows)
-    return fmt::format("{} threads share {} rows", variant.sharing, tiling.rows);
-  if (variant.unroll > 2 && variant.sharing * variant.unroll >= 2 * tiling.rows)
-    return fmt::format("{} threads load {} packs at once, there are {} rows", variant.sharing, variant.unroll,
+  if (policy.sharing > 1 && policy.sharing >= 2 * tiling.rows)
+    return fmt::format("{} threads share {} rows", policy.sharing, tiling.rows);
+  if (policy.unroll > 2 && policy.sharing * policy.unroll >= 2 * tiling.rows)
+    return fmt::format("{} threads load {} packs at once, there are {} rows", policy.sharing, policy.unroll,
                        tiling.rows);
   if (tiling.may_fold && tiling.rows < 2 && outer_of(problem) > 1)
     return fmt::format("slices of {} × {} elements are too small for a block", reduced_of(problem), inner_of(problem));
-  const std::int64_t rounds = tiling.rows / (variant.sharing * variant.unroll);
-  if (variant.way == Way::split) {
+  const std::int64_t rounds = tiling.rows / (policy.sharing * policy.unroll);
+  if (policy.way == Way::split) {
     if (rounds < 2) return "too few rows to be shared by blocks";
     if (tiling.tiles > 8 * facts.sm_count) return fmt::format("{} tiles are enough for all blocks", tiling.tiles);
   } else if (rounds > 8 && 2 * tiling.tiles < facts.sm_count) {
@@ -179,11 +179,11 @@ std::string reject_direct(const Problem& problem, const ColumnsVariant& variant,
 
 }  // namespace
 
-ColumnsVariant::ColumnsVariant(const Variant& variant)
-    : block_threads(variant[kBlockThreads]),
-      sharing(variant[kColumnThreads]),
-      unroll(variant[kUnroll]),
-      way(static_cast<Way>(variant[kWay])) {}
+ColumnsPolicy::ColumnsPolicy(const Policy& policy)
+    : block_threads(policy[kBlockThreads]),
+      sharing(policy[kColumnThreads]),
+      unroll(policy[kUnroll]),
+      way(static_cast<Way>(policy[kWay])) {}
 
 ReduceColumnsFamily::ReduceColumnsFamily()
     : space_({{"block_threads", {128, 256, 512, 1024}},
@@ -199,16 +199,16 @@ AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
           .reduced_stride = pitch_of(problem)};
 }
 
-std::string ReduceColumnsFamily::reject(const Problem& problem, const Variant& variant,
+std::string ReduceColumnsFamily::reject(const Problem& problem, const Policy& policy,
                                         const DeviceFacts& facts) const {
-  const ColumnsVariant columns(variant);
+  const ColumnsPolicy columns(policy);
   if (columns.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", columns.block_threads, facts.max_threads_per_block);
   return columns.way == Way::staged ? reject_staged(problem, columns) : reject_direct(problem, columns, facts);
 }
 
-Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) const {
-  const ColumnsVariant columns(variant);
+Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) const {
+  const ColumnsPolicy columns(policy);
   const Tiling tiling(problem, columns);
   const int values = values_of(problem);
   const std::string entry = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns",
@@ -236,7 +236,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
 
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_axis(problem) ? 64 : 32,
-                          space_.to_string(variant));
+                          space_.to_string(policy));
   unit.entries.emplace_back("hone_reduce_columns");
   if (columns.way == Way::staged) {
     unit.source = axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh");
@@ -262,8 +262,8 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Variant& variant) c
   return unit;
 }
 
-WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Variant& variant) const {
-  const ColumnsVariant columns(variant);
+WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Policy& policy) const {
+  const ColumnsPolicy columns(policy);
   const Tiling tiling(problem, columns);
   WorkShape shape{.block_threads = columns.block_threads,
                   .dependent_launch = true,
@@ -287,7 +287,7 @@ WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Variant& vari
 }
 
 std::size_t ReduceColumnsFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const ColumnsVariant columns(candidate.variant);
+  const ColumnsPolicy columns(candidate.policy);
   if (columns.way != Way::split) return 0;
   // A block's outputs are those of its tile, whatever the shape: this holds for the whole size class.
   const std::int64_t outputs = std::min(Tiling(problem, columns).columns, largest_inner(problem));
@@ -297,7 +297,7 @@ std::size_t ReduceColumnsFamily::workspace_bytes(const Problem& problem, const C
 
 void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                  void* workspace, LaunchList& launches) const {
-  const ColumnsVariant columns(candidate.variant);
+  const ColumnsPolicy columns(candidate.policy);
   const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
   const bool has_gaps = pitch_of(problem) != inner_of(problem);
   const auto grid = [&](std::int64_t tiles) {
@@ -347,7 +347,7 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
 }
 
 std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const ColumnsVariant columns(candidate.variant);
+  const ColumnsPolicy columns(candidate.policy);
   const std::int64_t block_levels = 10;
   if (columns.way == Way::staged && pitch_of(problem) == inner_of(problem))
     return 4 + reduced_of(problem) / (8 * columns.sharing) + 3 + block_levels;

@@ -9,8 +9,8 @@
 
 namespace hone {
 
-/// A Variant, decoded.
-struct ColumnsVariant {
+/// A Policy, decoded.
+struct ColumnsPolicy {
   enum class Way {
     whole,      ///< a block reduces a tile of columns from the first row to the last
     split,      ///< as many blocks as there are for it share the rows, and a second kernel combines what they found
@@ -23,7 +23,7 @@ struct ColumnsVariant {
   int unroll;   ///< packs that a thread loads at once
   Way way;
 
-  explicit ColumnsVariant(const Variant& variant);
+  explicit ColumnsPolicy(const Policy& policy);
 
   /// Threads side by side.
   int lanes() const { return block_threads / sharing; }
@@ -41,9 +41,9 @@ class ReduceColumnsFamily final : public AxisFamily {
   }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;

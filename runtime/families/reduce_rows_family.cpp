@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-using Way = RowsVariant::Way;
+using Way = RowsPolicy::Way;
 
 constexpr int kBlockThreads = 0, kRowThreads = 1, kUnroll = 2, kRows = 3;
 
@@ -63,94 +63,94 @@ std::int64_t pitch_of(const Problem& problem) {
 }
 std::int64_t pack_elements(const Problem& problem) { return kMaxAlignment / element_bytes(problem); }
 
-std::int64_t staged_elements(const Problem& problem, const RowsVariant& variant) {
-  return variant.block_threads * variant.unroll * pack_elements(problem);
+std::int64_t staged_elements(const Problem& problem, const RowsPolicy& policy) {
+  return policy.block_threads * policy.unroll * pack_elements(problem);
 }
-std::int64_t staged_rows(const Problem& problem, const RowsVariant& variant) {
-  return staged_elements(problem, variant) / std::max<std::int64_t>(1, columns_of(problem));
+std::int64_t staged_rows(const Problem& problem, const RowsPolicy& policy) {
+  return staged_elements(problem, policy) / std::max<std::int64_t>(1, columns_of(problem));
 }
 
 /// Rows that a block takes at once.
-std::int64_t tile_rows(const Problem& problem, const RowsVariant& variant) {
-  if (variant.way == Way::lanes) return variant.block_threads / variant.lanes * variant.rows;
-  return variant.way == Way::staged ? std::max<std::int64_t>(1, staged_rows(problem, variant)) : 1;
+std::int64_t tile_rows(const Problem& problem, const RowsPolicy& policy) {
+  if (policy.way == Way::lanes) return policy.block_threads / policy.lanes * policy.rows;
+  return policy.way == Way::staged ? std::max<std::int64_t>(1, staged_rows(problem, policy)) : 1;
 }
 
 std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
-  const RowsVariant variant(candidate.variant);
-  const std::int64_t tiles = divide_up(packs_of_row(problem), variant.block_threads * variant.unroll);
+  const RowsPolicy policy(candidate.policy);
+  const std::int64_t tiles = divide_up(packs_of_row(problem), policy.block_threads * policy.unroll);
   return std::clamp<std::int64_t>(candidate.geometry.max_blocks / std::max<std::int64_t>(1, rows_of(problem)), 1,
                                   std::max<std::int64_t>(1, tiles));
 }
 
-CombiningBlock combining_block(const Problem& problem, const RowsVariant& variant) {
-  return {variant.block_threads, size_ranges(problem.extents)[0].last};
+CombiningBlock combining_block(const Problem& problem, const RowsPolicy& policy) {
+  return {policy.block_threads, size_ranges(problem.extents)[0].last};
 }
 
-std::string reject_lanes(const Problem& problem, const RowsVariant& variant, const DeviceFacts& facts) {
+std::string reject_lanes(const Problem& problem, const RowsPolicy& policy, const DeviceFacts& facts) {
   const std::int64_t packs = packs_of_row(problem);
-  const std::int64_t at_once = variant.lanes * variant.unroll;
-  if (variant.block_threads > 512) return "a block's warps have nothing to tell each other: 512 threads are enough";
-  if (variant.unroll * variant.rows > (element_bytes(problem) == 1 ? kMostPacksOfBytes : kMostPacksOfThread))
-    return fmt::format("{} packs of {} rows a thread: more than the registers hold", variant.unroll, variant.rows);
+  const std::int64_t at_once = policy.lanes * policy.unroll;
+  if (policy.block_threads > 512) return "a block's warps have nothing to tell each other: 512 threads are enough";
+  if (policy.unroll * policy.rows > (element_bytes(problem) == 1 ? kMostPacksOfBytes : kMostPacksOfThread))
+    return fmt::format("{} packs of {} rows a thread: more than the registers hold", policy.unroll, policy.rows);
   if (!is_aligned(problem) && packs < 8 && columns_of(problem) > 1)
     return "rows are not aligned, and so short that most elements lie outside of their packs";
-  if (variant.lanes > 1 && variant.lanes >= 2 * packs)
-    return fmt::format("{} threads for the {} packs of a row", variant.lanes, packs);
-  if (variant.unroll > 1 && at_once >= 2 * packs)
-    return fmt::format("{} threads load {} packs at once, a row has {}", variant.lanes, at_once, packs);
-  if (variant.rows > 1 && packs > 2 * at_once)
+  if (policy.lanes > 1 && policy.lanes >= 2 * packs)
+    return fmt::format("{} threads for the {} packs of a row", policy.lanes, packs);
+  if (policy.unroll > 1 && at_once >= 2 * packs)
+    return fmt::format("{} threads load {} packs at once, a row has {}", policy.lanes, at_once, packs);
+  if (policy.rows > 1 && packs > 2 * at_once)
     return fmt::format("{} threads go through the {} packs of a row one after the other, so one row at once is enough",
-                       variant.lanes, packs);
-  if (variant.lanes < 32 && packs > 16 * variant.lanes)
-    return fmt::format("{} threads for the {} packs of a row", variant.lanes, packs);
-  if (variant.lanes == 32 && packs > 8192) return fmt::format("one warp for the {} packs of a row", packs);
+                       policy.lanes, packs);
+  if (policy.lanes < 32 && packs > 16 * policy.lanes)
+    return fmt::format("{} threads for the {} packs of a row", policy.lanes, packs);
+  if (policy.lanes == 32 && packs > 8192) return fmt::format("one warp for the {} packs of a row", packs);
   constexpr std::int64_t kThreadsThatFillAnSm = 256;
-  if (packs > 4 * at_once && rows_of(problem) * variant.lanes < facts.sm_count * kThreadsThatFillAnSm)
-    return fmt::format("{} rows of {} threads leave most of the device idle", rows_of(problem), variant.lanes);
+  if (packs > 4 * at_once && rows_of(problem) * policy.lanes < facts.sm_count * kThreadsThatFillAnSm)
+    return fmt::format("{} rows of {} threads leave most of the device idle", rows_of(problem), policy.lanes);
   return "";
 }
 
-std::string reject_blocks(const Problem& problem, const RowsVariant& variant, const DeviceFacts& facts) {
+std::string reject_blocks(const Problem& problem, const RowsPolicy& policy, const DeviceFacts& facts) {
   const std::int64_t packs = packs_of_row(problem);
-  const std::int64_t tile = std::int64_t{variant.block_threads} * variant.unroll;
+  const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
   const std::int64_t rows = rows_of(problem);
-  if (variant.rows > 1) return "a block takes one row at once";
-  if (element_bytes(problem) <= 2 && variant.unroll > 4) return "so many small elements do not fit the registers";
+  if (policy.rows > 1) return "a block takes one row at once";
+  if (element_bytes(problem) <= 2 && policy.unroll > 4) return "so many small elements do not fit the registers";
   if (tile > 4096) return "a tile of so many packs does not fit the registers";
-  if (variant.way == Way::cluster && variant.cluster_blocks > std::max(1, facts.max_cluster_blocks))
-    return fmt::format("clusters of {} blocks, the device allows {}", variant.cluster_blocks, facts.max_cluster_blocks);
-  if (variant.way == Way::split && rows > kMostSplitRows) return fmt::format("{} rows need no second kernel", rows);
-  const std::int64_t blocks_of_row = variant.way == Way::split ? 2 : variant.cluster_blocks;
+  if (policy.way == Way::cluster && policy.cluster_blocks > std::max(1, facts.max_cluster_blocks))
+    return fmt::format("clusters of {} blocks, the device allows {}", policy.cluster_blocks, facts.max_cluster_blocks);
+  if (policy.way == Way::split && rows > kMostSplitRows) return fmt::format("{} rows need no second kernel", rows);
+  const std::int64_t blocks_of_row = policy.way == Way::split ? 2 : policy.cluster_blocks;
   if (tile * blocks_of_row >= 2 * packs)
     return fmt::format("{} blocks load {} packs at once, a row has {}", blocks_of_row, tile * blocks_of_row, packs);
-  if (variant.way != Way::split && packs > 4 * tile * blocks_of_row && 2 * rows * blocks_of_row < facts.sm_count)
+  if (policy.way != Way::split && packs > 4 * tile * blocks_of_row && 2 * rows * blocks_of_row < facts.sm_count)
     return fmt::format("{} blocks leave most of {} SMs idle", rows * blocks_of_row, facts.sm_count);
   constexpr std::int64_t kEnoughWaves = 8;
-  if (variant.way != Way::block && rows > kEnoughWaves * facts.sm_count && packs < 16 * tile)
+  if (policy.way != Way::block && rows > kEnoughWaves * facts.sm_count && packs < 16 * tile)
     return fmt::format("{} rows are enough for a block each", rows);
   return "";
 }
 
-std::string reject_staged(const Problem& problem, const RowsVariant& variant) {
+std::string reject_staged(const Problem& problem, const RowsPolicy& policy) {
   const std::int64_t columns = columns_of(problem);
-  const int tile_bytes = variant.block_threads * variant.unroll * static_cast<int>(kMaxAlignment);
-  if (variant.rows > 1) return "a tile has as many rows as fit it";
+  const int tile_bytes = policy.block_threads * policy.unroll * static_cast<int>(kMaxAlignment);
+  if (policy.rows > 1) return "a tile has as many rows as fit it";
   if (is_aligned(problem)) return "rows are aligned: they need not be copied to shared memory first";
   if (tile_bytes > kMostTileBytes || tile_bytes < kLeastTileBytes)
     return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes, kLeastTileBytes, kMostTileBytes);
-  if (2 * size_ranges(problem.extents)[1].last > staged_elements(problem, variant))
+  if (2 * size_ranges(problem.extents)[1].last > staged_elements(problem, policy))
     return fmt::format("rows of {} columns: less than two fit a tile", columns);
-  if (columns > 64 * variant.lanes || (variant.lanes > 1 && columns < 2 * variant.lanes))
-    return fmt::format("{} threads for a row of {} columns", variant.lanes, columns);
+  if (columns > 64 * policy.lanes || (policy.lanes > 1 && columns < 2 * policy.lanes))
+    return fmt::format("{} threads for a row of {} columns", policy.lanes, columns);
   return "";
 }
 
 }  // namespace
 
-RowsVariant::RowsVariant(const Variant& variant)
-    : block_threads(variant[kBlockThreads]), unroll(variant[kUnroll]), rows(variant[kRows]) {
-  const RowThreads& value = kRowThreadsValues[static_cast<std::size_t>(variant[kRowThreads])];
+RowsPolicy::RowsPolicy(const Policy& policy)
+    : block_threads(policy[kBlockThreads]), unroll(policy[kUnroll]), rows(policy[kRows]) {
+  const RowThreads& value = kRowThreadsValues[static_cast<std::size_t>(policy[kRowThreads])];
   way = value.way;
   lanes = value.lanes;
   cluster_blocks = value.cluster_blocks;
@@ -170,8 +170,8 @@ AxisLayout ReduceRowsFamily::layout(const Problem& problem) const {
           .reduced_stride = 1};
 }
 
-std::string ReduceRowsFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
-  const RowsVariant rows(variant);
+std::string ReduceRowsFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
+  const RowsPolicy rows(policy);
   if (problem.extents[2] != 1) return "rows have one extent";
   if (rows.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", rows.block_threads, facts.max_threads_per_block);
@@ -182,12 +182,12 @@ std::string ReduceRowsFamily::reject(const Problem& problem, const Variant& vari
   }
 }
 
-Unit ReduceRowsFamily::unit(const Problem& problem, const Variant& variant) const {
-  const RowsVariant rows(variant);
+Unit ReduceRowsFamily::unit(const Problem& problem, const Policy& policy) const {
+  const RowsPolicy rows(policy);
   const int values = values_of(problem);
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_axis(problem) ? 64 : 32,
-                          space_.to_string(variant));
+                          space_.to_string(policy));
   unit.source = axis_prologue(problem, rows.way == Way::staged ? "staged_reduce.cuh\"\n#include \"reduce_rows.cuh"
                                                                : "reduce_rows.cuh");
   const std::string entry =
@@ -234,8 +234,8 @@ Unit ReduceRowsFamily::unit(const Problem& problem, const Variant& variant) cons
   return unit;
 }
 
-WorkShape ReduceRowsFamily::shape(const Problem& problem, const Variant& variant) const {
-  const RowsVariant rows(variant);
+WorkShape ReduceRowsFamily::shape(const Problem& problem, const Policy& policy) const {
+  const RowsPolicy rows(policy);
   const std::int64_t packs = std::max<std::int64_t>(1, packs_of_row(problem));
   const std::int64_t count = std::max<std::int64_t>(1, rows_of(problem));
   const std::int64_t tile_packs = std::int64_t{rows.block_threads} * rows.unroll;
@@ -268,14 +268,14 @@ WorkShape ReduceRowsFamily::shape(const Problem& problem, const Variant& variant
 }
 
 std::size_t ReduceRowsFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  if (RowsVariant(candidate.variant).way != Way::split) return 0;
+  if (RowsPolicy(candidate.policy).way != Way::split) return 0;
   const std::int64_t partials = std::max(candidate.geometry.max_blocks, size_ranges(problem.extents)[0].last);
   return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem);
 }
 
 void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                               void* workspace, LaunchList& launches) const {
-  const RowsVariant variant(candidate.variant);
+  const RowsPolicy policy(candidate.policy);
   const std::int64_t rows = rows_of(problem);
   const std::int64_t columns = columns_of(problem);
   const std::int64_t pitch = pitch_of(problem);
@@ -283,31 +283,31 @@ void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate
   const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
 
   Launch& main = launches.add();
-  main.block.x = static_cast<unsigned>(variant.block_threads);
+  main.block.x = static_cast<unsigned>(policy.block_threads);
   main.dependent_launch = true;
   main.arguments.push(buffers[0]);
   main.arguments.push(static_cast<std::uint64_t>(rows));
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
   main.arguments.push(static_cast<std::uint64_t>(columns));
-  std::int64_t tiles = divide_up(rows, tile_rows(problem, variant));
-  if (variant.way == Way::staged && !has_gaps) {
-    main.arguments.push(static_cast<unsigned>(tile_rows(problem, variant)));
+  std::int64_t tiles = divide_up(rows, tile_rows(problem, policy));
+  if (policy.way == Way::staged && !has_gaps) {
+    main.arguments.push(static_cast<unsigned>(tile_rows(problem, policy)));
   } else {
     main.arguments.push(static_cast<std::uint64_t>(pitch));
-    if (variant.way == Way::staged) {
+    if (policy.way == Way::staged) {
       main.entry = 1;
-      tiles = divide_up(rows, variant.block_threads / variant.lanes);
+      tiles = divide_up(rows, policy.block_threads / policy.lanes);
     }
   }
-  if (variant.way == Way::cluster) {
-    main.cluster_blocks = static_cast<unsigned>(variant.cluster_blocks);
+  if (policy.way == Way::cluster) {
+    main.cluster_blocks = static_cast<unsigned>(policy.cluster_blocks);
     const std::int64_t clusters =
-        std::clamp<std::int64_t>(most_blocks / variant.cluster_blocks, 1, std::max<std::int64_t>(1, rows));
+        std::clamp<std::int64_t>(most_blocks / policy.cluster_blocks, 1, std::max<std::int64_t>(1, rows));
     main.grid.x = static_cast<unsigned>(clusters) * main.cluster_blocks;
   } else {
     main.grid.x = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks));
   }
-  if (variant.way != Way::split) {
+  if (policy.way != Way::split) {
     main.arguments.push(buffers[1]);
     return;
   }
@@ -315,24 +315,24 @@ void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate
   main.grid.x = static_cast<unsigned>(std::max<std::int64_t>(1, rows * parts));
   main.arguments.push(parts);
   main.arguments.push(workspace);
-  add_combining_launch(launches, combining_block(problem, variant), workspace, parts, rows, columns, buffers[1]);
+  add_combining_launch(launches, combining_block(problem, policy), workspace, parts, rows, columns, buffers[1]);
 }
 
 std::int64_t ReduceRowsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const RowsVariant variant(candidate.variant);
+  const RowsPolicy policy(candidate.policy);
   const std::int64_t packs = packs_of_row(problem);
   const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
   const std::int64_t block_levels = 10;  // of 1024 threads
-  if (variant.way == Way::staged && pitch_of(problem) == columns_of(problem))
-    return 4 + columns_of(problem) / (8 * variant.lanes) + 3 + block_levels;
-  if (variant.way == Way::lanes || variant.way == Way::staged) {
-    const std::int64_t unroll = variant.way == Way::staged ? 1 : variant.unroll;
-    const std::int64_t ends = 2 * pack_elements(problem) / variant.lanes + 1;
-    return tile_levels + divide_up(packs, variant.lanes * unroll) + unroll + ends + block_levels;
+  if (policy.way == Way::staged && pitch_of(problem) == columns_of(problem))
+    return 4 + columns_of(problem) / (8 * policy.lanes) + 3 + block_levels;
+  if (policy.way == Way::lanes || policy.way == Way::staged) {
+    const std::int64_t unroll = policy.way == Way::staged ? 1 : policy.unroll;
+    const std::int64_t ends = 2 * pack_elements(problem) / policy.lanes + 1;
+    return tile_levels + divide_up(packs, policy.lanes * unroll) + unroll + ends + block_levels;
   }
-  const std::int64_t parts = variant.way == Way::split ? parts_of(problem, candidate) : variant.cluster_blocks;
-  const std::int64_t rounds = divide_up(packs, variant.block_threads * variant.unroll * parts);
-  return tile_levels + rounds + variant.unroll + 1 + 2 * block_levels + parts;
+  const std::int64_t parts = policy.way == Way::split ? parts_of(problem, candidate) : policy.cluster_blocks;
+  const std::int64_t rounds = divide_up(packs, policy.block_threads * policy.unroll * parts);
+  return tile_levels + rounds + policy.unroll + 1 + 2 * block_levels + parts;
 }
 
 const KernelFamily& reduce_rows_family() {

@@ -9,8 +9,8 @@
 
 namespace hone {
 
-/// A Variant, decoded: who serves a row.
-struct RowsVariant {
+/// A Policy, decoded: who serves a row.
+struct RowsPolicy {
   enum class Way {
     lanes,    ///< `lanes` neighbouring threads of a warp
     block,    ///< a block
@@ -26,7 +26,7 @@ struct RowsVariant {
   int lanes = 0;
   int cluster_blocks = 1;
 
-  explicit RowsVariant(const Variant& variant);
+  explicit RowsPolicy(const Policy& policy);
 };
 
 /// Extents {rows, columns, 1}.
@@ -41,9 +41,9 @@ class ReduceRowsFamily final : public AxisFamily {
   }
   int version() const override { return 1; }
   const ParameterSpace& space() const override { return space_; }
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;

@@ -35,10 +35,10 @@ struct OutputNames {
 
 }  // namespace
 
-ReduceVariant::ReduceVariant(const Variant& variant)
-    : block_threads(variant[kBlockThreads]), unroll(variant[kUnroll]), finish(static_cast<Finish>(variant[kFinish])) {}
+ReducePolicy::ReducePolicy(const Policy& policy)
+    : block_threads(policy[kBlockThreads]), unroll(policy[kUnroll]), finish(static_cast<Finish>(policy[kFinish])) {}
 
-int ReduceVariant::cluster_blocks() const {
+int ReducePolicy::cluster_blocks() const {
   return finish == Finish::cluster_8 ? 8 : finish == Finish::cluster_16 ? 16 : 1;
 }
 
@@ -66,23 +66,23 @@ std::int64_t ReductionFamily::vector_bytes(const Problem& problem) const {
   return inputs(problem) == 1 ? kMaxAlignment : std::max<std::int64_t>(problem.alignment, element_bytes(problem));
 }
 
-std::int64_t ReductionFamily::bytes_per_tile(const Problem& problem, const ReduceVariant& variant) const {
-  return variant.block_threads * variant.unroll * vector_bytes(problem);
+std::int64_t ReductionFamily::bytes_per_tile(const Problem& problem, const ReducePolicy& policy) const {
+  return policy.block_threads * policy.unroll * vector_bytes(problem);
 }
 
-std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReduceVariant& variant) const {
-  const std::int64_t tile = bytes_per_tile(problem, variant);
+std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolicy& policy) const {
+  const std::int64_t tile = bytes_per_tile(problem, policy);
   return std::max<std::int64_t>(1, (problem.extents[0] * element_bytes(problem) + tile - 1) / tile);
 }
 
 std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  const ReduceVariant variant(candidate.variant);
-  if (variant.cluster_blocks() > 1) return variant.cluster_blocks();
-  return std::min(candidate.geometry.max_blocks, tiles_of(problem, variant));
+  const ReducePolicy policy(candidate.policy);
+  if (policy.cluster_blocks() > 1) return policy.cluster_blocks();
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, policy));
 }
 
 std::int64_t ReductionFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const ReduceVariant reduce(candidate.variant);
+  const ReducePolicy reduce(candidate.policy);
   const std::int64_t grid = grid_of(problem, candidate);
   const std::int64_t rounds = (tiles_of(problem, reduce) + grid - 1) / grid;
   const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
@@ -100,8 +100,8 @@ std::string ReductionFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string ReductionFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
-  const ReduceVariant reduce(variant);
+std::string ReductionFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
+  const ReducePolicy reduce(policy);
   if (reduce.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
   if (reduce.cluster_blocks() > std::max(1, facts.max_cluster_blocks))
@@ -114,8 +114,8 @@ std::string ReductionFamily::reject(const Problem& problem, const Variant& varia
   return "";
 }
 
-Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const {
-  const ReduceVariant reduce(variant);
+Unit ReductionFamily::unit(const Problem& problem, const Policy& policy) const {
+  const ReducePolicy reduce(policy);
   const OperationSource op = operation(problem);
   const OutputNames out(buffers(problem));
   const std::string_view in = info(problem.dtype).cuda_name;
@@ -124,7 +124,7 @@ Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const
 
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_index(problem) ? 64 : 32,
-                          space_.to_string(variant));
+                          space_.to_string(policy));
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
       "#include \"reduce.cuh\"\n\n"
@@ -132,7 +132,7 @@ Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const
       "using Kernel = hone::Reduce<Op, hone::{arrays}, {threads}, {vector}, {unroll}>;\n"
       "static_assert(Kernel::kTilePacks * {vector} == {tile} && sizeof(Op::State) == {partial} &&\n"
       "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the "
-      "variant\");\n\n",
+      "policy\");\n\n",
       fmt::arg("op", op.type), fmt::arg("arrays", is_pair ? "TwoArrays" : "OneArray"),
       fmt::arg("threads", reduce.block_threads), fmt::arg("vector", vector_bytes(problem)),
       fmt::arg("unroll", reduce.unroll), fmt::arg("tile", bytes_per_tile(problem, reduce)),
@@ -144,20 +144,20 @@ Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const
   const std::string entry =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce", reduce.block_threads);
   switch (reduce.finish) {
-    case ReduceVariant::Finish::one_block:
+    case ReducePolicy::Finish::one_block:
       unit.source += fmt::format("{}({}, {}) {{ Kernel::one_block({}, n, {}); }}\n", entry, arrays, out.parameters,
                                  source, out.arguments);
       break;
-    case ReduceVariant::Finish::cluster_8:
-    case ReduceVariant::Finish::cluster_16:
+    case ReducePolicy::Finish::cluster_8:
+    case ReducePolicy::Finish::cluster_16:
       unit.source += fmt::format("{}({}, {}) {{ Kernel::cluster<{}>({}, n, {}); }}\n", entry, arrays, out.parameters,
                                  reduce.cluster_blocks(), source, out.arguments);
       break;
-    case ReduceVariant::Finish::last_block:
+    case ReducePolicy::Finish::last_block:
       unit.source += fmt::format("{}({}, void* workspace, {}) {{ Kernel::last_block({}, n, workspace, {}); }}\n", entry,
                                  arrays, out.parameters, source, out.arguments);
       break;
-    case ReduceVariant::Finish::second_kernel:
+    case ReducePolicy::Finish::second_kernel:
       unit.source += fmt::format(
           "{0}({1}, void* workspace) {{ Kernel::publish_partials({2}, n, workspace); }}\n"
           "{0}_finish(const void* workspace, unsigned count, {3} n, {4}) {{\n"
@@ -166,19 +166,19 @@ Unit ReductionFamily::unit(const Problem& problem, const Variant& variant) const
       break;
   }
   unit.entries.emplace_back("hone_reduce");
-  if (reduce.finish == ReduceVariant::Finish::second_kernel) unit.entries.emplace_back("hone_reduce_finish");
+  if (reduce.finish == ReducePolicy::Finish::second_kernel) unit.entries.emplace_back("hone_reduce_finish");
   return unit;
 }
 
-WorkShape ReductionFamily::shape(const Problem& problem, const Variant& variant) const {
-  const ReduceVariant reduce(variant);
+WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) const {
+  const ReducePolicy reduce(policy);
   return {.block_threads = reduce.block_threads,
           .dynamic_smem_bytes = 0,
           .tiles = tiles_of(problem, reduce),
           .bytes_in_flight_per_block = bytes_per_tile(problem, reduce) * inputs(problem),
-          .one_block = reduce.finish == ReduceVariant::Finish::one_block || reduce.cluster_blocks() > 1,
-          .launches = reduce.finish == ReduceVariant::Finish::second_kernel ? 2 : 1,
-          .joins_blocks = reduce.finish == ReduceVariant::Finish::last_block,
+          .one_block = reduce.finish == ReducePolicy::Finish::one_block || reduce.cluster_blocks() > 1,
+          .launches = reduce.finish == ReducePolicy::Finish::second_kernel ? 2 : 1,
+          .joins_blocks = reduce.finish == ReducePolicy::Finish::last_block,
           .dependent_launch = true,
           .cluster_blocks = reduce.cluster_blocks()};
 }
@@ -190,15 +190,15 @@ std::int64_t ReductionFamily::bytes_moved(const Problem& problem) const {
 }
 
 std::size_t ReductionFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const ReduceVariant reduce(candidate.variant);
-  if (reduce.finish != ReduceVariant::Finish::last_block && reduce.finish != ReduceVariant::Finish::second_kernel)
+  const ReducePolicy reduce(candidate.policy);
+  if (reduce.finish != ReducePolicy::Finish::last_block && reduce.finish != ReducePolicy::Finish::second_kernel)
     return 0;
   return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * partial_bytes(problem);
 }
 
 void ReductionFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                              void* workspace, LaunchList& launches) const {
-  const ReduceVariant reduce(candidate.variant);
+  const ReducePolicy reduce(candidate.policy);
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
   const auto arrays = static_cast<std::size_t>(inputs(problem));
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
@@ -218,7 +218,7 @@ void ReductionFamily::encode(const Problem& problem, const Candidate& candidate,
   push_count(main);
   if (workspace_bytes(problem, candidate) > 0) main.arguments.push(workspace);
 
-  if (reduce.finish != ReduceVariant::Finish::second_kernel) {
+  if (reduce.finish != ReducePolicy::Finish::second_kernel) {
     push_outputs(main);
     return;
   }

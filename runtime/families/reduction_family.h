@@ -10,18 +10,18 @@
 
 namespace hone {
 
-/// A Variant of a reduction, decoded.
+/// A Policy of a reduction, decoded.
 ///
 /// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads
 /// of 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
-struct ReduceVariant {
+struct ReducePolicy {
   enum class Finish { one_block, cluster_8, cluster_16, last_block, second_kernel };
 
   int block_threads;
   int unroll;
   Finish finish;
 
-  explicit ReduceVariant(const Variant& variant);
+  explicit ReducePolicy(const Policy& policy);
 
   /// 1 where the blocks form no cluster.
   int cluster_blocks() const;
@@ -52,9 +52,9 @@ class ReductionFamily : public KernelFamily {
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const final;
-  Unit unit(const Problem& problem, const Variant& variant) const final;
-  WorkShape shape(const Problem& problem, const Variant& variant) const final;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const final;
+  Unit unit(const Problem& problem, const Policy& policy) const final;
+  WorkShape shape(const Problem& problem, const Policy& policy) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const final;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
@@ -77,8 +77,8 @@ class ReductionFamily : public KernelFamily {
 
  private:
   std::int64_t vector_bytes(const Problem& problem) const;
-  std::int64_t bytes_per_tile(const Problem& problem, const ReduceVariant& variant) const;
-  std::int64_t tiles_of(const Problem& problem, const ReduceVariant& variant) const;
+  std::int64_t bytes_per_tile(const Problem& problem, const ReducePolicy& policy) const;
+  std::int64_t tiles_of(const Problem& problem, const ReducePolicy& policy) const;
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
 
   ParameterSpace space_;

@@ -16,7 +16,7 @@
 namespace hone {
 namespace {
 
-using Division = SegmentedVariant::Division;
+using Division = SegmentedPolicy::Division;
 
 constexpr std::size_t kDivision = 0, kBlockThreads = 1, kThreadBytes = 2;
 constexpr int kPackBytes = 16;
@@ -43,25 +43,25 @@ bool counts_in_64_bits(const Problem& problem) {
   return ranges[0].last > kMost || ranges[1].last > kMost - ranges[0].last;
 }
 
-std::int64_t merged_items(const Problem& problem, const SegmentedVariant& variant) {
-  return variant.block_threads * (variant.thread_bytes / element_bytes(problem) - 1);
+std::int64_t merged_items(const Problem& problem, const SegmentedPolicy& policy) {
+  return policy.block_threads * (policy.thread_bytes / element_bytes(problem) - 1);
 }
 
 /// Of a tile: elements, and ends and states for a part of the items.
-std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedVariant& variant) {
-  const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, variant) / 4, 4 * variant.block_threads);
+std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
+  const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, policy) / 4, 4 * policy.block_threads);
   const auto state =
       static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
-  return std::int64_t{variant.block_threads} * variant.thread_bytes + ends * (2 + state);
+  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state);
 }
 
 /// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave
 /// room for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
-std::string launch_bounds(const Problem& problem, const SegmentedVariant& variant) {
-  const bool fits = variant.thread_bytes <= 64 && element_bytes(problem) == 4 &&
+std::string launch_bounds(const Problem& problem, const SegmentedPolicy& policy) {
+  const bool fits = policy.thread_bytes <= 64 && element_bytes(problem) == 4 &&
                     state_bytes(reduce_spec_of(problem), 8) == 4 && !counts_in_64_bits(problem);
-  if (!variant.is_merged() || !fits) return std::to_string(variant.block_threads);
-  return fmt::format("{}, {}", variant.block_threads, 1024 / variant.block_threads);
+  if (!policy.is_merged() || !fits) return std::to_string(policy.block_threads);
+  return fmt::format("{}, {}", policy.block_threads, 1024 / policy.block_threads);
 }
 
 /// Bytes of the mean segment; the same for all problems that share a winner.
@@ -74,15 +74,15 @@ double typical_segment_bytes(const Problem& problem) {
 }
 
 /// What blocks take turns at.
-std::int64_t tiles_of(const Problem& problem, const SegmentedVariant& variant) {
+std::int64_t tiles_of(const Problem& problem, const SegmentedPolicy& policy) {
   const std::int64_t tiles =
-      variant.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, variant))
-                          : divide_up(segments_of(problem), variant.block_threads / variant.group_threads());
+      policy.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, policy))
+                          : divide_up(segments_of(problem), policy.block_threads / policy.group_threads());
   return std::max<std::int64_t>(tiles, 1);
 }
 
 /// How many loads wait for each other in the longest of the segments that are measured.
-double loads_of_longest(const Problem& problem, const SegmentedVariant& variant) {
+double loads_of_longest(const Problem& problem, const SegmentedPolicy& policy) {
   // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
   constexpr double kElementsPerLatency = 35;
   if (segments_of(problem) == 0) return 0;
@@ -90,9 +90,9 @@ double loads_of_longest(const Problem& problem, const SegmentedVariant& variant)
   const double elements = std::min(mean * segment_offsets::longest_of_mean(segments_of(problem)),
                                    static_cast<double>(elements_of(problem)));
   const double bytes = elements * static_cast<double>(element_bytes(problem));
-  if (!variant.is_in_tiles()) return bytes / (variant.group_threads() * variant.thread_bytes);
-  const double of_thread = elements / variant.group_threads();
-  return bytes / (variant.block_threads * variant.thread_bytes) + of_thread / kElementsPerLatency;
+  if (!policy.is_in_tiles()) return bytes / (policy.group_threads() * policy.thread_bytes);
+  const double of_thread = elements / policy.group_threads();
+  return bytes / (policy.block_threads * policy.thread_bytes) + of_thread / kElementsPerLatency;
 }
 
 std::size_t carry_bytes(const Problem& problem) {
@@ -102,12 +102,12 @@ std::size_t carry_bytes(const Problem& problem) {
 
 }  // namespace
 
-SegmentedVariant::SegmentedVariant(const Variant& variant)
-    : division(static_cast<Division>(variant[kDivision])),
-      block_threads(variant[kBlockThreads]),
-      thread_bytes(variant[kThreadBytes]) {}
+SegmentedPolicy::SegmentedPolicy(const Policy& policy)
+    : division(static_cast<Division>(policy[kDivision])),
+      block_threads(policy[kBlockThreads]),
+      thread_bytes(policy[kThreadBytes]) {}
 
-int SegmentedVariant::group_threads() const {
+int SegmentedPolicy::group_threads() const {
   switch (division) {
     case Division::thread: return 1;
     case Division::threads_4: return 4;
@@ -151,9 +151,9 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant& variant,
+std::string SegmentedReduceFamily::reject(const Problem& problem, const Policy& policy,
                                           const DeviceFacts& facts) const {
-  const SegmentedVariant segmented(variant);
+  const SegmentedPolicy segmented(policy);
   if (segmented.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", segmented.block_threads,
                        facts.max_threads_per_block);
@@ -184,8 +184,8 @@ std::string SegmentedReduceFamily::reject(const Problem& problem, const Variant&
   return "";
 }
 
-Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant) const {
-  const SegmentedVariant segmented(variant);
+Unit SegmentedReduceFamily::unit(const Problem& problem, const Policy& policy) const {
+  const SegmentedPolicy segmented(policy);
   const ReduceSpec spec = reduce_spec_of(problem);
   const bool is_wide = counts_in_64_bits(problem);
   const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
@@ -194,7 +194,7 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
       segmented.is_merged() ? "Merged" : segmented.is_in_tiles() ? "InTiles" : "OneGroup";
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
+  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
       "#include \"segmented_reduce.cuh\"\n\n"
@@ -202,7 +202,7 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
       "using Arrays = hone::Segments<Op, {offset}, {out}, {outputs}>;\n"
       "using Kernel = hone::{division}<Op, Arrays, {threads}, {packs}>;\n"
       "static_assert(sizeof(hone::Carry<Op>) == {carry} && hone::kWorkspaceHeaderBytes == {workspace_header} &&\n"
-      "              hone::kPackBytes == {pack}, \"host and device disagree on the variant\");\n",
+      "              hone::kPackBytes == {pack}, \"host and device disagree on the policy\");\n",
       fmt::arg("op", op.type), fmt::arg("offset", info(offsets_).cuda_name),
       fmt::arg("out", info(spec.result_dtype()).cuda_name), fmt::arg("outputs", op_of(problem).outputs),
       fmt::arg("division", division), fmt::arg("threads", segmented.block_threads),
@@ -241,8 +241,8 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Variant& variant)
   return unit;
 }
 
-WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Variant& variant) const {
-  const SegmentedVariant segmented(variant);
+WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& policy) const {
+  const SegmentedPolicy segmented(policy);
   WorkShape shape{.block_threads = segmented.block_threads,
                   .tiles = tiles_of(problem, segmented),
                   .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
@@ -264,17 +264,17 @@ std::int64_t SegmentedReduceFamily::bytes_moved(const Problem& problem) const {
 }
 
 std::size_t SegmentedReduceFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  if (!SegmentedVariant(candidate.variant).is_merged()) return 0;
+  if (!SegmentedPolicy(candidate.policy).is_merged()) return 0;
   return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem);
 }
 
 std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  return std::min(candidate.geometry.max_blocks, tiles_of(problem, SegmentedVariant(candidate.variant)));
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, SegmentedPolicy(candidate.policy)));
 }
 
 void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                    void* workspace, LaunchList& launches) const {
-  const SegmentedVariant segmented(candidate.variant);
+  const SegmentedPolicy segmented(candidate.policy);
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
   const auto push_arrays = [&](Launch& launch) {
@@ -369,7 +369,7 @@ std::vector<ElementRange> SegmentedReduceFamily::verified_parts(const Problem& p
 /// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
 /// has of the segment through another tile, and the shares of blocks through one more scan.
 std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const SegmentedVariant segmented(candidate.variant);
+  const SegmentedPolicy segmented(candidate.policy);
   const std::int64_t threads = segmented.group_threads();
   const std::int64_t thread_elements = segmented.thread_bytes / element_bytes(problem);
   const std::int64_t levels = 7 + 10 + segmented.thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends

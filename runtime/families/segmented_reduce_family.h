@@ -12,8 +12,8 @@
 
 namespace hone {
 
-/// A Variant of a segmented reduction, decoded.
-struct SegmentedVariant {
+/// A Policy of a segmented reduction, decoded.
+struct SegmentedPolicy {
   /// Who takes a segment, in the words of segmented_reduce.cuh: Merged, with the last block or a second kernel to join
   /// the shares; InTiles with 1, 4 or 16 threads; OneGroup with a warp or a block.
   enum class Division { merged_last_block, merged_second_kernel, thread, threads_4, threads_16, warp, block };
@@ -22,7 +22,7 @@ struct SegmentedVariant {
   int block_threads;
   int thread_bytes;  ///< that a thread loads at once
 
-  explicit SegmentedVariant(const Variant& variant);
+  explicit SegmentedPolicy(const Policy& policy);
 
   bool is_merged() const {
     return division == Division::merged_last_block || division == Division::merged_second_kernel;
@@ -50,9 +50,9 @@ class SegmentedReduceFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,

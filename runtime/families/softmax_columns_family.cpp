@@ -21,32 +21,32 @@ constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 constexpr std::int64_t kLeastSharedRows = 64;
 
 struct Layout {
-  SoftmaxColumnVariant variant;
+  SoftmaxColumnPolicy policy;
   SoftmaxTraits traits;
   std::int64_t outer, reduced, inner;
   std::int64_t elements;  ///< of a pack
 
-  Layout(const Problem& problem, const Variant& of, std::int64_t pack_elements)
-      : variant(of),
+  Layout(const Problem& problem, const Policy& of, std::int64_t pack_elements)
+      : policy(of),
         traits(problem),
         outer(problem.extents[0]),
         reduced(problem.extents[1]),
         inner(problem.extents[2]),
         elements(pack_elements) {}
 
-  std::int64_t tile_columns() const { return variant.lanes * elements; }
+  std::int64_t tile_columns() const { return policy.lanes * elements; }
   std::int64_t column_tiles(std::int64_t of_inner) const { return divide_up(of_inner, tile_columns()); }
   std::int64_t tiles() const { return std::max<std::int64_t>(1, outer * column_tiles(inner)); }
 
   /// Rows that a block has in registers, or loads at once.
-  std::int64_t held_rows() const { return variant.row_lanes() * variant.packs; }
+  std::int64_t held_rows() const { return policy.row_lanes() * policy.packs; }
 
   /// Shared memory of the kernels: states that meet, those of a cluster's blocks, and the combined ones.
   std::int64_t static_smem_bytes() const {
     const std::int64_t meeting =
-        std::max<std::int64_t>(variant.block_threads / 32, variant.block_threads / variant.lanes);
-    const std::int64_t places = variant.lanes < 32 ? variant.block_threads / 32 : meeting;
-    const std::int64_t of_cluster = variant.cluster_blocks > 1 ? variant.cluster_blocks : 0;
+        std::max<std::int64_t>(policy.block_threads / 32, policy.block_threads / policy.lanes);
+    const std::int64_t places = policy.lanes < 32 ? policy.block_threads / 32 : meeting;
+    const std::int64_t of_cluster = policy.cluster_blocks > 1 ? policy.cluster_blocks : 0;
     return (places + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
   }
 
@@ -61,11 +61,11 @@ struct Layout {
   }
 
   std::int64_t work_items() const {
-    return tiles() * (variant.in_chunks ? most_chunks() : std::int64_t{variant.cluster_blocks});
+    return tiles() * (policy.in_chunks ? most_chunks() : std::int64_t{policy.cluster_blocks});
   }
 
   std::int64_t grid(std::int64_t max_blocks) const {
-    const std::int64_t cluster = variant.cluster_blocks;
+    const std::int64_t cluster = policy.cluster_blocks;
     return std::max(cluster, std::min(max_blocks, work_items()) / cluster * cluster);
   }
 
@@ -74,12 +74,12 @@ struct Layout {
 
 }  // namespace
 
-SoftmaxColumnVariant::SoftmaxColumnVariant(const Variant& variant)
-    : cluster_blocks(std::max(1, variant[kSharing])),
-      in_chunks(variant[kSharing] == kChunks),
-      lanes(variant[kLanes]),
-      block_threads(variant[kBlockThreads]),
-      packs(variant[kHold]) {}
+SoftmaxColumnPolicy::SoftmaxColumnPolicy(const Policy& policy)
+    : cluster_blocks(std::max(1, policy[kSharing])),
+      in_chunks(policy[kSharing] == kChunks),
+      lanes(policy[kLanes]),
+      block_threads(policy[kBlockThreads]),
+      packs(policy[kHold]) {}
 
 SoftmaxColumnsFamily::SoftmaxColumnsFamily()
     : space_({{"sharing",
@@ -89,10 +89,10 @@ SoftmaxColumnsFamily::SoftmaxColumnsFamily()
               {"block_threads", {256, 512, 1024}},
               {"hold", {1, 2, 4, 8}}}) {}
 
-std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& variant,
+std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Policy& policy,
                                          const DeviceFacts& facts) const {
-  const Layout layout(problem, variant, pack_elements(problem));
-  const SoftmaxColumnVariant& column = layout.variant;
+  const Layout layout(problem, policy, pack_elements(problem));
+  const SoftmaxColumnPolicy& column = layout.policy;
   if (column.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", column.block_threads, facts.max_threads_per_block);
   // 1024 threads have 64 registers each: states of f64, or more than 16 elements, spill 80 to 168 bytes (sm_90, CUDA
@@ -126,11 +126,11 @@ std::string SoftmaxColumnsFamily::reject(const Problem& problem, const Variant& 
   return "";
 }
 
-Unit SoftmaxColumnsFamily::unit(const Problem& problem, const Variant& variant) const {
-  const Layout layout(problem, variant, pack_elements(problem));
-  const SoftmaxColumnVariant& column = layout.variant;
+Unit SoftmaxColumnsFamily::unit(const Problem& problem, const Policy& policy) const {
+  const Layout layout(problem, policy, pack_elements(problem));
+  const SoftmaxColumnPolicy& column = layout.policy;
   Unit unit;
-  unit.name = fmt::format("{} {}", to_string(problem), space_.to_string(variant));
+  unit.name = fmt::format("{} {}", to_string(problem), space_.to_string(policy));
   unit.source = fmt::format(
       "#include \"softmax_columns.cuh\"\n\n"
       "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
@@ -165,9 +165,9 @@ Unit SoftmaxColumnsFamily::unit(const Problem& problem, const Variant& variant) 
   return unit;
 }
 
-WorkShape SoftmaxColumnsFamily::shape(const Problem& problem, const Variant& variant) const {
-  const Layout layout(problem, variant, pack_elements(problem));
-  const SoftmaxColumnVariant& column = layout.variant;
+WorkShape SoftmaxColumnsFamily::shape(const Problem& problem, const Policy& policy) const {
+  const Layout layout(problem, policy, pack_elements(problem));
+  const SoftmaxColumnPolicy& column = layout.policy;
   const double read_share = static_cast<double>(layout.traits.in_bytes) /
                             static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
   const std::int64_t rows = std::max<std::int64_t>(1, layout.reduced);
@@ -184,8 +184,8 @@ WorkShape SoftmaxColumnsFamily::shape(const Problem& problem, const Variant& var
 }
 
 std::size_t SoftmaxColumnsFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const Layout layout(problem, candidate.variant, pack_elements(problem));
-  if (!layout.variant.in_chunks) return 0;
+  const Layout layout(problem, candidate.policy, pack_elements(problem));
+  if (!layout.policy.in_chunks) return 0;
   const std::int64_t partials =
       layout.partials_per_chunk(layout.outer, layout.inner) * layout.chunks(candidate.geometry.max_blocks);
   return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * layout.traits.state_bytes();
@@ -193,18 +193,18 @@ std::size_t SoftmaxColumnsFamily::workspace_bytes(const Problem& problem, const 
 
 void SoftmaxColumnsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                   void* workspace, LaunchList& launches) const {
-  const Layout layout(problem, candidate.variant, pack_elements(problem));
-  for (int i = 0; i < (layout.variant.in_chunks ? 2 : 1); ++i) {
+  const Layout layout(problem, candidate.policy, pack_elements(problem));
+  for (int i = 0; i < (layout.policy.in_chunks ? 2 : 1); ++i) {
     Launch& launch = launches.add();
     launch.entry = i;
     launch.grid.x = static_cast<unsigned>(layout.grid(candidate.geometry.max_blocks));
-    launch.block.x = static_cast<unsigned>(layout.variant.block_threads);
-    launch.cluster_blocks = static_cast<unsigned>(layout.variant.cluster_blocks);
+    launch.block.x = static_cast<unsigned>(layout.policy.block_threads);
+    launch.cluster_blocks = static_cast<unsigned>(layout.policy.cluster_blocks);
     launch.dependent_launch = true;
     for (void* buffer : buffers) launch.arguments.push(buffer);
     for (const std::int64_t extent : problem.extents) launch.arguments.push(static_cast<long long>(extent));
     push_tail(problem, launch);
-    if (!layout.variant.in_chunks) continue;
+    if (!layout.policy.in_chunks) continue;
     launch.arguments.push(static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)));
     launch.arguments.push(workspace);
   }
@@ -241,12 +241,12 @@ std::vector<ElementRange> SoftmaxColumnsFamily::verified_parts(const Problem& pr
 std::string SoftmaxColumnsFamily::verify(const Problem& problem, const Candidate& candidate,
                                          std::span<const std::vector<std::byte>> patterns,
                                          std::span<const std::vector<std::byte>> outputs) const {
-  const Layout layout(problem, candidate.variant, pack_elements(problem));
+  const Layout layout(problem, candidate.policy, pack_elements(problem));
   // A thread's rows one after the other, then lanes, warps, blocks and chunks, some of them in a row as well.
-  const std::int64_t chunks = layout.variant.in_chunks ? layout.chunks(candidate.geometry.max_blocks) : 1;
-  const std::int64_t row_lanes = layout.variant.row_lanes();
+  const std::int64_t chunks = layout.policy.in_chunks ? layout.chunks(candidate.geometry.max_blocks) : 1;
+  const std::int64_t row_lanes = layout.policy.row_lanes();
   const std::int64_t chain = divide_up(layout.reduced, row_lanes * chunks) + divide_up(chunks, row_lanes) +
-                             layout.variant.block_threads / std::min(32, layout.variant.lanes) + 48;
+                             layout.policy.block_threads / std::min(32, layout.policy.lanes) + 48;
   const softmax_reference::Computation computation{.dtype = layout.traits.in,
                                                    .result = layout.traits.out,
                                                    .accumulator = layout.traits.accumulator,

@@ -9,15 +9,15 @@
 
 namespace hone {
 
-/// A Variant of the softmax over columns, decoded.
-struct SoftmaxColumnVariant {
+/// A Policy of the softmax over columns, decoded.
+struct SoftmaxColumnPolicy {
   int cluster_blocks = 1;    ///< that share the rows of a tile
   bool in_chunks = false;    ///< many blocks do, in two launches
   int lanes = 0;             ///< packs of neighbouring columns in a tile
   int block_threads = 0;
   int packs = 0;             ///< rows that a thread holds; for chunks, loads at once
 
-  explicit SoftmaxColumnVariant(const Variant& variant);
+  explicit SoftmaxColumnPolicy(const Policy& policy);
 
   std::int64_t row_lanes() const { return std::int64_t{block_threads / lanes} * cluster_blocks; }
 };
@@ -33,9 +33,9 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
     return kExtentNames;
   }
   const ParameterSpace& space() const override { return space_; }
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;

@@ -12,24 +12,24 @@ namespace hone {
 namespace {
 
 using Layout = SoftmaxRowLayout;
-using Way = SoftmaxRowVariant::Way;
+using Way = SoftmaxRowPolicy::Way;
 
 }  // namespace
 
 SoftmaxFamily::SoftmaxFamily() : space_(softmax_row_space()) {}
 
-std::string SoftmaxFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
-  return Layout(problem, variant).reject(problem, facts);
+std::string SoftmaxFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
+  return Layout(problem, policy).reject(problem, facts);
 }
 
-Unit SoftmaxFamily::unit(const Problem& problem, const Variant& variant) const {
-  const Layout layout(problem, variant);
-  const SoftmaxRowVariant& row = layout.variant;
+Unit SoftmaxFamily::unit(const Problem& problem, const Policy& policy) const {
+  const Layout layout(problem, policy);
+  const SoftmaxRowPolicy& row = layout.policy;
   const std::string_view acc = info(layout.traits.accumulator).cuda_name;
   const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
+  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
   unit.source = fmt::format(
       "#include \"{header}\"\n\n"
       "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
@@ -96,9 +96,9 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Variant& variant) const {
   return unit;
 }
 
-WorkShape SoftmaxFamily::shape(const Problem& problem, const Variant& variant) const {
-  const Layout layout(problem, variant);
-  const SoftmaxRowVariant& row = layout.variant;
+WorkShape SoftmaxFamily::shape(const Problem& problem, const Policy& policy) const {
+  const Layout layout(problem, policy);
+  const SoftmaxRowPolicy& row = layout.policy;
   WorkShape shape{.block_threads = row.block_threads,
                   .dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns)),
                   .tiles = layout.tiles(),
@@ -124,16 +124,16 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Variant& variant) c
 }
 
 std::size_t SoftmaxFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const Layout layout(problem, candidate.variant);
-  if (!layout.variant.cuts_rows()) return 0;
+  const Layout layout(problem, candidate.policy);
+  if (!layout.policy.cuts_rows()) return 0;
   const auto partials = static_cast<std::size_t>(layout.partials(candidate.geometry.max_blocks));
   return kWorkspaceHeaderBytes + partials * layout.traits.state_bytes();
 }
 
 void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                            void* workspace, LaunchList& launches) const {
-  const Layout layout(problem, candidate.variant);
-  const SoftmaxRowVariant& row = layout.variant;
+  const Layout layout(problem, candidate.policy);
+  const SoftmaxRowPolicy& row = layout.policy;
   const int count = row.way == Way::chunks ? 2 : 1;
   for (int i = 0; i < count; ++i) {
     Launch& launch = launches.add();
@@ -200,10 +200,10 @@ std::vector<ElementRange> SoftmaxFamily::verified_parts(const Problem& problem, 
 std::string SoftmaxFamily::verify(const Problem& problem, const Candidate& candidate,
                                   std::span<const std::vector<std::byte>> patterns,
                                   std::span<const std::vector<std::byte>> outputs) const {
-  const Layout layout(problem, candidate.variant);
+  const Layout layout(problem, candidate.policy);
   // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
   const std::int64_t threads =
-      layout.row_threads * (layout.variant.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
+      layout.row_threads * (layout.policy.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
   const std::int64_t rounds = divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each;
   const softmax_reference::Computation computation{.dtype = layout.traits.in,
                                                    .result = layout.traits.out,

@@ -20,9 +20,9 @@ class SoftmaxFamily final : public SoftmaxBase {
     return kExtentNames;
   }
   const ParameterSpace& space() const override { return space_; }
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;

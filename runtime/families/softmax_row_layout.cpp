@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-using Way = SoftmaxRowVariant::Way;
+using Way = SoftmaxRowPolicy::Way;
 
 constexpr std::size_t kRowThreads = 0, kBlockThreads = 1, kHold = 2;
 
@@ -39,9 +39,9 @@ constexpr int kMostPipelinedPacks = 2048;
 
 }  // namespace
 
-SoftmaxRowVariant::SoftmaxRowVariant(const Variant& variant) : block_threads(variant[kBlockThreads]) {
-  const int threads = variant[kRowThreads];
-  const int hold = variant[kHold];
+SoftmaxRowPolicy::SoftmaxRowPolicy(const Policy& policy) : block_threads(policy[kBlockThreads]) {
+  const int threads = policy[kRowThreads];
+  const int hold = policy[kHold];
   (hold < kLeastSmemKib ? packs : smem_kib) = hold;
   if (threads == kChunks || threads == kPipeline) {
     way = threads == kChunks ? Way::chunks : Way::pipeline;
@@ -66,19 +66,19 @@ ParameterSpace softmax_row_space() {
         {"1", "2", "3", "4", "6", "8", "shared_48", "shared_112", "shared_224"}}});
 }
 
-SoftmaxRowLayout::SoftmaxRowLayout(const Problem& problem, const Variant& of)
-    : variant(of),
+SoftmaxRowLayout::SoftmaxRowLayout(const Problem& problem, const Policy& of)
+    : policy(of),
       traits(problem),
       rows(problem.extents[0]),
       columns(problem.extents[1]),
       center_packs(std::max<std::int64_t>(1, center_of(problem, 1) / traits.pack_elements)),
-      row_threads(variant.group_lanes > 0 ? variant.group_lanes
-                                          : std::int64_t{variant.block_threads} * variant.cluster_blocks),
+      row_threads(policy.group_lanes > 0 ? policy.group_lanes
+                                          : std::int64_t{policy.block_threads} * policy.cluster_blocks),
       is_aligned(problem.alignment >= kMaxAlignment) {
-  if (variant.way == Way::group) {
+  if (policy.way == Way::group) {
     row_packs = divide_up(center_packs, row_threads);
-    rows_at_once = std::max<std::int64_t>(1, variant.packs / row_packs);
-  } else if (variant.way == Way::tiles) {
+    rows_at_once = std::max<std::int64_t>(1, policy.packs / row_packs);
+  } else if (policy.way == Way::tiles) {
     // Winners are verified on rows that are shorter by one, too.
     least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
     elements_each = std::max<std::int64_t>(1, divide_up(last_of(problem, 1), row_threads));
@@ -86,12 +86,12 @@ SoftmaxRowLayout::SoftmaxRowLayout(const Problem& problem, const Variant& of)
     const std::int64_t row_bytes = center_of(problem, 1) * traits.in_bytes;
     rows_at_once = std::clamp<std::int64_t>(2 * kMaxAlignment * row_threads / row_bytes, 1, 8);
   } else {
-    row_packs = variant.packs;
+    row_packs = policy.packs;
   }
 }
 
 std::int64_t SoftmaxRowLayout::shared_packs(std::int64_t packs_of_row) const {
-  const std::int64_t room = variant.smem_kib * 1024 / (variant.block_threads * pack_in_bytes());
+  const std::int64_t room = policy.smem_kib * 1024 / (policy.block_threads * pack_in_bytes());
   return std::min(room, divide_up(packs_of_row, row_threads));
 }
 
@@ -101,23 +101,23 @@ std::int64_t SoftmaxRowLayout::tile_smem_bytes(std::int64_t of_columns) const {
 }
 
 std::int64_t SoftmaxRowLayout::smem_bytes(std::int64_t of_columns) const {
-  if (variant.way == Way::tiles) return tile_smem_bytes(of_columns);
-  if (variant.smem_kib == 0) return 0;
-  return shared_packs(of_columns / traits.pack_elements) * variant.block_threads * pack_in_bytes();
+  if (policy.way == Way::tiles) return tile_smem_bytes(of_columns);
+  if (policy.smem_kib == 0) return 0;
+  return shared_packs(of_columns / traits.pack_elements) * policy.block_threads * pack_in_bytes();
 }
 
 std::int64_t SoftmaxRowLayout::held_packs(std::int64_t packs_of_row) const {
-  if (variant.way == Way::tiles) return packs_of_row;
-  if (variant.cuts_rows()) return 0;
-  return row_threads * (variant.smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
+  if (policy.way == Way::tiles) return packs_of_row;
+  if (policy.cuts_rows()) return 0;
+  return row_threads * (policy.smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
 }
 
 std::int64_t SoftmaxRowLayout::tiles() const {
-  switch (variant.way) {
+  switch (policy.way) {
     case Way::group:
     case Way::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
     case Way::block:
-    case Way::cluster: return std::max<std::int64_t>(1, rows) * variant.cluster_blocks;
+    case Way::cluster: return std::max<std::int64_t>(1, rows) * policy.cluster_blocks;
     case Way::chunks:
     case Way::pipeline: break;
   }
@@ -126,16 +126,16 @@ std::int64_t SoftmaxRowLayout::tiles() const {
 
 std::int64_t SoftmaxRowLayout::chunk_tiles() const {
   return std::max<std::int64_t>(
-      1, divide_up(packs(), std::int64_t{variant.block_threads} * std::max(1, variant.packs)));
+      1, divide_up(packs(), std::int64_t{policy.block_threads} * std::max(1, policy.packs)));
 }
 
 std::int64_t SoftmaxRowLayout::grid(std::int64_t max_blocks) const {
-  const std::int64_t cluster = variant.cluster_blocks;
+  const std::int64_t cluster = policy.cluster_blocks;
   return std::max(cluster, std::min(max_blocks, tiles()) / cluster * cluster);
 }
 
 std::int64_t SoftmaxRowLayout::chunks(std::int64_t max_blocks) const {
-  if (variant.way == Way::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
+  if (policy.way == Way::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
   const std::int64_t row_count = std::max<std::int64_t>(1, rows);
   const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
   return best_chunks(grid(max_blocks), row_count, most);
@@ -146,13 +146,13 @@ std::int64_t SoftmaxRowLayout::lag(std::int64_t max_blocks) const {
 }
 
 std::int64_t SoftmaxRowLayout::partials(std::int64_t max_blocks) const {
-  return (variant.way == Way::pipeline ? kPipelinedRows : rows) * chunks(max_blocks);
+  return (policy.way == Way::pipeline ? kPipelinedRows : rows) * chunks(max_blocks);
 }
 
 std::string SoftmaxRowLayout::reject(const Problem& problem, const DeviceFacts& facts) const {
-  if (variant.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", variant.block_threads, facts.max_threads_per_block);
-  switch (variant.way) {
+  if (policy.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", policy.block_threads, facts.max_threads_per_block);
+  switch (policy.way) {
     case Way::group: return reject_group();
     case Way::tiles: return reject_tiles(problem, facts);
     case Way::chunks: return reject_chunks(problem);
@@ -162,22 +162,22 @@ std::string SoftmaxRowLayout::reject(const Problem& problem, const DeviceFacts& 
 }
 
 std::string SoftmaxRowLayout::reject_group() const {
-  if (variant.block_threads > 256) return "groups of lanes need no blocks of more than 256 threads";
-  if (variant.group_lanes > center_packs)
-    return fmt::format("a row has {} packs for {} lanes", center_packs, variant.group_lanes);
-  if (variant.packs % row_packs != 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs)))
-    return fmt::format("{} packs a thread hold no whole rows of {} packs", variant.packs, center_packs);
+  if (policy.block_threads > 256) return "groups of lanes need no blocks of more than 256 threads";
+  if (policy.group_lanes > center_packs)
+    return fmt::format("a row has {} packs for {} lanes", center_packs, policy.group_lanes);
+  if (policy.packs % row_packs != 0 || !std::has_single_bit(static_cast<unsigned>(policy.packs)))
+    return fmt::format("{} packs a thread hold no whole rows of {} packs", policy.packs, center_packs);
   if (rows_at_once > 4) return fmt::format("{} rows at once are more than the registers hold", rows_at_once);
-  if (!is_aligned && variant.group_lanes < 8)
+  if (!is_aligned && policy.group_lanes < 8)
     return "the elements outside of packs, which rows that are not aligned have, want 8 lanes or more";
   return "";
 }
 
 std::string SoftmaxRowLayout::reject_tiles(const Problem& problem, const DeviceFacts& facts) const {
   if (is_aligned) return "aligned rows need no tiles in shared memory";
-  if (variant.smem_kib != kLeastSmemKib) return "tiles take the shared memory that they need";
-  if (variant.group_lanes > center_of(problem, 1))
-    return fmt::format("a row has {} elements for {} lanes", center_of(problem, 1), variant.group_lanes);
+  if (policy.smem_kib != kLeastSmemKib) return "tiles take the shared memory that they need";
+  if (policy.group_lanes > center_of(problem, 1))
+    return fmt::format("a row has {} elements for {} lanes", center_of(problem, 1), policy.group_lanes);
   if (elements_each > kMostElementsEach)
     return fmt::format("{} elements a lane are more than the registers hold", elements_each);
   const std::int64_t bytes = tile_smem_bytes(last_of(problem, 1));
@@ -188,7 +188,7 @@ std::string SoftmaxRowLayout::reject_tiles(const Problem& problem, const DeviceF
 }
 
 std::string SoftmaxRowLayout::reject_chunks(const Problem& problem) const {
-  if (variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs)))
+  if (policy.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(policy.packs)))
     return "chunks hold no packs";
   if (center_packs * pack_in_bytes() < kLeastChunkedBytes) return "a row is too short to be cut into chunks";
   if (last_of(problem, 0) > traits.most_partials())
@@ -197,10 +197,10 @@ std::string SoftmaxRowLayout::reject_chunks(const Problem& problem) const {
 }
 
 std::string SoftmaxRowLayout::reject_pipeline(const Problem& problem, const DeviceFacts& facts) const {
-  if (variant.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(variant.packs)))
+  if (policy.smem_kib > 0 || !std::has_single_bit(static_cast<unsigned>(policy.packs)))
     return "chunks hold no packs";
-  const int chunk_packs = variant.block_threads * variant.packs;
-  if (chunk_packs > kMostPipelinedPacks || variant.block_threads > 512 || variant.packs == 1)
+  const int chunk_packs = policy.block_threads * policy.packs;
+  if (chunk_packs > kMostPipelinedPacks || policy.block_threads > 512 || policy.packs == 1)
     return "chunks so large or small do not fill a pipeline";
   const std::int64_t row_bytes = center_packs * pack_in_bytes();
   if (row_bytes < kLeastPipelinedBytes) return "a row is too short to be cut into chunks that follow each other";
@@ -211,29 +211,29 @@ std::string SoftmaxRowLayout::reject_pipeline(const Problem& problem, const Devi
 }
 
 std::string SoftmaxRowLayout::reject_block(const DeviceFacts& facts) const {
-  if (variant.cluster_blocks > std::max(1, facts.max_cluster_blocks))
-    return fmt::format("clusters of {} blocks, the device allows {}", variant.cluster_blocks, facts.max_cluster_blocks);
+  if (policy.cluster_blocks > std::max(1, facts.max_cluster_blocks))
+    return fmt::format("clusters of {} blocks, the device allows {}", policy.cluster_blocks, facts.max_cluster_blocks);
   if (row_threads > center_packs) return fmt::format("a row has {} packs for {} threads", center_packs, row_threads);
   const std::int64_t row_bytes = center_packs * pack_in_bytes();
-  if (variant.cluster_blocks > 1 && row_bytes < variant.cluster_blocks * kLeastBytesPerBlock)
-    return fmt::format("rows of {} bytes are too short for {} blocks", row_bytes, variant.cluster_blocks);
+  if (policy.cluster_blocks > 1 && row_bytes < policy.cluster_blocks * kLeastBytesPerBlock)
+    return fmt::format("rows of {} bytes are too short for {} blocks", row_bytes, policy.cluster_blocks);
 
   const std::int64_t held = held_packs(center_packs);
-  if (variant.smem_kib > 0) {
-    if (variant.smem_kib * 1024 + 2048 > facts.smem_bytes_per_block_optin)
-      return fmt::format("{} KiB of shared memory, the device has {} bytes", variant.smem_kib,
+  if (policy.smem_kib > 0) {
+    if (policy.smem_kib * 1024 + 2048 > facts.smem_bytes_per_block_optin)
+      return fmt::format("{} KiB of shared memory, the device has {} bytes", policy.smem_kib,
                          facts.smem_bytes_per_block_optin);
-    if (variant.smem_kib > kLeastSmemKib && smem_bytes(center_packs * traits.pack_elements) <= variant.smem_kib * 512)
+    if (policy.smem_kib > kLeastSmemKib && smem_bytes(center_packs * traits.pack_elements) <= policy.smem_kib * 512)
       return "less shared memory would do";
     if (held * 2 < center_packs) return fmt::format("holds {} of the {} packs of a row", held, center_packs);
     return "";
   }
-  if (variant.block_threads * variant.packs > kMostPacksPerBlock)
-    return fmt::format("{} packs a thread of {} threads are more than the registers hold", variant.packs,
-                       variant.block_threads);
+  if (policy.block_threads * policy.packs > kMostPacksPerBlock)
+    return fmt::format("{} packs a thread of {} threads are more than the registers hold", policy.packs,
+                       policy.block_threads);
   if (held > 2 * center_packs) return fmt::format("has room for {} packs, a row has {}", held, center_packs);
   // Where nothing else can, a large block reads what it does not hold twice.
-  const bool is_last_resort = variant.cluster_blocks == 1 && variant.packs == 8 && variant.block_threads == 512;
+  const bool is_last_resort = policy.cluster_blocks == 1 && policy.packs == 8 && policy.block_threads == 512;
   if (held < center_packs && !is_last_resort)
     return fmt::format("holds {} of the {} packs of a row", held, center_packs);
   return "";

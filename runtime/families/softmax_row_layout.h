@@ -1,4 +1,4 @@
-// SoftmaxRowLayout: what a variant of the softmax over rows makes of a problem, and which variants make no sense for it.
+// SoftmaxRowLayout: what a policy of the softmax over rows makes of a problem, and which policies make no sense for it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace hone {
 
-/// A Variant of the softmax over rows, decoded.
-struct SoftmaxRowVariant {
+/// A Policy of the softmax over rows, decoded.
+struct SoftmaxRowPolicy {
   enum class Way { group, tiles, block, cluster, chunks, pipeline };
 
   int group_lanes = 0;     ///< of a row, where it has less than a block; 0 otherwise
@@ -21,19 +21,19 @@ struct SoftmaxRowVariant {
 
   bool cuts_rows() const { return way == Way::chunks || way == Way::pipeline; }  ///< into chunks that are read twice
 
-  explicit SoftmaxRowVariant(const Variant& variant);
+  explicit SoftmaxRowPolicy(const Policy& policy);
 };
 
-/// Of those variants.
+/// Of those policies.
 ParameterSpace softmax_row_space();
 
-/// The numbers that a variant has on a problem. The same for all problems of one size class, but for `rows` and
+/// The numbers that a policy has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
 struct SoftmaxRowLayout {
   /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
   static constexpr std::int64_t kPipelinedRows = 16;
 
-  SoftmaxRowVariant variant;
+  SoftmaxRowPolicy policy;
   SoftmaxTraits traits;
   std::int64_t rows, columns;
   std::int64_t center_packs;   ///< of a row in the middle of the class
@@ -44,12 +44,12 @@ struct SoftmaxRowLayout {
   std::int64_t elements_each = 1;  ///< and at most
   bool is_aligned;
 
-  SoftmaxRowLayout(const Problem& problem, const Variant& of);
+  SoftmaxRowLayout(const Problem& problem, const Policy& of);
 
-  /// Why the variant makes no sense for the problem that the layout was made of; "" where it does.
+  /// Why the policy makes no sense for the problem that the layout was made of; "" where it does.
   std::string reject(const Problem& problem, const DeviceFacts& facts) const;
 
-  std::int64_t groups() const { return variant.group_lanes > 0 ? variant.block_threads / variant.group_lanes : 1; }
+  std::int64_t groups() const { return policy.group_lanes > 0 ? policy.block_threads / policy.group_lanes : 1; }
   std::int64_t tile_rows() const { return groups() * rows_at_once; }
   std::int64_t packs() const { return columns / traits.pack_elements; }
   std::int64_t pack_in_bytes() const { return traits.pack_elements * traits.in_bytes; }

@@ -61,20 +61,20 @@ int power_of_two(std::int64_t extent) {
 }
 
 /// By the largest extents that a winner serves.
-bool needs_wide_tiles(const Problem& problem, const TransposeVariant& variant) {
+bool needs_wide_tiles(const Problem& problem, const TransposePolicy& policy) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
   const double tiles = static_cast<double>(sizes[0].last) *
-                       (static_cast<double>(sizes[1].last) / variant.tile_rows + 2) *
-                       (static_cast<double>(sizes[2].last) / variant.tile_columns + 1);
+                       (static_cast<double>(sizes[1].last) / policy.tile_rows + 2) *
+                       (static_cast<double>(sizes[2].last) / policy.tile_columns + 1);
   return tiles > kMost || static_cast<double>(sizes[1].last) > kMost || static_cast<double>(sizes[2].last) > kMost;
 }
 
 /// Tiles, or pairs of tiles that change places.
-std::int64_t tiles_of(const Problem& problem, const TransposeVariant& variant) {
-  const std::int64_t down = divide_up(rows_of(problem) + std::max(0, variant.step_rows() - 1), variant.tile_rows);
-  const std::int64_t across = divide_up(columns_of(problem), variant.tile_columns);
-  return problem.extents[0] * (variant.in_place ? down * (down + 1) / 2 : down * across);
+std::int64_t tiles_of(const Problem& problem, const TransposePolicy& policy) {
+  const std::int64_t down = divide_up(rows_of(problem) + std::max(0, policy.step_rows() - 1), policy.tile_rows);
+  const std::int64_t across = divide_up(columns_of(problem), policy.tile_columns);
+  return problem.extents[0] * (policy.in_place ? down * (down + 1) / 2 : down * across);
 }
 
 /// From the first element of the first matrix to the last one of the last.
@@ -115,15 +115,15 @@ std::string refuse_extents(const Problem& problem) {
 
 }  // namespace
 
-TransposeVariant::TransposeVariant(const Problem& problem, const Variant& variant)
-    : block_threads(variant[kBlockThreads]),
-      order(static_cast<Order>(variant[kOrder])),
+TransposePolicy::TransposePolicy(const Problem& problem, const Policy& policy)
+    : block_threads(policy[kBlockThreads]),
+      order(static_cast<Order>(policy[kOrder])),
       in_place(is_in_place(problem)),
-      shifted(variant[kVector] == kShifted),
+      shifted(policy[kVector] == kShifted),
       element_bytes(moved_bytes(problem)) {
   const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
   const std::int64_t most_rows = sizes[1].last, most_columns = sizes[2].last;
-  const int aspect = variant[kAspect];
+  const int aspect = policy[kAspect];
 
   vector_bytes = std::max<int>(static_cast<int>(problem.alignment), element_bytes);
   while (vector_bytes > element_bytes && vector_bytes > std::min(most_rows, most_columns) * element_bytes)
@@ -134,7 +134,7 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
     else if (std::min(sizes[1].first, sizes[2].first) * element_bytes < kShortRowBytes)
       fault = "rows are too short to be worth shifting";
     vector_bytes = static_cast<int>(kMaxAlignment);
-  } else if (variant[kVector] == kNarrow) {
+  } else if (policy[kVector] == kNarrow) {
     const int narrow = std::max(element_bytes, vector_bytes / 4);
     const bool is_short = std::min(most_rows, most_columns) * element_bytes < kShortRowBytes;
     if (narrow == vector_bytes) fault = "elements leave no choice of vectors";
@@ -143,7 +143,7 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
   }
 
   // As square as a power of two allows; where the matrix is narrower than that, as wide as it.
-  const std::int64_t elements = (std::int64_t{variant[kTileKib]} << 10) / element_bytes / (in_place ? 2 : 1);
+  const std::int64_t elements = (std::int64_t{policy[kTileKib]} << 10) / element_bytes / (in_place ? 2 : 1);
   const int log_elements = std::countr_zero(static_cast<std::uint64_t>(elements));
   tile_columns = 1 << std::max(0, (log_elements + 1) / 2 + aspect);
   tile_rows = static_cast<int>(elements) / tile_columns;
@@ -165,12 +165,12 @@ TransposeVariant::TransposeVariant(const Problem& problem, const Variant& varian
   if (in_place && std::countr_zero(static_cast<unsigned>(smallest_kib << 10) / element_bytes / 2) % 2 == 1)
     smallest_kib *= 2;
   const bool is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
-  if (is_small && (variant[kTileKib] > smallest_kib || aspect != kSquare)) fault = "the matrix is smaller than a tile";
+  if (is_small && (policy[kTileKib] > smallest_kib || aspect != kSquare)) fault = "the matrix is smaller than a tile";
   if (in_place && (tile_rows != tile_columns || aspect != kSquare || order != Order::rows))
     fault = "only square tiles in the order of rows change places";
 }
 
-int TransposeVariant::loads_per_thread() const {
+int TransposePolicy::loads_per_thread() const {
   if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads / vector_bytes;
   // As transpose_shifted.cuh divides them: kPhases · kTurns · kSpans + kLastPacks.
   const int warps = block_threads / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
@@ -180,7 +180,7 @@ int TransposeVariant::loads_per_thread() const {
   return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads));
 }
 
-std::int64_t TransposeVariant::smem_bytes() const {
+std::int64_t TransposePolicy::smem_bytes() const {
   if (shifted) {
     const int pack = vector_bytes / element_bytes, row_bytes = tile_columns * element_bytes + vector_bytes;
     const std::int64_t groups = (tile_rows + step_rows()) / pack;
@@ -215,14 +215,14 @@ std::string TransposeFamily::refuse(const Problem& problem) const {
   return refuse_extents(problem);
 }
 
-std::string TransposeFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const {
-  const TransposeVariant tile(problem, variant);
+std::string TransposeFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
+  const TransposePolicy tile(problem, policy);
   if (!tile.fault.empty()) return tile.fault;
   if (tile.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", tile.block_threads, facts.max_threads_per_block);
   if (tile.shifted) {
-    if (variant[kTileKib] < kSmallestShiftedTileKib || variant[kAspect] == kWide ||
-        tile.order == TransposeVariant::Order::groups)
+    if (policy[kTileKib] < kSmallestShiftedTileKib || policy[kAspect] == kWide ||
+        tile.order == TransposePolicy::Order::groups)
       return fmt::format("wide tiles, those of less than {} KiB and groups are not worth shifting",
                          kSmallestShiftedTileKib);
     if (std::min(tile.tile_rows, tile.tile_columns) * tile.element_bytes < kShortRowBytes)
@@ -246,24 +246,24 @@ std::string TransposeFamily::reject(const Problem& problem, const Variant& varia
     return fmt::format("needs {} bytes of shared memory, a block has {}", tile.smem_bytes(), kMostSmemBytes);
   const bool has_one_column_of_tiles = size_ranges(problem.extents)[2].last <= tile.tile_columns;
   const bool has_one_row_of_tiles = size_ranges(problem.extents)[1].last <= tile.tile_rows;
-  if (tile.order != TransposeVariant::Order::rows && (has_one_column_of_tiles || has_one_row_of_tiles))
+  if (tile.order != TransposePolicy::Order::rows && (has_one_column_of_tiles || has_one_row_of_tiles))
     return "there is one line of tiles, and one order of it";
   return "";
 }
 
-Unit TransposeFamily::unit(const Problem& problem, const Variant& variant) const {
+Unit TransposeFamily::unit(const Problem& problem, const Policy& policy) const {
   constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
-  const TransposeVariant tile(problem, variant);
+  const TransposePolicy tile(problem, policy);
   const bool is_wide = needs_wide_tiles(problem, tile);
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(variant));
+  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
   unit.source = fmt::format(
       "#include \"{header}\"\n\n"
       "using T = {type};\n"
       "using Index = {index};\n"
       "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
       "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
-      "              \"host and device disagree on the variant\");\n\n"
+      "              \"host and device disagree on the policy\");\n\n"
       "extern \"C\" __global__ void __launch_bounds__({threads}) hone_transpose(\n"
       "    const T* in, T* out, Index batch, Index rows, Index columns, long long in_pitch, long long out_pitch) {{\n"
       "  Kernel::{call}({{in, out, batch, rows, columns, in_pitch, out_pitch}});\n}}\n",
@@ -279,8 +279,8 @@ Unit TransposeFamily::unit(const Problem& problem, const Variant& variant) const
   return unit;
 }
 
-WorkShape TransposeFamily::shape(const Problem& problem, const Variant& variant) const {
-  const TransposeVariant tile(problem, variant);
+WorkShape TransposeFamily::shape(const Problem& problem, const Policy& policy) const {
+  const TransposePolicy tile(problem, policy);
   return {.block_threads = tile.block_threads,
           .tiles = std::max<std::int64_t>(1, tiles_of(problem, tile)),
           .bytes_in_flight_per_block = tile.tile_bytes() * (tile.in_place ? 2 : 1),
@@ -294,7 +294,7 @@ std::int64_t TransposeFamily::bytes_moved(const Problem& problem) const {
 
 void TransposeFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
                              LaunchList& launches) const {
-  const TransposeVariant tile(problem, candidate.variant);
+  const TransposePolicy tile(problem, candidate.policy);
   const Pitches pitches = pitches_of(problem);
   Launch& launch = launches.add();
   launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)));

@@ -11,8 +11,8 @@
 
 namespace hone {
 
-/// A Variant of a transpose on a problem, decoded: the tile depends on which sides of the matrices are short.
-struct TransposeVariant {
+/// A Policy of a transpose on a problem, decoded: the tile depends on which sides of the matrices are short.
+struct TransposePolicy {
   enum class Order { rows, columns, groups };
 
   int vector_bytes;
@@ -22,9 +22,9 @@ struct TransposeVariant {
   bool in_place;
   bool shifted;  ///< by transpose_shifted.cuh
   int element_bytes;
-  std::string fault;  ///< why it is no variant of the problem; "" if it is
+  std::string fault;  ///< why it is no policy of the problem; "" if it is
 
-  TransposeVariant(const Problem& problem, const Variant& variant);
+  TransposePolicy(const Problem& problem, const Policy& policy);
 
   /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at
   /// sectors.
@@ -51,9 +51,9 @@ class TransposeFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
   std::size_t workspace_bytes(const Problem&, const Candidate&) const override { return 0; }
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,

@@ -16,7 +16,7 @@ void Bench::require_alive(const Candidate& candidate, const Error& failure) cons
     throw Error(
         ErrorCode::device_lost,
         fmt::format("{} does not work any more after {} in at most {} blocks ({}): {}; only a new process can go on",
-                    device.name(), problem.family->space().to_string(candidate.variant), candidate.geometry.max_blocks,
+                    device.name(), problem.family->space().to_string(candidate.policy), candidate.geometry.max_blocks,
                     failure.what(), error.what()));
   }
 }
@@ -25,7 +25,7 @@ Batch::Batch(const Bench& bench, const LoadedCandidate& loaded, int calls)
     : bench_(bench),
       loaded_(loaded),
       calls_(calls),
-      launches_(bench.problem.family->shape(bench.problem, loaded.candidate.variant).launches),
+      launches_(bench.problem.family->shape(bench.problem, loaded.candidate.policy).launches),
       graphs_(bench.problem.family->workspace_bytes(bench.problem, loaded.candidate) > 0 ? Workspaces::kCount : 1) {}
 
 double Batch::time_us(std::size_t turn) {

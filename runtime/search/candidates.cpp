@@ -68,41 +68,41 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   return result;
 }
 
-VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem) {
+PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem) {
   const KernelFamily& family = *problem.family;
   const std::int64_t bytes = family.bytes_moved(problem);
-  VariantRanking ranking;
-  for (const Variant& variant : family.space().all()) {
-    std::string reason = family.reject(problem, variant, facts);
-    const WorkShape shape = family.shape(problem, variant);
+  PolicyRanking ranking;
+  for (const Policy& policy : family.space().all()) {
+    std::string reason = family.reject(problem, policy, facts);
+    const WorkShape shape = family.shape(problem, policy);
     const int resident =
         reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
     if (reason.empty() && resident == 0) reason = "no block of it fits an SM";
     if (!reason.empty()) {
-      ranking.rejected.push_back({.candidate = {variant, {}}, .reason = std::move(reason)});
+      ranking.rejected.push_back({.candidate = {policy, {}}, .reason = std::move(reason)});
       continue;
     }
-    RankedVariant ranked{.variant = variant,
+    RankedPolicy ranked{.policy = policy,
                          .prediction = {.device_us = std::numeric_limits<double>::infinity()}};
     for (const Geometry& geometry : geometries(facts, shape, resident)) {
       const Prediction prediction = predict(facts, shape, bytes, resident, geometry, problem.launch_context);
-      if (is_faster(prediction, ranked.prediction)) ranked = {variant, geometry, prediction};
+      if (is_faster(prediction, ranked.prediction)) ranked = {policy, geometry, prediction};
     }
-    ranking.variants.push_back(ranked);
+    ranking.policies.push_back(ranked);
   }
   std::stable_sort(
-      ranking.variants.begin(), ranking.variants.end(),
-      [](const RankedVariant& a, const RankedVariant& b) { return is_faster(a.prediction, b.prediction); });
+      ranking.policies.begin(), ranking.policies.end(),
+      [](const RankedPolicy& a, const RankedPolicy& b) { return is_faster(a.prediction, b.prediction); });
   return ranking;
 }
 
 CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
-                              std::span<const CompiledVariant> variants, std::size_t workspace_bytes) {
+                              std::span<const CompiledPolicy> policies, std::size_t workspace_bytes) {
   const std::int64_t bytes = problem.family->bytes_moved(problem);
   CandidateList list;
-  for (const CompiledVariant& compiled : variants) {
-    const WorkShape shape = problem.family->shape(problem, compiled.variant);
-    Trial trial{.candidate = {compiled.variant, {}},
+  for (const CompiledPolicy& compiled : policies) {
+    const WorkShape shape = problem.family->shape(problem, compiled.policy);
+    Trial trial{.candidate = {compiled.policy, {}},
                 .resources = compiled.resources,
                 .resident_blocks = compiled.resident_blocks};
     if (compiled.resident_blocks == 0) {

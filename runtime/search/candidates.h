@@ -1,4 +1,4 @@
-// From compiled variants to an ordered list of candidates; what cannot take part carries its reason.
+// From compiled policies to an ordered list of candidates; what cannot take part carries its reason.
 #pragma once
 
 #include <cstddef>
@@ -13,30 +13,30 @@
 
 namespace hone {
 
-/// The geometries of a variant of which `resident_blocks` fit an SM: a single block or cluster for variants that want
+/// The geometries of a policy of which `resident_blocks` fit an SM: a single block or cluster for policies that want
 /// one; else the same number of blocks for every SM, in one wave (1, 2, 4, … resident blocks) and in 2 to 4 waves.
 /// Where threads run one after the other (ModelConstants::block_share_bytes): 1, 2, 4, … waves until a block's share is
 /// well within the cache, and an odd number of blocks, since strides of a power of two would meet in few sets of it.
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks);
 
-/// A variant that may be compiled, with the best prediction that its occupancy could allow.
-struct RankedVariant {
-  Variant variant;
+/// A policy that may be compiled, with the best prediction that its occupancy could allow.
+struct RankedPolicy {
+  Policy policy;
   Geometry geometry = {};  ///< of that prediction
   Prediction prediction = {};
 };
 
-/// The variants that the family allows for the problem, most promising first. Registers are not known before
+/// The policies that the family allows for the problem, most promising first. Registers are not known before
 /// compiling; the ranking assumes that they limit nothing.
-struct VariantRanking {
-  std::vector<RankedVariant> variants;
+struct PolicyRanking {
+  std::vector<RankedPolicy> policies;
   std::vector<Trial> rejected;
 };
-VariantRanking rank_variants(const DeviceFacts& facts, const Problem& problem);
+PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem);
 
-/// A variant after compiling.
-struct CompiledVariant {
-  Variant variant = {};
+/// A policy after compiling.
+struct CompiledPolicy {
+  Policy policy = {};
   Resources resources = {};
   int resident_blocks = 0;  ///< per SM, from the occupancy query
 };
@@ -49,6 +49,6 @@ struct CandidateList {
   std::vector<Trial> rejected;
 };
 CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
-                              std::span<const CompiledVariant> variants, std::size_t workspace_bytes);
+                              std::span<const CompiledPolicy> policies, std::size_t workspace_bytes);
 
 }  // namespace hone

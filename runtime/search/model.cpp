@@ -151,7 +151,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
 }
 
 Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks) {
-  return predict(facts, problem.family->shape(problem, candidate.variant), problem.family->bytes_moved(problem),
+  return predict(facts, problem.family->shape(problem, candidate.policy), problem.family->bytes_moved(problem),
                  resident_blocks, candidate.geometry, problem.launch_context);
 }
 

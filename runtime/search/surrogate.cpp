@@ -18,7 +18,7 @@ namespace {
 constexpr double kStepCorrelation = 0.8;
 constexpr int kMostSteps = 3;
 
-/// Of the same variant in grids of which one is twice the other.
+/// Of the same policy in grids of which one is twice the other.
 constexpr double kGridCorrelation = 0.9;
 
 /// Variance of what a measurement says, as a share of what the model is wrong by; and of one of a neighbouring problem.
@@ -48,7 +48,7 @@ std::size_t Surrogate::add(const Candidate& candidate, const Prediction& predict
   Point point{.log_us = std::log(std::max(prediction.device_us, 1e-6)), .enqueue_us = prediction.enqueue_us};
   for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
     const std::vector<std::int32_t>& values = space_.parameters()[i].values;
-    const auto at = std::find(values.begin(), values.end(), candidate.variant[static_cast<int>(i)]);
+    const auto at = std::find(values.begin(), values.end(), candidate.policy[static_cast<int>(i)]);
     point.steps[i] = static_cast<int>(at - values.begin());
   }
   const double per_sm = static_cast<double>(std::max<std::int64_t>(candidate.geometry.max_blocks, 1)) / sm_count_;

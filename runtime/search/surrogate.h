@@ -7,7 +7,7 @@
 
 #include <hone/candidate.h>
 #include <hone/device_facts.h>
-#include <hone/variant.h>
+#include <hone/policy.h>
 
 #include "runtime/search/model.h"
 
@@ -42,7 +42,7 @@ class Surrogate {
 
  private:
   struct Point {
-    std::array<int, Variant::kMaxParameters> steps{};  ///< in each parameter's list of values
+    std::array<int, Policy::kMaxParameters> steps{};  ///< in each parameter's list of values
     double grid = 0;                                   ///< log2 of blocks per SM
     double log_us = 0;                                 ///< predicted for the device
     double enqueue_us = 0;

@@ -63,7 +63,7 @@ TEST_F(CacheStore, ExtremeValuesComeBack) {
   sample_.winner.spread_us = std::numeric_limits<double>::max();
   sample_.key.problem.sizes[0] = {0, Int64::max()};
   sample_.key.device.name = "quote ' | percent % \xc3\xa9";
-  sample_.winner.candidate.variant = std::string("nul \0 inside", 12);
+  sample_.winner.candidate.policy = std::string("nul \0 inside", 12);
   sample_.binary.code.assign(100'000, std::byte{0xa5});
   store_.publish(sample_);
   const std::optional<Hit> hit = store_.find(query_);

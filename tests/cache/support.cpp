@@ -16,7 +16,7 @@ constexpr ::uid_t kNobody = 65534;
 
 CandidateRecord sample_candidate(int registers) {
   CandidateRecord candidate;
-  candidate.variant = "block_threads=256 vector_bytes=16";
+  candidate.policy = "block_threads=256 vector_bytes=16";
   candidate.max_blocks = 5'000'000'000;
   candidate.block_threads = 256;
   candidate.registers = registers;

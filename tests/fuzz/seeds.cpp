@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 Publication seed(int number) {
   CandidateRecord candidate;
-  candidate.variant = fmt::format("block_threads={}", 32 * number);
+  candidate.policy = fmt::format("block_threads={}", 32 * number);
   candidate.max_blocks = 100 * number;
   candidate.block_threads = 32 * number;
   candidate.registers = 32;

@@ -9,10 +9,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-cache::TrialRecord trial(const std::string& variant, double predicted_us, double median_us, int samples,
+cache::TrialRecord trial(const std::string& policy, double predicted_us, double median_us, int samples,
                          std::int64_t blocks = 132) {
   cache::TrialRecord record;
-  record.candidate.variant = variant;
+  record.candidate.policy = policy;
   record.candidate.max_blocks = blocks;
   record.candidate.block_threads = 256;
   record.candidate.registers = 32;
@@ -68,8 +68,8 @@ TEST_F(ExplanationTest, ABlockForEveryTileIsNoNumberOfBlocks) {
 TEST_F(ExplanationTest, TheGainIsOverTheDefaultAndTheRunnerUp) {
   const Explanation explanation = explain(winner_, tuning_);
   ASSERT_TRUE(explanation.standard && explanation.runner_up && explanation.winner);
-  EXPECT_EQ(explanation.standard->candidate.variant, "dropped");
-  EXPECT_EQ(explanation.runner_up->candidate.variant, "larger");
+  EXPECT_EQ(explanation.standard->candidate.policy, "dropped");
+  EXPECT_EQ(explanation.runner_up->candidate.policy, "larger");
   EXPECT_EQ(explanation.measured, 4);
   EXPECT_EQ(explanation.place_of_winner, 4U);
 }
@@ -91,7 +91,7 @@ TEST_F(ExplanationTest, TheFasterOneThatGaveWayIsNamed) {
 }
 
 TEST_F(ExplanationTest, AWinnerWithoutItsTrialIsNoFault) {
-  winner_.candidate.variant = "evicted";
+  winner_.candidate.policy = "evicted";
   const Explanation explanation = explain(winner_, tuning_);
   EXPECT_EQ(explanation.winner, nullptr);
   EXPECT_FALSE(explanation.place_of_winner);

@@ -19,7 +19,7 @@ using testing::TemporaryFolder;
 
 cache::CandidateRecord candidate(int block_threads, int resident_blocks, std::int64_t max_blocks) {
   cache::CandidateRecord record;
-  record.variant =
+  record.policy =
       "block_threads=" + std::to_string(block_threads) + " vector_bytes=16 unroll=4 tail=shuffle finish=last_block";
   record.max_blocks = max_blocks;
   record.block_threads = block_threads;

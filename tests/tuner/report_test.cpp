@@ -5,15 +5,15 @@
 namespace hone::tuner {
 namespace {
 
-TEST(ShortVariant, ShortensKnownParameters) {
-  EXPECT_EQ(short_variant("block_threads=256 vector_bytes=16 unroll=4 tail=shuffle finish=last_block"),
+TEST(ShortPolicy, ShortensKnownParameters) {
+  EXPECT_EQ(short_policy("block_threads=256 vector_bytes=16 unroll=4 tail=shuffle finish=last_block"),
             "256t 16B x4 shuffle last_block");
 }
 
-TEST(ShortVariant, KeepsForeignParameters) {
-  EXPECT_EQ(short_variant("tile=32 order=row_major"), "tile=32 row_major");
-  EXPECT_EQ(short_variant(""), "");
-  EXPECT_EQ(short_variant("  odd  "), "odd");
+TEST(ShortPolicy, KeepsForeignParameters) {
+  EXPECT_EQ(short_policy("tile=32 order=row_major"), "tile=32 row_major");
+  EXPECT_EQ(short_policy(""), "");
+  EXPECT_EQ(short_policy("  odd  "), "odd");
 }
 
 // Worked examples of the textbooks: 1536 threads and 8 blocks an SM.

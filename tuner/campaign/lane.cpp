@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 /// Opening a device and looking winners up may take its driver longer than any candidate.
 constexpr milliseconds kOpeningPatience{120000};
 
-/// A variant that died with this many geometries is not run with the others.
-constexpr int kDeathsOfAVariant = 2;
+/// A policy that died with this many geometries is not run with the others.
+constexpr int kDeathsOfAPolicy = 2;
 
 /// A problem that has cost this many workers is given up.
 constexpr std::size_t kMostDeaths = 8;
@@ -155,13 +155,13 @@ void Lane::blame(const std::string& text, const std::string& how) {
     return;
   }
   Candidate candidate = candidate_from_json(json, job_->problem);
-  job_->died.push_back(fmt::format("{} in {}: {}", job_->problem.family->space().to_string(candidate.variant),
+  job_->died.push_back(fmt::format("{} in {}: {}", job_->problem.family->space().to_string(candidate.policy),
                                    blocks_text(candidate.geometry.max_blocks), how));
   const auto deaths = std::count_if(job_->excluded.begin(), job_->excluded.end(), [&](const ExcludedCandidate& out) {
-    return out.candidate.variant == candidate.variant;
+    return out.candidate.policy == candidate.policy;
   });
   job_->excluded.push_back({candidate, how});
-  if (deaths + 1 < kDeathsOfAVariant) return;
+  if (deaths + 1 < kDeathsOfAPolicy) return;
   candidate.geometry.max_blocks = 0;
   job_->excluded.push_back({candidate, "not run, as it ended badly with other geometries: " + how});
 }

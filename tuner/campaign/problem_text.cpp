@@ -150,15 +150,15 @@ Problem problem_from_json(const Json& json, Families families) {
 }
 
 Json to_json(const Candidate& candidate, const Problem& problem) {
-  return {{"variant", problem.family->space().to_string(candidate.variant)},
+  return {{"variant", problem.family->space().to_string(candidate.policy)},
           {"max_blocks", candidate.geometry.max_blocks}};
 }
 
 Candidate candidate_from_json(const Json& json, const Problem& problem) {
   const std::string text = json.at("variant");
-  const std::optional<Variant> variant = problem.family->space().parse(text);
-  if (!variant) throw malformed("variant", text);
-  return {*variant, {.max_blocks = json.at("max_blocks")}};
+  const std::optional<Policy> policy = problem.family->space().parse(text);
+  if (!policy) throw malformed("variant", text);
+  return {*policy, {.max_blocks = json.at("max_blocks")}};
 }
 
 Json to_json(const CampaignItem& item) {
@@ -182,7 +182,7 @@ Json to_json(const CampaignItem& item) {
             {"rank_correlation", item.rank_correlation},
             {"discarded_samples", item.discarded_samples},
             {"disturbance", item.disturbance}};
-  if (item.candidate.variant.size() > 0) json["candidate"] = to_json(item.candidate, item.problem);
+  if (item.candidate.policy.size() > 0) json["candidate"] = to_json(item.candidate, item.problem);
   return json;
 }
 

@@ -28,10 +28,10 @@ std::optional<cache::StoredWinner> newest_winner(const cache::Store& store, cons
 }  // namespace
 
 std::optional<Trial> trial_of(const cache::TrialRecord& record, const Problem& problem) {
-  const std::optional<Variant> variant = problem.family->space().parse(record.candidate.variant);
+  const std::optional<Policy> policy = problem.family->space().parse(record.candidate.policy);
   const auto verdict = std::find(kVerdictNames.begin(), kVerdictNames.end(), record.verdict);
-  if (!variant || verdict == kVerdictNames.end()) return std::nullopt;
-  return Trial{.candidate = {*variant, {.max_blocks = record.candidate.max_blocks}},
+  if (!policy || verdict == kVerdictNames.end()) return std::nullopt;
+  return Trial{.candidate = {*policy, {.max_blocks = record.candidate.max_blocks}},
                .resources = {.registers = record.candidate.registers,
                              .static_smem_bytes = record.candidate.static_smem_bytes,
                              .local_bytes = record.candidate.local_bytes,
@@ -60,7 +60,7 @@ std::optional<Tuning> stored_tuning(const cache::Store& store, const DeviceFacts
   for (const cache::TrialRecord& row : record->trials) {
     const std::optional<Trial> trial = trial_of(row, problem);
     if (!trial) continue;
-    const bool is_winner = row.candidate.variant == stored->winner.candidate.variant &&
+    const bool is_winner = row.candidate.policy == stored->winner.candidate.policy &&
                            row.candidate.max_blocks == stored->winner.candidate.max_blocks;
     if (is_winner) tuning.winner = tuning.trials.size();
     tuning.trials.push_back(*trial);

@@ -14,7 +14,7 @@ namespace hone::tuner {
 /// trials; nullopt where there is none. Throws StoreError.
 std::optional<Tuning> stored_tuning(const cache::Store& store, const DeviceFacts& facts, const Problem& problem);
 
-/// A stored trial as the runtime has it; nullopt where the family has no such variant any more.
+/// A stored trial as the runtime has it; nullopt where the family has no such policy any more.
 std::optional<Trial> trial_of(const cache::TrialRecord& record, const Problem& problem);
 
 }  // namespace hone::tuner

@@ -9,7 +9,7 @@
 
 #include <hone/kernel.h>
 #include <hone/problem.h>
-#include <hone/variant.h>
+#include <hone/policy.h>
 
 namespace hone {
 
@@ -27,9 +27,9 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
 };
 
-/// A Variant plus a launch geometry that the occupancy query says is resident.
+/// A Policy plus a launch geometry that the occupancy query says is resident.
 struct Candidate {
-  Variant variant;
+  Policy policy;
   Geometry geometry;
 
   bool operator==(const Candidate&) const = default;

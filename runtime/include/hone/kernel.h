@@ -18,7 +18,7 @@ struct SourceFile {
   std::string text;
 };
 
-/// One thing to compile: a generated source of a few lines that instantiates one Variant of a template.
+/// One thing to compile: a generated source of a few lines that instantiates one Policy of a template.
 struct Unit {
   std::string name;                  ///< for messages: "reduce sum f32 block_threads=256 …"
   std::string source;                ///< defines the entries as extern "C" __global__ functions

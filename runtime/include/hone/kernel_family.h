@@ -12,7 +12,7 @@
 #include <hone/device_facts.h>
 #include <hone/kernel.h>
 #include <hone/problem.h>
-#include <hone/variant.h>
+#include <hone/policy.h>
 
 namespace hone {
 
@@ -38,13 +38,13 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
-/// What the occupancy model must know of a variant on a problem.
+/// What the occupancy model must know of a policy on a problem.
 struct WorkShape {
   int block_threads = 0;
   std::uint32_t dynamic_smem_bytes = 0;
   std::int64_t tiles = 1;                      ///< pieces of work that blocks take turns at
   std::int64_t bytes_in_flight_per_block = 0;  ///< loads that a block has outstanding at once
-  bool one_block = false;    ///< the variant only works as a single block, or as a single cluster of cluster_blocks
+  bool one_block = false;    ///< the policy only works as a single block, or as a single cluster of cluster_blocks
   int launches = 1;          ///< kernels per call
   bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
   bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
@@ -89,13 +89,13 @@ class KernelFamily {
   /// Why a problem makes no sense for this family ("" if it does): an unsupported dtype, a negative extent.
   virtual std::string refuse(const Problem& problem) const = 0;
 
-  /// Why a variant cannot be used for a problem on a device ("" if it can). Must not depend on compiled code.
-  virtual std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const = 0;
+  /// Why a policy cannot be used for a problem on a device ("" if it can). Must not depend on compiled code.
+  virtual std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const = 0;
 
-  /// The source that instantiates a variant. Headers are filled in from sources().
-  virtual Unit unit(const Problem& problem, const Variant& variant) const = 0;
+  /// The source that instantiates a policy. Headers are filled in from sources().
+  virtual Unit unit(const Problem& problem, const Policy& policy) const = 0;
 
-  virtual WorkShape shape(const Problem& problem, const Variant& variant) const = 0;
+  virtual WorkShape shape(const Problem& problem, const Policy& policy) const = 0;
 
   /// Bytes that the algorithm must move through device memory: each input once, each output once.
   virtual std::int64_t bytes_moved(const Problem& problem) const = 0;

@@ -50,7 +50,7 @@ inline constexpr std::array<std::string_view, 5> kSearchEndNames{
     "the budget was spent", "it was stopped"};
 constexpr std::string_view name(SearchEnd end) { return kSearchEndNames[static_cast<std::size_t>(end)]; }
 
-/// A candidate that must not be run again, and why. With a geometry of 0 blocks: the variant with any geometry.
+/// A candidate that must not be run again, and why. With a geometry of 0 blocks: the policy with any geometry.
 struct ExcludedCandidate {
   Candidate candidate;
   std::string reason;
@@ -72,7 +72,7 @@ struct TuningOptions {
   /// Measure every candidate, as far as the budget goes, whatever the model predicts.
   bool exhaustive = false;
 
-  /// Candidates that won neighbouring problems: their variants are measured first, and they win ties.
+  /// Candidates that won neighbouring problems: their policies are measured first, and they win ties.
   std::vector<Candidate> start_from = {};
 
   /// What was measured on a neighbouring problem: the model is expected to be wrong about this one in the same way.
@@ -102,14 +102,14 @@ struct TuningOptions {
 /// Everything that a tuning found out.
 struct Tuning {
   Problem problem;
-  std::vector<Trial> trials;          ///< best first, then by verdict; every variant of the space has its record
+  std::vector<Trial> trials;          ///< best first, then by verdict; every policy of the space has its record
   std::optional<std::size_t> winner;  ///< index into trials; none when stopped or when nothing worked
   std::shared_ptr<const Binary> winner_binary;
   double compile_ms = 0;
   double measure_ms = 0;
   bool budget_spent = false;
   bool stopped = false;
-  bool has_compiled = false;  ///< whether any variant has
+  bool has_compiled = false;  ///< whether any policy has
   SearchEnd search_end = SearchEnd::everything_searched;
   double rank_correlation = 0;  ///< Spearman's, of predicted with measured times; 0 with fewer than two
   double roofline_us = 0;       ///< what memory and launching take at least; 0: the device does not tell its bandwidth

@@ -61,7 +61,7 @@ TEST(CacheEntry, SamplesAreThoseOfTheWinner) {
   entry.tuning->trials[0].candidate.max_blocks = 1;
   EXPECT_EQ(winner_samples(entry), 0);
   entry.tuning->trials[0].candidate = entry.winner.candidate;
-  entry.tuning->trials[0].candidate.variant = "another";
+  entry.tuning->trials[0].candidate.policy = "another";
   EXPECT_EQ(winner_samples(entry), 0);
   entry.tuning.reset();
   EXPECT_EQ(winner_samples(entry), 0);

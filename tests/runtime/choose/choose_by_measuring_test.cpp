@@ -30,11 +30,11 @@ class ChooseTest : public testing::Test {
     };
   }
 
-  std::string text(const Trial& trial) const { return family_.space().to_string(trial.candidate.variant); }
-  std::vector<const Trial*> trials_of(const Tuning& tuning, std::string_view variant) const {
+  std::string text(const Trial& trial) const { return family_.space().to_string(trial.candidate.policy); }
+  std::vector<const Trial*> trials_of(const Tuning& tuning, std::string_view policy) const {
     std::vector<const Trial*> trials;
     for (const Trial& trial : tuning.trials)
-      if (text(trial) == variant) trials.push_back(&trial);
+      if (text(trial) == policy) trials.push_back(&trial);
     return trials;
   }
 
@@ -96,7 +96,7 @@ TEST_F(ChooseTest, WhatDoesNotCompileLoadOrLaunchIsRecorded) {
           {"threads=128 work=4 finish=alone", {.fails_at_launch = 1}}});
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
-  const auto first = [&](const char* variant) { return *trials_of(tuning, variant).front(); };
+  const auto first = [&](const char* policy) { return *trials_of(tuning, policy).front(); };
   EXPECT_EQ(first("threads=128 work=1 finish=alone").verdict, Verdict::failed);
   EXPECT_THAT(first("threads=128 work=1 finish=alone").reason, HasSubstr("no such instruction"));
   EXPECT_EQ(first("threads=128 work=2 finish=alone").verdict, Verdict::failed);
@@ -133,12 +133,12 @@ TEST_F(ChooseTest, ARefusedProblemThrows) {
   }
 }
 
-TEST_F(ChooseTest, EveryVariantHasItsRecordAndTheBestComeFirst) {
+TEST_F(ChooseTest, EveryPolicyHasItsRecordAndTheBestComeFirst) {
   script({{"threads=128 work=1 finish=alone", {.compile_error = "broken"}}, {std::string(kFast), {.us = 5}}});
   family_ = TotalFamily({.most_threads = 128});
   const Tuning tuning = tune();
-  for (const Variant& variant : family_.space().all())
-    EXPECT_FALSE(trials_of(tuning, family_.space().to_string(variant)).empty());
+  for (const Policy& policy : family_.space().all())
+    EXPECT_FALSE(trials_of(tuning, family_.space().to_string(policy)).empty());
   EXPECT_TRUE(std::is_sorted(tuning.trials.begin(), tuning.trials.end(), [](const Trial& a, const Trial& b) {
     if (a.verdict != b.verdict) return a.verdict < b.verdict;
     if (a.verdict != Verdict::ok) return false;
@@ -146,7 +146,7 @@ TEST_F(ChooseTest, EveryVariantHasItsRecordAndTheBestComeFirst) {
   }));
   for (const Trial& trial : tuning.trials) {
     EXPECT_EQ(trial.reason.empty(), trial.verdict == Verdict::ok) << trial.reason;
-    if (trial.candidate.variant[0] == 256) {
+    if (trial.candidate.policy[0] == 256) {
       EXPECT_EQ(trial.reason, "too many threads");
     }
   }
@@ -175,11 +175,11 @@ TEST_F(ChooseTest, WithoutABudgetTheDefaultWins) {
 }
 
 TEST_F(ChooseTest, TiesGoToTheSmallerFootprint) {
-  const Tuning tuning = tune();  // all variants of one launch take the same time
+  const Tuning tuning = tune();  // all policies of one launch take the same time
   ASSERT_TRUE(tuning.winner);
   const Trial& winner = tuning.trials[*tuning.winner];
   const auto footprint = [](const Trial& trial) {
-    return trial.candidate.geometry.max_blocks * trial.candidate.variant[0] * trial.resources.registers;
+    return trial.candidate.geometry.max_blocks * trial.candidate.policy[0] * trial.resources.registers;
   };
   for (const Trial& trial : tuning.trials)
     if (trial.verdict == Verdict::ok && trial.samples == winner.samples && trial.median_us == winner.median_us) {
@@ -197,8 +197,8 @@ TEST_F(ChooseTest, AStopEndsItWithoutAWinner) {
   EXPECT_TRUE(tuning.stopped);
   EXPECT_FALSE(tuning.winner);
   EXPECT_FALSE(tuning.budget_spent);
-  for (const Variant& variant : family_.space().all())
-    EXPECT_FALSE(trials_of(tuning, family_.space().to_string(variant)).empty());
+  for (const Policy& policy : family_.space().all())
+    EXPECT_FALSE(trials_of(tuning, family_.space().to_string(policy)).empty());
 }
 
 TEST_F(ChooseTest, AStopBeforeTheStartCompilesNothing) {
@@ -245,14 +245,14 @@ TEST(ChooseByModel, GoesOnWhereTheFirstChoiceDoesNotCompileOrLoad) {
   TotalFamily family;
   BinaryMemo memo;
   const Candidate first = choose_by_model(device, family.problem(1000), 131072, memo).trial.candidate;
-  const std::string text = family.space().to_string(first.variant);
+  const std::string text = family.space().to_string(first.policy);
   for (const FakeKernel& broken : {FakeKernel{.compile_error = "broken"}, FakeKernel{.load_error = "broken"},
                                    FakeKernel{.resident_blocks = 0}, FakeKernel{.resources = {.local_bytes = 800}}}) {
     FakeDevice partly;
     partly.script = [&](std::string_view source) { return source == text ? broken : FakeKernel{}; };
     BinaryMemo other;
     const ModelChoice second = choose_by_model(partly, family.problem(1000), 131072, other);
-    EXPECT_NE(second.trial.candidate.variant, first.variant);
+    EXPECT_NE(second.trial.candidate.policy, first.policy);
     EXPECT_TRUE(second.trial.is_default);
     EXPECT_EQ(partly.compiles(), 2);
   }

@@ -1,4 +1,4 @@
-// The search through a space of a hundred variants, whose times a test invents.
+// The search through a space of a hundred policies, whose times a test invents.
 #include "runtime/choose/exploration.h"
 
 #include <gmock/gmock.h>
@@ -27,13 +27,13 @@ class ExplorationTest : public testing::Test {
   ExplorationTest() { rank(); }
 
   void rank() {
-    for (const RankedVariant& ranked : rank_variants(device_->facts(), problem_).variants)
-      predicted_us_[family_.space().to_string(ranked.variant)] = ranked.prediction.us();
+    for (const RankedPolicy& ranked : rank_policies(device_->facts(), problem_).policies)
+      predicted_us_[family_.space().to_string(ranked.policy)] = ranked.prediction.us();
   }
 
-  /// `us` invents a time from the spelled variant and what the model predicts for it.
+  /// `us` invents a time from the spelled policy and what the model predicts for it.
   void script(const std::function<double(std::string_view, double)>& us) {
-    for (const auto& [variant, predicted] : predicted_us_) us_[variant] = us(variant, predicted);
+    for (const auto& [policy, predicted] : predicted_us_) us_[policy] = us(policy, predicted);
     device_->script = [this](std::string_view source) { return FakeKernel{.us = us_.at(std::string(source))}; };
   }
 
@@ -41,22 +41,22 @@ class ExplorationTest : public testing::Test {
     BinaryMemo memo;
     Tuning tuning = choose_by_measuring(device_, problem_, options, memo);
     EXPECT_EQ(tuning.stopped, tuning.search_end == SearchEnd::stopped);
-    for (const Variant& variant : family_.space().all())
+    for (const Policy& policy : family_.space().all())
       EXPECT_TRUE(std::any_of(tuning.trials.begin(), tuning.trials.end(),
-                              [&](const Trial& trial) { return trial.candidate.variant == variant; }));
+                              [&](const Trial& trial) { return trial.candidate.policy == policy; }));
     return tuning;
   }
 
-  std::string text(const Trial& trial) const { return family_.space().to_string(trial.candidate.variant); }
-  /// Joined variants are two launches.
-  static double calls_us(std::string_view variant, double us) { return variant.ends_with("joined") ? 2 * us : us; }
+  std::string text(const Trial& trial) const { return family_.space().to_string(trial.candidate.policy); }
+  /// Joined policies are two launches.
+  static double calls_us(std::string_view policy, double us) { return policy.ends_with("joined") ? 2 * us : us; }
   double won_us(const Tuning& tuning) const {
-    const std::string variant = text(tuning.trials.at(tuning.winner.value()));
-    return calls_us(variant, us_.at(variant));
+    const std::string policy = text(tuning.trials.at(tuning.winner.value()));
+    return calls_us(policy, us_.at(policy));
   }
   double best_us() const {
     double best = std::numeric_limits<double>::infinity();
-    for (const auto& [variant, us] : us_) best = std::min(best, calls_us(variant, us));
+    for (const auto& [policy, us] : us_) best = std::min(best, calls_us(policy, us));
     return best;
   }
   static std::size_t measured(const Tuning& tuning) {
@@ -64,9 +64,9 @@ class ExplorationTest : public testing::Test {
                                                   [](const Trial& trial) { return trial.samples > 0; }));
   }
 
-  /// −1 … 1, the same for the same variant.
-  static double noise(std::string_view variant) {
-    return static_cast<double>(std::hash<std::string_view>{}(variant) % 2001) / 1000 - 1;
+  /// −1 … 1, the same for the same policy.
+  static double noise(std::string_view policy) {
+    return static_cast<double>(std::hash<std::string_view>{}(policy) % 2001) / 1000 - 1;
   }
 
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>(FakeDevice::facts_with_bandwidth());
@@ -83,10 +83,10 @@ class ExplorationTest : public testing::Test {
 };
 
 TEST_F(ExplorationTest, AGoodModelSavesMostOfTheWork) {
-  // A script tells variants apart, not geometries: most variants have one.
+  // A script tells policies apart, not geometries: most policies have one.
   family_ = TotalFamily({.space = family_.space(), .alone_is_one_block = true});
   rank();
-  script([](std::string_view variant, double predicted) { return 3 * predicted * (1 + 0.1 * noise(variant)); });
+  script([](std::string_view policy, double predicted) { return 3 * predicted * (1 + 0.1 * noise(policy)); });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
   EXPECT_EQ(tuning.search_end, SearchEnd::rest_expected_slower);
@@ -100,7 +100,7 @@ TEST_F(ExplorationTest, AGoodModelSavesMostOfTheWork) {
 }
 
 TEST_F(ExplorationTest, TimesWithoutAnyPatternAreSearchedAlmostToTheEnd) {
-  script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
+  script([](std::string_view policy, double) { return 100 * (1.5 + noise(policy)); });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
   const auto left = std::count_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
@@ -121,15 +121,15 @@ TEST_F(ExplorationTest, WhatIsNotCompiledInTimeComesWithALaterWave) {
   for (std::size_t i = 0; i < family_.space().parameters().size(); ++i)
     for (const std::int32_t value : family_.space().parameters()[i].values)
       EXPECT_TRUE(std::any_of(tuning.trials.begin(), tuning.trials.end(), [&](const Trial& trial) {
-        return trial.samples > 0 && trial.candidate.variant[static_cast<int>(i)] == value;
+        return trial.samples > 0 && trial.candidate.policy[static_cast<int>(i)] == value;
       })) << family_.space().parameters()[i].name << '=' << value;
 }
 
 TEST_F(ExplorationTest, WhatTheModelDoesNotKnowOfAParameterIsLearnt) {
   // The model likes it least; it is one in six of each parameter's values, and the fastest by far.
-  script([](std::string_view variant, double predicted) {
-    const bool is_quick = variant.starts_with("threads=32 ");
-    return (is_quick ? 1 : 4) * predicted * (1 + 0.02 * noise(variant));
+  script([](std::string_view policy, double predicted) {
+    const bool is_quick = policy.starts_with("threads=32 ");
+    return (is_quick ? 1 : 4) * predicted * (1 + 0.02 * noise(policy));
   });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
@@ -140,20 +140,20 @@ TEST_F(ExplorationTest, WhatTheModelDoesNotKnowOfAParameterIsLearnt) {
 TEST_F(ExplorationTest, WhatDiffersFromTheLeaderInANameAloneIsMeasured) {
   // All is as the model says, but that two launches take a fifth longer than one, and that one pair is out of the
   // order.
-  const auto with_one = [](std::string_view variant) {
-    return std::string(variant.substr(0, variant.rfind(' '))) + " finish=alone";
+  const auto with_one = [](std::string_view policy) {
+    return std::string(policy.substr(0, policy.rfind(' '))) + " finish=alone";
   };
   std::vector<std::string> alone;
-  for (const auto& [variant, us] : predicted_us_)
-    if (variant == with_one(variant)) alone.push_back(variant);
+  for (const auto& [policy, us] : predicted_us_)
+    if (policy == with_one(policy)) alone.push_back(policy);
   std::sort(alone.begin(), alone.end(),
             [&](const std::string& a, const std::string& b) { return predicted_us_.at(a) < predicted_us_.at(b); });
   const std::string leader = alone[2];
   const double leader_us = 0.9 * predicted_us_.at(alone[0]);
-  script([&](std::string_view variant, double) {
-    const std::string one = with_one(variant);
+  script([&](std::string_view policy, double) {
+    const std::string one = with_one(policy);
     const double us = one == leader ? leader_us : predicted_us_.at(one);
-    return 3 * (variant == one ? us : (one == leader ? 0.97 : 1.2) * us / 2);
+    return 3 * (policy == one ? us : (one == leader ? 0.97 : 1.2) * us / 2);
   });
   const Tuning tuning = tune();
   ASSERT_TRUE(tuning.winner);
@@ -162,8 +162,8 @@ TEST_F(ExplorationTest, WhatDiffersFromTheLeaderInANameAloneIsMeasured) {
 }
 
 TEST_F(ExplorationTest, ANeighbouringProblemsMeasurementsSaveMostOfTheSearch) {
-  script([](std::string_view variant, double predicted) {
-    return (variant.starts_with("threads=128 ") ? 1 : 3) * predicted * (1 + 0.02 * noise(variant));
+  script([](std::string_view policy, double predicted) {
+    return (policy.starts_with("threads=128 ") ? 1 : 3) * predicted * (1 + 0.02 * noise(policy));
   });
   const Tuning first = tune();
   TuningOptions options{.budget = 1min};
@@ -189,7 +189,7 @@ TEST_F(ExplorationTest, ANeighboursWinnerIsMeasuredHoweverLowItRanks) {
   const auto last = std::max_element(predicted_us_.begin(), predicted_us_.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   const std::string low = last->first;
-  script([&](std::string_view variant, double predicted) { return variant == low ? 0.9 : 3 * predicted; });
+  script([&](std::string_view policy, double predicted) { return policy == low ? 0.9 : 3 * predicted; });
   const Candidate known{*family_.space().parse(low), {8}};
   const Tuning tuning = tune({.budget = 1min, .start_from = {known}});
   ASSERT_TRUE(tuning.winner);
@@ -207,7 +207,7 @@ TEST_F(ExplorationTest, WarmInputsMayBeFasterThanMemory) {
   const double from_memory_us = roofline_us(device_->facts(), {}, problem_);
   const double launch_us = roofline_us(device_->facts(), {}, problem_, InputState::warm);
   const double between_us = (from_memory_us + launch_us) / 2;
-  script([&](std::string_view variant, double) { return between_us * (1 + 0.02 * noise(variant)); });
+  script([&](std::string_view policy, double) { return between_us * (1 + 0.02 * noise(policy)); });
   EXPECT_EQ(tune().search_end, SearchEnd::near_roofline);
   const Tuning warm = tune({.budget = 1min, .inputs = InputState::warm});
   EXPECT_NE(warm.search_end, SearchEnd::near_roofline);
@@ -215,7 +215,7 @@ TEST_F(ExplorationTest, WarmInputsMayBeFasterThanMemory) {
 }
 
 TEST_F(ExplorationTest, TheBudgetEndsItWithAWinner) {
-  script([](std::string_view variant, double) { return 100 * (1.5 + noise(variant)); });
+  script([](std::string_view policy, double) { return 100 * (1.5 + noise(policy)); });
   device_->on_compile = [] { std::this_thread::sleep_for(2ms); };
   const Tuning tuning = tune({.budget = 40ms});
   EXPECT_TRUE(tuning.winner);
@@ -232,8 +232,8 @@ TEST_F(ExplorationTest, WhatWasCompiledFirstIsMeasuredThoughTheBudgetIsSpent) {
 }
 
 TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {
-  script([](std::string_view variant, double) {
-    return variant == "threads=64 work=1 finish=alone" || variant == "threads=64 work=2 finish=alone" ? 50 : 500;
+  script([](std::string_view policy, double) {
+    return policy == "threads=64 work=1 finish=alone" || policy == "threads=64 work=2 finish=alone" ? 50 : 500;
   });
   for (const std::int32_t work : {1, 2}) {
     const Candidate known{{64, work, 0}, {.max_blocks = 8}};
@@ -243,13 +243,13 @@ TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {
 }
 
 TEST_F(ExplorationTest, OnlyMeasuresWhatItLists) {
-  script([](std::string_view variant, double) { return variant == "threads=256 work=4 finish=alone" ? 4.0 : 5.0; });
+  script([](std::string_view policy, double) { return policy == "threads=256 work=4 finish=alone" ? 4.0 : 5.0; });
   const Candidate slow{*family_.space().parse("threads=64 work=1 finish=alone"), {.max_blocks = 16}};
   const Candidate fast{*family_.space().parse("threads=256 work=4 finish=alone"), {.max_blocks = 1024}};
   BinaryMemo memo;
   const TuningOptions options{.budget = 1min, .only = {slow, fast}};
   const Tuning tuning = choose_by_measuring(device_, problem_, options, memo);
-  ASSERT_EQ(tuning.trials.size(), 2u) << "other variants have no part in it";
+  ASSERT_EQ(tuning.trials.size(), 2u) << "other policies have no part in it";
   EXPECT_EQ(device_->compiles(), 2);
   EXPECT_EQ(tuning.trials[tuning.winner.value()].candidate, fast) << "though its grid is larger than the work";
   for (const Trial& trial : tuning.trials) {
@@ -269,15 +269,15 @@ TEST_F(ExplorationTest, NothingIsInFlightWhenItsMemoryIsFreed) {
 }
 
 TEST_F(ExplorationTest, ExcludedCandidatesAreNeverRun) {
-  const std::string variant = "threads=256 work=4 finish=alone";
-  script([&](std::string_view each, double predicted) { return each == variant ? 4.0 : 3 * predicted; });
-  const Candidate any_geometry{*family_.space().parse(variant), {.max_blocks = 0}};
+  const std::string policy = "threads=256 work=4 finish=alone";
+  script([&](std::string_view each, double predicted) { return each == policy ? 4.0 : 3 * predicted; });
+  const Candidate any_geometry{*family_.space().parse(policy), {.max_blocks = 0}};
   const Tuning tuning =
       tune({.budget = 1min, .exhaustive = true, .excluded = {{any_geometry, "its process was killed"}}});
   ASSERT_TRUE(tuning.winner);
-  EXPECT_FALSE(device_->launches().contains(variant));
+  EXPECT_FALSE(device_->launches().contains(policy));
   for (const Trial& trial : tuning.trials) {
-    if (text(trial) != variant || trial.verdict == Verdict::rejected) continue;
+    if (text(trial) != policy || trial.verdict == Verdict::rejected) continue;
     EXPECT_EQ(trial.verdict, Verdict::failed);
     EXPECT_EQ(trial.reason, "its process was killed");
   }
@@ -290,11 +290,11 @@ TEST_F(ExplorationTest, WhatIsAboutToRunIsToldBeforeItRuns) {
   TuningOptions options{.budget = 1min};
   options.on_run = [&](const Candidate& candidate) {
     // Whatever was launched since the last call was what that call named.
-    for (const auto& [variant, count] : device_->launches()) {
-      EXPECT_TRUE(launched[variant] == count || variant == running) << variant << " ran, told was " << running;
-      launched[variant] = count;
+    for (const auto& [policy, count] : device_->launches()) {
+      EXPECT_TRUE(launched[policy] == count || policy == running) << policy << " ran, told was " << running;
+      launched[policy] = count;
     }
-    running = family_.space().to_string(candidate.variant);
+    running = family_.space().to_string(candidate.policy);
   };
   ASSERT_TRUE(tune(options).winner);
   EXPECT_NE(running, "");
@@ -302,7 +302,7 @@ TEST_F(ExplorationTest, WhatIsAboutToRunIsToldBeforeItRuns) {
 
 TEST_F(ExplorationTest, ADeviceThatDoesNotWorkAnyMoreIsNoCandidatesFailure) {
   const std::string killer = "threads=256 work=4 finish=alone";
-  device_->script = [&](std::string_view variant) { return FakeKernel{.us = 50, .loses_device = variant == killer}; };
+  device_->script = [&](std::string_view policy) { return FakeKernel{.us = 50, .loses_device = policy == killer}; };
   BinaryMemo memo;
   try {
     choose_by_measuring(device_, problem_, {.budget = 1min, .exhaustive = true}, memo);

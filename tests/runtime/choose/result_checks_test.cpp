@@ -5,7 +5,7 @@
 
 #include <hone/hone.h>
 
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -27,7 +27,7 @@ TEST(ResultChecks, EveryProblemComesWithItsFirstKindBeforeAnyWithItsSecond) {
   EXPECT_EQ(checks[0].problem.extents, problem.extents) << "its own size is the first";
 }
 
-TEST(ResultChecks, SmallProblemsAreServedByTheSameVariant) {
+TEST(ResultChecks, SmallProblemsAreServedByTheSamePolicy) {
   const std::vector<Problem> problems{
       sums(100'000'001), sums((1 << 26) - 2),
       reduce_rows_problem({.op = ReduceOp::mean, .dtype = DType::f16}, {.rows = 5001, .columns = 4096}),
@@ -35,10 +35,10 @@ TEST(ResultChecks, SmallProblemsAreServedByTheSameVariant) {
       softmax_problem({.dtype = DType::f32}, SoftmaxShape::rows(1 << 15, 4097))};
   for (const Problem& problem : problems) {
     int served = 0;
-    for (const Variant& variant : allowed_variants(problem, h100_facts())) {
-      const Problem small = small_problem(h100_facts(), problem, variant);
+    for (const Policy& policy : allowed_policies(problem, h100_facts())) {
+      const Problem small = small_problem(h100_facts(), problem, policy);
       EXPECT_EQ(problem.family->refuse(small), "");
-      EXPECT_EQ(problem.family->reject(small, variant, h100_facts()), "");
+      EXPECT_EQ(problem.family->reject(small, policy, h100_facts()), "");
       for (std::size_t axis = 0; axis < 3; ++axis) {
         EXPECT_LE(small.extents[axis], problem.extents[axis]);
         EXPECT_EQ(small.extents[axis] % 2, problem.extents[axis] % 2);
@@ -51,8 +51,8 @@ TEST(ResultChecks, SmallProblemsAreServedByTheSameVariant) {
 
 TEST(ResultChecks, WhatIsSmallStaysAsItIs) {
   const Problem problem = sums(1000);
-  const Variant variant = allowed_variants(problem, h100_facts()).front();
-  EXPECT_EQ(small_problem(h100_facts(), problem, variant).extents, problem.extents);
+  const Policy policy = allowed_policies(problem, h100_facts()).front();
+  EXPECT_EQ(small_problem(h100_facts(), problem, policy).extents, problem.extents);
 }
 
 }  // namespace

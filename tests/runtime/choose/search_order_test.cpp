@@ -1,4 +1,4 @@
-// Which variants a search takes first, and which next.
+// Which policies a search takes first, and which next.
 #include "runtime/choose/search_order.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class SearchOrderTest : public testing::Test {
  protected:
   SearchOrderTest() { problem_.launch_context = LaunchContext::graph; }
 
-  const Variant& variant(const SearchOrder& order, std::size_t place) const { return order.ranking()[place].variant; }
+  const Policy& policy(const SearchOrder& order, std::size_t place) const { return order.ranking()[place].policy; }
 
   DeviceFacts facts_ = FakeDevice::facts_with_bandwidth();
   TotalFamily family_{{.space = ParameterSpace{{{"threads", {32, 64, 128, 256, 512, 1024}},
@@ -35,12 +35,12 @@ TEST_F(SearchOrderTest, TheModelsChoiceThenNeighboursWinnersThenEveryValueOnce) 
   const SearchOrder::Wave wave = order.next(16, kUnknown);
   ASSERT_EQ(wave.size(), 16u);
   EXPECT_EQ(wave[0], 0u);
-  EXPECT_EQ(variant(order, wave[1]), options_.start_from[0].variant);
+  EXPECT_EQ(policy(order, wave[1]), options_.start_from[0].policy);
   std::set<std::int32_t> threads, work, finish;
   for (const std::size_t place : wave) {
-    threads.insert(variant(order, place)[0]);
-    work.insert(variant(order, place)[1]);
-    finish.insert(variant(order, place)[2]);
+    threads.insert(policy(order, place)[0]);
+    work.insert(policy(order, place)[1]);
+    finish.insert(policy(order, place)[2]);
   }
   EXPECT_EQ(threads.size(), 6u);
   EXPECT_EQ(work.size(), 8u);
@@ -82,7 +82,7 @@ TEST_F(SearchOrderTest, WhatANeighbouringProblemFoundFastComesNext) {
   const SearchOrder::Wave wave = order.next(5, kUnknown);
   EXPECT_EQ(wave[0], 0u) << "the model's choice is the default that is to be beaten";
   const auto is_alike = [&](std::size_t place) {
-    return variant(order, place)[0] >= 256 && variant(order, place)[1] >= 32;
+    return policy(order, place)[0] >= 256 && policy(order, place)[1] >= 32;
   };
   EXPECT_GE(std::count_if(wave.begin() + 1, wave.end(), is_alike), 3);
 }
@@ -95,7 +95,7 @@ TEST_F(SearchOrderTest, OnlyWhatIsListedIsRankedAndRejected) {
 
 TEST_F(SearchOrderTest, LittleIsExpectedToTellOfAnotherNameOrGridAndMuchOfAnotherNumber) {
   const SearchOrder order(facts_, problem_, options_);
-  const Variant leader{128, 4, 1};
+  const Policy leader{128, 4, 1};
   constexpr double kLittleBehind = 1.04, kBehind = 1.2, kFarBehind = 1.4;
   EXPECT_TRUE(order.is_near_relative({256, 4, 1}, leader, kLittleBehind, 1));
   EXPECT_FALSE(order.is_near_relative({256, 4, 1}, leader, kBehind, 1));

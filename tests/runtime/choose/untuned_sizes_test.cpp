@@ -23,21 +23,21 @@ class UntunedSizes : public testing::Test {
 
   UntunedSizes() {
     // Geometries of the largest size: those of the others are among them.
-    for (const RankedVariant& ranked : rank_variants(facts_, sum_of(std::int64_t{1} << 28)).variants)
-      for (const Geometry& geometry : geometries(facts_, shape(ranked.variant, 1 << 28), resident(ranked.variant)))
-        candidates_.push_back({ranked.variant, geometry});
+    for (const RankedPolicy& ranked : rank_policies(facts_, sum_of(std::int64_t{1} << 28)).policies)
+      for (const Geometry& geometry : geometries(facts_, shape(ranked.policy, 1 << 28), resident(ranked.policy)))
+        candidates_.push_back({ranked.policy, geometry});
   }
 
-  WorkShape shape(const Variant& variant, std::int64_t n) const { return reduce_family().shape(sum_of(n), variant); }
-  int resident(const Variant& variant) const {
-    const WorkShape work = shape(variant, 1 << 28);
+  WorkShape shape(const Policy& policy, std::int64_t n) const { return reduce_family().shape(sum_of(n), policy); }
+  int resident(const Policy& policy) const {
+    const WorkShape work = shape(policy, 1 << 28);
     return resident_blocks(facts_, Resources{}, work.block_threads, work.dynamic_smem_bytes);
   }
 
   double us(const Candidate& candidate, std::int64_t n) const {
     const Problem problem = sum_of(n);
-    return predict(facts_, shape(candidate.variant, n), problem.family->bytes_moved(problem),
-                   resident(candidate.variant), candidate.geometry, problem.launch_context)
+    return predict(facts_, shape(candidate.policy, n), problem.family->bytes_moved(problem),
+                   resident(candidate.policy), candidate.geometry, problem.launch_context)
         .us();
   }
 

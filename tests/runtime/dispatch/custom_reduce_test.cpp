@@ -162,7 +162,7 @@ TEST_F(CustomReduce, WhatDoesNotCompileIsNotCompiledAgain) {
     const CustomReduction bad({.name = "bad_twice", .map = "unknown", .combine = "a + b", .identity = "0"}, DType::i32);
     EXPECT_THROW(reduce<std::int32_t>(session, bad, std::vector<std::int32_t>{1}), Error);
     const std::uint64_t compiles = session.counters().compiles;
-    EXPECT_LE(compiles, 2u) << "every variant has the same mistake";
+    EXPECT_LE(compiles, 2u) << "every policy has the same mistake";
     for (int i = 0; i < 3; ++i)
       EXPECT_THROW(reduce<std::int32_t>(session, bad, std::vector<std::int32_t>{1}), Error);
     EXPECT_EQ(session.counters().compiles, compiles);

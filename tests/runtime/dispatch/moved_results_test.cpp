@@ -1,5 +1,5 @@
 // tuned_transpose() and tuned_copy() on a real device: every element size, at awkward shapes, pitches and addresses,
-// and every class of variants.
+// and every class of policies.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -152,26 +152,26 @@ TEST_F(MovedResults, CopiesEveryElementSizeAtAnyPitchAndAddress) {
   expect_copied({.element_bytes = 4, .rows = 7, .columns = 700});
 }
 
-/// Launches variants of `largest` on it and on `others`, as the family verifies them.
-class MovedVariants : public DeviceTest {
+/// Launches policies of `largest` on it and on `others`, as the family verifies them.
+class MovedPolicies : public DeviceTest {
  protected:
   void verify(const Problem& largest, std::size_t first, std::size_t step, const std::vector<Problem>& others = {},
-              const std::function<bool(const Variant&)>& is_wanted = [](const Variant&) { return true; }) {
+              const std::function<bool(const Policy&)>& is_wanted = [](const Policy&) { return true; }) {
     std::vector<Unit> units;
-    std::vector<Variant> variants, allowed;
-    for (const Variant& variant : largest.family->space().all())
-      if (is_wanted(variant) && largest.family->reject(largest, variant, device_->facts()).empty())
-        allowed.push_back(variant);
+    std::vector<Policy> policies, allowed;
+    for (const Policy& policy : largest.family->space().all())
+      if (is_wanted(policy) && largest.family->reject(largest, policy, device_->facts()).empty())
+        allowed.push_back(policy);
     ASSERT_FALSE(allowed.empty()) << to_string(largest);
-    for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) variants.push_back(allowed[i]);
-    for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
+    for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) policies.push_back(allowed[i]);
+    for (const Policy& policy : policies) units.push_back(unit_of(largest, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, largest, nullptr);
-    for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
-      const CompiledCode code = load_variant(*device_, largest, variants[i], units[i], outcomes[i].binary);
+      const CompiledCode code = load_policy(*device_, largest, policies[i], units[i], outcomes[i].binary);
       for (const std::int64_t max_blocks : {3, 1 << 20}) {
-        const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+        const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
         std::vector<Problem> problems = largest.family->verified_problems(largest);
         problems.insert(problems.end(), others.begin(), others.end());
         for (const Problem& problem : problems) {
@@ -180,7 +180,7 @@ class MovedVariants : public DeviceTest {
                 loaded.enqueue(*device_, called, buffers, nullptr, nullptr);
               });
           EXPECT_EQ(fault, "") << to_string(problem) << " " << max_blocks << " × "
-                               << largest.family->space().to_string(variants[i]);
+                               << largest.family->space().to_string(policies[i]);
         }
       }
     }
@@ -190,7 +190,7 @@ class MovedVariants : public DeviceTest {
   std::size_t step(std::size_t on_host) const { return is_cuda() ? 1 : on_host; }
 };
 
-TEST_F(MovedVariants, OfTransposesAreRightInEveryOrderAndTile) {
+TEST_F(MovedPolicies, OfTransposesAreRightInEveryOrderAndTile) {
   const auto problem = [](std::size_t bytes, std::int64_t rows, std::int64_t columns, bool in_place = false) {
     return transpose_problem({.element_bytes = bytes, .rows = rows, .columns = columns}, kMaxAlignment, in_place);
   };
@@ -206,9 +206,9 @@ TEST_F(MovedVariants, OfTransposesAreRightInEveryOrderAndTile) {
   verify(problem(4, 160, 160, true), 0, step(2));
 }
 
-/// Rows at odd addresses: variants that shift what they load. Both ends of the matrices, and of their pitches, lie
+/// Rows at odd addresses: policies that shift what they load. Both ends of the matrices, and of their pitches, lie
 /// within packs.
-TEST_F(MovedVariants, OfTransposesAreRightWhereRowsAreShifted) {
+TEST_F(MovedPolicies, OfTransposesAreRightWhereRowsAreShifted) {
   const auto verify_shifted = [&](std::size_t bytes, std::int64_t rows, std::int64_t columns, std::size_t first) {
     const TransposeSpec spec{.element_bytes = bytes, .rows = rows, .columns = columns, .batch = 2};
     TransposeSpec pitched = spec, low = spec;
@@ -217,7 +217,7 @@ TEST_F(MovedVariants, OfTransposesAreRightWhereRowsAreShifted) {
     low.batch = 1;
     low.rows = 130;
     const auto size = static_cast<std::uint32_t>(bytes);
-    const auto is_shifted = [](const Variant& variant) { return variant[0] == 2; };
+    const auto is_shifted = [](const Policy& policy) { return policy[0] == 2; };
     verify(transpose_problem(spec, size, false), first, step(11),
            {transpose_problem(pitched, size, false), transpose_problem(low, size, false)}, is_shifted);
   };
@@ -227,7 +227,7 @@ TEST_F(MovedVariants, OfTransposesAreRightWhereRowsAreShifted) {
   verify_shifted(8, 201, 151, 3);
 }
 
-TEST_F(MovedVariants, OfCopiesAreRight) {
+TEST_F(MovedPolicies, OfCopiesAreRight) {
   verify(copy_problem({.element_bytes = 4, .columns = 70001}), 0, step(8));
   verify(copy_problem({.element_bytes = 2, .rows = 50, .columns = 333, .in_pitch = 341, .out_pitch = 349}), 1, step(8));
 }

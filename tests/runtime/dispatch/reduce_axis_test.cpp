@@ -284,30 +284,30 @@ TEST_F(ReduceAxis, ATunedWinnerServesEveryPitch) {
   EXPECT_THAT(fetch_all<std::int64_t>(out, 100), testing::Each(18));
 }
 
-/// Variants, launched directly.
-class ReduceAxisVariants : public DeviceTest {
+/// Policies, launched directly.
+class ReduceAxisPolicies : public DeviceTest {
  protected:
   /// What a device with many multiprocessors would try, with few threads: on the host, each is a fiber.
-  std::vector<Variant> variants_of(const Problem& problem) const {
+  std::vector<Policy> policies_of(const Problem& problem) const {
     DeviceFacts facts = device_->facts();
     facts.sm_count = 132;
-    std::vector<Variant> some;
-    for (const Variant& variant : problem.family->space().all())
-      if (problem.family->reject(problem, variant, facts).empty() && (is_cuda() || variant[0] <= 256))
-        some.push_back(variant);
+    std::vector<Policy> some;
+    for (const Policy& policy : problem.family->space().all())
+      if (problem.family->reject(problem, policy, facts).empty() && (is_cuda() || policy[0] <= 256))
+        some.push_back(policy);
     return some;
   }
 
-  void verify(const Problem& problem, const Variant& variant) {
+  void verify(const Problem& problem, const Policy& policy) {
     const KernelFamily& family = *problem.family;
-    const Unit unit = unit_of(problem, variant);
+    const Unit unit = unit_of(problem, policy);
     const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    const CompiledCode code = load_variant(*device_, problem, variant, unit, binary);
+    const CompiledCode code = load_policy(*device_, problem, policy, unit, binary);
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
-    const int cluster = family.shape(problem, variant).cluster_blocks;
+    const int cluster = family.shape(problem, policy).cluster_blocks;
     for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
-      const LoadedCandidate loaded{{variant, {max_blocks}}, code.module};
+      const LoadedCandidate loaded{{policy, {max_blocks}}, code.module};
       for (const Problem& called : family.verified_problems(problem)) {
         if (!family.refuse(called).empty()) continue;
         for (std::string_view kind : family.input_kinds(called)) {
@@ -316,7 +316,7 @@ class ReduceAxisVariants : public DeviceTest {
                 loaded.enqueue(*device_, now, buffers, workspace.data(), nullptr);
               });
           ASSERT_EQ(fault, "") << to_string(called) << " " << kind << " " << max_blocks << " × "
-                               << family.space().to_string(variant);
+                               << family.space().to_string(policy);
         }
       }
     }
@@ -341,24 +341,24 @@ std::vector<Problem> problems_of(const ReduceSpec& spec) {
           columns({3, 40, 129}, 1), columns({1, 4, 4097})};
 }
 
-TEST_F(ReduceAxisVariants, EveryWaySumsF32) {
+TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
   for (const Problem& problem : problems_of({})) {
-    // Of the variants that differ in who shares the work, one each; on the host, which compiles them one by one, of a
+    // Of the policies that differ in who shares the work, one each; on the host, which compiles them one by one, of a
     // third.
     std::vector<std::string> seen;
     std::size_t taken = 0;
-    for (const Variant& variant : variants_of(problem)) {
+    for (const Policy& policy : policies_of(problem)) {
       const bool is_rows = problem.family == &reduce_rows_family();
-      const std::string way = fmt::format("{}", is_rows ? variant[1] : variant[3]);
+      const std::string way = fmt::format("{}", is_rows ? policy[1] : policy[3]);
       if (std::find(seen.begin(), seen.end(), way) != seen.end() || (++taken % 3 != 1 && !is_cuda())) continue;
       seen.push_back(way);
-      verify(problem, variant);
+      verify(problem, policy);
     }
     EXPECT_FALSE(seen.empty()) << to_string(problem);
   }
 }
 
-TEST_F(ReduceAxisVariants, EveryOperationAndDTypeInSomeWay) {
+TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)
     for (const DTypeInfo& dtype : kDTypes) {
@@ -366,9 +366,9 @@ TEST_F(ReduceAxisVariants, EveryOperationAndDTypeInSomeWay) {
       if (++turn % 11 != 0 && !is_cuda()) continue;  // the host compiles them one by one
       const std::vector<Problem> problems = problems_of({.op = op.op, .dtype = dtype.dtype});
       const Problem& problem = problems[turn * 7 % problems.size()];
-      const std::vector<Variant> variants = variants_of(problem);
-      ASSERT_FALSE(variants.empty()) << to_string(problem);
-      verify(problem, variants[turn * 13 % variants.size()]);
+      const std::vector<Policy> policies = policies_of(problem);
+      ASSERT_FALSE(policies.empty()) << to_string(problem);
+      verify(problem, policies[turn * 13 % policies.size()]);
     }
 }
 

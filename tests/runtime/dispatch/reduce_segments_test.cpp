@@ -1,5 +1,5 @@
 // tuned_reduce_segments() on a real device: operations, dtypes and distributions of lengths against the reference,
-// every variant on a GPU, and what is refused.
+// every policy on a GPU, and what is refused.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -218,7 +218,7 @@ TEST_F(ReduceSegments, ValidationNamesTheFirstBadOffset) {
   }
 }
 
-TEST_F(ReduceSegments, EveryVariantIsRight) {
+TEST_F(ReduceSegments, EveryPolicyIsRight) {
   if (!is_cuda()) GTEST_SKIP() << "the checks of the host device run all divisions";
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)
@@ -228,21 +228,21 @@ TEST_F(ReduceSegments, EveryVariantIsRight) {
       for (const Shape& shape : {Shape{1001, 70001}, Shape{300, 30}, Shape{40, 100003}}) {
         const Problem problem =
             segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, DType::i32, shape.segments, shape.elements);
-        std::vector<Variant> variants;
-        for (const Variant& variant : problem.family->space().all())
-          if (problem.family->reject(problem, variant, device_->facts()).empty() && (is_plain || ++turn % 83 == 0))
-            variants.push_back(variant);
+        std::vector<Policy> policies;
+        for (const Policy& policy : problem.family->space().all())
+          if (problem.family->reject(problem, policy, device_->facts()).empty() && (is_plain || ++turn % 83 == 0))
+            policies.push_back(policy);
         std::vector<Unit> units;
-        for (const Variant& variant : variants) units.push_back(unit_of(problem, variant));
+        for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
         const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
         Workload workload(device_, problem, nullptr);
         const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
-        for (std::size_t i = 0; i < variants.size(); ++i) {
+        for (std::size_t i = 0; i < policies.size(); ++i) {
           ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
-          const CompiledCode code = load_variant(*device_, problem, variants[i], units[i], outcomes[i].binary);
+          const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
           for (std::int64_t max_blocks : {1, 7, 700})
             for (std::string_view kind : segment_offsets::kinds()) {
-              const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+              const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
               const std::string fault = workload.verify(
                   problem, loaded.candidate, kind, [&](const Problem& called, std::span<void* const> buffers) {
                     loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);

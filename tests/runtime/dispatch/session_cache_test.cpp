@@ -23,15 +23,15 @@ class SessionCacheTest : public FakeSessionTest {
     const cache::Store store(folder_ / "cache.sqlite");
     const std::vector<cache::StoredWinner> winners = store.winners();
     ASSERT_EQ(winners.size(), 1u);
-    const std::string code = winners[0].winner.candidate.variant;
+    const std::string code = winners[0].winner.candidate.policy;
     const auto bytes = std::as_bytes(std::span(code));
     cache::Publication publication{.key = winners[0].key,
                                    .winner = winners[0].winner,
                                    .binary = {"fake", device_->facts().architecture, {bytes.begin(), bytes.end()}},
                                    .tuning = store.tuning(winners[0].id)};
     change(publication);
-    if (const auto variant = family_.space().parse(publication.winner.candidate.variant))
-      publication.binary.format += ";unit=" + unit_digest(unit_of(family_.problem(kSize), *variant));
+    if (const auto policy = family_.space().parse(publication.winner.candidate.policy))
+      publication.binary.format += ";unit=" + unit_digest(unit_of(family_.problem(kSize), *policy));
     store.publish(publication);
   }
 
@@ -75,18 +75,18 @@ TEST_F(SessionCacheTest, AFreshlyWrittenRowIsAHit) {
 
 TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
   const std::vector<std::function<void(cache::Publication&)>> changes{
-      [](auto& row) { row.winner.candidate.variant = "threads=512 work=1 finish=alone"; },
-      [](auto& row) { row.winner.candidate.variant = ""; },
-      [](auto& row) { row.winner.candidate.variant += " "; },
+      [](auto& row) { row.winner.candidate.policy = "threads=512 work=1 finish=alone"; },
+      [](auto& row) { row.winner.candidate.policy = ""; },
+      [](auto& row) { row.winner.candidate.policy += " "; },
       [](auto& row) { row.winner.candidate.max_blocks = 0; },
       [](auto& row) { row.winner.candidate.max_blocks = -1; },
       [](auto& row) { row.winner.candidate.max_blocks = std::int64_t{1} << 40; },
       [](auto& row) {
-        row.winner.candidate.variant = "threads=128 work=1 finish=joined";
+        row.winner.candidate.policy = "threads=128 work=1 finish=joined";
         row.winner.candidate.max_blocks = 1000000;  // more partial results than a workspace holds
       },
       [](auto& row) {
-        row.winner.candidate.variant = "threads=128 work=1 finish=joined";
+        row.winner.candidate.policy = "threads=128 work=1 finish=joined";
         row.winner.candidate.max_blocks = std::int64_t{1} << 61;  // times 8 bytes is 0
       },
       [](auto& row) { row.winner.candidate.block_threads += 32; },
@@ -136,7 +136,7 @@ TEST_F(SessionCacheTest, CodeOfUnknownSourceIsCompiledAgainAndItsWinnerServes) {
   Session(device_, options()).prepare(family_.problem(kSize));
   const cache::Store store(folder_ / "cache.sqlite");
   const cache::StoredWinner stored = store.winners().at(0);
-  const auto bytes = std::as_bytes(std::span(stored.winner.candidate.variant));
+  const auto bytes = std::as_bytes(std::span(stored.winner.candidate.policy));
   store.publish(cache::Publication{.key = stored.key,
                                    .winner = stored.winner,
                                    .binary = {"fake", device_->facts().architecture, {bytes.begin(), bytes.end()}},
@@ -146,7 +146,7 @@ TEST_F(SessionCacheTest, CodeOfUnknownSourceIsCompiledAgainAndItsWinnerServes) {
   EXPECT_EQ(session.counters().compiles, 1u);
 }
 
-TEST_F(SessionCacheTest, AVariantOfOneBlockWithMoreIsAMiss) {
+TEST_F(SessionCacheTest, APolicyOfOneBlockWithMoreIsAMiss) {
   family_ = TotalFamily({.alone_is_one_block = true});
   rewrite_row([](cache::Publication& row) { row.winner.candidate.max_blocks = 16; });
   Session session(device_, options());

@@ -17,8 +17,8 @@ std::function<FakeKernel(std::string_view)> joined_is_fastest() {
   return [](std::string_view source) { return FakeKernel{.us = source.ends_with("joined") ? 2.0 : 30.0}; };
 }
 
-const Variant kFastInStream{128, 1, 0};
-const Variant kFastInGraph{256, 4, 0};
+const Policy kFastInStream{128, 1, 0};
+const Policy kFastInGraph{256, 4, 0};
 
 std::function<FakeKernel(std::string_view)> contexts_differ() {
   return [](std::string_view source) {
@@ -46,11 +46,11 @@ TEST_F(FakeSessionTest, StreamAndGraphHaveWinnersOfTheirOwn) {
   device_->script = contexts_differ();
   {
     Session session(device_, options());
-    EXPECT_EQ(session.prepare(family_.problem(kSize)).winner->candidate.variant, kFastInStream);
+    EXPECT_EQ(session.prepare(family_.problem(kSize)).winner->candidate.policy, kFastInStream);
     EXPECT_EQ(device_->captures(), 0);
     const Choice in_graph = session.prepare(graph_problem());
     EXPECT_EQ(in_graph.source, ChoiceSource::tuned);
-    EXPECT_EQ(in_graph.winner->candidate.variant, kFastInGraph);
+    EXPECT_EQ(in_graph.winner->candidate.policy, kFastInGraph);
     EXPECT_EQ(in_graph.winner->launch_context, LaunchContext::graph);
     EXPECT_NEAR(in_graph.winner->median_us, 3, 1e-9);
     EXPECT_GT(device_->captures(), 0);
@@ -58,16 +58,16 @@ TEST_F(FakeSessionTest, StreamAndGraphHaveWinnersOfTheirOwn) {
     const Choice captured = launch(session, kSize, capture.stream());
     EXPECT_EQ(captured.source, ChoiceSource::memory);
     EXPECT_EQ(captured.winner, in_graph.winner);
-    EXPECT_EQ(launch(session).winner->candidate.variant, kFastInStream);
+    EXPECT_EQ(launch(session).winner->candidate.policy, kFastInStream);
   }
   Session session(device_, options());  // both are in the file
   const Capturing capture(*device_, 2);
   const int allocations = device_->allocations();
   const Choice captured = launch(session, kSize, capture.stream());
   EXPECT_EQ(captured.source, ChoiceSource::cache);
-  EXPECT_EQ(captured.winner->candidate.variant, kFastInGraph);
+  EXPECT_EQ(captured.winner->candidate.policy, kFastInGraph);
   EXPECT_EQ(captured.winner->launch_context, LaunchContext::graph);
-  EXPECT_EQ(launch(session).winner->candidate.variant, kFastInStream);
+  EXPECT_EQ(launch(session).winner->candidate.policy, kFastInStream);
   EXPECT_EQ(device_->allocations(), allocations);
 }
 
@@ -80,7 +80,7 @@ TEST_F(FakeSessionTest, ACaptureIsLentTheStreamsWinnerUntilTheGraphHasItsOwn) {
     const Capturing capture(*device_, 1);
     const Choice lent = launch(session, kSize, capture.stream());
     EXPECT_EQ(lent.source, ChoiceSource::memory);
-    EXPECT_EQ(lent.winner->candidate.variant, kFastInStream);
+    EXPECT_EQ(lent.winner->candidate.policy, kFastInStream);
     EXPECT_TRUE(lent.winner->tuned);
     EXPECT_EQ(lent.winner->launch_context, LaunchContext::stream);
     EXPECT_EQ(launch(session, kSize, capture.stream()).winner, lent.winner);
@@ -88,7 +88,7 @@ TEST_F(FakeSessionTest, ACaptureIsLentTheStreamsWinnerUntilTheGraphHasItsOwn) {
   EXPECT_EQ(device_->timings(), timings);
   EXPECT_EQ(session.prepare(graph_problem()).source, ChoiceSource::tuned);
   const Capturing capture(*device_, 2);
-  EXPECT_EQ(launch(session, kSize, capture.stream()).winner->candidate.variant, kFastInGraph);
+  EXPECT_EQ(launch(session, kSize, capture.stream()).winner->candidate.policy, kFastInGraph);
 }
 
 TEST_F(FakeSessionTest, AGraphsOwnWinnerIsNotReplacedByALaterOneOfTheStream) {
@@ -97,7 +97,7 @@ TEST_F(FakeSessionTest, AGraphsOwnWinnerIsNotReplacedByALaterOneOfTheStream) {
   session.prepare(graph_problem());
   session.prepare(family_.problem(kSize));
   const Capturing capture(*device_, 1);
-  EXPECT_EQ(launch(session, kSize, capture.stream()).winner->candidate.variant, kFastInGraph);
+  EXPECT_EQ(launch(session, kSize, capture.stream()).winner->candidate.policy, kFastInGraph);
 }
 
 TEST_F(FakeSessionTest, WhereThePolicyDoesNotTuneAGraphIsLentTheStreamsWinner) {
@@ -106,11 +106,11 @@ TEST_F(FakeSessionTest, WhereThePolicyDoesNotTuneAGraphIsLentTheStreamsWinner) {
   Session session(device_, options(MissPolicy::heuristic));
   const Choice lent = session.prepare(graph_problem());
   EXPECT_EQ(lent.source, ChoiceSource::cache);
-  EXPECT_EQ(lent.winner->candidate.variant, kFastInStream);
+  EXPECT_EQ(lent.winner->candidate.policy, kFastInStream);
   EXPECT_EQ(session.counters().heuristics, 0u);
   EXPECT_EQ(session.tune(graph_problem(), {.budget = std::chrono::minutes(1)}).problem.launch_context,
             LaunchContext::graph);
-  EXPECT_EQ(session.prepare(graph_problem()).winner->candidate.variant, kFastInGraph);
+  EXPECT_EQ(session.prepare(graph_problem()).winner->candidate.policy, kFastInGraph);
 }
 
 TEST_F(FakeSessionTest, ThePolicyErrorReportsAGraphProblemButServesACapture) {
@@ -244,7 +244,7 @@ TEST_F(FakeSessionTest, ThreadsThatShareAStreamDoNotMixTheirTwoLaunches) {
   device_->script = joined_is_fastest();
   Session session(device_, options());
   session.prepare(family_.problem(kSize));
-  ASSERT_EQ(session.prepare(family_.problem(kSize)).winner->candidate.variant[2], 1);
+  ASSERT_EQ(session.prepare(family_.problem(kSize)).winner->candidate.policy[2], 1);
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

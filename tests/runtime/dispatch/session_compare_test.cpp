@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 class SessionCompareTest : public FakeSessionTest {
  protected:
-  Candidate candidate(std::string_view variant) const { return {*family_.space().parse(variant), {.max_blocks = 8}}; }
+  Candidate candidate(std::string_view policy) const { return {*family_.space().parse(policy), {.max_blocks = 8}}; }
   cache::Store store() const { return cache::Store(folder_ / "cache.sqlite"); }
 
   /// One whose units are not those of family_.

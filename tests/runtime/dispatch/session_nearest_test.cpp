@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Shapes of rows and columns; the variant that wins is that of `fastest_`.
+/// Shapes of rows and columns; the policy that wins is that of `fastest_`.
 class NearestShape : public FakeSessionTest {
  protected:
   void SetUp() override {
@@ -115,8 +115,8 @@ TEST_F(NearestShape, MustSuitTheFamilyThere) {
   tune(64, 64, kA);
   const Candidate other = tune(64, 16, kB);
   family_ =
-      TotalFamily({.extent_names = {"rows", "columns"}, .rejects = [](const Problem& problem, const Variant& variant) {
-                     return problem.extents[1] < 64 && variant[0] == 256 ? "too wide for such rows" : "";
+      TotalFamily({.extent_names = {"rows", "columns"}, .rejects = [](const Problem& problem, const Policy& policy) {
+                     return problem.extents[1] < 64 && policy[0] == 256 ? "too wide for such rows" : "";
                    }});
   Session session(device_, options(MissPolicy::heuristic));
   const Choice choice = launch(session, 64, 32);
@@ -182,12 +182,12 @@ TEST_F(NearestShape, IsWhereATuningOfAnotherProcessBegins) {
   const Candidate known = tune(64, 64, "threads=128 work=2 finish=alone");
   fastest_ = "none: all are alike, and ties go to what serves a neighbour";
   const auto winner_of = [&](const SessionOptions& each) {
-    return Session(device_, each).prepare(family_.problem(64, 128)).winner->candidate.variant;
+    return Session(device_, each).prepare(family_.problem(64, 128)).winner->candidate.policy;
   };
   SessionOptions without = options();
   without.cache_path.clear();
-  EXPECT_NE(winner_of(without), known.variant);
-  EXPECT_EQ(winner_of(options()), known.variant);
+  EXPECT_NE(winner_of(without), known.policy);
+  EXPECT_EQ(winner_of(options()), known.policy);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST_F(SessionTest, WithoutAFileWinnersLiveAsLongAsTheSession) {
   }
 }
 
-TEST_F(SessionTest, HeuristicCompilesOneVariantAndMeasuresNothing) {
+TEST_F(SessionTest, HeuristicCompilesOnePolicyAndMeasuresNothing) {
   Session session(device_, options(MissPolicy::heuristic));
   const Choice choice = launch(session);
   EXPECT_EQ(choice.source, ChoiceSource::heuristic);
@@ -167,9 +167,9 @@ TEST_F(SessionTest, TuneReplacesWhatIsKnown) {
   ASSERT_TRUE(tuning.winner);
   const Choice choice = launch(session);
   EXPECT_EQ(choice.source, ChoiceSource::memory);
-  EXPECT_EQ(choice.winner->candidate.variant, (Variant{256, 4, 0}));
+  EXPECT_EQ(choice.winner->candidate.policy, (Policy{256, 4, 0}));
   Session later(device_, options());
-  EXPECT_EQ(launch(later).winner->candidate.variant, (Variant{256, 4, 0}));
+  EXPECT_EQ(launch(later).winner->candidate.policy, (Policy{256, 4, 0}));
 }
 
 TEST_F(SessionTest, AWinnerThatNeedsAWorkspaceGetsOne) {
@@ -177,7 +177,7 @@ TEST_F(SessionTest, AWinnerThatNeedsAWorkspaceGetsOne) {
     return FakeKernel{.us = source.ends_with("joined") ? 2.0 : 30.0};
   };
   Session session(device_, options());
-  EXPECT_EQ(launch(session).winner->candidate.variant[2], 1);
+  EXPECT_EQ(launch(session).winner->candidate.policy[2], 1);
   const Stream stream = device_->create_stream();
   EXPECT_EQ(launch(session, kSize, stream).source, ChoiceSource::memory);
 }

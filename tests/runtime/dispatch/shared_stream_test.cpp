@@ -129,7 +129,7 @@ TEST_F(SharedStream, SomeOfTheseCallsAreOfTwoLaunchesAndSomeOfOneWithAWorkspace)
        {softmax_problem({.dtype = DType::f32, .result = DType::f32}, SoftmaxShape::array(kElements)),
         reduce_problem(ReduceOp::sum, DType::f32, kElements)}) {
     const Candidate candidate = session.prepare(problem).winner->candidate;
-    const int launches = problem.family->shape(problem, candidate.variant).launches;
+    const int launches = problem.family->shape(problem, candidate.policy).launches;
     of_two += launches == 2;
     of_one += launches == 1 && problem.family->workspace_bytes(problem, candidate) > 0;
   }

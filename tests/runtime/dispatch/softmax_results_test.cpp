@@ -1,4 +1,4 @@
-// tuned_softmax() and tuned_log_softmax() on a real device, and every kind of variant launched directly.
+// tuned_softmax() and tuned_log_softmax() on a real device, and every kind of policy launched directly.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -65,24 +65,24 @@ class SoftmaxResults : public DeviceTest {
     return {all.begin(), all.end()};
   }
 
-  /// Every `step`th variant, of those that the device allows, on all that winners are verified on, in several grids.
-  void verify_variants(const Problem& problem, std::size_t step) {
-    std::vector<Variant> variants;
+  /// Every `step`th policy, of those that the device allows, on all that winners are verified on, in several grids.
+  void verify_policies(const Problem& problem, std::size_t step) {
+    std::vector<Policy> policies;
     std::vector<Unit> units;
     std::size_t turn = 0;
-    for (const Variant& variant : problem.family->space().all()) {
-      if (!problem.family->reject(problem, variant, device_->facts()).empty() || turn++ % step != 0) continue;
-      variants.push_back(variant);
-      units.push_back(unit_of(problem, variant));
+    for (const Policy& policy : problem.family->space().all()) {
+      if (!problem.family->reject(problem, policy, device_->facts()).empty() || turn++ % step != 0) continue;
+      policies.push_back(policy);
+      units.push_back(unit_of(problem, policy));
     }
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
-    for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
-      const CompiledCode code = load_variant(*device_, problem, variants[i], units[i], outcomes[i].binary);
+      const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
       for (std::int64_t max_blocks : {1, 7}) {
-        const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+        const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
         for (const Problem& verified : problem.family->verified_problems(problem))
           for (std::string_view kind : problem.family->input_kinds(verified))
             EXPECT_EQ(workload.verify(verified, loaded.candidate, kind,
@@ -90,7 +90,7 @@ class SoftmaxResults : public DeviceTest {
                                         loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);
                                       }),
                       "")
-                << to_string(verified) << " " << kind << " " << problem.family->space().to_string(variants[i]);
+                << to_string(verified) << " " << kind << " " << problem.family->space().to_string(policies[i]);
       }
     }
   }
@@ -147,24 +147,24 @@ TEST_F(SoftmaxResults, LongRowsAndTallColumnsAreRight) {
   expect_right(session, {}, false, SoftmaxShape::columns(5000, 3), "uniform", 0);
 }
 
-TEST_F(SoftmaxResults, VariantsOfEveryKindAreRight) {
+TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
   const std::size_t step = is_cuda() ? 1 : 9;  // the host compiles them one by one
-  verify_variants(softmax_problem({}, SoftmaxShape::rows(37, 24)), step);
-  verify_variants(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(9, 1003)), step);
-  verify_variants(softmax_problem({}, SoftmaxShape::rows(3, 9000)), step);
-  verify_variants(softmax_problem({}, SoftmaxShape::rows(300, 5)), step);
-  verify_variants(softmax_problem({}, SoftmaxShape::axis(2, 130, 12)), 2 * step);
+  verify_policies(softmax_problem({}, SoftmaxShape::rows(37, 24)), step);
+  verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(9, 1003)), step);
+  verify_policies(softmax_problem({}, SoftmaxShape::rows(3, 9000)), step);
+  verify_policies(softmax_problem({}, SoftmaxShape::rows(300, 5)), step);
+  verify_policies(softmax_problem({}, SoftmaxShape::axis(2, 130, 12)), 2 * step);
   if (!is_cuda()) return;
-  verify_variants(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(3, 1 << 17)), 1);
-  verify_variants(softmax_problem({}, SoftmaxShape::rows(300, 1 << 15)), 2);
-  verify_variants(softmax_problem({}, SoftmaxShape::rows(2, (1 << 20) + 1)), 2);
-  verify_variants(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
+  verify_policies(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(3, 1 << 17)), 1);
+  verify_policies(softmax_problem({}, SoftmaxShape::rows(300, 1 << 15)), 2);
+  verify_policies(softmax_problem({}, SoftmaxShape::rows(2, (1 << 20) + 1)), 2);
+  verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
 }
 
-TEST_F(SoftmaxResults, VariantsForManyLongRowsAreRight) {
+TEST_F(SoftmaxResults, PoliciesForManyLongRowsAreRight) {
   if (!is_cuda())
-    GTEST_SKIP() << "the host device would compile hundreds of variants, and checks a few in host_checks_test";
-  verify_variants(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(37, (1 << 16) + 3)), 1);
+    GTEST_SKIP() << "the host device would compile hundreds of policies, and checks a few in host_checks_test";
+  verify_policies(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(37, (1 << 16) + 3)), 1);
 }
 
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {

@@ -35,20 +35,20 @@ class Sums final : public KernelFamily {
   std::span<const std::string_view> operations() const override { return operations_; }
   std::span<const SourceFile> sources() const override { return sources_; }
   std::string refuse(const Problem& problem) const override { return problem.extents[0] < 0 ? "negative" : ""; }
-  std::string reject(const Problem&, const Variant&, const DeviceFacts&) const override { return ""; }
+  std::string reject(const Problem&, const Policy&, const DeviceFacts&) const override { return ""; }
 
-  Unit unit(const Problem&, const Variant& variant) const override {
+  Unit unit(const Problem&, const Policy& policy) const override {
     return {.name = "sums",
             .source = "#include \"sums.cuh\"\nextern \"C\" __global__ void sums_f32(const float* x, const float* y, "
-                      "float* out, unsigned n) {\n  sums<" + std::to_string(variant[0]) + ", " +
-                      std::to_string(variant[1]) + ">(x, y, out, n);\n}\n",
+                      "float* out, unsigned n) {\n  sums<" + std::to_string(policy[0]) + ", " +
+                      std::to_string(policy[1]) + ">(x, y, out, n);\n}\n",
             .headers = {},
             .entries = {"sums_f32"}};
   }
 
-  WorkShape shape(const Problem& problem, const Variant& variant) const override {
-    const std::int64_t tile = variant[0] * variant[1];
-    return {.block_threads = variant[0],
+  WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    const std::int64_t tile = policy[0] * policy[1];
+    return {.block_threads = policy[0],
             .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
             .bytes_in_flight_per_block = tile * 8};
   }
@@ -60,8 +60,8 @@ class Sums final : public KernelFamily {
               LaunchList& launches) const override {
     Launch& launch = launches.add();
     launch.grid.x =
-        static_cast<unsigned>(std::min(candidate.geometry.max_blocks, shape(problem, candidate.variant).tiles));
-    launch.block.x = static_cast<unsigned>(candidate.variant[0]);
+        static_cast<unsigned>(std::min(candidate.geometry.max_blocks, shape(problem, candidate.policy).tiles));
+    launch.block.x = static_cast<unsigned>(candidate.policy[0]);
     for (void* buffer : buffers) launch.arguments.push(buffer);
     launch.arguments.push(static_cast<unsigned>(problem.extents[0]));
   }

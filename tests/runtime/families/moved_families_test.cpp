@@ -1,4 +1,4 @@
-// The families transpose and copy as descriptions: problems, variants, verification, and what a GPU's compiler makes of
+// The families transpose and copy as descriptions: problems, policies, verification, and what a GPU's compiler makes of
 // them.
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@
 #include "runtime/families/transpose_family.h"
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -86,20 +86,20 @@ TEST(CopyProblem, RowsThatLieSideBySideAreOneRow) {
   EXPECT_THAT(negative.family->refuse(negative), HasSubstr("at least 1"));
 }
 
-TEST(MovedFamilies, OfferEnoughVariantsAndNotThousands) {
+TEST(MovedFamilies, OfferEnoughPoliciesAndNotThousands) {
   for (const Problem& problem : problems_of_every_kind()) {
     ASSERT_EQ(problem.family->refuse(problem), "") << to_string(problem);
     const bool in_place = problem.family == &transpose_family() && problem.operation % 2 == 1;
-    EXPECT_GE(allowed_variants(problem, h100_facts()).size(), in_place ? 2u : 10u) << to_string(problem);
-    EXPECT_LE(allowed_variants(problem, h100_facts()).size(), 150u) << to_string(problem);
+    EXPECT_GE(allowed_policies(problem, h100_facts()).size(), in_place ? 2u : 10u) << to_string(problem);
+    EXPECT_LE(allowed_policies(problem, h100_facts()).size(), 150u) << to_string(problem);
   }
 }
 
-TEST(MovedFamilies, LeaveAVariantForEveryShape) {
-  const auto has_variant = [](const Problem& problem) {
-    const std::vector<Variant> all = problem.family->space().all();
-    return std::any_of(all.begin(), all.end(), [&](const Variant& variant) {
-      return problem.family->reject(problem, variant, h100_facts()).empty();
+TEST(MovedFamilies, LeaveAPolicyForEveryShape) {
+  const auto has_policy = [](const Problem& problem) {
+    const std::vector<Policy> all = problem.family->space().all();
+    return std::any_of(all.begin(), all.end(), [&](const Policy& policy) {
+      return problem.family->reject(problem, policy, h100_facts()).empty();
     });
   };
   std::vector<std::int64_t> sides{std::int64_t{1} << 33};
@@ -115,16 +115,16 @@ TEST(MovedFamilies, LeaveAVariantForEveryShape) {
           for (const bool in_place : {false, true}) {
             if (in_place && rows != columns) continue;
             const Problem problem = transpose_problem(spec, of_elements, in_place);
-            EXPECT_TRUE(has_variant(problem)) << to_string(problem);
+            EXPECT_TRUE(has_policy(problem)) << to_string(problem);
           }
         }
 }
 
 TEST(MovedFamilies, OnlyRowsThatAreNotAlignedAreShifted) {
   const auto shifted = [](const Problem& problem) {
-    const std::vector<Variant> variants = allowed_variants(problem, h100_facts());
-    return std::count_if(variants.begin(), variants.end(),
-                         [&](const Variant& variant) { return TransposeVariant(problem, variant).shifted; });
+    const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
+    return std::count_if(policies.begin(), policies.end(),
+                         [&](const Policy& policy) { return TransposePolicy(problem, policy).shifted; });
   };
   for (const std::size_t bytes : {1, 2, 4, 8}) {
     EXPECT_GE(shifted(matrix(bytes, 12289, 4097)), 8) << bytes;
@@ -135,24 +135,24 @@ TEST(MovedFamilies, OnlyRowsThatAreNotAlignedAreShifted) {
   EXPECT_EQ(shifted(matrix(16, 12289, 4097)), 0);
 }
 
-TEST(MovedFamilies, TheVariantsAreThoseOfAllThatShareAWinner) {
+TEST(MovedFamilies, ThePoliciesAreThoseOfAllThatShareAWinner) {
   for (const Problem& problem : {matrix(4, 1 << 20, 8), matrix(2, 5, 1 << 20), matrix(4, 8192, 8192)}) {
     Problem other = problem;
     const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
     other.extents = {1, sizes[1].last, sizes[2].first};
     other.pitches = {(other.extents[2] + 3) / 4 * 4, (other.extents[1] + 3) / 4 * 4};
-    for (const Variant& variant : problem.family->space().all()) {
-      EXPECT_EQ(problem.family->reject(problem, variant, h100_facts()),
-                other.family->reject(other, variant, h100_facts()));
-      if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
-      EXPECT_EQ(problem.family->unit(problem, variant).source, other.family->unit(other, variant).source);
+    for (const Policy& policy : problem.family->space().all()) {
+      EXPECT_EQ(problem.family->reject(problem, policy, h100_facts()),
+                other.family->reject(other, policy, h100_facts()));
+      if (!problem.family->reject(problem, policy, h100_facts()).empty()) continue;
+      EXPECT_EQ(problem.family->unit(problem, policy).source, other.family->unit(other, policy).source);
     }
   }
 }
 
 TEST(MovedFamilies, ABlockForEveryTileIsAGeometryAndNothingIsCombined) {
   const Problem problem = matrix(4, 8192, 8192);
-  const WorkShape shape = problem.family->shape(problem, allowed_variants(problem, h100_facts()).front());
+  const WorkShape shape = problem.family->shape(problem, allowed_policies(problem, h100_facts()).front());
   const std::vector<Geometry> all = geometries(h100_facts(), shape, 8);
   EXPECT_GE(all.back().max_blocks, shape.tiles);
   WorkShape combining = shape;
@@ -191,13 +191,13 @@ TEST(MovedFamilies, VerificationFindsOneWrongElementAndIgnoresWhatLiesBetweenRow
   EXPECT_THAT(problem.family->verify(problem, {}, patterns, outputs), HasSubstr("element 9 of the output is 0x"));
 }
 
-/// One variant of every other problem. (All of 700 that were tried had 8 bytes at the most.)
+/// One policy of every other problem. (All of 700 that were tried had 8 bytes at the most.)
 TEST(MovedFamilies, CompileForAGpuWithoutSpills) {
   std::size_t turn = 0;
   for (const Problem& problem : problems_of_every_kind()) {
     if (++turn % 2 == 0) continue;
-    const std::vector<Variant> variants = allowed_variants(problem, h100_facts());
-    const Unit unit = unit_of(problem, variants[turn * 7 % variants.size()]);
+    const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
+    const Unit unit = unit_of(problem, policies[turn * 7 % policies.size()]);
     try {
       EXPECT_LE(gpu_resources(unit, "sm_90").local_bytes, 8) << unit.name;
     } catch (const Error& error) {

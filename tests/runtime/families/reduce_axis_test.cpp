@@ -111,15 +111,15 @@ TEST(ReduceAxisFamilies, RefuseOperationsByName) {
   EXPECT_EQ(refusal(ReduceOp::sum, DType::f32, {5, 0}), "");
 }
 
-TEST(ReduceAxisFamilies, EveryShapeHasVariantsButNotTooMany) {
+TEST(ReduceAxisFamilies, EveryShapeHasPoliciesButNotTooMany) {
   for (const ReduceSpec& spec : {ReduceSpec{}, ReduceSpec{.dtype = DType::f16}, ReduceSpec{.dtype = DType::f64},
                                  ReduceSpec{.op = ReduceOp::mean_variance, .dtype = DType::u8},
                                  ReduceSpec{.op = ReduceOp::logsumexp, .dtype = DType::bf16}})
     for (const Problem& problem : shapes_of(spec))
       for (const DeviceFacts& facts : {h100_facts(), two_core_host_facts()}) {
-        const std::size_t variants = rank_variants(facts, problem).variants.size();
-        EXPECT_GE(variants, 2u) << to_string(problem);
-        EXPECT_LE(variants, facts.kind == "cuda" ? 150u : 200u) << to_string(problem);
+        const std::size_t policies = rank_policies(facts, problem).policies.size();
+        EXPECT_GE(policies, 2u) << to_string(problem);
+        EXPECT_LE(policies, facts.kind == "cuda" ? 150u : 200u) << to_string(problem);
       }
 }
 
@@ -133,10 +133,10 @@ TEST(ReduceAxisFamilies, AllShapesOfASizeClassShareTheUnitAndTheBoundOfTheWorksp
       smallest.extents[i] = ranges[i].first;
       largest.extents[i] = ranges[i].last;
     }
-    for (const RankedVariant& ranked : rank_variants(h100_facts(), problem).variants) {
-      const Candidate candidate{ranked.variant, {264}};
-      EXPECT_EQ(problem.family->unit(smallest, ranked.variant).source,
-                problem.family->unit(largest, ranked.variant).source);
+    for (const RankedPolicy& ranked : rank_policies(h100_facts(), problem).policies) {
+      const Candidate candidate{ranked.policy, {264}};
+      EXPECT_EQ(problem.family->unit(smallest, ranked.policy).source,
+                problem.family->unit(largest, ranked.policy).source);
       EXPECT_EQ(problem.family->workspace_bytes(smallest, candidate),
                 problem.family->workspace_bytes(largest, candidate));
     }
@@ -156,9 +156,9 @@ TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
   int split = 0;
   for (const ReduceSpec& spec : {ReduceSpec{}, ReduceSpec{.op = ReduceOp::mean_variance, .dtype = DType::f16}})
     for (const Problem& problem : shapes_of(spec))
-      for (const RankedVariant& ranked : rank_variants(h100_facts(), problem).variants)
+      for (const RankedPolicy& ranked : rank_policies(h100_facts(), problem).policies)
         for (const std::int64_t max_blocks : {1, 132, 1056, 4224}) {
-          const Candidate candidate{ranked.variant, {max_blocks}};
+          const Candidate candidate{ranked.policy, {max_blocks}};
           LaunchList launches;
           problem.family->encode(problem, candidate, buffers, memory.data(), launches);
           EXPECT_GE(launches.begin()->grid.x, 1u);
@@ -171,7 +171,7 @@ TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
           EXPECT_EQ(outputs, problem.extents[0] * problem.extents[2]);
           EXPECT_LE(kWorkspaceHeaderBytes + std::size_t{parts} * outputs * axis_state_bytes(problem),
                     problem.family->workspace_bytes(problem, candidate))
-              << to_string(problem) << " " << problem.family->space().to_string(ranked.variant) << " " << max_blocks;
+              << to_string(problem) << " " << problem.family->space().to_string(ranked.policy) << " " << max_blocks;
         }
   EXPECT_GT(split, 1000);
 }
@@ -179,10 +179,10 @@ TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
 TEST(ReduceAxisFamilies, BlocksAreIndependentWhereTheyShareNoOutput) {
   for (const Problem& problem : {rows(1 << 20, 64), columns({1, 1 << 10, 1 << 16})}) {
     const KernelFamily& family = *problem.family;
-    for (const Variant& variant : family.space().all()) {
-      const std::string name = family.space().to_string(variant);
+    for (const Policy& policy : family.space().all()) {
+      const std::string name = family.space().to_string(policy);
       const bool shares = name.find("=split") != std::string::npos;
-      EXPECT_EQ(family.shape(problem, variant).independent_blocks, !shares) << name;
+      EXPECT_EQ(family.shape(problem, policy).independent_blocks, !shares) << name;
     }
   }
 }
@@ -260,10 +260,10 @@ std::vector<std::byte> sums_of(const Problem& problem, const std::vector<std::by
 
 TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   const KernelFamily& family = reduce_columns_family();
-  const auto bounds = [&](DType dtype, std::int64_t reduced, std::string_view variant,
+  const auto bounds = [&](DType dtype, std::int64_t reduced, std::string_view policy,
                           ReduceOp op = ReduceOp::logsumexp) {
     const Problem problem = reduce_columns_problem({.op = op, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
-    const std::string source = family.unit(problem, family.space().parse(variant).value()).source;
+    const std::string source = family.unit(problem, family.space().parse(policy).value()).source;
     const std::string begin = "__launch_bounds__(";
     const std::size_t at = source.find(begin) + begin.size();
     return source.substr(at, source.find(')', at) - at);
@@ -280,9 +280,9 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
 
 TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsShareThem) {
   const KernelFamily& family = reduce_columns_family();
-  const auto why_not = [&](DType dtype, std::int64_t columns, std::string_view variant) {
+  const auto why_not = [&](DType dtype, std::int64_t columns, std::string_view policy) {
     const Problem problem = reduce_columns_problem({.dtype = dtype}, {.reduced = 31, .inner = columns});
-    return family.reject(problem, family.space().parse(variant).value(), h100_facts());
+    return family.reject(problem, family.space().parse(policy).value(), h100_facts());
   };
   const std::string_view alone = "block_threads=128 column_threads=1 unroll=2 way=realigned";
   EXPECT_EQ(why_not(DType::f16, 100001, alone), "");
@@ -299,7 +299,7 @@ TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
                                  columns({1, 300000, 3}), columns({20, 30, 5, 8})}) {
     const KernelFamily& family = *problem.family;
     const std::vector<std::vector<std::byte>> patterns{family.input_pattern(problem, 0, "small_integers")};
-    const Candidate candidate{rank_variants(h100_facts(), problem).variants[0].variant, {132}};
+    const Candidate candidate{rank_policies(h100_facts(), problem).policies[0].policy, {132}};
     const std::vector<std::vector<std::byte>> right{sums_of(problem, patterns[0], -1)};
     EXPECT_EQ(family.verify(problem, candidate, patterns, right), "") << to_string(problem);
     const ElementRange last = family.verified_parts(problem, 1).back();

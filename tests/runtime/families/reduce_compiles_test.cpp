@@ -17,7 +17,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 
 namespace hone {
 namespace {
@@ -71,10 +71,10 @@ class UnitsCompile : public testing::Test {
 
 class ReduceCompiles : public UnitsCompile, public testing::WithParamInterface<ReduceOp> {};
 
-/// Every 29th allowed variant: 29 shares no factor with the lengths of the value lists, so that all values meet.
+/// Every 29th allowed policy: 29 shares no factor with the lengths of the value lists, so that all values meet.
 std::vector<Unit> spread_of_units(const Problem& problem, std::size_t first) {
   std::vector<Unit> units;
-  const std::vector<Variant> all = problem.family->space().all();
+  const std::vector<Policy> all = problem.family->space().all();
   for (std::size_t i = first; i < all.size(); i += 29)
     if (problem.family->reject(problem, all[i], {}).empty()) units.push_back(unit_of(problem, all[i]));
   return units;
@@ -107,8 +107,8 @@ TEST_F(UnitsCompile, ForSegmentsOfEveryOperationWithSeveralDTypes) {
       const Problem problem =
           segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, is_wide ? DType::i64 : DType::i32, 1 << 20,
                                    std::int64_t{1} << (is_wide ? 32 : 25));
-      const std::vector<Variant> variants = allowed_variants(problem, {});
-      units.push_back(unit_of(problem, variants[5 * turn / 8 % variants.size()]));
+      const std::vector<Policy> policies = allowed_policies(problem, {});
+      units.push_back(unit_of(problem, policies[5 * turn / 8 % policies.size()]));
     }
   compile_all(units);
 }
@@ -134,7 +134,7 @@ TEST_F(UnitsCompile, ForExpressionsAndTheirReference) {
   compile_all(units);
 }
 
-/// Shapes for which threads share the work in every way; each has one of its variants, in turns.
+/// Shapes for which threads share the work in every way; each has one of its policies, in turns.
 TEST_F(UnitsCompile, ForRowsAndColumnsInEveryWay) {
   DeviceFacts facts;
   facts.sm_count = 132;
@@ -152,9 +152,9 @@ TEST_F(UnitsCompile, ForRowsAndColumnsInEveryWay) {
           reduce_rows_problem(spec, {1 << 10, 1 << 16}), reduce_columns_problem(spec, {1 << 20, 8, 3}),
           reduce_rows_problem(spec, {2, std::int64_t{1} << 32})};
       const Problem& problem = problems[turn / 7 % std::size(problems)];
-      const std::vector<Variant> variants = allowed_variants(problem, facts);
-      ASSERT_FALSE(variants.empty()) << to_string(problem);
-      units.push_back(unit_of(problem, variants[turn * 5 % variants.size()]));
+      const std::vector<Policy> policies = allowed_policies(problem, facts);
+      ASSERT_FALSE(policies.empty()) << to_string(problem);
+      units.push_back(unit_of(problem, policies[turn * 5 % policies.size()]));
     }
   compile_all(units);
 }
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, ReduceCompiles, testing::ValuesIn([] {
                          }()),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
-TEST(ReduceUnit, ADisagreementAboutTheVariantDoesNotCompile) {
+TEST(ReduceUnit, ADisagreementAboutThePolicyDoesNotCompile) {
   const NvrtcCompiler compiler(NvrtcSearch::from_environment());
   if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
   const Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 100);

@@ -23,7 +23,7 @@ const KernelFamily& family() { return reduce_family(); }
 
 Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
 
-Variant variant(std::int32_t finish, std::int32_t threads = 256, std::int32_t unroll = 2) {
+Policy policy(std::int32_t finish, std::int32_t threads = 256, std::int32_t unroll = 2) {
   return {threads, unroll, finish};
 }
 
@@ -42,10 +42,10 @@ void* const kIn = reinterpret_cast<void*>(0x1000);
 void* const kOut = reinterpret_cast<void*>(0x2000);
 void* const kWorkspace = reinterpret_cast<void*>(0x3000);
 
-Encoded encode(const Problem& problem, const Variant& variant, std::int64_t max_blocks) {
+Encoded encode(const Problem& problem, const Policy& policy, std::int64_t max_blocks) {
   const std::array<void*, 2> buffers{kIn, kOut};
   LaunchList list;
-  family().encode(problem, {variant, {max_blocks}}, buffers, kWorkspace, list);
+  family().encode(problem, {policy, {max_blocks}}, buffers, kWorkspace, list);
   return {{list.begin(), list.end()}};
 }
 
@@ -77,7 +77,7 @@ TEST(ReduceFamily, TheLargestAcceptedSizeOverflowsNowhere) {
       if (family().refuse(reduce_problem(ReduceOp::sum, dtype, most + step)).empty()) most += step;
     const Problem problem = reduce_problem(ReduceOp::sum, dtype, most);
     EXPECT_GT(family().bytes_moved(problem), most);
-    const WorkShape shape = family().shape(problem, variant(kLastBlock));
+    const WorkShape shape = family().shape(problem, policy(kLastBlock));
     EXPECT_GE(shape.tiles, most / 2048);
   }
 }
@@ -107,38 +107,38 @@ TEST(ReduceFamily, OnlySomeOperationsNeedElements) {
 TEST(ReduceFamily, RejectsClustersThatTheDeviceCannotHave) {
   DeviceFacts facts;
   facts.max_cluster_blocks = 1;
-  EXPECT_THAT(family().reject(sum_f32(100), variant(kCluster8), facts), HasSubstr("clusters of 8 blocks"));
+  EXPECT_THAT(family().reject(sum_f32(100), policy(kCluster8), facts), HasSubstr("clusters of 8 blocks"));
   facts.max_cluster_blocks = 8;
-  EXPECT_EQ(family().reject(sum_f32(100), variant(kCluster8), facts), "");
+  EXPECT_EQ(family().reject(sum_f32(100), policy(kCluster8), facts), "");
 }
 
 TEST(ReduceFamily, RejectsBlocksThatTheDeviceCannotHave) {
   DeviceFacts facts;
   facts.max_threads_per_block = 512;
-  EXPECT_EQ(family().reject(sum_f32(100), variant(kOneBlock, 512), facts), "");
-  EXPECT_THAT(family().reject(sum_f32(100), variant(kOneBlock, 1024), facts), HasSubstr("the device allows 512"));
+  EXPECT_EQ(family().reject(sum_f32(100), policy(kOneBlock, 512), facts), "");
+  EXPECT_THAT(family().reject(sum_f32(100), policy(kOneBlock, 1024), facts), HasSubstr("the device allows 512"));
 }
 
 TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
-  const WorkShape shape = family().shape(sum_f32(4097), variant(kLastBlock, 256, 2));
+  const WorkShape shape = family().shape(sum_f32(4097), policy(kLastBlock, 256, 2));
   EXPECT_EQ(shape.block_threads, 256);
   EXPECT_EQ(shape.bytes_in_flight_per_block, 256 * 16 * 2);
   EXPECT_EQ(shape.tiles, 3);  // of 2048 elements
-  EXPECT_EQ(family().shape(sum_f32(4096), variant(kLastBlock, 256, 2)).tiles, 2);
+  EXPECT_EQ(family().shape(sum_f32(4096), policy(kLastBlock, 256, 2)).tiles, 2);
 }
 
-TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), variant(kLastBlock)).tiles, 1); }
+TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), policy(kLastBlock)).tiles, 1); }
 
 TEST(ReduceFamily, ShapeSaysHowBlocksMeet) {
-  const WorkShape one = family().shape(sum_f32(9), variant(kOneBlock));
+  const WorkShape one = family().shape(sum_f32(9), policy(kOneBlock));
   EXPECT_TRUE(one.one_block);
   EXPECT_EQ(one.launches, 1);
   EXPECT_FALSE(one.joins_blocks);
-  const WorkShape last = family().shape(sum_f32(9), variant(kLastBlock));
+  const WorkShape last = family().shape(sum_f32(9), policy(kLastBlock));
   EXPECT_FALSE(last.one_block);
   EXPECT_EQ(last.launches, 1);
   EXPECT_TRUE(last.joins_blocks);
-  const WorkShape second = family().shape(sum_f32(9), variant(kSecondKernel));
+  const WorkShape second = family().shape(sum_f32(9), policy(kSecondKernel));
   EXPECT_FALSE(second.one_block);
   EXPECT_EQ(second.launches, 2);
   EXPECT_FALSE(second.joins_blocks);
@@ -154,14 +154,14 @@ TEST(ReduceFamily, MovesEveryElementOnceAndTheResult) {
 }
 
 TEST(ReduceFamily, WorkspaceHoldsOnePartialPerBlock) {
-  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {variant(kOneBlock), {1}}), 0u);
-  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {variant(kLastBlock), {264}}), 128u + 264 * 4);
+  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {policy(kOneBlock), {1}}), 0u);
+  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {policy(kLastBlock), {264}}), 128u + 264 * 4);
   const Problem i32 = reduce_problem(ReduceOp::sum, DType::i32, 9);
-  EXPECT_EQ(family().workspace_bytes(i32, {variant(kSecondKernel), {264}}), 128u + 264 * 8);
+  EXPECT_EQ(family().workspace_bytes(i32, {policy(kSecondKernel), {264}}), 128u + 264 * 8);
 }
 
 TEST(ReduceFamily, OneBlockIsOneLaunchOfOneBlock) {
-  const Encoded encoded = encode(sum_f32(1 << 20), variant(kOneBlock), 1);
+  const Encoded encoded = encode(sum_f32(1 << 20), policy(kOneBlock), 1);
   ASSERT_EQ(encoded.launches.size(), 1u);
   EXPECT_EQ(encoded.launches[0].entry, 0);
   EXPECT_EQ(encoded.launches[0].grid.x, 1u);
@@ -173,7 +173,7 @@ TEST(ReduceFamily, OneBlockIsOneLaunchOfOneBlock) {
 }
 
 TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
-  const Encoded encoded = encode(sum_f32(1 << 20), variant(kLastBlock), 264);
+  const Encoded encoded = encode(sum_f32(1 << 20), policy(kLastBlock), 264);
   ASSERT_EQ(encoded.launches.size(), 1u);
   EXPECT_EQ(encoded.launches[0].grid.x, 264u);
   ASSERT_EQ(encoded.launches[0].arguments.count(), 4);
@@ -182,7 +182,7 @@ TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
 }
 
 TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
-  const Encoded encoded = encode(sum_f32(5000), variant(kSecondKernel), 264);
+  const Encoded encoded = encode(sum_f32(5000), policy(kSecondKernel), 264);
   ASSERT_EQ(encoded.launches.size(), 2u);
   EXPECT_EQ(encoded.launches[0].grid.x, 3u);
   ASSERT_EQ(encoded.launches[0].arguments.count(), 3);
@@ -197,40 +197,40 @@ TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
 }
 
 TEST(ReduceFamily, TheGridIsCappedByTheWork) {
-  EXPECT_EQ(encode(sum_f32(0), variant(kLastBlock), 264).launches[0].grid.x, 1u);
-  EXPECT_EQ(encode(sum_f32(2048), variant(kLastBlock), 264).launches[0].grid.x, 1u);
-  EXPECT_EQ(encode(sum_f32(2049), variant(kLastBlock), 264).launches[0].grid.x, 2u);
-  EXPECT_EQ(encode(sum_f32(2048 * 264), variant(kLastBlock), 264).launches[0].grid.x, 264u);
-  EXPECT_EQ(encode(sum_f32(std::int64_t{1} << 33), variant(kLastBlock), 264).launches[0].grid.x, 264u);
+  EXPECT_EQ(encode(sum_f32(0), policy(kLastBlock), 264).launches[0].grid.x, 1u);
+  EXPECT_EQ(encode(sum_f32(2048), policy(kLastBlock), 264).launches[0].grid.x, 1u);
+  EXPECT_EQ(encode(sum_f32(2049), policy(kLastBlock), 264).launches[0].grid.x, 2u);
+  EXPECT_EQ(encode(sum_f32(2048 * 264), policy(kLastBlock), 264).launches[0].grid.x, 264u);
+  EXPECT_EQ(encode(sum_f32(std::int64_t{1} << 33), policy(kLastBlock), 264).launches[0].grid.x, 264u);
 }
 
 TEST(ReduceFamily, IndicesAreWideWhereTheSizeClassReachesTwoToThe31) {
   const std::int64_t narrow = size_range(30 * kClassesPerOctave + 3).last;
-  EXPECT_THAT(family().unit(sum_f32(narrow), variant(kLastBlock)).source, HasSubstr("unsigned n"));
-  EXPECT_THAT(family().unit(sum_f32(narrow), variant(kLastBlock)).source, Not(HasSubstr("unsigned long long")));
-  EXPECT_THAT(family().unit(sum_f32(narrow + 1), variant(kLastBlock)).source, HasSubstr("unsigned long long n"));
-  EXPECT_EQ(encode(sum_f32(narrow), variant(kLastBlock), 8).argument<std::uint32_t>(0, 1),
+  EXPECT_THAT(family().unit(sum_f32(narrow), policy(kLastBlock)).source, HasSubstr("unsigned n"));
+  EXPECT_THAT(family().unit(sum_f32(narrow), policy(kLastBlock)).source, Not(HasSubstr("unsigned long long")));
+  EXPECT_THAT(family().unit(sum_f32(narrow + 1), policy(kLastBlock)).source, HasSubstr("unsigned long long n"));
+  EXPECT_EQ(encode(sum_f32(narrow), policy(kLastBlock), 8).argument<std::uint32_t>(0, 1),
             static_cast<std::uint32_t>(narrow));
   const std::int64_t wide = (std::int64_t{1} << 33) + 5;
-  EXPECT_EQ(encode(sum_f32(wide), variant(kLastBlock), 8).argument<std::int64_t>(0, 1), wide);
+  EXPECT_EQ(encode(sum_f32(wide), policy(kLastBlock), 8).argument<std::int64_t>(0, 1), wide);
 }
 
 TEST(ReduceFamily, AllSizesOfOneClassShareOneUnit) {
   for (int k = kSmallestSizeClass; k <= 40 * kClassesPerOctave; ++k)
-    EXPECT_EQ(family().unit(sum_f32(size_range(k).first), variant(kLastBlock)).source,
-              family().unit(sum_f32(size_range(k).last), variant(kLastBlock)).source);
+    EXPECT_EQ(family().unit(sum_f32(size_range(k).first), policy(kLastBlock)).source,
+              family().unit(sum_f32(size_range(k).last), policy(kLastBlock)).source);
 }
 
-TEST(ReduceFamily, EveryVariantHasAUnitOfItsOwn) {
+TEST(ReduceFamily, EveryPolicyHasAUnitOfItsOwn) {
   std::vector<std::string> sources;
-  for (const Variant& v : family().space().all()) sources.push_back(family().unit(sum_f32(99), v).source);
+  for (const Policy& v : family().space().all()) sources.push_back(family().unit(sum_f32(99), v).source);
   std::sort(sources.begin(), sources.end());
   EXPECT_EQ(std::adjacent_find(sources.begin(), sources.end()), sources.end());
 }
 
 TEST(ReduceFamily, UnitsNameTheirEntries) {
-  EXPECT_EQ(family().unit(sum_f32(9), variant(kLastBlock)).entries, std::vector<std::string>{"hone_reduce"});
-  EXPECT_EQ(family().unit(sum_f32(9), variant(kSecondKernel)).entries,
+  EXPECT_EQ(family().unit(sum_f32(9), policy(kLastBlock)).entries, std::vector<std::string>{"hone_reduce"});
+  EXPECT_EQ(family().unit(sum_f32(9), policy(kSecondKernel)).entries,
             (std::vector<std::string>{"hone_reduce", "hone_reduce_finish"}));
 }
 
@@ -241,16 +241,16 @@ TEST(ReduceFamily, SumsOfI32AreWide) {
   EXPECT_EQ(buffers[0].size_bytes(), 28u);
   EXPECT_EQ(buffers[1].dtype, DType::i64);
   EXPECT_EQ(buffers[1].elements, 1);
-  EXPECT_THAT(family().unit(problem, variant(kOneBlock)).source, HasSubstr("hone::Sum<int, long long,"));
+  EXPECT_THAT(family().unit(problem, policy(kOneBlock)).source, HasSubstr("hone::Sum<int, long long,"));
 }
 
-TEST(ReduceFamily, DecodesVariants) {
-  const ReduceVariant reduce(Variant{512, 4, kCluster8});
+TEST(ReduceFamily, DecodesPolicies) {
+  const ReducePolicy reduce(Policy{512, 4, kCluster8});
   EXPECT_EQ(reduce.block_threads, 512);
   EXPECT_EQ(reduce.unroll, 4);
-  EXPECT_EQ(reduce.finish, ReduceVariant::Finish::cluster_8);
+  EXPECT_EQ(reduce.finish, ReducePolicy::Finish::cluster_8);
   EXPECT_EQ(reduce.cluster_blocks(), 8);
-  EXPECT_EQ(ReduceVariant(variant(kLastBlock)).cluster_blocks(), 1);
+  EXPECT_EQ(ReducePolicy(policy(kLastBlock)).cluster_blocks(), 1);
 }
 
 }  // namespace

@@ -12,12 +12,12 @@
 
 #include "runtime/families/reduce_reference.h"
 #include "runtime/families/segment_offsets.h"
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 
 namespace hone {
 namespace {
 
-using Division = SegmentedVariant::Division;
+using Division = SegmentedPolicy::Division;
 using segment_offsets::Offsets;
 using testing::HasSubstr;
 
@@ -25,7 +25,7 @@ Problem sum_f32(std::int64_t segments, std::int64_t elements) {
   return segmented_reduce_problem({}, DType::i32, segments, elements);
 }
 
-Variant variant(Division division, std::int32_t threads = 128, std::int32_t bytes = 32) {
+Policy policy(Division division, std::int32_t threads = 128, std::int32_t bytes = 32) {
   return {static_cast<std::int32_t>(division), threads, bytes};
 }
 
@@ -35,9 +35,9 @@ DeviceFacts large_gpu() {
   return facts;
 }
 
-bool is_among(const std::vector<Variant>& variants, Division division) {
-  return std::any_of(variants.begin(), variants.end(),
-                     [&](const Variant& one) { return SegmentedVariant(one).division == division; });
+bool is_among(const std::vector<Policy>& policies, Division division) {
+  return std::any_of(policies.begin(), policies.end(),
+                     [&](const Policy& one) { return SegmentedPolicy(one).division == division; });
 }
 
 TEST(SegmentOffsets, AscendFromNothingToAllElements) {
@@ -122,26 +122,26 @@ TEST(SegmentedReduceFamily, NamesWhatItRefuses) {
   EXPECT_THROW(segmented_reduce_family(DType::u32), Error);
 }
 
-TEST(SegmentedReduceFamily, AFewDozenVariantsRemainForEveryShape) {
+TEST(SegmentedReduceFamily, AFewDozenPoliciesRemainForEveryShape) {
   for (const DTypeInfo& dtype : kDTypes)
     for (std::int64_t segments : {1, 1000, 1000000, 100000000})
       for (std::int64_t mean : {0, 1, 8, 100, 10000, 1000000}) {
         const Problem problem = segmented_reduce_problem({.op = ReduceOp::max, .dtype = dtype.dtype}, DType::i64,
                                                          segments, segments * mean);
-        const std::vector<Variant> variants = allowed_variants(problem, large_gpu());
-        EXPECT_GE(variants.size(), 4u) << to_string(problem);
-        EXPECT_LE(variants.size(), 60u) << to_string(problem);
-        EXPECT_TRUE(is_among(variants, Division::merged_last_block)) << to_string(problem);
-        EXPECT_TRUE(is_among(variants, Division::merged_second_kernel)) << to_string(problem);
+        const std::vector<Policy> policies = allowed_policies(problem, large_gpu());
+        EXPECT_GE(policies.size(), 4u) << to_string(problem);
+        EXPECT_LE(policies.size(), 60u) << to_string(problem);
+        EXPECT_TRUE(is_among(policies, Division::merged_last_block)) << to_string(problem);
+        EXPECT_TRUE(is_among(policies, Division::merged_second_kernel)) << to_string(problem);
       }
 }
 
 TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
-  const std::vector<Variant> of_short = allowed_variants(sum_f32(1 << 20, 8 << 20), large_gpu());
+  const std::vector<Policy> of_short = allowed_policies(sum_f32(1 << 20, 8 << 20), large_gpu());
   EXPECT_TRUE(is_among(of_short, Division::thread));
   EXPECT_TRUE(is_among(of_short, Division::threads_4));
   EXPECT_FALSE(is_among(of_short, Division::block));
-  const std::vector<Variant> of_long = allowed_variants(sum_f32(1 << 10, 1 << 26), large_gpu());
+  const std::vector<Policy> of_long = allowed_policies(sum_f32(1 << 10, 1 << 26), large_gpu());
   EXPECT_TRUE(is_among(of_long, Division::block));
   EXPECT_TRUE(is_among(of_long, Division::warp));
   EXPECT_FALSE(is_among(of_long, Division::thread));
@@ -149,11 +149,11 @@ TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
 
 TEST(SegmentedReduceFamily, TheLongestSegmentHoldsUpThoseThatDoNotDivideIt) {
   const Problem problem = sum_f32(1 << 20, 32 << 20);
-  EXPECT_EQ(segmented_reduce_family().shape(problem, variant(Division::merged_last_block)).serial_loads, 0);
-  const double of_warp = segmented_reduce_family().shape(problem, variant(Division::warp)).serial_loads;
+  EXPECT_EQ(segmented_reduce_family().shape(problem, policy(Division::merged_last_block)).serial_loads, 0);
+  const double of_warp = segmented_reduce_family().shape(problem, policy(Division::warp)).serial_loads;
   EXPECT_NEAR(of_warp, 1300 * 32 * 4 / (32 * 32), 5);
-  EXPECT_GT(segmented_reduce_family().shape(problem, variant(Division::thread)).serial_loads, of_warp);
-  EXPECT_LT(segmented_reduce_family().shape(problem, variant(Division::block)).serial_loads, of_warp);
+  EXPECT_GT(segmented_reduce_family().shape(problem, policy(Division::thread)).serial_loads, of_warp);
+  EXPECT_LT(segmented_reduce_family().shape(problem, policy(Division::block)).serial_loads, of_warp);
 }
 
 TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
@@ -161,8 +161,8 @@ TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
   const auto ranges = size_ranges(middle.extents);
   for (std::int64_t segments : {ranges[0].first, ranges[0].last})
     for (std::int64_t elements : {ranges[1].first, ranges[1].last}) {
-      EXPECT_EQ(allowed_variants(sum_f32(segments, elements), large_gpu()), allowed_variants(middle, large_gpu()));
-      for (const Variant& one : allowed_variants(middle, large_gpu())) {
+      EXPECT_EQ(allowed_policies(sum_f32(segments, elements), large_gpu()), allowed_policies(middle, large_gpu()));
+      for (const Policy& one : allowed_policies(middle, large_gpu())) {
         const std::string source = segmented_reduce_family().unit(middle, one).source;
         EXPECT_EQ(segmented_reduce_family().unit(sum_f32(segments, elements), one).source, source);
       }
@@ -172,7 +172,7 @@ TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
 TEST(SegmentedReduceFamily, IndicesAreWideWhereEndsAndElementsTogetherNeedIt) {
   const auto source = [](std::int64_t segments, std::int64_t elements) {
     const Problem problem = segmented_reduce_problem({}, DType::i64, segments, elements);
-    return problem.family->unit(problem, variant(Division::merged_last_block)).source;
+    return problem.family->unit(problem, policy(Division::merged_last_block)).source;
   };
   EXPECT_THAT(source(1 << 20, 1 << 30), HasSubstr("unsigned elements"));
   EXPECT_THAT(source(1 << 30, 1 << 30), HasSubstr("unsigned long long elements"));
@@ -183,7 +183,7 @@ TEST(SegmentedReduceFamily, TheJoinOfTheSecondKernelIsOneBlockAndKnowsTheGrid) {
   const Problem problem = sum_f32(1000, 100000);
   const std::array<void*, 3> buffers{};
   LaunchList list;
-  segmented_reduce_family().encode(problem, {variant(Division::merged_second_kernel), {50}}, buffers, nullptr, list);
+  segmented_reduce_family().encode(problem, {policy(Division::merged_second_kernel), {50}}, buffers, nullptr, list);
   const std::vector<Launch> launches(list.begin(), list.end());
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].grid.x, 50u);
@@ -215,7 +215,7 @@ TEST(SegmentedReduceFamily, VerificationSeesEveryWrongSegment) {
   };
   const std::vector<std::byte> patterns[] = {bytes_of(values), bytes_of(offsets)};
   std::array<std::int64_t, 3> sums{10, 0, 45};
-  const Candidate candidate{variant(Division::merged_last_block), {1}};
+  const Candidate candidate{policy(Division::merged_last_block), {1}};
   const auto verdict = [&] {
     const std::vector<std::byte> outputs[] = {bytes_of(sums)};
     return segmented_reduce_family().verify(problem, candidate, patterns, outputs);

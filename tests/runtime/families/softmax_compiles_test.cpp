@@ -11,7 +11,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -20,15 +20,15 @@ namespace {
 /// What divisions and exponentials of f64 put on the stack to call their slow paths is no spilled register.
 constexpr int kMostCallFrameBytes = 32;
 
-/// A few of the variants that remain, from `first` on.
+/// A few of the policies that remain, from `first` on.
 void add_units(std::vector<Unit>& units, const Problem& problem, std::size_t first, std::size_t most) {
-  const std::vector<Variant> left = allowed_variants(problem, h100_facts());
+  const std::vector<Policy> left = allowed_policies(problem, h100_facts());
   ASSERT_FALSE(left.empty()) << to_string(problem);
   const std::size_t step = left.size() / most + 1;
   for (std::size_t i = first % step; i < left.size(); i += step) units.push_back(unit_of(problem, left[i]));
 }
 
-TEST(SoftmaxCompiles, InEveryKindOfVariantWithoutSpills) {
+TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   const NvrtcCompiler compiler(NvrtcSearch::from_environment());
   if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
   std::vector<Unit> units;

@@ -1,4 +1,4 @@
-// The softmax families as descriptions: what they refuse, which variants remain, and whether their reference would
+// The softmax families as descriptions: what they refuse, which policies remain, and whether their reference would
 // notice.
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/families/softmax_base.h"
 #include "runtime/families/softmax_reference.h"
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -24,8 +24,8 @@ Problem rows_of(std::int64_t rows, std::int64_t columns, const SoftmaxSpec& spec
   return softmax_problem(spec, SoftmaxShape::rows(rows, columns, pitches));
 }
 
-std::size_t variants_of(const Problem& problem, const DeviceFacts& facts) {
-  return allowed_variants(problem, facts).size();
+std::size_t policies_of(const Problem& problem, const DeviceFacts& facts) {
+  return allowed_policies(problem, facts).size();
 }
 
 DeviceFacts host_like_facts() {
@@ -69,7 +69,7 @@ TEST(SoftmaxFamily, RefusesWhatMakesNoSenseByName) {
               HasSubstr("2^60 bytes"));
 }
 
-TEST(SoftmaxFamily, HasVariantsForEveryShapeButNotThousands) {
+TEST(SoftmaxFamily, HasPoliciesForEveryShapeButNotThousands) {
   const std::array<std::array<std::int64_t, 2>, 16> shapes{{{1 << 23, 8},
                                                             {1 << 20, 64},
                                                             {1 << 16, 1 << 10},
@@ -91,9 +91,9 @@ TEST(SoftmaxFamily, HasVariantsForEveryShapeButNotThousands) {
       for (const SoftmaxShape& shape : {SoftmaxShape::rows(rows, columns), SoftmaxShape::columns(rows, columns)}) {
         for (const std::uint32_t alignment : {2u, 16u}) {
           const Problem problem = softmax_problem({.dtype = dtype}, shape, alignment);
-          EXPECT_GE(variants_of(problem, h100_facts()), 1u) << to_string(problem);
-          EXPECT_LE(variants_of(problem, h100_facts()), 150u) << to_string(problem);
-          EXPECT_GE(variants_of(problem, host_like_facts()), 1u) << to_string(problem);
+          EXPECT_GE(policies_of(problem, h100_facts()), 1u) << to_string(problem);
+          EXPECT_LE(policies_of(problem, h100_facts()), 150u) << to_string(problem);
+          EXPECT_GE(policies_of(problem, host_like_facts()), 1u) << to_string(problem);
         }
       }
     }
@@ -103,9 +103,9 @@ TEST(SoftmaxFamily, HasVariantsForEveryShapeButNotThousands) {
 TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
   const auto ways = [](const Problem& problem) {
     std::string found;
-    for (const Variant& variant : problem.family->space().all()) {
-      if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
-      const std::string text = problem.family->space().to_string(variant);
+    for (const Policy& policy : problem.family->space().all()) {
+      if (!problem.family->reject(problem, policy, h100_facts()).empty()) continue;
+      const std::string text = problem.family->space().to_string(policy);
       const std::string way = text.substr(0, text.find(' ')).substr(text.find('=') + 1);
       if (!found.ends_with(way)) found += (found.empty() ? "" : " ") + way;
     }
@@ -142,11 +142,11 @@ TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) 
         smallest.extents[i] = ranges[i].first;
         largest.extents[i] = ranges[i].last;
       }
-      for (const Variant& variant : problem.family->space().all()) {
-        if (!problem.family->reject(problem, variant, h100_facts()).empty()) continue;
+      for (const Policy& policy : problem.family->space().all()) {
+        if (!problem.family->reject(problem, policy, h100_facts()).empty()) continue;
         for (const Problem& each : {smallest, problem, largest}) {
-          const std::size_t bytes = problem.family->workspace_bytes(each, {variant, {kBlocks}});
-          EXPECT_LE(bytes, kWorkspaceBytes) << to_string(each) << problem.family->space().to_string(variant);
+          const std::size_t bytes = problem.family->workspace_bytes(each, {policy, {kBlocks}});
+          EXPECT_LE(bytes, kWorkspaceBytes) << to_string(each) << problem.family->space().to_string(policy);
           most_bytes = std::max(most_bytes, bytes);
         }
       }

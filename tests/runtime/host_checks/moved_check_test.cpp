@@ -22,10 +22,10 @@ DeviceFacts host_facts() {
 }
 
 /// Runs `largest` and the smaller problems that verify it, in few blocks, so that they take turns.
-void expect_clean(const Problem& largest, const Variant& variant) {
+void expect_clean(const Problem& largest, const Policy& policy) {
   const KernelFamily& family = *largest.family;
-  const std::string what = to_string(largest) + " " + family.space().to_string(variant);
-  ASSERT_EQ(family.reject(largest, variant, host_facts()), "") << what;
+  const std::string what = to_string(largest) + " " + family.space().to_string(policy);
+  ASSERT_EQ(family.reject(largest, policy, host_facts()), "") << what;
   const std::vector<Problem> problems = family.verified_problems(largest);
   const std::vector<BufferSpec> specs = family.buffers(largest);
   const std::vector<std::byte> pattern = family.input_pattern(largest, 0, "random");
@@ -33,7 +33,7 @@ void expect_clean(const Problem& largest, const Variant& variant) {
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = pattern[i % pattern.size()];
 
   HostCheck check;
-  check.unit = unit_of(largest, variant);
+  check.unit = unit_of(largest, policy);
   check.buffers = {CheckBuffer::of("in", in)};
   for (std::size_t i = 0; i < problems.size(); ++i)
     check.buffers.push_back(CheckBuffer::of("out", std::vector<std::byte>(specs[1].size_bytes())));
@@ -45,7 +45,7 @@ void expect_clean(const Problem& largest, const Variant& variant) {
       if (in_place) std::memcpy(out, in.data(), in.size());
       const std::array<void*, 2> buffers{in_place ? out : run.buffer<std::byte>(0), out};
       LaunchList launches;
-      family.encode(problems[i], {variant, {3}}, buffers, nullptr, launches);
+      family.encode(problems[i], {policy, {3}}, buffers, nullptr, launches);
       for (const Launch& launch : launches) run.launch(launch);
     }
   };
@@ -55,11 +55,11 @@ void expect_clean(const Problem& largest, const Variant& variant) {
     const std::size_t bytes = family.buffers(problems[i])[1].size_bytes();
     std::vector<std::vector<std::byte>> outputs{
         {report.buffers[1 + i].begin(), report.buffers[1 + i].begin() + static_cast<std::ptrdiff_t>(bytes)}};
-    EXPECT_EQ(family.verify(problems[i], {variant, {3}}, std::span(&pattern, 1), outputs), "") << what;
+    EXPECT_EQ(family.verify(problems[i], {policy, {3}}, std::span(&pattern, 1), outputs), "") << what;
   }
 }
 
-/// A variant of the transposes: the choice of vectors, KiB of a tile, its aspect, threads, order.
+/// A policy of the transposes: the choice of vectors, KiB of a tile, its aspect, threads, order.
 struct Tile {
   int vector, kib, aspect, threads, order;
 };

@@ -20,13 +20,13 @@ namespace {
 constexpr std::size_t kCheckedWorkspaceBytes = 1 << 16;
 constexpr std::int64_t kBlocks = 5;
 
-/// A variant, the shape that it is for, and what is reduced.
+/// A policy, the shape that it is for, and what is reduced.
 struct AxisCase {
   const KernelFamily& (*family)();
   Extents extents;
   std::int64_t pitch;
   ReduceSpec spec;
-  const char* variant;
+  const char* policy;
 };
 
 Problem problem_of(const AxisCase& one) {
@@ -61,14 +61,14 @@ class ReduceAxisCheck : public testing::TestWithParam<AxisCase> {};
 TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
   const Problem problem = problem_of(GetParam());
   const KernelFamily& family = *problem.family;
-  const std::optional<Variant> variant = family.space().parse(GetParam().variant);
-  ASSERT_TRUE(variant);
-  const Candidate candidate{*variant, {kBlocks}};
+  const std::optional<Policy> policy = family.space().parse(GetParam().policy);
+  ASSERT_TRUE(policy);
+  const Candidate candidate{*policy, {kBlocks}};
   ASSERT_LE(family.workspace_bytes(problem, candidate), kCheckedWorkspaceBytes);
   std::vector<Problem> problems = family.verified_problems(problem);
 
   HostCheck check;
-  check.unit = unit_of(problem, *variant);
+  check.unit = unit_of(problem, *policy);
   check.buffers.push_back({"workspace", std::vector<std::byte>(kCheckedWorkspaceBytes)});
   for (const Problem& called : problems) {
     const std::vector<BufferSpec> specs = family.buffers(called);
@@ -143,7 +143,7 @@ const AxisCase kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, ReduceAxisCheck, testing::ValuesIn(kCases), [](const auto& instance) {
-  std::string name(instance.param.variant);
+  std::string name(instance.param.policy);
   std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
   return name;
 });

@@ -17,7 +17,7 @@
 namespace hone::test {
 namespace {
 
-using Finish = ReduceVariant::Finish;
+using Finish = ReducePolicy::Finish;
 
 constexpr std::size_t kMaxCases = 16;
 constexpr std::size_t kMostResultBytes = 2 * sizeof(double);
@@ -69,8 +69,8 @@ void run_case(const HostRun& run, const Candidate& candidate, const Problem& pro
   if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem) + ": " + wrong);
 }
 
-HostCheck check_of(const ReduceSpec& spec, const Variant& variant, std::size_t rotation) {
-  const ReduceVariant reduce(variant);
+HostCheck check_of(const ReduceSpec& spec, const Policy& policy, std::size_t rotation) {
+  const ReducePolicy reduce(policy);
   const std::int64_t tile_bytes = reduce.block_threads * reduce.unroll * kMaxAlignment;
   const std::int64_t tile = tile_bytes / static_cast<std::int64_t>(info(spec.dtype).size_bytes);
   std::vector<ReduceCase> cases = cases_of(tile);
@@ -83,10 +83,10 @@ HostCheck check_of(const ReduceSpec& spec, const Variant& variant, std::size_t r
   std::vector<std::vector<std::byte>> patterns;
   for (int i = 0; i < info(spec.op).inputs; ++i)
     patterns.push_back(largest.family->input_pattern(largest, i, kinds[rotation % kinds.size()]));
-  const Candidate candidate{variant, {reduce.finish == Finish::one_block ? 1 : 5}};
+  const Candidate candidate{policy, {reduce.finish == Finish::one_block ? 1 : 5}};
 
   HostCheck check;
-  check.unit = unit_of(largest, variant);
+  check.unit = unit_of(largest, policy);
   for (const std::vector<std::byte>& pattern : patterns)
     check.buffers.push_back(
         {"in", repeated(pattern, static_cast<std::size_t>(8 * tile + 2) * info(spec.dtype).size_bytes)});
@@ -113,9 +113,9 @@ TEST_P(ReduceCheck, IsRightInEveryOrder) {
       // Every dtype in each way; the ways together see every operation.
       if (!reduce_supports(op.op, dtype.dtype) || rotation % kEvery != 0) continue;
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
-      const Variant variant{rotation % 5 == 0 ? 256 : 128, kUnrolls[rotation / kEvery % 4],
+      const Policy policy{rotation % 5 == 0 ? 256 : 128, kUnrolls[rotation / kEvery % 4],
                             static_cast<std::int32_t>(GetParam())};
-      HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, variant, rotation);
+      HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, policy, rotation);
       const HostCheckReport report = check_on_host(check);
       EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
     }

@@ -18,7 +18,7 @@
 namespace hone::test {
 namespace {
 
-using Division = SegmentedVariant::Division;
+using Division = SegmentedPolicy::Division;
 
 /// One call, on elements that begin `first_element` behind a 16-byte boundary.
 struct SegmentsCase {
@@ -29,7 +29,7 @@ struct SegmentsCase {
   std::int64_t max_blocks = 5;
 };
 
-/// A tile of the smallest merged variants has 896 items of f32.
+/// A tile of the smallest merged policies has 896 items of f32.
 constexpr std::array kSegmentsCases{SegmentsCase{0, 0},
                                     SegmentsCase{1, 0},
                                     SegmentsCase{0, 100},
@@ -51,7 +51,7 @@ std::vector<T> repeated(const std::vector<T>& pattern, std::size_t count) {
 
 enum Buffer : std::size_t { kIn, kOffsets, kOut, kWorkspace };
 
-void run_case(const HostRun& run, const Variant& variant, const Problem& problem, const SegmentsCase& one,
+void run_case(const HostRun& run, const Policy& policy, const Problem& problem, const SegmentsCase& one,
               const std::vector<std::byte>& pattern, const std::vector<std::byte>& offsets) {
   const KernelFamily& family = *problem.family;
   const std::size_t element_bytes = info(problem.dtype).size_bytes;
@@ -59,7 +59,7 @@ void run_case(const HostRun& run, const Variant& variant, const Problem& problem
   std::copy(offsets.begin(), offsets.end(), run.buffer<std::byte>(kOffsets));
   auto* const out = run.buffer<std::byte>(kOut);
   const std::array<void*, 3> buffers{run.buffer<std::byte>(kIn) + shift, run.buffer<void>(kOffsets), out};
-  const Candidate candidate{variant, {one.max_blocks}};
+  const Candidate candidate{policy, {one.max_blocks}};
   LaunchList launches;
   family.encode(problem, candidate, buffers, run.buffer<void>(kWorkspace), launches);
   for (const Launch& launch : launches) run.launch(launch);
@@ -78,7 +78,7 @@ void run_case(const HostRun& run, const Variant& variant, const Problem& problem
     throw Error(ErrorCode::device_failed, to_string(problem) + " " + std::string(one.lengths) + ": " + wrong);
 }
 
-HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Variant& variant, std::size_t rotation) {
+HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Policy& policy, std::size_t rotation) {
   const auto problem_of = [=](const SegmentsCase& one) {
     return segmented_reduce_problem(spec, offset_dtype, one.segments, one.elements);
   };
@@ -88,7 +88,7 @@ HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Variant& va
   const std::size_t element_bytes = info(spec.dtype).size_bytes;
 
   HostCheck check;
-  check.unit = unit_of(largest, variant);
+  check.unit = unit_of(largest, policy);
   check.buffers = {{"in", repeated(pattern, static_cast<std::size_t>(kMostElements + 2) * element_bytes)},
                    {"offsets", std::vector<std::byte>((kMostSegments + 1) * 8)},
                    {"out", std::vector<std::byte>(kMostSegments * 2 * 8)},
@@ -98,7 +98,7 @@ HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Variant& va
   check.run = [=](const HostRun& run) {
     for (const SegmentsCase& one : kSegmentsCases) {
       const Problem problem = problem_of(one);
-      run_case(run, variant, problem, one, pattern,
+      run_case(run, policy, problem, one, pattern,
                segment_offsets::make(one.lengths, offset_dtype, one.segments, one.elements));
     }
   };
@@ -109,7 +109,7 @@ class SegmentsCheck : public testing::TestWithParam<Division> {};
 
 TEST_P(SegmentsCheck, IsRightInEveryOrder) {
   auto rotation = static_cast<std::size_t>(GetParam());
-  const bool is_merged = SegmentedVariant({static_cast<std::int32_t>(GetParam()), 128, 32}).is_merged();
+  const bool is_merged = SegmentedPolicy({static_cast<std::int32_t>(GetParam()), 128, 32}).is_merged();
   for (const ReduceOpInfo& op : kReduceOps) {
     if (op.inputs != 1) continue;
     for (const DTypeInfo& dtype : kDTypes) {
@@ -119,8 +119,8 @@ TEST_P(SegmentsCheck, IsRightInEveryOrder) {
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
       const DType offsets = rotation % 2 == 0 ? DType::i32 : DType::i64;
       const std::int32_t thread_bytes = dtype.size_bytes == 8 ? 64 : rotation % 5 == 0 && !is_merged ? 16 : 32;
-      const Variant variant{static_cast<std::int32_t>(GetParam()), rotation % 7 == 0 ? 256 : 128, thread_bytes};
-      HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, offsets, variant, rotation);
+      const Policy policy{static_cast<std::int32_t>(GetParam()), rotation % 7 == 0 ? 256 : 128, thread_bytes};
+      HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, offsets, policy, rotation);
       const HostCheckReport report = check_on_host(check);
       EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
     }

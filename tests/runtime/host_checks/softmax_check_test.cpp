@@ -1,4 +1,4 @@
-// The softmax templates under the checks of the host device: one variant of every kind that runs there, in several
+// The softmax templates under the checks of the host device: one policy of every kind that runs there, in several
 // orders of threads and blocks, in place and not. Clusters run on a GPU alone.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 struct SoftmaxCase {
   std::string_view name;
   Problem problem;
-  std::string_view variant;
+  std::string_view policy;
   bool in_place = false;
 };
 std::ostream& operator<<(std::ostream& out, const SoftmaxCase& one) { return out << one.name; }
@@ -56,17 +56,17 @@ std::vector<SoftmaxCase> cases() {
 class SoftmaxCheck : public testing::TestWithParam<SoftmaxCase> {};
 
 TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
-  const auto& [name, problem, variant_text, in_place] = GetParam();
+  const auto& [name, problem, policy_text, in_place] = GetParam();
   const KernelFamily& family = *problem.family;
-  const std::optional<Variant> variant = family.space().parse(variant_text);
-  ASSERT_TRUE(variant) << variant_text;
+  const std::optional<Policy> policy = family.space().parse(policy_text);
+  ASSERT_TRUE(policy) << policy_text;
   const std::vector<BufferSpec> specs = family.buffers(problem);
   std::vector<std::byte> input(specs[0].size_bytes());
   const std::vector<std::byte> pattern = family.input_pattern(problem, 0, "masked");
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i % pattern.size()];
 
   HostCheck check;
-  check.unit = unit_of(problem, *variant);
+  check.unit = unit_of(problem, *policy);
   check.buffers = {{"in", input}, {"out", std::vector<std::byte>(specs[1].size_bytes())},
                    {"workspace", std::vector<std::byte>(std::size_t{1} << 15)}};
   check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
@@ -74,7 +74,7 @@ TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
   check.orders.resize(1);
 #endif
   check.run = [&](const HostRun& run) {
-    const Candidate candidate{*variant, {5}};
+    const Candidate candidate{*policy, {5}};
     auto* const out = run.buffer<std::byte>(in_place ? 0 : 1);
     LaunchList launches;
     family.encode(problem, candidate, std::vector<void*>{run.buffer<std::byte>(0), out}, run.buffer<void>(2), launches);

@@ -13,10 +13,10 @@ namespace {
 
 class BatchTest : public testing::Test {
  protected:
-  LoadedCandidate load(const Variant& variant = {128, 1, 0}) {
-    const Unit unit = unit_of(problem_, variant);
+  LoadedCandidate load(const Policy& policy = {128, 1, 0}) {
+    const Unit unit = unit_of(problem_, policy);
     auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    return {{variant, {8}}, load_variant(*device_, problem_, variant, unit, binary).module};
+    return {{policy, {8}}, load_policy(*device_, problem_, policy, unit, binary).module};
   }
   int launches() const {
     int sum = 0;
@@ -80,8 +80,8 @@ TEST_F(BatchTest, EachTurnHasAWorkspaceUntilTheyComeAgain) {
   constexpr int kAll = Workspaces::kCount;
   Workload workload(device_, problem_, nullptr);
   const Bench bench{*device_, problem_, workload, workspaces_, nullptr};
-  const auto captures_of = [&](const Variant& variant) {
-    const LoadedCandidate loaded = load(variant);
+  const auto captures_of = [&](const Policy& policy) {
+    const LoadedCandidate loaded = load(policy);
     const int before = device_->captures();
     Batch batch(bench, loaded, 10);
     for (std::size_t turn = 0; turn < 2 * kAll; ++turn) batch.time_us(turn);

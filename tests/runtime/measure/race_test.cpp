@@ -17,15 +17,15 @@ namespace {
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-/// A race of single-launch variants over `work` (1, 2, 4) on a device that a test scripts.
+/// A race of single-launch policies over `work` (1, 2, 4) on a device that a test scripts.
 class RaceTest : public testing::Test {
  protected:
-  void add(const Variant& variant) {
-    const Unit unit = unit_of(problem_, variant);
+  void add(const Policy& policy) {
+    const Unit unit = unit_of(problem_, policy);
     auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    const CompiledCode code = load_variant(*device_, problem_, variant, unit, binary);
+    const CompiledCode code = load_policy(*device_, problem_, policy, unit, binary);
     Contender& contender = contenders_.emplace_back();
-    contender.trial = {.candidate = {variant, {8}}, .verdict = Verdict::ok};
+    contender.trial = {.candidate = {policy, {8}}, .verdict = Verdict::ok};
     contender.loaded = {contender.trial.candidate, code.module};
   }
   void add_all() {
@@ -62,7 +62,7 @@ class RaceTest : public testing::Test {
   int discarded_ = 0;
 };
 
-/// 20 µs, and what a test says for some variants.
+/// 20 µs, and what a test says for some policies.
 std::function<FakeKernel(std::string_view)> script_of(std::map<std::string, FakeKernel, std::less<>> special) {
   return [special](std::string_view source) {
     const auto found = special.find(source);
@@ -74,7 +74,7 @@ TEST_F(RaceTest, MeasuresWhatTheClockShows) {
   device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 7}}});
   add_all();
   run();
-  EXPECT_EQ(fastest().candidate.variant, (Variant{128, 2, 0}));
+  EXPECT_EQ(fastest().candidate.policy, (Policy{128, 2, 0}));
   EXPECT_NEAR(trial(1).median_us, 7, 1e-9);
   EXPECT_NEAR(trial(0).median_us, 20, 1e-9);
   EXPECT_NEAR(trial(0).spread_us, 0, 1e-9);
@@ -145,7 +145,7 @@ TEST_F(RaceTest, ADriftingClockDoesNotChangeTheWinner) {
   device_->script = script_of({{"threads=256 work=2 finish=alone", {.us = 19.4}}});
   add_all();
   run();
-  EXPECT_EQ(fastest().candidate.variant, (Variant{256, 2, 0}));
+  EXPECT_EQ(fastest().candidate.policy, (Policy{256, 2, 0}));
 }
 
 TEST_F(RaceTest, WhoDropsOutIsComparedByWhatTheFastestTookBesideIt) {
@@ -264,7 +264,7 @@ TEST_F(RaceTest, SamplesOfAThrottledDeviceAreThrownAwayAndCounted) {
   device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 19}}});
   add_all();
   run();
-  EXPECT_EQ(fastest().candidate.variant, (Variant{128, 2, 0}));
+  EXPECT_EQ(fastest().candidate.policy, (Policy{128, 2, 0}));
   EXPECT_GT(discarded_, 0);
   EXPECT_LT(discarded_, 12);
 }
@@ -274,7 +274,7 @@ TEST_F(RaceTest, ADeviceThatIsAlwaysSharedIsMeasuredAllTheSame) {
   device_->script = script_of({{"threads=128 work=2 finish=alone", {.us = 15}}});
   add_all();
   run();
-  EXPECT_EQ(fastest().candidate.variant, (Variant{128, 2, 0}));
+  EXPECT_EQ(fastest().candidate.policy, (Policy{128, 2, 0}));
   EXPECT_GE(discarded_, 8);
   EXPECT_LE(discarded_, 8 + 6 * 48 / 4);
 }

@@ -23,16 +23,16 @@ constexpr std::int32_t kOneBlock = 0, kCluster8 = 1, kLastBlock = 3, kSecondKern
 
 Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
 
-/// The variant as a compiler might return it: with registers, and with the occupancy that follows.
-CompiledVariant compiled(const DeviceFacts& facts, const Problem& problem, const Variant& variant, int registers = 32) {
+/// The policy as a compiler might return it: with registers, and with the occupancy that follows.
+CompiledPolicy compiled(const DeviceFacts& facts, const Problem& problem, const Policy& policy, int registers = 32) {
   const Resources resources{.registers = registers};
-  const WorkShape shape = problem.family->shape(problem, variant);
-  return {variant, resources, resident_blocks(facts, resources, shape.block_threads, shape.dynamic_smem_bytes)};
+  const WorkShape shape = problem.family->shape(problem, policy);
+  return {policy, resources, resident_blocks(facts, resources, shape.block_threads, shape.dynamic_smem_bytes)};
 }
 
-CandidateList list_one(const DeviceFacts& facts, const Problem& problem, const CompiledVariant& variant,
+CandidateList list_one(const DeviceFacts& facts, const Problem& problem, const CompiledPolicy& policy,
                        std::size_t workspace = kWorkspace) {
-  return list_candidates(facts, problem, std::span(&variant, 1), workspace);
+  return list_candidates(facts, problem, std::span(&policy, 1), workspace);
 }
 
 std::vector<std::int64_t> grids(const std::vector<Trial>& trials) {
@@ -77,7 +77,7 @@ TEST(Geometries, OfTheHostGrowWithTheWorkAndAreOdd) {
   EXPECT_EQ(grids(facts, shape, 1), Grids{1});
 }
 
-TEST(Geometries, AVariantOfOneBlockHasOne) {
+TEST(Geometries, APolicyOfOneBlockHasOne) {
   EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .one_block = true}, 8), std::vector<std::int64_t>{1});
 }
 
@@ -108,9 +108,9 @@ TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
 TEST(Candidates, AreOrderedByTheModel) {
   const DeviceFacts facts = h100_facts();
   const Problem problem = sum_f32(1 << 24);
-  std::vector<CompiledVariant> variants;
-  for (const Variant& variant : problem.family->space().all()) variants.push_back(compiled(facts, problem, variant));
-  const CandidateList list = list_candidates(facts, problem, variants, kWorkspace);
+  std::vector<CompiledPolicy> policies;
+  for (const Policy& policy : problem.family->space().all()) policies.push_back(compiled(facts, problem, policy));
+  const CandidateList list = list_candidates(facts, problem, policies, kWorkspace);
   EXPECT_GT(list.candidates.size(), 100u);
   EXPECT_TRUE(std::is_sorted(list.candidates.begin(), list.candidates.end(),
                              [](const Trial& a, const Trial& b) { return a.predicted_us < b.predicted_us; }));
@@ -131,9 +131,9 @@ TEST(Candidates, WhatIsNotResidentIsRejected) {
 
 TEST(Candidates, WhatSpillsIsRejected) {
   const Problem problem = sum_f32(1 << 20);
-  CompiledVariant variant = compiled(h100_facts(), problem, {256, 4, kLastBlock});
-  variant.resources.local_bytes = 400;
-  const CandidateList list = list_one(h100_facts(), problem, variant);
+  CompiledPolicy policy = compiled(h100_facts(), problem, {256, 4, kLastBlock});
+  policy.resources.local_bytes = 400;
+  const CandidateList list = list_one(h100_facts(), problem, policy);
   EXPECT_TRUE(list.candidates.empty());
   EXPECT_THAT(list.rejected.front().reason, HasSubstr("spills: 400 bytes"));
 }
@@ -148,7 +148,7 @@ TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
 }
 
 TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
-  const Variant narrow{128, 1, kLastBlock};  // 2048 bytes a block
+  const Policy narrow{128, 1, kLastBlock};  // 2048 bytes a block
   const Problem large = sum_f32(1 << 26);
   const CandidateList list = list_one(h100_facts(), large, compiled(h100_facts(), large, narrow));
   EXPECT_THAT(list.rejected,
@@ -161,7 +161,7 @@ TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
 }
 
 TEST(Candidates, OneBlockServesSmallWorkAlone) {
-  const Variant one_block{1024, 4, kOneBlock};
+  const Policy one_block{1024, 4, kOneBlock};
   for (std::int64_t n : {0, 1, 1000, 65536}) {
     const CandidateList list = list_one(h100_facts(), sum_f32(n), compiled(h100_facts(), sum_f32(n), one_block));
     EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
@@ -182,22 +182,22 @@ TEST(Candidates, OneBlockServesSmallWorkOnTheHostToo) {
 }
 
 TEST(Candidates, AGridThatCoversTheWorkMakesLargerOnesUseless) {
-  const Variant variant{256, 1, kLastBlock};
+  const Policy policy{256, 1, kLastBlock};
   const Problem problem = sum_f32(1024 * 200);  // 200 tiles
-  const CandidateList list = list_one(h100_facts(), problem, compiled(h100_facts(), problem, variant));
+  const CandidateList list = list_one(h100_facts(), problem, compiled(h100_facts(), problem, policy));
   EXPECT_EQ(grids(list.candidates), (std::vector<std::int64_t>{132, 264}));
   EXPECT_THAT(list.rejected, Each(Field(&Trial::reason, "264 blocks already cover all of the work")));
 }
 
-TEST(Candidates, EveryVariantLeavesARecord) {
+TEST(Candidates, EveryPolicyLeavesARecord) {
   const DeviceFacts facts = h100_facts();
   for (std::int64_t n : {0, 1, 5000, 1 << 26}) {
     const Problem problem = sum_f32(n);
-    std::vector<CompiledVariant> variants;
-    for (const Variant& variant : problem.family->space().all()) variants.push_back(compiled(facts, problem, variant));
-    const CandidateList list = list_candidates(facts, problem, variants, kWorkspace);
-    for (const CompiledVariant& variant : variants) {
-      const auto is_of_it = [&](const Trial& trial) { return trial.candidate.variant == variant.variant; };
+    std::vector<CompiledPolicy> policies;
+    for (const Policy& policy : problem.family->space().all()) policies.push_back(compiled(facts, problem, policy));
+    const CandidateList list = list_candidates(facts, problem, policies, kWorkspace);
+    for (const CompiledPolicy& policy : policies) {
+      const auto is_of_it = [&](const Trial& trial) { return trial.candidate.policy == policy.policy; };
       EXPECT_GT(std::count_if(list.candidates.begin(), list.candidates.end(), is_of_it) +
                     std::count_if(list.rejected.begin(), list.rejected.end(), is_of_it),
                 0);
@@ -206,30 +206,30 @@ TEST(Candidates, EveryVariantLeavesARecord) {
   }
 }
 
-TEST(Ranking, HoldsEveryVariantOnce) {
+TEST(Ranking, HoldsEveryPolicyOnce) {
   const Problem problem = reduce_problem(ReduceOp::sum, DType::f64, 1 << 20);
-  const VariantRanking ranking = rank_variants(h100_facts(), problem);
-  EXPECT_EQ(ranking.variants.size() + ranking.rejected.size(), problem.family->space().all().size());
+  const PolicyRanking ranking = rank_policies(h100_facts(), problem);
+  EXPECT_EQ(ranking.policies.size() + ranking.rejected.size(), problem.family->space().all().size());
   EXPECT_THAT(ranking.rejected,
               Each(Field(&Trial::reason, testing::AnyOf(HasSubstr("clusters of"), HasSubstr("registers hold")))));
   EXPECT_FALSE(ranking.rejected.empty());
-  EXPECT_TRUE(std::is_sorted(ranking.variants.begin(), ranking.variants.end(),
+  EXPECT_TRUE(std::is_sorted(ranking.policies.begin(), ranking.policies.end(),
                              [](const auto& a, const auto& b) { return is_faster(a.prediction, b.prediction); }));
 }
 
 TEST(Ranking, PutsOneBlockFirstForSmallWorkAndWholeWavesFirstForLarge) {
-  const auto finish = [](const RankedVariant& ranked) { return ReduceVariant(ranked.variant).finish; };
+  const auto finish = [](const RankedPolicy& ranked) { return ReducePolicy(ranked.policy).finish; };
   for (const DeviceFacts& facts : {h100_facts(), gpu_of_82_sms(), two_core_host_facts()}) {
     for (std::int64_t n : {0, 1, 1000})
-      EXPECT_EQ(finish(rank_variants(facts, sum_f32(n)).variants.front()), ReduceVariant::Finish::one_block) << n;
-    EXPECT_NE(finish(rank_variants(facts, sum_f32(1 << 26)).variants.front()), ReduceVariant::Finish::one_block);
+      EXPECT_EQ(finish(rank_policies(facts, sum_f32(n)).policies.front()), ReducePolicy::Finish::one_block) << n;
+    EXPECT_NE(finish(rank_policies(facts, sum_f32(1 << 26)).policies.front()), ReducePolicy::Finish::one_block);
   }
 }
 
 TEST(Ranking, RejectsBlocksThatTheDeviceCannotHold) {
   DeviceFacts facts = h100_facts();
   facts.max_threads_per_block = 256;
-  for (const RankedVariant& ranked : rank_variants(facts, sum_f32(1000)).variants) EXPECT_LE(ranked.variant[0], 256);
+  for (const RankedPolicy& ranked : rank_policies(facts, sum_f32(1000)).policies) EXPECT_LE(ranked.policy[0], 256);
 }
 
 }  // namespace

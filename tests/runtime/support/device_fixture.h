@@ -22,7 +22,7 @@ namespace hone {
 /// "host" or "cuda:0", from CMake.
 extern const char* const kTestDevice;
 
-/// More combinations than an element of the tests' arrays goes through in any variant.
+/// More combinations than an element of the tests' arrays goes through in any policy.
 inline constexpr std::int64_t kChain = 100;
 
 class DeviceTest : public testing::Test {

@@ -16,7 +16,7 @@
 
 namespace hone {
 
-/// How the kernel of one variant behaves. Found by the unit's source: TotalFamily spells its variant there.
+/// How the kernel of one policy behaves. Found by the unit's source: TotalFamily spells its policy there.
 struct FakeKernel {
   double us = 10;                ///< what a launch takes on the fake clock
   double graph_us = -1;          ///< the same in a replayed graph; negative: as `us`

@@ -36,40 +36,40 @@ std::string TotalFamily::refuse(const Problem& problem) const {
   return std::any_of(problem.extents.begin(), problem.extents.end(), is_negative) ? "a size cannot be negative" : "";
 }
 
-std::string TotalFamily::reject(const Problem& problem, const Variant& variant, const DeviceFacts&) const {
+std::string TotalFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts&) const {
   if (options_.rejects)
-    if (std::string why = options_.rejects(problem, variant); !why.empty()) return why;
-  return variant[kThreads] > options_.most_threads ? "too many threads" : "";
+    if (std::string why = options_.rejects(problem, policy); !why.empty()) return why;
+  return policy[kThreads] > options_.most_threads ? "too many threads" : "";
 }
 
-Unit TotalFamily::unit(const Problem&, const Variant& variant) const {
+Unit TotalFamily::unit(const Problem&, const Policy& policy) const {
   using Entries = std::vector<std::string>;
-  return {.name = options_.space.to_string(variant),
-          .source = options_.space.to_string(variant) + options_.source_comment,
+  return {.name = options_.space.to_string(policy),
+          .source = options_.space.to_string(policy) + options_.source_comment,
           .headers = {},
-          .entries = variant[kFinish] == kJoined ? Entries{"total", "total_finish"} : Entries{"total"}};
+          .entries = policy[kFinish] == kJoined ? Entries{"total", "total_finish"} : Entries{"total"}};
 }
 
-WorkShape TotalFamily::shape(const Problem& problem, const Variant& variant) const {
-  const std::int64_t tile = std::int64_t{variant[kThreads]} * variant[kWork];
-  return {.block_threads = variant[kThreads],
+WorkShape TotalFamily::shape(const Problem& problem, const Policy& policy) const {
+  const std::int64_t tile = std::int64_t{policy[kThreads]} * policy[kWork];
+  return {.block_threads = policy[kThreads],
           .tiles = std::max<std::int64_t>(1, (count_of(problem) + tile - 1) / tile),
           .bytes_in_flight_per_block = 4 * tile,
-          .one_block = options_.alone_is_one_block && variant[kFinish] != kJoined,
-          .launches = variant[kFinish] == kJoined ? 2 : 1,
+          .one_block = options_.alone_is_one_block && policy[kFinish] != kJoined,
+          .launches = policy[kFinish] == kJoined ? 2 : 1,
           .joins_blocks = false};
 }
 
 std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * count_of(problem) + 8; }
 
 std::size_t TotalFamily::workspace_bytes(const Problem&, const Candidate& candidate) const {
-  if (candidate.variant[kFinish] != kJoined) return 0;
+  if (candidate.policy[kFinish] != kJoined) return 0;
   return kWorkspaceHeaderBytes + 8 * static_cast<std::size_t>(candidate.geometry.max_blocks);
 }
 
 void TotalFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                          void* workspace, LaunchList& launches) const {
-  const WorkShape work = shape(problem, candidate.variant);
+  const WorkShape work = shape(problem, candidate.policy);
   Launch& main = launches.add();
   main.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, work.tiles));
   main.block.x = static_cast<unsigned>(work.block_threads);

@@ -16,16 +16,16 @@ struct TotalFamilyOptions {
   int version = 1;
   std::vector<SourceFile> sources{{"total.cuh", "// text"}};
   ParameterSpace space{{{"threads", {128, 256}}, {"work", {1, 2, 4}}, {"finish", {0, 1}, {"alone", "joined"}}}};
-  int most_threads = 1024;  ///< variants with more are rejected
+  int most_threads = 1024;  ///< policies with more are rejected
   bool alone_is_one_block = false;
   std::vector<std::string_view> extent_names{"n"};
-  std::function<std::string(const Problem&, const Variant&)> rejects = {};  ///< further reasons; "": none
-  std::string source_comment = {};  ///< behind the spelled variant: another text of the same kernel
+  std::function<std::string(const Problem&, const Policy&)> rejects = {};  ///< further reasons; "": none
+  std::string source_comment = {};  ///< behind the spelled policy: another text of the same kernel
 };
 
 /// Adds up n integers, or all of a shape: buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.
 ///
-/// A unit's source is the spelled variant, which is how FakeDevice knows what it runs. `joined` variants need a
+/// A unit's source is the spelled policy, which is how FakeDevice knows what it runs. `joined` policies need a
 /// workspace and two launches, the first of which leaves the total there; `alone` ones are one launch.
 class TotalFamily final : public KernelFamily {
  public:
@@ -40,9 +40,9 @@ class TotalFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override { return options_.sources; }
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Variant& variant, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Variant& variant) const override;
-  WorkShape shape(const Problem& problem, const Variant& variant) const override;
+  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const Problem& problem, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
   std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,

@@ -33,7 +33,7 @@ class FaultsTest : public CampaignTest {
       const auto tuning = store.tuning(winner.id);
       if (!tuning) continue;
       for (const cache::TrialRecord& trial : tuning->trials)
-        if (trial.verdict == "failed") reasons.push_back(trial.candidate.variant + ": " + trial.reason);
+        if (trial.verdict == "failed") reasons.push_back(trial.candidate.policy + ": " + trial.reason);
     }
     return reasons;
   }

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Lines of two sizes, whose times a test invents for each variant.
+/// Lines of two sizes, whose times a test invents for each policy.
 class ShareWinnersTest : public FakeSessionTest {
  protected:
   static constexpr std::int64_t kSmaller = 4096, kLarger = 8192;
@@ -26,13 +26,13 @@ class ShareWinnersTest : public FakeSessionTest {
     };
   }
 
-  Candidate candidate(const std::string& variant) const { return {*family_.space().parse(variant), {.max_blocks = 1}}; }
+  Candidate candidate(const std::string& policy) const { return {*family_.space().parse(policy), {.max_blocks = 1}}; }
 
   /// The winner among these, measured with these times.
   Candidate tune(Session& session, std::int64_t n, const std::map<std::string, double>& us) {
     us_ = us;
     TuningOptions options{.budget = 1min};
-    for (const auto& [variant, each] : us) options.only.push_back(candidate(variant));
+    for (const auto& [policy, each] : us) options.only.push_back(candidate(policy));
     const Tuning tuning = session.tune(family_.problem(n), options);
     return tuning.trials.at(tuning.winner.value()).candidate;
   }

@@ -1,4 +1,4 @@
-#include <hone/variant.h>
+#include <hone/policy.h>
 
 #include <gtest/gtest.h>
 
@@ -13,23 +13,23 @@ ParameterSpace small_space() {
 }
 
 TEST(ParameterSpace, AllIsTheWholeProductInLexicographicOrder) {
-  const std::vector<Variant> all = small_space().all();
+  const std::vector<Policy> all = small_space().all();
   ASSERT_EQ(all.size(), 12u);
-  EXPECT_EQ(all.front(), (Variant{128, 1, 0}));
-  EXPECT_EQ(all[1], (Variant{128, 1, 1}));
-  EXPECT_EQ(all[2], (Variant{128, 2, 0}));
-  EXPECT_EQ(all.back(), (Variant{256, 4, 1}));
+  EXPECT_EQ(all.front(), (Policy{128, 1, 0}));
+  EXPECT_EQ(all[1], (Policy{128, 1, 1}));
+  EXPECT_EQ(all[2], (Policy{128, 2, 0}));
+  EXPECT_EQ(all.back(), (Policy{256, 4, 1}));
 }
 
-TEST(ParameterSpace, WithoutParametersThereIsOneEmptyVariant) {
+TEST(ParameterSpace, WithoutParametersThereIsOneEmptyPolicy) {
   const ParameterSpace space({});
-  EXPECT_EQ(space.all(), std::vector<Variant>{Variant{}});
-  EXPECT_EQ(space.to_string(Variant{}), "");
-  EXPECT_EQ(space.parse(""), Variant{});
+  EXPECT_EQ(space.all(), std::vector<Policy>{Policy{}});
+  EXPECT_EQ(space.to_string(Policy{}), "");
+  EXPECT_EQ(space.parse(""), Policy{});
   EXPECT_EQ(space.parse(" "), std::nullopt);
 }
 
-TEST(ParameterSpace, AParameterWithoutValuesLeavesNoVariant) {
+TEST(ParameterSpace, AParameterWithoutValuesLeavesNoPolicy) {
   EXPECT_TRUE(ParameterSpace({{"threads", {}}, {"unroll", {1}}}).all().empty());
 }
 
@@ -40,9 +40,9 @@ TEST(ParameterSpace, SpellsNamedValuesByName) {
 TEST(ParameterSpace, ParsesWhatItSpells) {
   const ParameterSpace space = small_space();
   std::set<std::string> texts;
-  for (const Variant& variant : space.all()) {
-    const std::string text = space.to_string(variant);
-    EXPECT_EQ(space.parse(text), variant) << text;
+  for (const Policy& policy : space.all()) {
+    const std::string text = space.to_string(policy);
+    EXPECT_EQ(space.parse(text), policy) << text;
     texts.insert(text);
   }
   EXPECT_EQ(texts.size(), space.all().size());
@@ -88,24 +88,24 @@ TEST(ParameterSpace, ParsesNoTextWithAZeroByte) {
 }
 
 TEST(ParameterSpace, HoldsAtMostEightParameters) {
-  const std::vector<Parameter> eight(Variant::kMaxParameters, Parameter{"p", {1, 2}});
+  const std::vector<Parameter> eight(Policy::kMaxParameters, Parameter{"p", {1, 2}});
   EXPECT_EQ(ParameterSpace(eight).all().size(), 256u);
   std::vector<Parameter> nine = eight;
   nine.push_back({"p", {1}});
   EXPECT_THROW(ParameterSpace{nine}, std::length_error);
 }
 
-TEST(Variant, HoldsAtMostEightValues) {
-  Variant variant{1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_EQ(variant.size(), 8);
-  EXPECT_EQ(variant[7], 8);
-  EXPECT_THROW(variant.push_back(9), std::length_error);
+TEST(Policy, HoldsAtMostEightValues) {
+  Policy policy{1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(policy.size(), 8);
+  EXPECT_EQ(policy[7], 8);
+  EXPECT_THROW(policy.push_back(9), std::length_error);
 }
 
-TEST(Variant, DiffersByLengthAndByValue) {
-  EXPECT_NE((Variant{1, 0}), (Variant{1}));
-  EXPECT_NE((Variant{1, 2}), (Variant{2, 1}));
-  EXPECT_EQ((Variant{1, 2}), (Variant{1, 2}));
+TEST(Policy, DiffersByLengthAndByValue) {
+  EXPECT_NE((Policy{1, 0}), (Policy{1}));
+  EXPECT_NE((Policy{1, 2}), (Policy{2, 1}));
+  EXPECT_EQ((Policy{1, 2}), (Policy{1, 2}));
 }
 
 }  // namespace

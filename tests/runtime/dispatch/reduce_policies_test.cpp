@@ -1,4 +1,4 @@
-// Every variant of the reduce family, launched directly on a real device: not only those that win.
+// Every policy of the reduce family, launched directly on a real device: not only those that win.
 #include <gmock/gmock.h>
 
 #include "runtime/choose/compiled.h"
@@ -7,29 +7,29 @@
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
-#include "tests/runtime/support/allowed_variants.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {
 namespace {
 
-class ReduceVariants : public DeviceTest {
+class ReducePolicies : public DeviceTest {
  protected:
-  /// Compiles `variants` on all cores and verifies each with the family's own reference, at several sizes and grids.
-  void verify(ReduceOp op, DType dtype, const std::vector<Variant>& variants, const std::vector<std::int64_t>& sizes,
+  /// Compiles `policies` on all cores and verifies each with the family's own reference, at several sizes and grids.
+  void verify(ReduceOp op, DType dtype, const std::vector<Policy>& policies, const std::vector<std::int64_t>& sizes,
               std::uint32_t alignment) {
     const Problem largest = reduce_problem(op, dtype, sizes.back(), alignment);
     std::vector<Unit> units;
-    for (const Variant& variant : variants) units.push_back(unit_of(largest, variant));
+    for (const Policy& policy : policies) units.push_back(unit_of(largest, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, largest, nullptr);
     const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
-    for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
-      const CompiledCode code = load_variant(*device_, largest, variants[i], units[i], outcomes[i].binary);
-      const bool one_block = largest.family->shape(largest, variants[i]).one_block;
+      const CompiledCode code = load_policy(*device_, largest, policies[i], units[i], outcomes[i].binary);
+      const bool one_block = largest.family->shape(largest, policies[i]).one_block;
       for (std::int64_t max_blocks : one_block ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 7}) {
-        const LoadedCandidate loaded{{variants[i], {max_blocks}}, code.module};
+        const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
         for (std::int64_t n : sizes) verify(loaded, reduce_problem(op, dtype, n, alignment), workload, workspace);
       }
     }
@@ -44,28 +44,28 @@ class ReduceVariants : public DeviceTest {
             loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);
           });
       EXPECT_EQ(fault, "") << to_string(problem) << " " << kind << " " << loaded.candidate.geometry.max_blocks << " × "
-                           << problem.family->space().to_string(loaded.candidate.variant);
+                           << problem.family->space().to_string(loaded.candidate.policy);
     }
   }
 };
 
-/// Every variant of a space that the family allows on this device, from `first` on, in steps.
-std::vector<Variant> some_variants(const Problem& problem, const DeviceFacts& facts, std::size_t first,
+/// Every policy of a space that the family allows on this device, from `first` on, in steps.
+std::vector<Policy> some_policies(const Problem& problem, const DeviceFacts& facts, std::size_t first,
                                    std::size_t step) {
-  const std::vector<Variant> some = allowed_variants(problem, facts);
-  std::vector<Variant> chosen;
+  const std::vector<Policy> some = allowed_policies(problem, facts);
+  std::vector<Policy> chosen;
   for (std::size_t i = first % some.size(); i < some.size(); i += step) chosen.push_back(some[i]);
   return chosen;
 }
 
-TEST_F(ReduceVariants, AllOfThemSumF32) {
-  std::vector<Variant> variants = some_variants(reduce_problem(ReduceOp::sum, DType::f32, 1), device_->facts(), 0, 1);
+TEST_F(ReducePolicies, AllOfThemSumF32) {
+  std::vector<Policy> policies = some_policies(reduce_problem(ReduceOp::sum, DType::f32, 1), device_->facts(), 0, 1);
   // On the host, with the fewest threads alone: each is a fiber.
-  if (!is_cuda()) std::erase_if(variants, [](const Variant& variant) { return variant[0] != 128; });
-  verify(ReduceOp::sum, DType::f32, variants, {0, 1, 33, 4097, 20001}, 4);
+  if (!is_cuda()) std::erase_if(policies, [](const Policy& policy) { return policy[0] != 128; });
+  verify(ReduceOp::sum, DType::f32, policies, {0, 1, 33, 4097, 20001}, 4);
 }
 
-TEST_F(ReduceVariants, SomeOfThemForEveryOtherOperationAndDType) {
+TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)
     for (const DTypeInfo& dtype : kDTypes) {
@@ -74,21 +74,21 @@ TEST_F(ReduceVariants, SomeOfThemForEveryOtherOperationAndDType) {
       if (!is_cuda() && turn % 5 != 0) continue;  // the host compiles them one by one
       const Problem problem = reduce_problem(op.op, dtype.dtype, 1);
       const auto alignment = static_cast<std::uint32_t>(turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
-      const std::vector<Variant> variants =
-          some_variants(problem, device_->facts(), 7 * turn, is_cuda() ? 9 : problem.family->space().all().size());
+      const std::vector<Policy> policies =
+          some_policies(problem, device_->facts(), 7 * turn, is_cuda() ? 9 : problem.family->space().all().size());
       std::vector<std::int64_t> sizes{1, 31, 1023, 10007};
       if (!op.needs_elements) sizes.insert(sizes.begin(), 0);
-      verify(op.op, dtype.dtype, variants, sizes, alignment);
+      verify(op.op, dtype.dtype, policies, sizes, alignment);
     }
 }
 
-TEST_F(ReduceVariants, TheTicketIsZeroAfterEveryLaunch) {
+TEST_F(ReducePolicies, TheTicketIsZeroAfterEveryLaunch) {
   const Problem problem = reduce_problem(ReduceOp::sum, DType::i64, 50000);
-  const Variant variant{128, 1, static_cast<std::int32_t>(ReduceVariant::Finish::last_block)};
-  const Unit unit = unit_of(problem, variant);
+  const Policy policy{128, 1, static_cast<std::int32_t>(ReducePolicy::Finish::last_block)};
+  const Unit unit = unit_of(problem, policy);
   const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-  const CompiledCode code = load_variant(*device_, problem, variant, unit, binary);
-  const LoadedCandidate loaded{{variant, {7}}, code.module};
+  const CompiledCode code = load_policy(*device_, problem, policy, unit, binary);
+  const LoadedCandidate loaded{{policy, {7}}, code.module};
   const auto in = upload(std::vector<std::int64_t>(50000, 3));
   const DeviceBuffer out(device_, 8);
   const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);

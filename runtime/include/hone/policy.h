@@ -1,4 +1,4 @@
-// Parameter, ParameterSpace and Variant: the compile-time choices of a kernel family.
+// Parameter, ParameterSpace and Policy: the compile-time choices of a kernel family.
 #pragma once
 
 #include <array>
@@ -22,18 +22,18 @@ struct Parameter {
 };
 
 /// One choice for every Parameter of a space, in the order of the space.
-class Variant {
+class Policy {
  public:
   static constexpr int kMaxParameters = 8;
 
-  Variant() = default;
-  Variant(std::initializer_list<std::int32_t> values);
+  Policy() = default;
+  Policy(std::initializer_list<std::int32_t> values);
 
   int size() const { return size_; }
   std::int32_t operator[](int parameter) const { return values_[static_cast<std::size_t>(parameter)]; }
   void push_back(std::int32_t value);
 
-  bool operator==(const Variant&) const = default;
+  bool operator==(const Policy&) const = default;
 
  private:
   std::array<std::int32_t, kMaxParameters> values_{};
@@ -48,13 +48,13 @@ class ParameterSpace {
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
   /// The whole product, in lexicographic order of the value lists. Constraints are the family's business.
-  std::vector<Variant> all() const;
+  std::vector<Policy> all() const;
 
   /// "block_threads=256 vector_bytes=16 tail=shuffle": what the cache stores and messages show.
-  std::string to_string(const Variant& variant) const;
+  std::string to_string(const Policy& policy) const;
 
   /// The inverse of to_string; nullopt unless every parameter is there once, in order, with a value of the space.
-  std::optional<Variant> parse(std::string_view text) const;
+  std::optional<Policy> parse(std::string_view text) const;
 
  private:
   std::vector<Parameter> parameters_;
