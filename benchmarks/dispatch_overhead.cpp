@@ -33,6 +33,13 @@ constexpr int kCallsPerBatch = 20;  // so few that no call waits for room in the
 constexpr int kBatches = 2000;
 constexpr int kFreshSessions = 10;
 
+/// "last_block": what a policy has for a parameter of its space.
+std::string value_of(const hone::ParameterSpace& space, const hone::Policy& policy, std::string_view name) {
+  for (std::size_t i = 0; i < space.parameters().size(); ++i)
+    if (space.parameters()[i].name == name) return space.parameters()[i].spell(policy[static_cast<int>(i)]);
+  return "";
+}
+
 /// Nanoseconds of CPU time per call; the queue is empty before and after.
 template <class Call>
 double time_batch(hone::Device& device, hone::Stream stream, Call call) {
@@ -127,7 +134,7 @@ bool run(const std::string& json_path) {
       first_call_ms.push_back(time_first_call_ms(device, in.as<float>(), n, out.as<float>(), stream));
     const auto& space = problem.family->space();
     const hone::Policy& policy = winner.candidate.policy;
-    const std::string finish = space.parameters().back().spell(policy[policy.size() - 1]);
+    const std::string finish = value_of(space, policy, "finish");
     const double added = median(added_ns);
     fmt::print("{:>10}  {:<14} {:>10.0f} {:>14.0f} {:>10.0f}\n", n, finish, median(bare_ns), median(tuned_ns), added);
     rows.push_back({{"n", n},

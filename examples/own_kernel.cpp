@@ -30,6 +30,12 @@ __device__ void lengths(const float* x, const float* y, float* out, unsigned n) 
 }
 )";
 
+/// The choices that Hone makes: compile-time parameters of the kernel.
+struct LengthsPolicy {
+  std::int32_t block_threads;
+  std::int32_t unroll;
+};
+
 class Lengths final : public hone::KernelFamily {
  public:
   std::string_view name() const override { return "lengths"; }
@@ -43,38 +49,40 @@ class Lengths final : public hone::KernelFamily {
     return problem.extents[0] >= 0 && problem.extents[0] < 1 << 30 ? "" : "lengths takes 0 to 2^30 elements";
   }
 
-  std::string reject(const hone::Problem&, const hone::Policy& policy,
-                     const hone::DeviceFacts& facts) const override {
-    return policy[0] <= facts.max_threads_per_block ? "" : "more threads than the device allows in a block";
+  std::string is_valid(const hone::ProblemClass&, const hone::Policy& policy,
+                       const hone::DeviceFacts& facts) const override {
+    const bool fits = policy.as<LengthsPolicy>().block_threads <= facts.max_threads_per_block;
+    return fits ? "" : "more threads than the device allows in a block";
   }
 
-  hone::Unit unit(const hone::Problem&, const hone::Policy& policy) const override {
-    const std::string threads = std::to_string(policy[0]);
+  hone::Unit unit(const hone::ProblemClass&, const hone::Policy& policy) const override {
+    const auto [block_threads, unroll] = policy.as<LengthsPolicy>();
+    const std::string threads = std::to_string(block_threads);
     return {.name = "lengths " + space_.to_string(policy),
             .source = "#include \"lengths.cuh\"\n"
                       "extern \"C\" __global__ void __launch_bounds__(" + threads + ")\n"
                       "lengths_f32(const float* x, const float* y, float* out, unsigned n) {\n"
-                      "  lengths<" + threads + ", " + std::to_string(policy[1]) + ">(x, y, out, n);\n}\n",
+                      "  lengths<" + threads + ", " + std::to_string(unroll) + ">(x, y, out, n);\n}\n",
             .headers = {},
             .entries = {"lengths_f32"}};
   }
 
   hone::WorkShape shape(const hone::Problem& problem, const hone::Policy& policy) const override {
-    const std::int64_t tile = policy[0] * policy[1];
-    return {.block_threads = policy[0],
+    const auto [block_threads, unroll] = policy.as<LengthsPolicy>();
+    const std::int64_t tile = std::int64_t{block_threads} * unroll;
+    return {.block_threads = block_threads,
             .tiles = std::max<std::int64_t>(1, (problem.extents[0] + tile - 1) / tile),
             .bytes_in_flight_per_block = tile * 8};
   }
 
   std::int64_t bytes_moved(const hone::Problem& problem) const override { return problem.extents[0] * 12; }
-  std::size_t workspace_bytes(const hone::Problem&, const hone::Candidate&) const override { return 0; }
 
   void encode(const hone::Problem& problem, const hone::Candidate& candidate, std::span<void* const> buffers, void*,
               hone::LaunchList& launches) const override {
     hone::Launch& launch = launches.add();
     launch.grid.x = static_cast<unsigned>(
         std::min(candidate.geometry.max_blocks, shape(problem, candidate.policy).tiles));
-    launch.block.x = static_cast<unsigned>(candidate.policy[0]);
+    launch.block.x = static_cast<unsigned>(candidate.policy.as<LengthsPolicy>().block_threads);
     for (void* buffer : buffers) launch.arguments.push(buffer);
     launch.arguments.push(static_cast<unsigned>(problem.extents[0]));
   }
@@ -112,7 +120,9 @@ class Lengths final : public hone::KernelFamily {
   }
 
  private:
-  hone::ParameterSpace space_{{{"block_threads", {128, 256, 512}}, {"unroll", {1, 2, 4, 8}}}};
+  hone::ParameterSpace space_ = hone::space_of<LengthsPolicy>(
+      hone::PolicyField{&LengthsPolicy::block_threads, hone::ordinal("block_threads", {128, 256, 512})},
+      hone::PolicyField{&LengthsPolicy::unroll, hone::ordinal("unroll", {1, 2, 4, 8})});
   std::array<std::string_view, 1> operations_{"length"};
   std::array<hone::SourceFile, 1> sources_{{{"lengths.cuh", std::string(kSource)}}};
   std::array<std::string_view, 1> kinds_{"uniform"};

@@ -15,8 +15,8 @@ Unit with_sources(Unit unit, const KernelFamily& family) {
 
 }  // namespace
 
-Unit unit_of(const Problem& problem, const Policy& policy) {
-  return with_sources(problem.family->unit(problem, policy), *problem.family);
+Unit unit_of(const ProblemClass& problem_class, const Policy& policy) {
+  return with_sources(problem_class.family().unit(problem_class, policy), problem_class.family());
 }
 
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,

@@ -18,7 +18,7 @@ struct CompiledCode {
 };
 
 /// The unit of a policy with the family's sources as its headers.
-Unit unit_of(const Problem& problem, const Policy& policy);
+Unit unit_of(const ProblemClass& problem_class, const Policy& policy);
 
 /// Loads a binary and asks for its resources and occupancy. Throws device_failed.
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,

@@ -207,7 +207,7 @@ void Exploration::load(std::size_t place, CompileOutcome outcome) {
 void Exploration::list(std::size_t place) {
   const CompiledPolicy& compiled = code_.back().compiled;
   CandidateList list = options_.only.empty() ? list_candidates(device_.facts(), problem_, std::span(&compiled, 1),
-                                                               options_.workspace_bytes)
+                                                               options_.workspace_bytes, pruning_of(options_))
                                              : list_only(compiled);
   const std::size_t first_found = found_.size();
   for (Trial& trial : list.candidates) {

@@ -31,7 +31,7 @@ std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, 
 /// as memory and enqueueing allow, or with the budget. In the first case the nearest relatives of the leader are
 /// measured as well, and of the fastest with each value of a named parameter that is nearly as fast, as long as there
 /// is a new one of these: what has been measured tells the surrogate how parameters do on the whole, and less of how
-/// they do together. TuningOptions::exhaustive measures all, TuningOptions::only what it lists.
+/// they do together. TuningOptions::measure_all and exhaustive measure all, TuningOptions::only what it lists.
 class Exploration {
  public:
   /// All references must outlive the exploration.
@@ -69,7 +69,7 @@ class Exploration {
   void load(std::size_t place, CompileOutcome outcome);
   void list(std::size_t place);
   CandidateList list_only(const CompiledPolicy& compiled) const;
-  bool measures_all() const { return options_.exhaustive || !options_.only.empty(); }
+  bool measures_all() const { return options_.measure_all || options_.exhaustive || !options_.only.empty(); }
   void mark_default();
   void measure();
   void refine();

@@ -20,7 +20,7 @@ struct ResultCheck {
 std::vector<ResultCheck> result_checks(const Problem& problem);
 
 /// `problem` with halved extents, odd ones odd and even ones even, until it is so small that its results are checked in
-/// milliseconds on any device, or `policy` serves nothing smaller.
+/// milliseconds on any device, or the code of `policy` would be another for anything smaller.
 Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Policy& policy);
 
 }  // namespace hone

@@ -17,9 +17,13 @@ constexpr double kMostBehindWithoutOrder = 1.3;
 
 }  // namespace
 
+Pruning pruning_of(const TuningOptions& options) {
+  return options.exhaustive || !options.only.empty() ? Pruning::off : Pruning::on;
+}
+
 SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
     : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
-  PolicyRanking ranking = rank_policies(facts, problem);
+  PolicyRanking ranking = rank_policies(facts, problem, pruning_of(options));
   ranking_ = std::move(ranking.policies);
   rejected_ = std::move(ranking.rejected);
   if (!options.only.empty()) {
@@ -91,13 +95,15 @@ void SearchOrder::give_back(const Wave& wave) {
 
 bool SearchOrder::is_near_relative(const Policy& policy, const Policy& leader, double expected_us,
                                    double leader_us) const {
-  const std::vector<Parameter>& parameters = problem_.family->space().parameters();
+  const ParameterSpace& space = problem_.family->space();
   int differing = 0;
   bool has_order = false;
   for (int i = 0; i < leader.size(); ++i) {
-    if (policy[i] == leader[i]) continue;
+    const auto index = static_cast<std::size_t>(i);
+    // What exists in one of them alone follows from another difference.
+    if (policy[i] == leader[i] || !space.exists(index, policy) || !space.exists(index, leader)) continue;
     ++differing;
-    has_order = parameters[static_cast<std::size_t>(i)].value_names.empty();
+    has_order = space.parameters()[index].kind() == ParameterKind::ordinal;
   }
   return differing <= 1 && expected_us <= (has_order ? kMostBehind : kMostBehindWithoutOrder) * leader_us;
 }

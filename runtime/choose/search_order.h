@@ -11,6 +11,9 @@
 
 namespace hone {
 
+/// Off where all that is valid is to be measured, or what is asked for by name.
+Pruning pruning_of(const TuningOptions& options);
+
 /// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
 /// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked policy of each value of
 /// each parameter, so that all that a parameter can do is seen once; then whatever the surrogate expects the most of.

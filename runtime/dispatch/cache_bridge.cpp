@@ -254,7 +254,7 @@ std::string CacheBridge::source_digest(const Problem& problem) const {
   const std::string& family = digest_of(*problem.family);
   if (!tune_arguments(problem).empty()) return family;
   for (const Policy& policy : problem.family->space().all())
-    if (problem.family->reject(problem, policy, device_.facts()).empty())
+    if (problem.family->is_valid(problem, policy, device_.facts()).empty())
       return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, policy))).hex();
   return family;
 }

@@ -117,7 +117,7 @@ class Session::Impl {
   std::shared_ptr<const Module> load(const Problem& problem, const Winner& winner, const Binary& binary);
   const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                             bool capturing);
-  bool may_launch(const Problem& problem, const Candidate& candidate) const;
+  bool may_launch(const ProblemClass& problem_class, const Candidate& candidate) const;
   void count_cache_failure(const cache::LayerFailure& failure);
 
   std::shared_ptr<Device> device_;

@@ -137,14 +137,15 @@ Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
   return {&plans_.insert(ProblemKey(graph_problem), std::move(lent)), lender.source};
 }
 
-/// Whether a row of the cache says something that this device and a workspace of ours allow.
-bool Session::Impl::may_launch(const Problem& problem, const Candidate& candidate) const {
+/// Whether a row of the cache says something that this device and a workspace of ours allow. Asked of the class, so that
+/// a winner serves all of its members or none.
+bool Session::Impl::may_launch(const ProblemClass& problem_class, const Candidate& candidate) const {
+  const KernelFamily& family = problem_class.family();
   const std::int64_t blocks = candidate.geometry.max_blocks;
-  const WorkShape shape = problem.family->shape(problem, candidate.policy);
-  return problem.family->reject(problem, candidate.policy, device_->facts()).empty() &&
-         (!shape.one_block || blocks == shape.cluster_blocks) &&
-         blocks <= std::numeric_limits<std::int32_t>::max() &&
-         problem.family->workspace_bytes(problem, candidate) <= kWorkspaceBytes;
+  const WorkShape shape = family.shape(problem_class.typical(), candidate.policy);
+  return family.is_valid(problem_class, candidate.policy, device_->facts()).empty() &&
+         (!shape.one_block || blocks == shape.cluster_blocks) && blocks <= std::numeric_limits<std::int32_t>::max() &&
+         family.workspace_bytes(problem_class, candidate) <= kWorkspaceBytes;
 }
 
 /// A tuned winner is loaded; an untuned one is only found.

@@ -129,7 +129,9 @@ std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
   std::vector<Winner> lenders;
   for (Neighbour& neighbour : neighbours) {
     const bool is_other = !share_a_winner(neighbour.winner.tuned_extents, problem.extents);
-    const bool is_lender = is_other && may_launch(problem, neighbour.winner.candidate) &&
+    const Candidate& lent = neighbour.winner.candidate;
+    const bool is_lender = is_other && may_launch(problem, lent) &&
+                           problem.family->prune(problem, lent.policy, device_->facts()).empty() &&
                            !falls_behind(device_->facts(), problem, neighbour.winner);
     if (is_lender) lenders.push_back(std::move(neighbour.winner));
   }

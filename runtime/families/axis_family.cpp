@@ -10,7 +10,6 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_family.h"
 #include "runtime/families/reduce_reference.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
@@ -54,7 +53,6 @@ std::int64_t AxisLayout::elements() const {
 }
 
 std::span<const std::string_view> AxisFamily::operations() const { return reduce_family().operations(); }
-std::span<const SourceFile> AxisFamily::sources() const { return embedded::kernel_templates(); }
 
 std::string AxisFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);

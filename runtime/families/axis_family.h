@@ -31,7 +31,6 @@ struct AxisLayout {
 class AxisFamily : public KernelFamily {
  public:
   std::span<const std::string_view> operations() const final;
-  std::span<const SourceFile> sources() const final;
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;

@@ -9,15 +9,12 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
-#include "runtime/jit/embedded_sources.h"
+#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
 
 constexpr std::array<std::string_view, 1> kOperations{"copy"};
-
-constexpr int kBlockThreads = 0, kUnroll = 1, kHint = 2;
-constexpr int kStreaming = 1;
 
 /// A thread's packs take four registers each.
 constexpr int kMostPacksPerBlock = 4096;
@@ -41,8 +38,8 @@ std::int64_t packs_per_row(const Problem& problem) {
   return (columns + (is_aligned ? width - 1 : 2 * width - 2)) / width;
 }
 
-std::int64_t tiles_of(const Problem& problem, const Policy& policy) {
-  const std::int64_t tile = std::int64_t{policy[kBlockThreads]} * policy[kUnroll];
+std::int64_t tiles_of(const Problem& problem, const CopyPolicy& policy) {
+  const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
   return divide_up(problem.extents[0] * packs_per_row(problem), tile);
 }
 
@@ -81,15 +78,22 @@ std::string refuse_extents(const Problem& problem) {
 
 }  // namespace
 
-CopyFamily::CopyFamily()
-    // Of what the model cannot tell apart the first is the untuned choice.
-    : space_({{"block_threads", {256, 128, 512, 1024}},
-              {"unroll", {4, 2, 8, 1}},
-              {"hint", {0, kStreaming}, {"none", "streaming"}}}) {}
+const ParameterSpace& CopyPolicy::space() {
+  using P = CopyPolicy;
+  // The model cannot tell hints apart, nor most unrolls: the first is the untuned choice.
+  static const ParameterSpace space =
+      space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+                  PolicyField{&P::unroll, ordinal("unroll", {4, 2, 8, 1})},
+                  PolicyField{&P::hint, categorical("hint", {"none", "streaming"})});
+  return space;
+}
 
 std::span<const std::string_view> CopyFamily::operations() const { return kOperations; }
 
-std::span<const SourceFile> CopyFamily::sources() const { return embedded::kernel_templates(); }
+std::span<const SourceFile> CopyFamily::sources() const {
+  static const std::vector<SourceFile> sources = kernel_sources({"copy.cuh"});
+  return sources;
+}
 
 std::string CopyFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kOperations.size()) return fmt::format("copy has no operation {}", problem.operation);
@@ -98,20 +102,30 @@ std::string CopyFamily::refuse(const Problem& problem) const {
   return refuse_extents(problem);
 }
 
-std::string CopyFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
-  if (policy[kBlockThreads] > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", policy[kBlockThreads], facts.max_threads_per_block);
-  if (policy[kBlockThreads] * policy[kUnroll] > kMostPacksPerBlock)
-    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold",
-                       policy[kUnroll], policy[kBlockThreads]);
-  if (policy[kHint] == kStreaming && vector_bytes(problem) != 16) return "only vectors of 16 bytes have a hint";
+std::string CopyFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                 const DeviceFacts& facts) const {
+  const auto copy = policy.as<CopyPolicy>();
+  if (copy.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", copy.block_threads, facts.max_threads_per_block);
+  if (copy.hint == CopyPolicy::Hint::streaming && vector_bytes(problem_class.typical()) != 16)
+    return "only vectors of 16 bytes have a hint";
   return "";
 }
 
-Unit CopyFamily::unit(const Problem& problem, const Policy& policy) const {
+std::string CopyFamily::prune(const ProblemClass&, const Policy& policy, const DeviceFacts&) const {
+  const auto copy = policy.as<CopyPolicy>();
+  if (copy.block_threads * copy.unroll > kMostPacksPerBlock)
+    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", copy.unroll,
+                       copy.block_threads);
+  return "";
+}
+
+Unit CopyFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
+  const auto copy = policy.as<CopyPolicy>();
   const bool is_wide = needs_wide_index(problem);
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
+  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   unit.source = fmt::format(
       "#include \"copy.cuh\"\n\n"
       "using T = {type};\n"
@@ -119,8 +133,8 @@ Unit CopyFamily::unit(const Problem& problem, const Policy& policy) const {
       "using Kernel = hone::Copy<T, {vector}, {threads}, {unroll}, {streaming}, Index>;\n\n"
       "extern \"C\" __global__ void __launch_bounds__({threads}) hone_copy(\n",
       fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
-      fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", policy[kBlockThreads]),
-      fmt::arg("unroll", policy[kUnroll]), fmt::arg("streaming", policy[kHint] == kStreaming));
+      fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", copy.block_threads),
+      fmt::arg("unroll", copy.unroll), fmt::arg("streaming", copy.hint == CopyPolicy::Hint::streaming));
   unit.source += is_one_row(problem) ? "    const T* in, T* out, Index n) {\n  Kernel::copy_row(in, out, n);\n}\n"
                                      : "    const T* in, T* out, Index rows, Index columns, Index packs, long long "
                                        "in_pitch, long long out_pitch) {\n"
@@ -130,9 +144,10 @@ Unit CopyFamily::unit(const Problem& problem, const Policy& policy) const {
 }
 
 WorkShape CopyFamily::shape(const Problem& problem, const Policy& policy) const {
-  return {.block_threads = policy[kBlockThreads],
-          .tiles = std::max<std::int64_t>(1, tiles_of(problem, policy)),
-          .bytes_in_flight_per_block = policy[kBlockThreads] * policy[kUnroll] * vector_bytes(problem),
+  const auto copy = policy.as<CopyPolicy>();
+  return {.block_threads = copy.block_threads,
+          .tiles = std::max<std::int64_t>(1, tiles_of(problem, copy)),
+          .bytes_in_flight_per_block = copy.block_threads * copy.unroll * vector_bytes(problem),
           .dependent_launch = true,
           .independent_blocks = true};
 }
@@ -143,10 +158,11 @@ std::int64_t CopyFamily::bytes_moved(const Problem& problem) const {
 
 void CopyFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
                         LaunchList& launches) const {
+  const auto copy = candidate.policy.as<CopyPolicy>();
   Launch& launch = launches.add();
-  const std::int64_t tiles = std::max<std::int64_t>(1, tiles_of(problem, candidate.policy));
+  const std::int64_t tiles = std::max<std::int64_t>(1, tiles_of(problem, copy));
   launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles));
-  launch.block.x = static_cast<unsigned>(candidate.policy[kBlockThreads]);
+  launch.block.x = static_cast<unsigned>(copy.block_threads);
   launch.dependent_launch = true;
   for (void* buffer : buffers) launch.arguments.push(buffer);
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).

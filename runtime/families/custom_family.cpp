@@ -14,6 +14,7 @@
 #include <hone/error.h>
 
 #include "runtime/families/reduce_reference.h"
+#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -178,8 +179,7 @@ const CustomFamily& CustomFamily::of(const ReduceExpressions& expressions) {
 
 CustomFamily::CustomFamily(const ReduceExpressions& expressions) : expressions_(expressions) {
   operation_ = expressions_.name;
-  const auto templates = ReductionFamily::sources();
-  sources_.assign(templates.begin(), templates.end());
+  sources_ = kernel_sources({"reduce.cuh", "serial.cuh"});
   sources_.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
 }
 

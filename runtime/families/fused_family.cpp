@@ -76,6 +76,11 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)) {
   }
 }
 
+std::span<const SourceFile> FusedFamily::sources() const {
+  static const std::vector<SourceFile> sources = operation_sources({"reduce.cuh", "fused.cuh"});
+  return sources;
+}
+
 std::string FusedFamily::refuse(const Problem& problem) const {
   if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
   if (problem.accumulator || problem.result)

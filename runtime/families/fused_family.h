@@ -22,6 +22,7 @@ class FusedFamily final : public ReductionFamily {
 
   std::string_view name() const override { return "reduce_fused"; }
   int version() const override { return 1; }
+  std::span<const SourceFile> sources() const override;
   std::span<const std::string_view> operations() const override { return {&operation_, 1}; }
 
   std::string refuse(const Problem& problem) const override;

@@ -24,6 +24,10 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
   return kNames;
 }
 
+std::size_t KernelFamily::workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
+
+std::string KernelFamily::prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return ""; }
+
 std::vector<Problem> KernelFamily::verified_problems(const Problem& problem) const {
   Problem smaller = problem;
   smaller.extents[0] = std::max<std::int64_t>(0, problem.extents[0] - 1);

@@ -5,19 +5,17 @@
 #include <fmt/format.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce_family.h"
 
 namespace hone {
 namespace {
-
-using Way = ColumnsPolicy::Way;
-
-constexpr int kBlockThreads = 0, kColumnThreads = 1, kUnroll = 2, kWay = 3;
 
 /// What the states of a thread's columns may take: 32 registers.
 constexpr std::int64_t kMostStateBytes = 128;
 
 /// What the states of a block may take, so that several blocks of an SM have theirs; the most that is static is 48 KiB.
 constexpr std::int64_t kMostSharedBytes = 32 * 1024;
+constexpr int kMostStaticSmemBytes = 48 * 1024;
 constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile
 constexpr int kLeastTileBytes = 8 * 1024;
 constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged policy's kernel for rows with gaps
@@ -63,11 +61,11 @@ struct Tiling {
   std::int64_t tiles;  ///< of all slices
 
   Tiling(const Problem& problem, const ColumnsPolicy& policy)
-      : takes_turns(!is_aligned(problem) && policy.way != Way::realigned),
+      : takes_turns(!is_aligned(problem) && policy.staging != Staging::shifted),
         pack_elements(kMaxAlignment / element_bytes(problem)) {
     const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
     while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
-                                 (takes_turns && pack_elements > policy.sharing)))
+                                 (takes_turns && pack_elements > policy.threads_per_column)))
       pack_elements /= 2;
     const bool shifts = takes_turns && pack_elements > 1;
     columns = std::int64_t{policy.lanes() - (shifts ? 1 : 0)} * pack_elements;
@@ -81,11 +79,11 @@ struct Tiling {
 };
 
 std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
-  const ColumnsPolicy policy(candidate.policy);
-  if (policy.way != Way::split) return 1;
+  const auto policy = candidate.policy.as<ColumnsPolicy>();
+  if (!policy.is_split()) return 1;
   const Tiling tiling(problem, policy);
   return std::clamp<std::int64_t>(candidate.geometry.max_blocks / std::max<std::int64_t>(1, tiling.tiles), 1,
-                                  std::max<std::int64_t>(1, divide_up(tiling.rows, policy.sharing)));
+                                  std::max<std::int64_t>(1, divide_up(tiling.rows, policy.threads_per_column)));
 }
 
 std::int64_t slice_elements(const Problem& problem) { return reduced_of(problem) * inner_of(problem); }
@@ -102,14 +100,14 @@ std::int64_t staged_slices(const Problem& problem, const ColumnsPolicy& policy) 
 
 /// Whether a thread takes its rows in at most so many tiles, in the whole size class.
 bool takes_tiles_up_to(std::int64_t most, const Problem& problem, const ColumnsPolicy& policy) {
-  return policy.way != Way::split && size_ranges(problem.extents)[1].last <= most * policy.sharing * policy.unroll;
+  return !policy.is_split() && size_ranges(problem.extents)[1].last <= most * policy.threads_per_column * policy.unroll;
 }
 
 std::string launch_bounds(const Problem& problem, const ColumnsPolicy& policy) {
   const Tiling tiling(problem, policy);
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
   const std::int64_t bytes = tiling.pack_elements * (policy.unroll * element_bytes(problem) + state_bytes);
-  const bool is_few = policy.way == Way::whole && takes_tiles_up_to(kTooFewTiles, problem, policy);
+  const bool is_few = !policy.is_split() && policy.staging == Staging::direct && takes_tiles_up_to(kTooFewTiles, problem, policy);
   const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
                     reduce_spec_of(problem).op == ReduceOp::logsumexp;
   if (!is_few || !fits) return std::to_string(policy.block_threads);
@@ -120,38 +118,66 @@ CombiningBlock combining_block(const Problem& problem, const ColumnsPolicy& poli
   return {policy.block_threads, largest_inner(problem)};
 }
 
-std::string reject_staged(const Problem& problem, const ColumnsPolicy& policy) {
-  const int tile_bytes = policy.block_threads * policy.unroll * static_cast<int>(kMaxAlignment);
-  if (policy.sharing != 1 && policy.sharing != 4 && policy.sharing != 16)
-    return "1, 4 or 16 threads share an output in shared memory";
-  if (policy.unroll == 16 || tile_bytes > kMostTileBytes || tile_bytes < kLeastTileBytes)
-    return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes, kLeastTileBytes, kMostTileBytes);
-  const std::array<SizeRange, 3> ranges = size_ranges(problem.extents);
-  if (outer_of(problem) < 2) return "one slice is not worth a copy";
-  if (ranges[1].last > staged_elements(problem, policy) ||
-      2 * ranges[1].last * ranges[2].last > staged_elements(problem, policy))
-    return fmt::format("slices of {} × {} elements: less than two fit a tile", reduced_of(problem), inner_of(problem));
-  if (reduced_of(problem) > 64 * policy.sharing ||
-      (policy.sharing > 1 && reduced_of(problem) < 2 * policy.sharing))
-    return fmt::format("{} threads for the {} elements of an output", policy.sharing, reduced_of(problem));
+/// Of a staged tile.
+int tile_bytes_of(const ColumnsPolicy& policy) {
+  return policy.block_threads * policy.unroll * static_cast<int>(kMaxAlignment);
+}
+
+std::string invalid_staged(const ProblemClass& problem_class, const ColumnsPolicy& policy) {
+  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+  const std::int64_t tile = staged_elements(problem_class.typical(), policy);
+  if (policy.threads_per_column > 32) return "an output of a staged tile has at most a warp";
+  if (tile_bytes_of(policy) + static_cast<int>(kMaxAlignment) > kMostStaticSmemBytes)
+    return fmt::format("a tile of {} bytes, a block has {} of static shared memory", tile_bytes_of(policy),
+                       kMostStaticSmemBytes);
+  if (sizes[1].last > tile || sizes[2].last > tile || sizes[1].last * sizes[2].last > tile)
+    return fmt::format("slices of {} × {} elements do not fit a tile of {}", sizes[1].last, sizes[2].last, tile);
   return "";
 }
 
-std::string reject_direct(const Problem& problem, const ColumnsPolicy& policy, const DeviceFacts& facts) {
+std::string invalid_direct(const ProblemClass& problem_class, const ColumnsPolicy& policy) {
+  const Problem& problem = problem_class.typical();
   if (policy.lanes() < 2) return "each thread has a share of the same column";
   const Tiling tiling(problem, policy);
-  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-  if (policy.way == Way::realigned) {
-    if (is_aligned(problem)) return "rows that begin with a pack need not be realigned";
-    if (policy.sharing >= tiling.pack_elements) return "threads that take turns have whole packs";
+  if (policy.staging == Staging::shifted) {
+    if (is_aligned(problem)) return "rows that begin with a pack need not be shifted";
+    if (policy.threads_per_column >= tiling.pack_elements) return "threads whose rows begin alike have whole packs";
     if (tiling.may_fold) return "short rows are no shorter for it";
     if (tiling.pack_elements * element_bytes(problem) < 4) return "packs of less than a word";
-    if (2 * policy.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
-      return "the pairs of a thread's packs do not fit the registers";
   }
-  if (policy.sharing * tiling.columns * state_bytes > kMostSharedBytes)
-    return fmt::format("the states of {} × {} columns do not fit the shared memory of a block", policy.sharing,
-                       tiling.columns);
+  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+  if (policy.threads_per_column * tiling.columns * state_bytes > kMostStaticSmemBytes)
+    return fmt::format("the states of {} × {} columns do not fit the shared memory of a block",
+                       policy.threads_per_column, tiling.columns);
+  return "";
+}
+
+std::string prune_staged(const ProblemClass& problem_class, const ColumnsPolicy& policy) {
+  const Problem& problem = problem_class.typical();
+  if (policy.threads_per_column != 1 && policy.threads_per_column != 4 && policy.threads_per_column != 16)
+    return "1, 4 and 16 threads for an output of a staged tile are enough of a choice";
+  if (policy.unroll == 16 || tile_bytes_of(policy) > kMostTileBytes || tile_bytes_of(policy) < kLeastTileBytes)
+    return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes_of(policy), kLeastTileBytes,
+                       kMostTileBytes);
+  if (outer_of(problem) < 2) return "one slice is not worth a copy";
+  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+  if (2 * sizes[1].last * sizes[2].last > staged_elements(problem, policy))
+    return fmt::format("slices of {} × {} elements: less than two fit a tile", reduced_of(problem), inner_of(problem));
+  if (reduced_of(problem) > 64 * policy.threads_per_column ||
+      (policy.threads_per_column > 1 && reduced_of(problem) < 2 * policy.threads_per_column))
+    return fmt::format("{} threads for the {} elements of an output", policy.threads_per_column, reduced_of(problem));
+  return "";
+}
+
+std::string prune_direct(const Problem& problem, const ColumnsPolicy& policy, const DeviceFacts& facts) {
+  const Tiling tiling(problem, policy);
+  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
+  if (policy.staging == Staging::shifted && 2 * policy.unroll * tiling.pack_elements * element_bytes(problem) >
+                                                8 * kMaxAlignment)
+    return "the pairs of a thread's packs do not fit the registers";
+  if (policy.threads_per_column * tiling.columns * state_bytes > kMostSharedBytes)
+    return fmt::format("the states of {} × {} columns take more than {} bytes of a block's shared memory",
+                       policy.threads_per_column, tiling.columns, kMostSharedBytes);
   if (tiling.columns * element_bytes(problem) + kMaxAlignment < kLeastRowBytes)
     return fmt::format("rows of {} elements are not worth a memory transaction", tiling.columns);
   if (element_bytes(problem) <= 2 && policy.unroll > 8 && tiling.pack_elements > 1)
@@ -160,15 +186,15 @@ std::string reject_direct(const Problem& problem, const ColumnsPolicy& policy, c
     return "a thread's packs do not fit the registers";
   if (!tiling.may_fold && 3 * inner_of(problem) < 2 * tiling.columns && policy.lanes() > 8)
     return fmt::format("tiles of {} columns for rows of {}", tiling.columns, inner_of(problem));
-  if (policy.sharing > 1 && policy.sharing >= 2 * tiling.rows)
-    return fmt::format("{} threads share {} rows", policy.sharing, tiling.rows);
-  if (policy.unroll > 2 && policy.sharing * policy.unroll >= 2 * tiling.rows)
-    return fmt::format("{} threads load {} packs at once, there are {} rows", policy.sharing, policy.unroll,
+  if (policy.threads_per_column > 1 && policy.threads_per_column >= 2 * tiling.rows)
+    return fmt::format("{} threads share {} rows", policy.threads_per_column, tiling.rows);
+  if (policy.unroll > 2 && policy.threads_per_column * policy.unroll >= 2 * tiling.rows)
+    return fmt::format("{} threads load {} packs at once, there are {} rows", policy.threads_per_column, policy.unroll,
                        tiling.rows);
   if (tiling.may_fold && tiling.rows < 2 && outer_of(problem) > 1)
     return fmt::format("slices of {} × {} elements are too small for a block", reduced_of(problem), inner_of(problem));
-  const std::int64_t rounds = tiling.rows / (policy.sharing * policy.unroll);
-  if (policy.way == Way::split) {
+  const std::int64_t rounds = tiling.rows / (policy.threads_per_column * policy.unroll);
+  if (policy.is_split()) {
     if (rounds < 2) return "too few rows to be shared by blocks";
     if (tiling.tiles > 8 * facts.sm_count) return fmt::format("{} tiles are enough for all blocks", tiling.tiles);
   } else if (rounds > 8 && 2 * tiling.tiles < facts.sm_count) {
@@ -179,17 +205,22 @@ std::string reject_direct(const Problem& problem, const ColumnsPolicy& policy, c
 
 }  // namespace
 
-ColumnsPolicy::ColumnsPolicy(const Policy& policy)
-    : block_threads(policy[kBlockThreads]),
-      sharing(policy[kColumnThreads]),
-      unroll(policy[kUnroll]),
-      way(static_cast<Way>(policy[kWay])) {}
+const ParameterSpace& ColumnsPolicy::space() {
+  using P = ColumnsPolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+      PolicyField{&P::threads_per_column, ordinal("threads_per_column", {1, 2, 4, 8, 16, 32, 64})},
+      PolicyField{&P::unroll, ordinal("unroll", {2, 4, 8, 16})},
+      PolicyField{&P::scope, scope_parameter({Scope::block, Scope::grid})},
+      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
+                                   .only_if("scope", {Scope::block})});
+  return space;
+}
 
-ReduceColumnsFamily::ReduceColumnsFamily()
-    : space_({{"block_threads", {128, 256, 512, 1024}},
-              {"column_threads", {1, 2, 4, 8, 16, 32, 64}},
-              {"unroll", {2, 4, 8, 16}},
-              {"way", {0, 1, 2, 3}, {"whole", "split", "staged", "realigned"}}}) {}
+std::span<const SourceFile> ReduceColumnsFamily::sources() const {
+  static const std::vector<SourceFile> sources = operation_sources({"reduce_columns.cuh", "staged_reduce.cuh"});
+  return sources;
+}
 
 AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
   return {.outer = outer_of(problem),
@@ -199,16 +230,24 @@ AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
           .reduced_stride = pitch_of(problem)};
 }
 
-std::string ReduceColumnsFamily::reject(const Problem& problem, const Policy& policy,
-                                        const DeviceFacts& facts) const {
-  const ColumnsPolicy columns(policy);
+std::string ReduceColumnsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                          const DeviceFacts& facts) const {
+  const auto columns = policy.as<ColumnsPolicy>();
   if (columns.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", columns.block_threads, facts.max_threads_per_block);
-  return columns.way == Way::staged ? reject_staged(problem, columns) : reject_direct(problem, columns, facts);
+  return columns.is_staged() ? invalid_staged(problem_class, columns) : invalid_direct(problem_class, columns);
 }
 
-Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) const {
-  const ColumnsPolicy columns(policy);
+std::string ReduceColumnsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                       const DeviceFacts& facts) const {
+  const auto columns = policy.as<ColumnsPolicy>();
+  return columns.is_staged() ? prune_staged(problem_class, columns)
+                             : prune_direct(problem_class.typical(), columns, facts);
+}
+
+Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
+  const auto columns = policy.as<ColumnsPolicy>();
   const Tiling tiling(problem, columns);
   const int values = values_of(problem);
   const std::string entry = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns",
@@ -216,8 +255,7 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) con
   const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
                                 bool folds) {
     const std::string_view starts = is_aligned(problem) ? "aligned" : tiling.takes_turns ? "in_turns" : "realigned";
-    const bool is_split = columns.way == Way::split;
-    return fmt::format(
+        return fmt::format(
         "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
         "{folds}, {few_tiles}, {values}>;\n"
         "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
@@ -226,8 +264,8 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) con
         "    unsigned long long slice_tiles, unsigned folds, {more_parameters}Out* out) {{\n"
         "  Columns::reduce(in, {{outer, reduced, inner, pitch, slice_pitch, rows, slice_tiles, folds, {parts}}},\n"
         "                  {workspace}, out);\n}}\n",
-        fmt::arg("more_parameters", is_split ? "unsigned parts, void* workspace, " : ""),
-        fmt::arg("parts", is_split ? "parts" : "1u"), fmt::arg("workspace", is_split ? "workspace" : "nullptr"),
+        fmt::arg("more_parameters", columns.is_split() ? "unsigned parts, void* workspace, " : ""),
+        fmt::arg("parts", columns.is_split() ? "parts" : "1u"), fmt::arg("workspace", columns.is_split() ? "workspace" : "nullptr"),
         fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
         fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds), fmt::arg("values", values),
         fmt::arg("few_tiles", takes_tiles_up_to(kFewTiles, problem, columns)),
@@ -235,10 +273,10 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) con
   };
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_axis(problem) ? 64 : 32,
-                          space_.to_string(policy));
+  unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_axis(problem) ? 64 : 32,
+                          space().to_string(policy));
   unit.entries.emplace_back("hone_reduce_columns");
-  if (columns.way == Way::staged) {
+  if (columns.is_staged()) {
     unit.source = axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh");
     unit.source += fmt::format(
         "using Kernel = hone::StagedReduce<Op, {}, {}, {}, false, {}>;\n"
@@ -246,16 +284,16 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) con
         "{}(const In* in, unsigned long long outer, unsigned reduced, unsigned inner, unsigned tile_slices, Out* out) "
         "{{\n"
         "  Kernel::reduce(in, outer, reduced, inner, tile_slices, out);\n}}\n",
-        columns.block_threads, columns.sharing, columns.unroll, values, staged_elements(problem, columns), entry);
+        columns.block_threads, columns.threads_per_column, columns.unroll, values, staged_elements(problem, columns), entry);
     unit.source += direct_entry("_with_gaps", columns.block_threads / kLanesOfGaps, 1, 2, false);
     unit.entries.emplace_back("hone_reduce_columns_with_gaps");
     return unit;
   }
   unit.source = axis_prologue(problem, "reduce_columns.cuh");
-  unit.source += direct_entry("", columns.sharing, tiling.pack_elements, columns.unroll, tiling.may_fold);
+  unit.source += direct_entry("", columns.threads_per_column, tiling.pack_elements, columns.unroll, tiling.may_fold);
   unit.source += fmt::format("static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n",
                              tiling.columns);
-  if (columns.way == Way::split) {
+  if (columns.is_split()) {
     unit.entries.emplace_back("hone_reduce_columns_finish");
     unit.source += combining_entry(unit.entries.back(), combining_block(problem, columns), values);
   }
@@ -263,19 +301,19 @@ Unit ReduceColumnsFamily::unit(const Problem& problem, const Policy& policy) con
 }
 
 WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Policy& policy) const {
-  const ColumnsPolicy columns(policy);
+  const auto columns = policy.as<ColumnsPolicy>();
   const Tiling tiling(problem, columns);
   WorkShape shape{.block_threads = columns.block_threads,
                   .dependent_launch = true,
-                  .independent_blocks = columns.way != Way::split};
-  if (columns.way == Way::staged) {
+                  .independent_blocks = !columns.is_split()};
+  if (columns.is_staged()) {
     shape.tiles = std::max<std::int64_t>(1, divide_up(outer_of(problem), staged_slices(problem, columns)));
     shape.bytes_in_flight_per_block = std::int64_t{columns.block_threads} * columns.unroll * kMaxAlignment;
     return shape;
   }
-  const std::int64_t tile_rows = std::int64_t{columns.sharing} * columns.unroll;
+  const std::int64_t tile_rows = std::int64_t{columns.threads_per_column} * columns.unroll;
   shape.tiles = std::max<std::int64_t>(1, tiling.tiles);
-  if (columns.way == Way::split) {
+  if (columns.is_split()) {
     shape.tiles *= std::max<std::int64_t>(1, divide_up(tiling.rows, tile_rows));
     shape.launches = 2;
     shape.idle_loads = reduce_spec_of(problem).op == ReduceOp::logsumexp ? kIdleLoadsOfLogsumexp : kIdleLoads;
@@ -286,9 +324,10 @@ WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Policy& polic
   return shape;
 }
 
-std::size_t ReduceColumnsFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const ColumnsPolicy columns(candidate.policy);
-  if (columns.way != Way::split) return 0;
+std::size_t ReduceColumnsFamily::workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const {
+  const Problem& problem = problem_class.typical();
+  const auto columns = candidate.policy.as<ColumnsPolicy>();
+  if (!columns.is_split()) return 0;
   // A block's outputs are those of its tile, whatever the shape: this holds for the whole size class.
   const std::int64_t outputs = std::min(Tiling(problem, columns).columns, largest_inner(problem));
   return kWorkspaceHeaderBytes +
@@ -297,7 +336,7 @@ std::size_t ReduceColumnsFamily::workspace_bytes(const Problem& problem, const C
 
 void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                  void* workspace, LaunchList& launches) const {
-  const ColumnsPolicy columns(candidate.policy);
+  const auto columns = candidate.policy.as<ColumnsPolicy>();
   const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
   const bool has_gaps = pitch_of(problem) != inner_of(problem);
   const auto grid = [&](std::int64_t tiles) {
@@ -312,7 +351,7 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
   // What the kernel takes in 32 bits is the lower half (all that CUDA runs on is little-endian).
   main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem)));
   main.arguments.push(static_cast<std::uint64_t>(inner_of(problem)));
-  if (columns.way == Way::staged && !has_gaps) {
+  if (columns.is_staged() && !has_gaps) {
     const std::int64_t slices = staged_slices(problem, columns);
     main.grid.x = grid(divide_up(outer_of(problem), slices));
     main.arguments.push(static_cast<unsigned>(slices));
@@ -323,7 +362,7 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
   const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
   main.arguments.push(static_cast<std::uint64_t>(pitch_of(problem)));
   main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem) * pitch_of(problem)));
-  if (columns.way == Way::staged) {
+  if (columns.is_staged()) {
     const std::int64_t tiles = divide_up(inner_of(problem), kLanesOfGaps);
     main.entry = 1;
     main.grid.x = grid(outer_of(problem) * tiles);
@@ -336,7 +375,7 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
     main.arguments.push(static_cast<std::uint64_t>(tiling.slice_tiles));
     main.arguments.push(static_cast<unsigned>(tiling.folds));
   }
-  if (columns.way == Way::split) {
+  if (columns.is_split()) {
     main.arguments.push(parts);
     main.arguments.push(workspace);
   }
@@ -347,17 +386,17 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
 }
 
 std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const ColumnsPolicy columns(candidate.policy);
+  const auto columns = candidate.policy.as<ColumnsPolicy>();
   const std::int64_t block_levels = 10;
-  if (columns.way == Way::staged && pitch_of(problem) == inner_of(problem))
-    return 4 + reduced_of(problem) / (8 * columns.sharing) + 3 + block_levels;
-  if (columns.way == Way::staged) return reduced_of(problem);
+  if (columns.is_staged() && pitch_of(problem) == inner_of(problem))
+    return 4 + reduced_of(problem) / (8 * columns.threads_per_column) + 3 + block_levels;
+  if (columns.is_staged()) return reduced_of(problem);
   const Tiling tiling(problem, columns);
   const std::int64_t parts = parts_of(problem, candidate);
-  const std::int64_t rounds = divide_up(tiling.rows, parts * columns.sharing * columns.unroll);
+  const std::int64_t rounds = divide_up(tiling.rows, parts * columns.threads_per_column * columns.unroll);
   const std::int64_t unrolled = 4 + columns.unroll;    // levels, and the last rows one after the other
   const std::int64_t ends = 2 * tiling.pack_elements;  // rows that are taken one by one
-  return unrolled + rounds + columns.sharing + ends + tiling.folds + parts + block_levels;
+  return unrolled + rounds + columns.threads_per_column + ends + tiling.folds + parts + block_levels;
 }
 
 const KernelFamily& reduce_columns_family() {

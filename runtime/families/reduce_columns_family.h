@@ -6,45 +6,45 @@
 #include <string_view>
 
 #include "runtime/families/axis_family.h"
+#include "runtime/families/work_division.h"
 
 namespace hone {
 
-/// A Policy, decoded.
+/// The policies of reductions over columns. A grid combines the parts of a column in a second kernel. Staged, whole
+/// slices of reduced × inner are copied to shared memory; shifted, where rows begin anywhere, threads put each of their
+/// packs together from two aligned ones.
 struct ColumnsPolicy {
-  enum class Way {
-    whole,      ///< a block reduces a tile of columns from the first row to the last
-    split,      ///< as many blocks as there are for it share the rows, and a second kernel combines what they found
-    staged,     ///< whole slices of reduced × inner are copied to shared memory
-    realigned,  ///< whole, and where rows begin anywhere threads put each of their packs together from two
-  };
-
-  int block_threads;
-  int sharing;  ///< threads that share an output
-  int unroll;   ///< packs that a thread loads at once
-  Way way;
-
-  explicit ColumnsPolicy(const Policy& policy);
+  std::int32_t block_threads = 256;
+  std::int32_t threads_per_column = 1;  ///< of a block
+  std::int32_t unroll = 2;              ///< packs that a thread loads at once
+  Scope scope = Scope::block;           ///< of a column
+  Staging staging = Staging::direct;
 
   /// Threads side by side.
-  int lanes() const { return block_threads / sharing; }
+  int lanes() const { return block_threads / threads_per_column; }
+  bool is_staged() const { return staging == Staging::shared; }
+  bool is_split() const { return scope == Scope::grid; }
+
+  static const ParameterSpace& space();
 };
 
 /// Extents {outer, reduced, inner}.
 class ReduceColumnsFamily final : public AxisFamily {
  public:
-  ReduceColumnsFamily();
-
   std::string_view name() const override { return "reduce_columns"; }
   std::span<const std::string_view> extent_names() const override {
     static constexpr std::array<std::string_view, 3> kExtentNames{"outer", "reduced", "inner"};
     return kExtentNames;
   }
   int version() const override { return 1; }
-  const ParameterSpace& space() const override { return space_; }
-  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Policy& policy) const override;
+  std::span<const SourceFile> sources() const override;
+  const ParameterSpace& space() const override { return ColumnsPolicy::space(); }
+  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
+                       const DeviceFacts& facts) const override;
+  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
-  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
 
@@ -53,9 +53,6 @@ class ReduceColumnsFamily final : public AxisFamily {
   std::string_view row_length_name() const override { return "columns"; }
   std::size_t row_extent() const override { return 2; }
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
-
- private:
-  ParameterSpace space_;
 };
 
 }  // namespace hone

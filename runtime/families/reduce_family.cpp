@@ -7,6 +7,7 @@
 #include <hone/error.h>
 
 #include "runtime/families/reduce_reference.h"
+#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -65,6 +66,17 @@ std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
   const int indices = spec.op == ReduceOp::mean && spec.nan == NanPolicy::ignore ? 1 : op.indices;
   return static_cast<std::size_t>(op.accumulators) * info(spec.accumulator_dtype()).size_bytes +
          static_cast<std::size_t>(indices) * index_bytes;
+}
+
+std::span<const SourceFile> ReduceFamily::sources() const {
+  static const std::vector<SourceFile> sources = operation_sources({"reduce.cuh"});
+  return sources;
+}
+
+std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
+  std::vector<std::string_view> roots(kernels);
+  for (const OpTemplate& op : kOpTemplates) roots.push_back(op.header);
+  return kernel_sources(roots);
 }
 
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {

@@ -6,12 +6,9 @@
 #include <fmt/format.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
-
-constexpr std::size_t kBlockThreads = 0, kUnroll = 1, kFinish = 2;
 
 /// A thread's tile is 16 bytes a pack, and of small elements each may take a register of its own.
 constexpr int kMostPacksPerBlock = 4096;
@@ -33,13 +30,22 @@ struct OutputNames {
   }
 };
 
+/// Whether blocks leave their partials in the workspace.
+bool uses_workspace(const ReducePolicy& policy) {
+  return policy.finish == ReducePolicy::Finish::last_block || policy.finish == ReducePolicy::Finish::second_kernel;
+}
+
 }  // namespace
 
-ReducePolicy::ReducePolicy(const Policy& policy)
-    : block_threads(policy[kBlockThreads]), unroll(policy[kUnroll]), finish(static_cast<Finish>(policy[kFinish])) {}
-
-int ReducePolicy::cluster_blocks() const {
-  return finish == Finish::cluster_8 ? 8 : finish == Finish::cluster_16 ? 16 : 1;
+const ParameterSpace& ReducePolicy::space() {
+  using P = ReducePolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
+      PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
+      PolicyField{&P::cluster_blocks,
+                  ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)});
+  return space;
 }
 
 bool needs_wide_index(const Problem& problem) {
@@ -53,13 +59,6 @@ std::string_view index_type(const Problem& problem) {
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment) {
   return alignment < kMaxAlignment ? static_cast<std::uint32_t>(info(dtype).size_bytes) : kMaxAlignment;
 }
-
-ReductionFamily::ReductionFamily()
-    : space_({{"block_threads", {128, 256, 512, 1024}},
-              {"unroll", {1, 2, 4, 8}},
-              {"finish", {0, 1, 2, 3, 4}, {"one_block", "cluster_8", "cluster_16", "last_block", "second_kernel"}}}) {}
-
-std::span<const SourceFile> ReductionFamily::sources() const { return embedded::kernel_templates(); }
 
 /// 16, but for two arrays that are out of step, which no peeling brings to the same alignment.
 std::int64_t ReductionFamily::vector_bytes(const Problem& problem) const {
@@ -76,13 +75,13 @@ std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolic
 }
 
 std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  const ReducePolicy policy(candidate.policy);
-  if (policy.cluster_blocks() > 1) return policy.cluster_blocks();
+  const auto policy = candidate.policy.as<ReducePolicy>();
+  if (policy.cluster_blocks > 1) return policy.cluster_blocks;
   return std::min(candidate.geometry.max_blocks, tiles_of(problem, policy));
 }
 
 std::int64_t ReductionFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const ReducePolicy reduce(candidate.policy);
+  const auto reduce = candidate.policy.as<ReducePolicy>();
   const std::int64_t grid = grid_of(problem, candidate);
   const std::int64_t rounds = (tiles_of(problem, reduce) + grid - 1) / grid;
   const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
@@ -100,22 +99,27 @@ std::string ReductionFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string ReductionFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
-  const ReducePolicy reduce(policy);
+std::string ReductionFamily::is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const {
+  const auto reduce = policy.as<ReducePolicy>();
   if (reduce.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
-  if (reduce.cluster_blocks() > std::max(1, facts.max_cluster_blocks))
-    return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks(),
-                       facts.max_cluster_blocks);
+  if (reduce.cluster_blocks > std::max(1, facts.max_cluster_blocks))
+    return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks, facts.max_cluster_blocks);
+  return "";
+}
+
+std::string ReductionFamily::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const {
+  const auto reduce = policy.as<ReducePolicy>();
   if (reduce.block_threads * reduce.unroll > kMostPacksPerBlock ||
-      (element_bytes(problem) <= 2 && reduce.unroll > kMostPacksOfSmallElements))
+      (element_bytes(problem_class.typical()) <= 2 && reduce.unroll > kMostPacksOfSmallElements))
     return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", reduce.unroll,
                        reduce.block_threads);
   return "";
 }
 
-Unit ReductionFamily::unit(const Problem& problem, const Policy& policy) const {
-  const ReducePolicy reduce(policy);
+Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
+  const auto reduce = policy.as<ReducePolicy>();
   const OperationSource op = operation(problem);
   const OutputNames out(buffers(problem));
   const std::string_view in = info(problem.dtype).cuda_name;
@@ -123,8 +127,8 @@ Unit ReductionFamily::unit(const Problem& problem, const Policy& policy) const {
   const bool is_pair = inputs(problem) == 2;
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), needs_wide_index(problem) ? 64 : 32,
-                          space_.to_string(policy));
+  unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_index(problem) ? 64 : 32,
+                          space().to_string(policy));
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
       "#include \"reduce.cuh\"\n\n"
@@ -148,10 +152,9 @@ Unit ReductionFamily::unit(const Problem& problem, const Policy& policy) const {
       unit.source += fmt::format("{}({}, {}) {{ Kernel::one_block({}, n, {}); }}\n", entry, arrays, out.parameters,
                                  source, out.arguments);
       break;
-    case ReducePolicy::Finish::cluster_8:
-    case ReducePolicy::Finish::cluster_16:
+    case ReducePolicy::Finish::cluster:
       unit.source += fmt::format("{}({}, {}) {{ Kernel::cluster<{}>({}, n, {}); }}\n", entry, arrays, out.parameters,
-                                 reduce.cluster_blocks(), source, out.arguments);
+                                 reduce.cluster_blocks, source, out.arguments);
       break;
     case ReducePolicy::Finish::last_block:
       unit.source += fmt::format("{}({}, void* workspace, {}) {{ Kernel::last_block({}, n, workspace, {}); }}\n", entry,
@@ -171,16 +174,16 @@ Unit ReductionFamily::unit(const Problem& problem, const Policy& policy) const {
 }
 
 WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) const {
-  const ReducePolicy reduce(policy);
+  const auto reduce = policy.as<ReducePolicy>();
   return {.block_threads = reduce.block_threads,
           .dynamic_smem_bytes = 0,
           .tiles = tiles_of(problem, reduce),
           .bytes_in_flight_per_block = bytes_per_tile(problem, reduce) * inputs(problem),
-          .one_block = reduce.finish == ReducePolicy::Finish::one_block || reduce.cluster_blocks() > 1,
+          .one_block = reduce.finish == ReducePolicy::Finish::one_block || reduce.cluster_blocks > 1,
           .launches = reduce.finish == ReducePolicy::Finish::second_kernel ? 2 : 1,
           .joins_blocks = reduce.finish == ReducePolicy::Finish::last_block,
           .dependent_launch = true,
-          .cluster_blocks = reduce.cluster_blocks()};
+          .cluster_blocks = reduce.cluster_blocks};
 }
 
 std::int64_t ReductionFamily::bytes_moved(const Problem& problem) const {
@@ -189,16 +192,15 @@ std::int64_t ReductionFamily::bytes_moved(const Problem& problem) const {
   return bytes;
 }
 
-std::size_t ReductionFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const ReducePolicy reduce(candidate.policy);
-  if (reduce.finish != ReducePolicy::Finish::last_block && reduce.finish != ReducePolicy::Finish::second_kernel)
-    return 0;
-  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * partial_bytes(problem);
+std::size_t ReductionFamily::workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const {
+  if (!uses_workspace(candidate.policy.as<ReducePolicy>())) return 0;
+  return kWorkspaceHeaderBytes +
+         static_cast<std::size_t>(candidate.geometry.max_blocks) * partial_bytes(problem_class.typical());
 }
 
 void ReductionFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                              void* workspace, LaunchList& launches) const {
-  const ReducePolicy reduce(candidate.policy);
+  const auto reduce = candidate.policy.as<ReducePolicy>();
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
   const auto arrays = static_cast<std::size_t>(inputs(problem));
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
@@ -212,11 +214,11 @@ void ReductionFamily::encode(const Problem& problem, const Candidate& candidate,
   Launch& main = launches.add();
   main.grid.x = grid;
   main.block.x = static_cast<unsigned>(reduce.block_threads);
-  main.cluster_blocks = static_cast<unsigned>(reduce.cluster_blocks());
+  main.cluster_blocks = static_cast<unsigned>(reduce.cluster_blocks);
   main.dependent_launch = true;
   for (void* in : buffers.first(arrays)) main.arguments.push(in);
   push_count(main);
-  if (workspace_bytes(problem, candidate) > 0) main.arguments.push(workspace);
+  if (uses_workspace(reduce)) main.arguments.push(workspace);
 
   if (reduce.finish != ReducePolicy::Finish::second_kernel) {
     push_outputs(main);

@@ -10,21 +10,19 @@
 
 namespace hone {
 
-/// A Policy of a reduction, decoded.
+/// The policies of reductions.
 ///
 /// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads
 /// of 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
 struct ReducePolicy {
-  enum class Finish { one_block, cluster_8, cluster_16, last_block, second_kernel };
+  enum class Finish : std::int32_t { one_block, cluster, last_block, second_kernel };
 
-  int block_threads;
-  int unroll;
-  Finish finish;
+  std::int32_t block_threads = 256;
+  std::int32_t unroll = 1;  ///< packs that a thread loads before it combines any
+  Finish finish = Finish::last_block;
+  std::int32_t cluster_blocks = 1;  ///< 8 or 16 where the blocks are one cluster
 
-  explicit ReducePolicy(const Policy& policy);
-
-  /// 1 where the blocks form no cluster.
-  int cluster_blocks() const;
+  static const ParameterSpace& space();
 };
 
 /// What a kernel computes, in the words of reduction.cuh.
@@ -46,23 +44,19 @@ std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment);
 /// Extents {n, 1, 1}; one or two input arrays of n elements each, then the outputs.
 class ReductionFamily : public KernelFamily {
  public:
-  const ParameterSpace& space() const final { return space_; }
-
-  /// The templates; override it to add to them.
-  std::span<const SourceFile> sources() const override;
+  const ParameterSpace& space() const final { return ReducePolicy::space(); }
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const final;
-  Unit unit(const Problem& problem, const Policy& policy) const final;
+  std::string is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
+  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const final;
   WorkShape shape(const Problem& problem, const Policy& policy) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
-  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const final;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const final;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const final;
 
  protected:
-  ReductionFamily();
-
   /// 1, or 2 for operations on pairs. On the hit path: must not allocate.
   virtual int inputs(const Problem&) const { return 1; }
 
@@ -80,8 +74,6 @@ class ReductionFamily : public KernelFamily {
   std::int64_t bytes_per_tile(const Problem& problem, const ReducePolicy& policy) const;
   std::int64_t tiles_of(const Problem& problem, const ReducePolicy& policy) const;
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
-
-  ParameterSpace space_;
 };
 
 }  // namespace hone

@@ -11,20 +11,17 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_family.h"
 #include "runtime/families/segment_offsets.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
 
-using Division = SegmentedPolicy::Division;
-
-constexpr std::size_t kDivision = 0, kBlockThreads = 1, kThreadBytes = 2;
 constexpr int kPackBytes = 16;
 constexpr int kJoinThreads = 1024;
 
 /// Static shared memory that leaves room for several blocks.
 constexpr std::int64_t kMostTileBytes = 24 << 10;
 constexpr std::int64_t kMostMergedBytes = 40 << 10;
+constexpr std::int64_t kMostStaticSmemBytes = 48 << 10;
 
 /// Fewer, and dividing a tile costs more than going through it.
 constexpr int kLeastMergedItems = 7;
@@ -64,13 +61,13 @@ std::string launch_bounds(const Problem& problem, const SegmentedPolicy& policy)
   return fmt::format("{}, {}", policy.block_threads, 1024 / policy.block_threads);
 }
 
-/// Bytes of the mean segment; the same for all problems that share a winner.
-double typical_segment_bytes(const Problem& problem) {
-  const auto ranges = size_ranges(problem.extents);
+/// Bytes of the mean segment.
+double typical_segment_bytes(const ProblemClass& problem_class) {
+  const std::array<SizeRange, 3>& ranges = problem_class.sizes();
   const auto middle = [](const SizeRange& range) {
     return 0.5 * (static_cast<double>(std::max<std::int64_t>(range.first, 1)) + static_cast<double>(range.last));
   };
-  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) * static_cast<double>(element_bytes(problem));
+  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) * static_cast<double>(element_bytes(problem_class.typical()));
 }
 
 /// What blocks take turns at.
@@ -102,31 +99,26 @@ std::size_t carry_bytes(const Problem& problem) {
 
 }  // namespace
 
-SegmentedPolicy::SegmentedPolicy(const Policy& policy)
-    : division(static_cast<Division>(policy[kDivision])),
-      block_threads(policy[kBlockThreads]),
-      thread_bytes(policy[kThreadBytes]) {}
-
-int SegmentedPolicy::group_threads() const {
-  switch (division) {
-    case Division::thread: return 1;
-    case Division::threads_4: return 4;
-    case Division::threads_16: return 16;
-    case Division::warp: return 32;
-    default: return block_threads;
-  }
+const ParameterSpace& SegmentedPolicy::space() {
+  using P = SegmentedPolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::scope, scope_parameter({Scope::grid, Scope::warp, Scope::block})},
+      PolicyField{&P::combine,
+                  combine_parameter({Combine::last_block, Combine::second_kernel}).only_if("scope", {Scope::grid})},
+      PolicyField{&P::threads_per_segment,
+                  ordinal("threads_per_segment", {1, 4, 16, 32}).only_if("scope", {Scope::warp})},
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512})},
+      PolicyField{&P::thread_bytes, ordinal("thread_bytes", {16, 32, 64, 128})});
+  return space;
 }
 
-SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
-    : offsets_(offsets),
-      space_({{"division",
-               {0, 1, 2, 3, 4, 5, 6},
-               {"merged_last_block", "merged_second_kernel", "thread", "threads_4", "threads_16", "warp", "block"}},
-              {"block_threads", {128, 256, 512}},
-              {"thread_bytes", {16, 32, 64, 128}}}) {}
+SegmentedReduceFamily::SegmentedReduceFamily(DType offsets) : offsets_(offsets) {}
 
 std::span<const std::string_view> SegmentedReduceFamily::operations() const { return reduce_family().operations(); }
-std::span<const SourceFile> SegmentedReduceFamily::sources() const { return embedded::kernel_templates(); }
+std::span<const SourceFile> SegmentedReduceFamily::sources() const {
+  static const std::vector<SourceFile> sources = operation_sources({"segmented_reduce.cuh"});
+  return sources;
+}
 
 std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
@@ -151,16 +143,31 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string SegmentedReduceFamily::reject(const Problem& problem, const Policy& policy,
-                                          const DeviceFacts& facts) const {
-  const SegmentedPolicy segmented(policy);
+std::string SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                            const DeviceFacts& facts) const {
+  const auto segmented = policy.as<SegmentedPolicy>();
+  const Problem& problem = problem_class.typical();
   if (segmented.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", segmented.block_threads,
                        facts.max_threads_per_block);
+  if (segmented.is_merged() && merged_items(problem, segmented) < segmented.block_threads)
+    return fmt::format("{} items for {} threads", merged_items(problem, segmented), segmented.block_threads);
+  const std::int64_t bytes = segmented.is_merged()     ? merged_smem_bytes(problem, segmented)
+                             : segmented.is_in_tiles() ? segmented.block_threads * segmented.thread_bytes
+                                                       : 0;
+  if (bytes > kMostStaticSmemBytes)
+    return fmt::format("a tile of {} bytes, a block has {} of static shared memory", bytes, kMostStaticSmemBytes);
+  return "";
+}
+
+std::string SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                         const DeviceFacts&) const {
+  const auto segmented = policy.as<SegmentedPolicy>();
+  const Problem& problem = problem_class.typical();
   if (element_bytes(problem) <= 2 && segmented.thread_bytes > kMostBytesOfSmallElements)
     return fmt::format("{} bytes of small elements a thread: more than the registers hold", segmented.thread_bytes);
   const int load_bytes = segmented.block_threads * segmented.thread_bytes;
-  const double segment = typical_segment_bytes(problem);
+  const double segment = typical_segment_bytes(problem_class);
   if (segmented.is_merged()) {
     const std::int64_t items = merged_items(problem, segmented);
     if (items < std::int64_t{kLeastMergedItems} * segmented.block_threads)
@@ -179,13 +186,14 @@ std::string SegmentedReduceFamily::reject(const Problem& problem, const Policy& 
   const double group_load = static_cast<double>(segmented.group_threads()) * segmented.thread_bytes;
   if (segment < group_load / 8)
     return fmt::format("{:.0f} bytes a segment, {:.0f} are loaded at once", segment, group_load);
-  if (segmented.division == Division::warp && segment > 256 * group_load)
+  if (segmented.scope == Scope::warp && segment > 256 * group_load)
     return fmt::format("{:.0f} bytes a segment: too many for a warp", segment);
   return "";
 }
 
-Unit SegmentedReduceFamily::unit(const Problem& problem, const Policy& policy) const {
-  const SegmentedPolicy segmented(policy);
+Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
+  const auto segmented = policy.as<SegmentedPolicy>();
   const ReduceSpec spec = reduce_spec_of(problem);
   const bool is_wide = counts_in_64_bits(problem);
   const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
@@ -194,7 +202,7 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Policy& policy) c
       segmented.is_merged() ? "Merged" : segmented.is_in_tiles() ? "InTiles" : "OneGroup";
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
+  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
       "#include \"segmented_reduce.cuh\"\n\n"
@@ -223,31 +231,25 @@ Unit SegmentedReduceFamily::unit(const Problem& problem, const Policy& policy) c
     unit.entries.emplace_back(kernel);
   };
   const std::string bounds = launch_bounds(problem, segmented);
-  switch (segmented.division) {
-    case Division::merged_last_block:
-      entry(bounds, "hone_segments", ", void* workspace",
-            "Kernel::last_block_joins(arrays, workspace);");
-      break;
-    case Division::merged_second_kernel:
-      entry(bounds, "hone_segments", ", void* workspace",
-            "Kernel::second_kernel_follows(arrays, workspace);");
-      entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
-            fmt::format("hone::join_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
-      break;
-    default:
-      entry(bounds, "hone_segments", "",
-            fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
+  if (!segmented.is_merged()) {
+    entry(bounds, "hone_segments", "", fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
+  } else if (segmented.joins_in_second_kernel()) {
+    entry(bounds, "hone_segments", ", void* workspace", "Kernel::second_kernel_follows(arrays, workspace);");
+    entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
+          fmt::format("hone::join_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
+  } else {
+    entry(bounds, "hone_segments", ", void* workspace", "Kernel::last_block_joins(arrays, workspace);");
   }
   return unit;
 }
 
 WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& policy) const {
-  const SegmentedPolicy segmented(policy);
+  const auto segmented = policy.as<SegmentedPolicy>();
   WorkShape shape{.block_threads = segmented.block_threads,
                   .tiles = tiles_of(problem, segmented),
                   .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
-                  .launches = segmented.division == Division::merged_second_kernel ? 2 : 1,
-                  .joins_blocks = segmented.division == Division::merged_last_block,
+                  .launches = segmented.joins_in_second_kernel() ? 2 : 1,
+                  .joins_blocks = segmented.is_merged() && !segmented.joins_in_second_kernel(),
                   .dependent_launch = true};
   if (segmented.is_merged()) return shape;
   // Of short segments less is under way than threads could load.
@@ -263,18 +265,19 @@ std::int64_t SegmentedReduceFamily::bytes_moved(const Problem& problem) const {
   return bytes;
 }
 
-std::size_t SegmentedReduceFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  if (!SegmentedPolicy(candidate.policy).is_merged()) return 0;
-  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem);
+std::size_t SegmentedReduceFamily::workspace_bytes(const ProblemClass& problem_class,
+                                                   const Candidate& candidate) const {
+  if (!candidate.policy.as<SegmentedPolicy>().is_merged()) return 0;
+  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem_class.typical());
 }
 
 std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  return std::min(candidate.geometry.max_blocks, tiles_of(problem, SegmentedPolicy(candidate.policy)));
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, candidate.policy.as<SegmentedPolicy>()));
 }
 
 void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                    void* workspace, LaunchList& launches) const {
-  const SegmentedPolicy segmented(candidate.policy);
+  const auto segmented = candidate.policy.as<SegmentedPolicy>();
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
   // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
   const auto push_arrays = [&](Launch& launch) {
@@ -290,7 +293,7 @@ void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& cand
   main.block.x = static_cast<unsigned>(segmented.block_threads);
   push_arrays(main);
   if (segmented.is_merged()) main.arguments.push(workspace);
-  if (segmented.division != Division::merged_second_kernel) return;
+  if (!segmented.joins_in_second_kernel()) return;
 
   Launch& join = launches.add();
   join.entry = 1;
@@ -369,7 +372,7 @@ std::vector<ElementRange> SegmentedReduceFamily::verified_parts(const Problem& p
 /// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
 /// has of the segment through another tile, and the shares of blocks through one more scan.
 std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const SegmentedPolicy segmented(candidate.policy);
+  const auto segmented = candidate.policy.as<SegmentedPolicy>();
   const std::int64_t threads = segmented.group_threads();
   const std::int64_t thread_elements = segmented.thread_bytes / element_bytes(problem);
   const std::int64_t levels = 7 + 10 + segmented.thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends

@@ -9,28 +9,27 @@
 #include <hone/segmented_reduce.h>
 
 #include "runtime/families/segment_reference.h"
+#include "runtime/families/work_division.h"
 
 namespace hone {
 
-/// A Policy of a segmented reduction, decoded.
+/// The policies of segmented reductions: a grid divides segments and elements evenly (Merged of segmented_reduce.cuh); 1,
+/// 4 or 16 lanes take a segment from a tile in shared memory (InTiles); a warp or a block takes a segment (OneGroup).
 struct SegmentedPolicy {
-  /// Who takes a segment, in the words of segmented_reduce.cuh: Merged, with the last block or a second kernel to join
-  /// the shares; InTiles with 1, 4 or 16 threads; OneGroup with a warp or a block.
-  enum class Division { merged_last_block, merged_second_kernel, thread, threads_4, threads_16, warp, block };
+  Scope scope = Scope::grid;              ///< of a segment
+  Combine combine = Combine::last_block;  ///< of a grid
+  std::int32_t threads_per_segment = 0;   ///< of a warp; 0: more than a warp
+  std::int32_t block_threads = 256;
+  std::int32_t thread_bytes = 16;         ///< that a thread loads at once
 
-  Division division;
-  int block_threads;
-  int thread_bytes;  ///< that a thread loads at once
-
-  explicit SegmentedPolicy(const Policy& policy);
-
-  bool is_merged() const {
-    return division == Division::merged_last_block || division == Division::merged_second_kernel;
-  }
-  bool is_in_tiles() const { return !is_merged() && division != Division::warp && division != Division::block; }
+  bool is_merged() const { return scope == Scope::grid; }
+  bool is_in_tiles() const { return scope == Scope::warp && threads_per_segment < 32; }
+  bool joins_in_second_kernel() const { return is_merged() && combine == Combine::second_kernel; }
 
   /// Threads that take a segment together; of Merged, all of the block.
-  int group_threads() const;
+  int group_threads() const { return scope == Scope::warp ? threads_per_segment : block_threads; }
+
+  static const ParameterSpace& space();
 };
 
 /// Extents {segments, elements, 1}.
@@ -45,16 +44,18 @@ class SegmentedReduceFamily final : public KernelFamily {
     return kExtentNames;
   }
   int version() const override { return 1; }
-  const ParameterSpace& space() const override { return space_; }
+  const ParameterSpace& space() const override { return SegmentedPolicy::space(); }
   std::span<const std::string_view> operations() const override;
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Policy& policy) const override;
+  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
+                       const DeviceFacts& facts) const override;
+  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
-  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
 
@@ -74,7 +75,6 @@ class SegmentedReduceFamily final : public KernelFamily {
   segment_reference::Arrays arrays_of(const Problem& problem) const;
 
   DType offsets_;
-  ParameterSpace space_;
 };
 
 }  // namespace hone

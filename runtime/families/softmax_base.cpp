@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "runtime/families/softmax_reference.h"
-#include "runtime/jit/embedded_sources.h"
 
 namespace hone {
 namespace {
@@ -94,7 +93,6 @@ bool needs_wide_index(const Problem& problem, int extent) {
 }
 
 std::span<const std::string_view> SoftmaxBase::operations() const { return kOperations; }
-std::span<const SourceFile> SoftmaxBase::sources() const { return embedded::kernel_templates(); }
 
 std::int64_t SoftmaxBase::matrix_rows(const Problem& problem) {
   return problem.family == &softmax_family() ? problem.extents[0] : problem.extents[0] * problem.extents[1];

@@ -54,7 +54,6 @@ class SoftmaxBase : public KernelFamily {
  public:
   int version() const final { return 1; }
   std::span<const std::string_view> operations() const final;
-  std::span<const SourceFile> sources() const final;
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;

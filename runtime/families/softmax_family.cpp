@@ -7,29 +7,43 @@
 
 #include "runtime/families/softmax_reference.h"
 #include "runtime/families/softmax_row_layout.h"
+#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
 
 using Layout = SoftmaxRowLayout;
-using Way = SoftmaxRowPolicy::Way;
+using Algorithm = SoftmaxRowPolicy::Algorithm;
 
 }  // namespace
 
-SoftmaxFamily::SoftmaxFamily() : space_(softmax_row_space()) {}
+const ParameterSpace& SoftmaxFamily::space() const { return SoftmaxRowPolicy::space(); }
 
-std::string SoftmaxFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const {
-  return Layout(problem, policy).reject(problem, facts);
+std::span<const SourceFile> SoftmaxFamily::sources() const {
+  static const std::vector<SourceFile> sources =
+      kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"});
+  return sources;
 }
 
-Unit SoftmaxFamily::unit(const Problem& problem, const Policy& policy) const {
+std::string SoftmaxFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                    const DeviceFacts& facts) const {
+  return Layout(problem_class.typical(), policy).is_valid(problem_class, facts);
+}
+
+std::string SoftmaxFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                 const DeviceFacts& facts) const {
+  return Layout(problem_class.typical(), policy).prune(problem_class, facts);
+}
+
+Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
   const Layout layout(problem, policy);
   const SoftmaxRowPolicy& row = layout.policy;
   const std::string_view acc = info(layout.traits.accumulator).cuda_name;
   const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem), is_wide ? 64 : 32, space_.to_string(policy));
+  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   unit.source = fmt::format(
       "#include \"{header}\"\n\n"
       "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
@@ -39,8 +53,8 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Policy& policy) const {
       "    long long in_pitch, long long out_pitch, {acc} factor, {acc} exponent\n"
       "#define HONE_ROWS {{in, out, static_cast<Types::Index>(rows), static_cast<Types::Index>(columns), in_pitch, \\\n"
       "    out_pitch, {{factor, exponent}}}}\n\n",
-      fmt::arg("header", row.way == Way::tiles      ? "softmax_tiles.cuh"
-                         : row.way == Way::pipeline ? "softmax_pipeline.cuh"
+      fmt::arg("header", layout.algorithm == Algorithm::tiles      ? "softmax_tiles.cuh"
+                         : layout.algorithm == Algorithm::pipeline ? "softmax_pipeline.cuh"
                                                     : "softmax.cuh"),
       fmt::arg("types", type_list(problem)), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
@@ -49,50 +63,50 @@ Unit SoftmaxFamily::unit(const Problem& problem, const Policy& policy) const {
 
   const std::string entry =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_softmax", row.block_threads);
-  switch (row.way) {
-    case Way::group:
+  switch (layout.algorithm) {
+    case Algorithm::group:
       unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::groups<{}, {}, {}>(HONE_ROWS); }}\n", entry,
-                                 row.group_lanes, layout.row_packs, layout.rows_at_once);
+                                 row.threads_per_row, layout.row_packs, layout.rows_at_once);
       break;
-    case Way::tiles:
+    case Algorithm::tiles:
       unit.source +=
           fmt::format("{}(HONE_PARAMETERS) {{\n  hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run(HONE_ROWS);\n}}\n",
-                      entry, row.block_threads, row.group_lanes, layout.least_each, layout.elements_each,
+                      entry, row.block_threads, row.threads_per_row, layout.least_each, layout.elements_each,
                       layout.rows_at_once);
       break;
-    case Way::block:
-    case Way::cluster: {
-      const std::string cluster = row.way == Way::cluster ? fmt::format("{}", row.cluster_blocks) : "";
-      const std::string_view kind = row.way == Way::cluster ? "cluster" : "block";
+    case Algorithm::block:
+    case Algorithm::cluster: {
+      const std::string cluster = layout.algorithm == Algorithm::cluster ? fmt::format("{}", row.cluster_blocks) : "";
+      const std::string_view kind = layout.algorithm == Algorithm::cluster ? "cluster" : "block";
       if (row.smem_kib > 0) {
         unit.source +=
             fmt::format("{}(HONE_PARAMETERS, unsigned packs) {{ Kernel::{}_in_shared{}(HONE_ROWS, packs); }}\n", entry,
                         kind, cluster.empty() ? "" : "<" + cluster + ">");
       } else {
         unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::{}_in_registers<{}{}{}>(HONE_ROWS); }}\n", entry,
-                                   kind, cluster, cluster.empty() ? "" : ", ", row.packs);
+                                   kind, cluster, cluster.empty() ? "" : ", ", row.packs_per_thread);
       }
       break;
     }
-    case Way::chunks:
+    case Algorithm::chunks:
       unit.source += fmt::format(
           "{0}(HONE_PARAMETERS, unsigned chunks, void* workspace) {{\n"
           "  Kernel::publish_chunks<{1}>(HONE_ROWS, chunks, workspace);\n}}\n"
           "{0}_write(HONE_PARAMETERS, unsigned chunks, void* workspace) {{\n"
           "  Kernel::write_chunks<{1}>(HONE_ROWS, chunks, workspace);\n}}\n",
-          entry, row.packs);
+          entry, row.packs_per_thread);
       break;
-    case Way::pipeline:
+    case Algorithm::pipeline:
       unit.source += fmt::format(
           "{}(HONE_PARAMETERS, unsigned chunks, void* workspace, unsigned lag) {{\n"
           "  using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
           "  static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n"
           "  Pipeline::run(HONE_ROWS, chunks, lag, workspace);\n}}\n",
-          entry, row.block_threads, row.packs, Layout::kPipelinedRows);
+          entry, row.block_threads, row.packs_per_thread, Layout::kPipelinedRows);
       break;
   }
   unit.entries.emplace_back("hone_softmax");
-  if (row.way == Way::chunks) unit.entries.emplace_back("hone_softmax_write");
+  if (layout.algorithm == Algorithm::chunks) unit.entries.emplace_back("hone_softmax_write");
   return unit;
 }
 
@@ -102,7 +116,7 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Policy& policy) con
   WorkShape shape{.block_threads = row.block_threads,
                   .dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns)),
                   .tiles = layout.tiles(),
-                  .launches = row.way == Way::chunks ? 2 : 1,
+                  .launches = layout.algorithm == Algorithm::chunks ? 2 : 1,
                   .dependent_launch = true,
                   .cluster_blocks = row.cluster_blocks,
                   .independent_blocks = !row.cuts_rows()};
@@ -110,9 +124,9 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Policy& policy) con
   const double read_share = static_cast<double>(layout.traits.in_bytes) /
                             static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
   if (row.cuts_rows()) {
-    shape.bytes_in_flight_per_block = row.block_threads * row.packs * layout.pack_in_bytes();
-    shape.traffic = row.way == Way::chunks ? 1 + read_share : 1;
-  } else if (row.way == Way::group || row.way == Way::tiles) {
+    shape.bytes_in_flight_per_block = row.block_threads * row.packs_per_thread * layout.pack_in_bytes();
+    shape.traffic = layout.algorithm == Algorithm::chunks ? 1 + read_share : 1;
+  } else if (layout.algorithm == Algorithm::group || layout.algorithm == Algorithm::tiles) {
     shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
   } else {
     const std::int64_t packs = std::max<std::int64_t>(1, layout.packs());
@@ -123,18 +137,16 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Policy& policy) con
   return shape;
 }
 
-std::size_t SoftmaxFamily::workspace_bytes(const Problem& problem, const Candidate& candidate) const {
-  const Layout layout(problem, candidate.policy);
-  if (!layout.policy.cuts_rows()) return 0;
-  const auto partials = static_cast<std::size_t>(layout.partials(candidate.geometry.max_blocks));
-  return kWorkspaceHeaderBytes + partials * layout.traits.state_bytes();
+/// However many rows and chunks a member has, chunks() keeps their partial results within SoftmaxTraits::most_partials().
+std::size_t SoftmaxFamily::workspace_bytes(const ProblemClass&, const Candidate& candidate) const {
+  return candidate.policy.as<SoftmaxRowPolicy>().cuts_rows() ? kWorkspaceBytes : 0;
 }
 
 void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                            void* workspace, LaunchList& launches) const {
   const Layout layout(problem, candidate.policy);
   const SoftmaxRowPolicy& row = layout.policy;
-  const int count = row.way == Way::chunks ? 2 : 1;
+  const int count = layout.algorithm == Algorithm::chunks ? 2 : 1;
   for (int i = 0; i < count; ++i) {
     Launch& launch = launches.add();
     launch.entry = i;
@@ -150,9 +162,9 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
     if (row.cuts_rows()) {
       launch.arguments.push(static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)));
       launch.arguments.push(workspace);
-      if (row.way == Way::pipeline)
+      if (layout.algorithm == Algorithm::pipeline)
         launch.arguments.push(static_cast<unsigned>(layout.lag(candidate.geometry.max_blocks)));
-    } else if (row.smem_kib > 0 && row.way != Way::tiles) {
+    } else if (row.smem_kib > 0 && layout.algorithm != Algorithm::tiles) {
       launch.arguments.push(static_cast<unsigned>(layout.shared_packs(layout.packs())));
     }
   }

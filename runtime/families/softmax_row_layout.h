@@ -5,27 +5,29 @@
 #include <string>
 
 #include "runtime/families/softmax_base.h"
+#include "runtime/families/work_division.h"
 
 namespace hone {
 
-/// A Policy of the softmax over rows, decoded.
+/// The policies of the softmax over rows.
 struct SoftmaxRowPolicy {
-  enum class Way { group, tiles, block, cluster, chunks, pipeline };
+  /// Of softmax.cuh, softmax_tiles.cuh and softmax_pipeline.cuh.
+  enum class Algorithm { group, tiles, block, cluster, chunks, pipeline };
 
-  int group_lanes = 0;     ///< of a row, where it has less than a block; 0 otherwise
-  int cluster_blocks = 1;  ///< of a row
-  Way way = Way::block;
-  int block_threads = 0;
-  int packs = 0;           ///< in a thread's registers, of all its rows; of chunks, loads at once. 0: in shared memory
-  int smem_kib = 0;        ///< of shared memory, at most, that packs are held in
+  Scope scope = Scope::block;         ///< of a row
+  std::int32_t threads_per_row = 0;   ///< of a warp; 0: more than a warp
+  std::int32_t cluster_blocks = 1;    ///< of a row
+  Combine combine = Combine::second_kernel;  ///< of a grid
+  std::int32_t block_threads = 256;
+  Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory
+  std::int32_t packs_per_thread = 0;  ///< in registers, of all its rows; of chunks, loads at once
+  std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
 
-  bool cuts_rows() const { return way == Way::chunks || way == Way::pipeline; }  ///< into chunks that are read twice
+  Algorithm algorithm() const;
+  bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
 
-  explicit SoftmaxRowPolicy(const Policy& policy);
+  static const ParameterSpace& space();
 };
-
-/// Of those policies.
-ParameterSpace softmax_row_space();
 
 /// The numbers that a policy has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
@@ -34,9 +36,10 @@ struct SoftmaxRowLayout {
   static constexpr std::int64_t kPipelinedRows = 16;
 
   SoftmaxRowPolicy policy;
+  SoftmaxRowPolicy::Algorithm algorithm;
   SoftmaxTraits traits;
   std::int64_t rows, columns;
-  std::int64_t center_packs;   ///< of a row in the middle of the class
+  std::int64_t center_columns, center_packs;  ///< of a row in the middle of the class
   std::int64_t row_threads;    ///< that share a row; of chunks, of a chunk
   std::int64_t row_packs = 1;  ///< of a row in each thread's registers
   std::int64_t rows_at_once = 1;
@@ -46,10 +49,11 @@ struct SoftmaxRowLayout {
 
   SoftmaxRowLayout(const Problem& problem, const Policy& of);
 
-  /// Why the policy makes no sense for the problem that the layout was made of; "" where it does.
-  std::string reject(const Problem& problem, const DeviceFacts& facts) const;
+  /// KernelFamily::is_valid() and prune() for the class that the layout's problem is of.
+  std::string is_valid(const ProblemClass& problem_class, const DeviceFacts& facts) const;
+  std::string prune(const ProblemClass& problem_class, const DeviceFacts& facts) const;
 
-  std::int64_t groups() const { return policy.group_lanes > 0 ? policy.block_threads / policy.group_lanes : 1; }
+  std::int64_t groups() const { return policy.threads_per_row > 0 ? policy.block_threads / policy.threads_per_row : 1; }
   std::int64_t tile_rows() const { return groups() * rows_at_once; }
   std::int64_t packs() const { return columns / traits.pack_elements; }
   std::int64_t pack_in_bytes() const { return traits.pack_elements * traits.in_bytes; }
@@ -74,15 +78,12 @@ struct SoftmaxRowLayout {
   /// the next, half of them to publish, nothing is taken that waits.
   std::int64_t lag(std::int64_t max_blocks) const;
 
-  /// Of a workspace.
-  std::int64_t partials(std::int64_t max_blocks) const;
-
  private:
-  std::string reject_group() const;
-  std::string reject_tiles(const Problem& problem, const DeviceFacts& facts) const;
-  std::string reject_chunks(const Problem& problem) const;
-  std::string reject_pipeline(const Problem& problem, const DeviceFacts& facts) const;
-  std::string reject_block(const DeviceFacts& facts) const;  ///< blocks and clusters of them
+  std::string prune_group() const;
+  std::string prune_tiles() const;
+  std::string prune_chunks() const;
+  std::string prune_pipeline(const ProblemClass& problem_class, const DeviceFacts& facts) const;
+  std::string prune_block() const;  ///< blocks and clusters of them
 };
 
 }  // namespace hone

@@ -9,22 +9,39 @@
 #include <hone/kernel_family.h>
 #include <hone/transpose.h>
 
+#include "runtime/families/work_division.h"
+
 namespace hone {
 
-/// A Policy of a transpose on a problem, decoded: the tile depends on which sides of the matrices are short.
+/// The policies of transposes.
 struct TransposePolicy {
-  enum class Order { rows, columns, groups };
+  enum class Vector : std::int32_t { widest, narrow };       ///< that the alignment allows, or a fourth of it
+  enum class Aspect : std::int32_t { square, tall, wide };   ///< of the tiles
+  enum class Order : std::int32_t { rows, columns, groups }; ///< in which tiles follow each other
 
-  int vector_bytes;
-  int tile_rows, tile_columns;  ///< of the input
-  int block_threads;
-  Order order;
+  Staging staging = Staging::shared;  ///< shifted: by transpose_shifted.cuh
+  Vector vector = Vector::widest;
+  std::int32_t tile_kib = 16;
+  Aspect aspect = Aspect::square;
+  std::int32_t block_threads = 256;
+  Order order = Order::rows;
+
+  static const ParameterSpace& space();
+};
+
+/// The tile that a policy has for a class: it depends on which sides of the matrices are short.
+struct TransposeTile {
+  TransposePolicy policy;
   bool in_place;
   bool shifted;  ///< by transpose_shifted.cuh
   int element_bytes;
-  std::string fault;  ///< why it is no policy of the problem; "" if it is
+  int vector_bytes;
+  int tile_rows, tile_columns;  ///< of the input
+  std::string_view invalid = "", pruned = "";  ///< what is_valid() and prune() say of it, before its loads are counted
 
-  TransposePolicy(const Problem& problem, const Policy& policy);
+  TransposeTile(const ProblemClass& problem_class, const Policy& of);
+
+  int block_threads() const { return policy.block_threads; }
 
   /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at
   /// sectors.
@@ -38,24 +55,23 @@ struct TransposePolicy {
 /// Extents {batch, rows, columns}; buffers {in, out}.
 class TransposeFamily final : public KernelFamily {
  public:
-  TransposeFamily();
-
   std::string_view name() const override { return "transpose"; }
   std::span<const std::string_view> extent_names() const override {
     static constexpr std::array<std::string_view, 3> kExtentNames{"batch", "rows", "columns"};
     return kExtentNames;
   }
   int version() const override { return 1; }
-  const ParameterSpace& space() const override { return space_; }
+  const ParameterSpace& space() const override { return TransposePolicy::space(); }
   std::span<const std::string_view> operations() const override;
   std::span<const SourceFile> sources() const override;
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Policy& policy) const override;
+  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
+                       const DeviceFacts& facts) const override;
+  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
-  std::size_t workspace_bytes(const Problem&, const Candidate&) const override { return 0; }
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
 
@@ -67,9 +83,6 @@ class TransposeFamily final : public KernelFamily {
   std::string verify(const Problem& problem, const Candidate& candidate,
                      std::span<const std::vector<std::byte>> patterns,
                      std::span<const std::vector<std::byte>> outputs) const override;
-
- private:
-  ParameterSpace space_;
 };
 
 }  // namespace hone

@@ -21,16 +21,11 @@ constexpr double kLeastShareInFlight = 0.5;
 /// Work that is many times what the SMs hold in flight runs at the speed of memory, or should.
 constexpr std::int64_t kSaturatingMultiple = 8;
 
-
 /// Why a candidate that is resident should not be measured; "" if it should.
-std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial, const WorkShape& shape,
-                           std::size_t workspace_bytes) {
+std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
+                           const WorkShape& shape) {
   if (trial.resources.local_bytes > kMostCallFrameBytes)
     return fmt::format("spills: {} bytes of local memory per thread", trial.resources.local_bytes);
-
-  const std::size_t workspace = problem.family->workspace_bytes(problem, trial.candidate);
-  if (workspace > workspace_bytes)
-    return fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
 
   const std::int64_t needed = bytes_in_flight_needed(facts);
   const bool saturating =
@@ -68,12 +63,14 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   return result;
 }
 
-PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem) {
+PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning) {
   const KernelFamily& family = *problem.family;
+  const ProblemClass problem_class(problem);
   const std::int64_t bytes = family.bytes_moved(problem);
   PolicyRanking ranking;
   for (const Policy& policy : family.space().all()) {
-    std::string reason = family.reject(problem, policy, facts);
+    std::string reason = family.is_valid(problem_class, policy, facts);
+    if (reason.empty() && pruning == Pruning::on) reason = family.prune(problem_class, policy, facts);
     const WorkShape shape = family.shape(problem, policy);
     const int resident =
         reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
@@ -97,7 +94,9 @@ PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem) {
 }
 
 CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
-                              std::span<const CompiledPolicy> policies, std::size_t workspace_bytes) {
+                              std::span<const CompiledPolicy> policies, std::size_t workspace_bytes,
+                              Pruning pruning) {
+  const ProblemClass problem_class(problem);
   const std::int64_t bytes = problem.family->bytes_moved(problem);
   CandidateList list;
   for (const CompiledPolicy& compiled : policies) {
@@ -119,8 +118,14 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
       trial.candidate.geometry = geometry;
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
       trial.predicted_us = prediction.us();
-      trial.reason = covered_by > 0 ? fmt::format("{} blocks already cover all of the work", covered_by)
-                                    : reason_against(facts, problem, trial, shape, workspace_bytes);
+      const std::size_t workspace = problem.family->workspace_bytes(problem_class, trial.candidate);
+      trial.reason.clear();
+      if (covered_by > 0)
+        trial.reason = fmt::format("{} blocks already cover all of the work", covered_by);
+      else if (workspace > workspace_bytes)
+        trial.reason = fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
+      else if (pruning == Pruning::on)
+        trial.reason = reason_against(facts, problem, trial, shape);
       if (shape.tiles <= geometry.max_blocks && covered_by == 0) covered_by = geometry.max_blocks;
       (trial.reason.empty() ? list.candidates : list.rejected).push_back(trial);
     }

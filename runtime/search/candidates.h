@@ -26,13 +26,16 @@ struct RankedPolicy {
   Prediction prediction = {};
 };
 
-/// The policies that the family allows for the problem, most promising first. Registers are not known before
-/// compiling; the ranking assumes that they limit nothing.
+/// Whether what is not worth measuring, by the family's opinion or by the occupancy model's, is left out.
+enum class Pruning { on, off };
+
+/// The policies that are valid for the problem's class, most promising first. Registers are not known before compiling;
+/// the ranking assumes that they limit nothing.
 struct PolicyRanking {
   std::vector<RankedPolicy> policies;
   std::vector<Trial> rejected;
 };
-PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem);
+PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning = Pruning::on);
 
 /// A policy after compiling.
 struct CompiledPolicy {
@@ -42,13 +45,14 @@ struct CompiledPolicy {
 };
 
 /// Candidates to measure, best prediction first, and the rejected ones. A candidate is rejected when no block of it is
-/// resident, when it spills, when it needs more workspace than there is, when it cannot have the bytes in flight that
-/// memory needs though the work would provide them, or when a smaller grid already covers all of the work.
+/// resident, when it needs more workspace than there is, or when a smaller grid already covers all of the work; pruned
+/// when it spills, or cannot have the bytes in flight that memory needs though the work would provide them.
 struct CandidateList {
   std::vector<Trial> candidates;
   std::vector<Trial> rejected;
 };
 CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
-                              std::span<const CompiledPolicy> policies, std::size_t workspace_bytes);
+                              std::span<const CompiledPolicy> policies, std::size_t workspace_bytes,
+                              Pruning pruning = Pruning::on);
 
 }  // namespace hone

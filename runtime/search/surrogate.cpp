@@ -13,10 +13,12 @@ namespace {
 // worst, with one candidate in six measured. Correlations of 0.6 or 0.85 and half or twice the noise change neither by
 // much.
 
-/// Of candidates a step apart in one parameter; more than kMostSteps are no less alike. (For these two numbers, the
-/// correlations of any candidates are positive semidefinite.)
+/// Of candidates a step apart in one parameter; more than kMostSteps are no less alike. A parameter that one of them does
+/// not have counts kAbsentSteps. (For these numbers the correlations of any candidates are positive semidefinite; with
+/// one step for an absent parameter they are not.)
 constexpr double kStepCorrelation = 0.8;
-constexpr int kMostSteps = 3;
+constexpr double kMostSteps = 3;
+constexpr double kAbsentSteps = 1.5;
 
 /// Of the same policy in grids of which one is twice the other.
 constexpr double kGridCorrelation = 0.9;
@@ -47,9 +49,10 @@ Surrogate::Surrogate(const ParameterSpace& space, const DeviceFacts& facts)
 std::size_t Surrogate::add(const Candidate& candidate, const Prediction& prediction) {
   Point point{.log_us = std::log(std::max(prediction.device_us, 1e-6)), .enqueue_us = prediction.enqueue_us};
   for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
-    const std::vector<std::int32_t>& values = space_.parameters()[i].values;
-    const auto at = std::find(values.begin(), values.end(), candidate.policy[static_cast<int>(i)]);
-    point.steps[i] = static_cast<int>(at - values.begin());
+    if (!space_.exists(i, candidate.policy)) continue;
+    const double value = candidate.policy[static_cast<int>(i)];
+    const bool is_ordinal = space_.parameters()[i].kind() == ParameterKind::ordinal;
+    point.places[i] = is_ordinal ? std::log2(std::max(value, 0.5)) : value;
   }
   const double per_sm = static_cast<double>(std::max<std::int64_t>(candidate.geometry.max_blocks, 1)) / sm_count_;
   point.grid = std::log2(std::min(per_sm, kMostBlocksPerSm));
@@ -58,8 +61,13 @@ std::size_t Surrogate::add(const Candidate& candidate, const Prediction& predict
 }
 
 double Surrogate::correlation(const Point& a, const Point& b) const {
-  int steps = 0;
-  for (std::size_t i = 0; i < a.steps.size(); ++i) steps += std::min(std::abs(a.steps[i] - b.steps[i]), kMostSteps);
+  double steps = 0;
+  for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
+    const std::optional<double>&x = a.places[i], &y = b.places[i];
+    if (x.has_value() != y.has_value()) steps += kAbsentSteps;
+    else if (x && space_.parameters()[i].kind() == ParameterKind::categorical) steps += *x != *y;
+    else if (x) steps += std::min(std::abs(*x - *y), kMostSteps);
+  }
   return std::pow(kStepCorrelation, steps) * std::pow(kGridCorrelation, std::abs(a.grid - b.grid));
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include <hone/candidate.h>
@@ -16,7 +17,7 @@ namespace hone {
 /// The occupancy model knows what all kernels have in common; what one kernel makes of a parameter shows in the times
 /// of those candidates that have been measured. The logarithm of measured ÷ predicted is taken for a Gaussian process
 /// over the parameters: ordinary kriging, whose correlation falls with the steps between two values of each parameter
-/// and with the ratio of the two grids (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter
+/// (ParameterKind says how many) and with the ratio of the two grids (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter
 /// 2; expected improvement by Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). Pure.
 class Surrogate {
  public:
@@ -42,7 +43,8 @@ class Surrogate {
 
  private:
   struct Point {
-    std::array<int, Policy::kMaxParameters> steps{};  ///< in each parameter's list of values
+    std::array<std::optional<double>, Policy::kMaxParameters> places{};  ///< of each parameter that exists: log2 of an
+                                                                         ///< ordinal value, a categorical one itself
     double grid = 0;                                   ///< log2 of blocks per SM
     double log_us = 0;                                 ///< predicted for the device
     double enqueue_us = 0;

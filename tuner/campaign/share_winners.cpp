@@ -416,7 +416,7 @@ class Sharing {
   std::optional<std::size_t> trial_that_serves(const Row& row, const Tuning& tuning) {
     const bool is_chosen = row.chosen && is_right(row.problem, *row.chosen);
     for (const Candidate& candidate : {is_chosen ? *row.chosen : winners_[row.server], winners_[row.server]}) {
-      if (!row.problem.family->reject(row.problem, candidate.policy, session_.device()->facts()).empty()) continue;
+      if (!row.problem.family->is_valid(row.problem, candidate.policy, session_.device()->facts()).empty()) continue;
       if (const std::optional<std::size_t> trial = find_trial(tuning, candidate)) return trial;
     }
     return {};

@@ -11,8 +11,9 @@
 #include <hone/candidate.h>
 #include <hone/device_facts.h>
 #include <hone/kernel.h>
-#include <hone/problem.h>
 #include <hone/policy.h>
+#include <hone/problem.h>
+#include <hone/problem_class.h>
 
 namespace hone {
 
@@ -89,19 +90,27 @@ class KernelFamily {
   /// Why a problem makes no sense for this family ("" if it does): an unsupported dtype, a negative extent.
   virtual std::string refuse(const Problem& problem) const = 0;
 
-  /// Why a policy cannot be used for a problem on a device ("" if it can). Must not depend on compiled code.
-  virtual std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const = 0;
+  /// Why a policy cannot give right results for a class on a device ("" where it can): what the device lacks, or what
+  /// the algorithm cannot do. Must not depend on compiled code.
+  virtual std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
+                               const DeviceFacts& facts) const = 0;
+
+  /// Why a valid policy is not worth measuring for a class on a device ("" where it is): opinions, which a search with
+  /// TuneOptions::exhaustive does without. A policy that is pruned may still be a stored winner.
+  virtual std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const;
 
   /// The source that instantiates a policy. Headers are filled in from sources().
-  virtual Unit unit(const Problem& problem, const Policy& policy) const = 0;
+  virtual Unit unit(const ProblemClass& problem_class, const Policy& policy) const = 0;
 
+  /// What the occupancy model predicts the time of one call from.
   virtual WorkShape shape(const Problem& problem, const Policy& policy) const = 0;
 
   /// Bytes that the algorithm must move through device memory: each input once, each output once.
   virtual std::int64_t bytes_moved(const Problem& problem) const = 0;
 
-  /// Bytes of workspace, header included; 0 when no launch of the candidate needs any.
-  virtual std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const = 0;
+  /// Bytes of workspace, header included, that no member of the class needs more than; 0, as by default, when no launch
+  /// of the candidate needs any.
+  virtual std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const;
 
   /// The launches that answer a call. `buffers` are in the order of buffers(). On the hit path: must not allocate.
   virtual void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,

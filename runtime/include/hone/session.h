@@ -103,9 +103,9 @@ class Plan {
   Plan& operator=(Plan&&) noexcept;
   ~Plan();
 
-  /// Enqueues the call on `stream`; neither waits nor allocates, and may be captured. `problem` may differ from
-  /// the planned one in its extents within winner().sizes, and in its alignment upwards; anything else throws
-  /// invalid_argument.
+  /// Enqueues the call on `stream`; neither waits nor allocates, and may be captured. `problem` may be
+  /// any member of the planned one's class, in either launch context, and be better aligned; for anything else it throws
+  /// invalid_argument, which says what differs.
   void launch(const Problem& problem, std::span<void* const> buffers, Stream stream) const;
 
   const Winner& winner() const;

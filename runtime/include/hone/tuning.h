@@ -70,6 +70,9 @@ struct TuningOptions {
   InputState inputs = InputState::cold;
 
   /// Measure every candidate, as far as the budget goes, whatever the model predicts.
+  bool measure_all = false;
+
+  /// The same, of every valid policy: nothing is pruned, and no candidate is left out for what it is expected to take.
   bool exhaustive = false;
 
   /// Candidates that won neighbouring problems: their policies are measured first, and they win ties.

@@ -11,9 +11,11 @@
 #include <hone/transpose.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/families/transpose_family.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {
@@ -160,7 +162,7 @@ class MovedPolicies : public DeviceTest {
     std::vector<Unit> units;
     std::vector<Policy> policies, allowed;
     for (const Policy& policy : largest.family->space().all())
-      if (is_wanted(policy) && largest.family->reject(largest, policy, device_->facts()).empty())
+      if (is_wanted(policy) && reason_to_skip(largest, policy, device_->facts()).empty())
         allowed.push_back(policy);
     ASSERT_FALSE(allowed.empty()) << to_string(largest);
     for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) policies.push_back(allowed[i]);
@@ -217,7 +219,7 @@ TEST_F(MovedPolicies, OfTransposesAreRightWhereRowsAreShifted) {
     low.batch = 1;
     low.rows = 130;
     const auto size = static_cast<std::uint32_t>(bytes);
-    const auto is_shifted = [](const Policy& policy) { return policy[0] == 2; };
+    const auto is_shifted = [](const Policy& policy) { return policy.as<TransposePolicy>().staging == Staging::shifted; };
     verify(transpose_problem(spec, size, false), first, step(11),
            {transpose_problem(pitched, size, false), transpose_problem(low, size, false)}, is_shifted);
   };

@@ -9,9 +9,12 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/reduce_columns_family.h"
 #include "runtime/families/reduce_reference.h"
+#include "runtime/families/reduce_rows_family.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {
@@ -293,7 +296,7 @@ class ReduceAxisPolicies : public DeviceTest {
     facts.sm_count = 132;
     std::vector<Policy> some;
     for (const Policy& policy : problem.family->space().all())
-      if (problem.family->reject(problem, policy, facts).empty() && (is_cuda() || policy[0] <= 256))
+      if (reason_to_skip(problem, policy, facts).empty() && (is_cuda() || policy.as<RowsPolicy>().block_threads <= 256))
         some.push_back(policy);
     return some;
   }
@@ -341,6 +344,17 @@ std::vector<Problem> problems_of(const ReduceSpec& spec) {
           columns({3, 40, 129}, 1), columns({1, 4, 4097})};
 }
 
+/// Who shares the work: what a policy says besides its sizes.
+std::string way_of(const Problem& problem, const Policy& policy) {
+  if (problem.family == &reduce_rows_family()) {
+    const auto rows = policy.as<RowsPolicy>();
+    return fmt::format("{} {} {} {}", static_cast<int>(rows.scope), rows.threads_per_row,
+                       static_cast<int>(rows.staging), rows.cluster_blocks);
+  }
+  const auto columns = policy.as<ColumnsPolicy>();
+  return fmt::format("{} {}", static_cast<int>(columns.scope), static_cast<int>(columns.staging));
+}
+
 TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
   for (const Problem& problem : problems_of({})) {
     // Of the policies that differ in who shares the work, one each; on the host, which compiles them one by one, of a
@@ -348,8 +362,7 @@ TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
     std::vector<std::string> seen;
     std::size_t taken = 0;
     for (const Policy& policy : policies_of(problem)) {
-      const bool is_rows = problem.family == &reduce_rows_family();
-      const std::string way = fmt::format("{}", is_rows ? policy[1] : policy[3]);
+      const std::string way = way_of(problem, policy);
       if (std::find(seen.begin(), seen.end(), way) != seen.end() || (++taken % 3 != 1 && !is_cuda())) continue;
       seen.push_back(way);
       verify(problem, policy);

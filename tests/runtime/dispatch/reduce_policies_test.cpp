@@ -61,7 +61,7 @@ std::vector<Policy> some_policies(const Problem& problem, const DeviceFacts& fac
 TEST_F(ReducePolicies, AllOfThemSumF32) {
   std::vector<Policy> policies = some_policies(reduce_problem(ReduceOp::sum, DType::f32, 1), device_->facts(), 0, 1);
   // On the host, with the fewest threads alone: each is a fiber.
-  if (!is_cuda()) std::erase_if(policies, [](const Policy& policy) { return policy[0] != 128; });
+  if (!is_cuda()) std::erase_if(policies, [](const Policy& policy) { return policy.as<ReducePolicy>().block_threads != 128; });
   verify(ReduceOp::sum, DType::f32, policies, {0, 1, 33, 4097, 20001}, 4);
 }
 
@@ -84,7 +84,8 @@ TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
 
 TEST_F(ReducePolicies, TheTicketIsZeroAfterEveryLaunch) {
   const Problem problem = reduce_problem(ReduceOp::sum, DType::i64, 50000);
-  const Policy policy{128, 1, static_cast<std::int32_t>(ReducePolicy::Finish::last_block)};
+  const Policy policy =
+      Policy::of(ReducePolicy{.block_threads = 128, .unroll = 1, .finish = ReducePolicy::Finish::last_block});
   const Unit unit = unit_of(problem, policy);
   const auto binary = std::make_shared<const Binary>(device_->compile(unit));
   const CompiledCode code = load_policy(*device_, problem, policy, unit, binary);

@@ -179,14 +179,14 @@ TEST_F(FakeSessionTest, APlanLaunchesWithinItsRangeAlone) {
       EXPECT_THAT(error.what(), HasSubstr(why));
     }
   };
-  expect_refused(family_.problem(plan.winner().sizes[0].last + 1), "is outside of");
-  expect_refused(family_.problem(plan.winner().sizes[0].first - 1), "is outside of");
-  expect_refused(family_.problem(-1), "is outside of");
+  expect_refused(family_.problem(plan.winner().sizes[0].last + 1), "size class of n is 1117");
+  expect_refused(family_.problem(plan.winner().sizes[0].first - 1), "not 940 … 1116");
+  expect_refused(family_.problem(-1), "size class of n");
   const TotalFamily other;
-  expect_refused(other.problem(kSize), "another operation");
+  expect_refused(other.problem(kSize), "another one with the name total");
   Problem misaligned = family_.problem(kSize);
   misaligned.alignment = 4;
-  expect_refused(misaligned, "aligned to 4 bytes only");
+  expect_refused(misaligned, "the alignment is 4 bytes, not 16 bytes");
 }
 
 TEST_F(FakeSessionTest, APlanRefusesCallsThatDifferInMoreThanTheirExtents) {

@@ -115,8 +115,8 @@ TEST_F(NearestShape, MustSuitTheFamilyThere) {
   tune(64, 64, kA);
   const Candidate other = tune(64, 16, kB);
   family_ =
-      TotalFamily({.extent_names = {"rows", "columns"}, .rejects = [](const Problem& problem, const Policy& policy) {
-                     return problem.extents[1] < 64 && policy[0] == 256 ? "too wide for such rows" : "";
+      TotalFamily({.extent_names = {"rows", "columns"}, .rejects = [](const ProblemClass& rows, const Policy& policy) {
+                     return rows.sizes()[1].last < 64 && policy[0] == 256 ? "too wide for such rows" : "";
                    }});
   Session session(device_, options(MissPolicy::heuristic));
   const Choice choice = launch(session, 64, 32);

@@ -9,6 +9,7 @@
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {
@@ -71,7 +72,7 @@ class SoftmaxResults : public DeviceTest {
     std::vector<Unit> units;
     std::size_t turn = 0;
     for (const Policy& policy : problem.family->space().all()) {
-      if (!problem.family->reject(problem, policy, device_->facts()).empty() || turn++ % step != 0) continue;
+      if (!reason_to_skip(problem, policy, device_->facts()).empty() || turn++ % step != 0) continue;
       policies.push_back(policy);
       units.push_back(unit_of(problem, policy));
     }

@@ -35,9 +35,9 @@ class Sums final : public KernelFamily {
   std::span<const std::string_view> operations() const override { return operations_; }
   std::span<const SourceFile> sources() const override { return sources_; }
   std::string refuse(const Problem& problem) const override { return problem.extents[0] < 0 ? "negative" : ""; }
-  std::string reject(const Problem&, const Policy&, const DeviceFacts&) const override { return ""; }
+  std::string is_valid(const ProblemClass&, const Policy&, const DeviceFacts&) const override { return ""; }
 
-  Unit unit(const Problem&, const Policy& policy) const override {
+  Unit unit(const ProblemClass&, const Policy& policy) const override {
     return {.name = "sums",
             .source = "#include \"sums.cuh\"\nextern \"C\" __global__ void sums_f32(const float* x, const float* y, "
                       "float* out, unsigned n) {\n  sums<" + std::to_string(policy[0]) + ", " +
@@ -54,7 +54,6 @@ class Sums final : public KernelFamily {
   }
 
   std::int64_t bytes_moved(const Problem& problem) const override { return problem.extents[0] * 12; }
-  std::size_t workspace_bytes(const Problem&, const Candidate&) const override { return 0; }
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
               LaunchList& launches) const override {

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
+#include <hone/copy.h>
+#include <hone/reduce_axis.h>
+#include <hone/softmax.h>
+#include <hone/transpose.h>
 #include <hone/tuned_reduce.h>
 
 #include "tests/runtime/support/total_family.h"
@@ -33,6 +38,24 @@ TEST(FamilyDigest, ChangesWithEverythingThatDecidesTheCode) {
   add(TotalFamily({.space = ParameterSpace({{"threads", {128, 256}},
                                             {"work", {1, 2, 4}},
                                             {"finish", {0, 1}, {"alone", "together"}}})}));
+}
+
+/// Whether a family's winners depend on the text of a template.
+bool uses(const KernelFamily& family, std::string_view file) {
+  const auto sources = family.sources();
+  return std::any_of(sources.begin(), sources.end(), [&](const SourceFile& source) { return source.name == file; });
+}
+
+TEST(FamilyDigest, CoversTheTemplatesThatUnitsIncludeAndNoOthers) {
+  for (const KernelFamily* family : {&reduce_family(), &reduce_rows_family(), &softmax_family(),
+                                     &softmax_columns_family(), &transpose_family(), &copy_family()})
+    EXPECT_TRUE(uses(*family, "grid.cuh")) << family->name();
+  EXPECT_TRUE(uses(reduce_family(), "logsumexp.cuh"));
+  EXPECT_FALSE(uses(reduce_family(), "softmax.cuh"));
+  EXPECT_FALSE(uses(reduce_family(), "reduce_rows.cuh"));
+  EXPECT_TRUE(uses(softmax_family(), "softmax_pipeline.cuh"));
+  EXPECT_FALSE(uses(softmax_family(), "reduction.cuh"));
+  EXPECT_FALSE(uses(copy_family(), "transpose.cuh"));
 }
 
 TEST(FamilyDigest, DoesNotLetNeighbouringTextsRunTogether) {

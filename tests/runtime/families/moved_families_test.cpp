@@ -99,7 +99,7 @@ TEST(MovedFamilies, LeaveAPolicyForEveryShape) {
   const auto has_policy = [](const Problem& problem) {
     const std::vector<Policy> all = problem.family->space().all();
     return std::any_of(all.begin(), all.end(), [&](const Policy& policy) {
-      return problem.family->reject(problem, policy, h100_facts()).empty();
+      return reason_to_skip(problem, policy, h100_facts()).empty();
     });
   };
   std::vector<std::int64_t> sides{std::int64_t{1} << 33};
@@ -124,7 +124,7 @@ TEST(MovedFamilies, OnlyRowsThatAreNotAlignedAreShifted) {
   const auto shifted = [](const Problem& problem) {
     const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
     return std::count_if(policies.begin(), policies.end(),
-                         [&](const Policy& policy) { return TransposePolicy(problem, policy).shifted; });
+                         [&](const Policy& policy) { return TransposeTile(problem, policy).shifted; });
   };
   for (const std::size_t bytes : {1, 2, 4, 8}) {
     EXPECT_GE(shifted(matrix(bytes, 12289, 4097)), 8) << bytes;
@@ -142,9 +142,9 @@ TEST(MovedFamilies, ThePoliciesAreThoseOfAllThatShareAWinner) {
     other.extents = {1, sizes[1].last, sizes[2].first};
     other.pitches = {(other.extents[2] + 3) / 4 * 4, (other.extents[1] + 3) / 4 * 4};
     for (const Policy& policy : problem.family->space().all()) {
-      EXPECT_EQ(problem.family->reject(problem, policy, h100_facts()),
-                other.family->reject(other, policy, h100_facts()));
-      if (!problem.family->reject(problem, policy, h100_facts()).empty()) continue;
+      EXPECT_EQ(reason_to_skip(problem, policy, h100_facts()),
+                reason_to_skip(other, policy, h100_facts()));
+      if (!reason_to_skip(problem, policy, h100_facts()).empty()) continue;
       EXPECT_EQ(problem.family->unit(problem, policy).source, other.family->unit(other, policy).source);
     }
   }

@@ -13,6 +13,7 @@
 #include "runtime/families/reduce_reference.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/families/support.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
@@ -181,7 +182,7 @@ TEST(ReduceAxisFamilies, BlocksAreIndependentWhereTheyShareNoOutput) {
     const KernelFamily& family = *problem.family;
     for (const Policy& policy : family.space().all()) {
       const std::string name = family.space().to_string(policy);
-      const bool shares = name.find("=split") != std::string::npos;
+      const bool shares = name.find("scope=grid") != std::string::npos;
       EXPECT_EQ(family.shape(problem, policy).independent_blocks, !shares) << name;
     }
   }
@@ -268,13 +269,13 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
     const std::size_t at = source.find(begin) + begin.size();
     return source.substr(at, source.find(')', at) - at);
   };
-  const std::string_view four = "block_threads=128 column_threads=1 unroll=4 way=whole";
+  const std::string_view four = "block_threads=128 threads_per_column=1 unroll=4 scope=block staging=direct";
   EXPECT_EQ(bounds(DType::f16, 4, four), "128, 8");
-  EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 column_threads=8 unroll=4 way=whole"), "256, 4");
+  EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 threads_per_column=8 unroll=4 scope=block staging=direct"), "256, 4");
   EXPECT_EQ(bounds(DType::f16, 4, four, ReduceOp::sum), "128") << "takes fewer registers than that would leave";
   EXPECT_EQ(bounds(DType::f16, 8192, four), "128") << "many rows: a thread has loads enough of its own";
-  EXPECT_EQ(bounds(DType::f16, 8192, "block_threads=128 column_threads=1 unroll=4 way=split"), "128");
-  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 column_threads=1 unroll=8 way=whole"), "128") << "would spill";
+  EXPECT_EQ(bounds(DType::f16, 8192, "block_threads=128 threads_per_column=1 unroll=4 scope=grid"), "128");
+  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=direct"), "128") << "would spill";
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
 }
 
@@ -282,15 +283,15 @@ TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsSha
   const KernelFamily& family = reduce_columns_family();
   const auto why_not = [&](DType dtype, std::int64_t columns, std::string_view policy) {
     const Problem problem = reduce_columns_problem({.dtype = dtype}, {.reduced = 31, .inner = columns});
-    return family.reject(problem, family.space().parse(policy).value(), h100_facts());
+    return reason_to_skip(problem, family.space().parse(policy).value(), h100_facts());
   };
-  const std::string_view alone = "block_threads=128 column_threads=1 unroll=2 way=realigned";
+  const std::string_view alone = "block_threads=128 threads_per_column=1 unroll=2 scope=block staging=shifted";
   EXPECT_EQ(why_not(DType::f16, 100001, alone), "");
   EXPECT_EQ(why_not(DType::f64, 100001, alone), "");
   EXPECT_THAT(why_not(DType::f16, 100000, alone), HasSubstr("begin with a pack"));
-  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 column_threads=8 unroll=2 way=realigned"),
-              HasSubstr("take turns"));
-  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 column_threads=1 unroll=8 way=realigned"),
+  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 threads_per_column=8 unroll=2 scope=block staging=shifted"),
+              HasSubstr("whole packs"));
+  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=shifted"),
               HasSubstr("registers"));
 }
 

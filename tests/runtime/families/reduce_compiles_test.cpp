@@ -76,7 +76,7 @@ std::vector<Unit> spread_of_units(const Problem& problem, std::size_t first) {
   std::vector<Unit> units;
   const std::vector<Policy> all = problem.family->space().all();
   for (std::size_t i = first; i < all.size(); i += 29)
-    if (problem.family->reject(problem, all[i], {}).empty()) units.push_back(unit_of(problem, all[i]));
+    if (reason_to_skip(problem, all[i], {}).empty()) units.push_back(unit_of(problem, all[i]));
   return units;
 }
 

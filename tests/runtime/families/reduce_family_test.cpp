@@ -10,6 +10,7 @@
 #include <hone/tuned_reduce.h>
 
 #include "tests/runtime/families/support.h"
+#include "tests/runtime/support/allowed_policies.h"
 
 namespace hone {
 namespace {
@@ -17,14 +18,17 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int32_t kOneBlock = 0, kCluster8 = 1, kLastBlock = 3, kSecondKernel = 4;
+using Finish = ReducePolicy::Finish;
 
 const KernelFamily& family() { return reduce_family(); }
 
 Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
 
-Policy policy(std::int32_t finish, std::int32_t threads = 256, std::int32_t unroll = 2) {
-  return {threads, unroll, finish};
+Policy policy(Finish finish, std::int32_t threads = 256, std::int32_t unroll = 2) {
+  return Policy::of(ReducePolicy{.block_threads = threads,
+                                 .unroll = unroll,
+                                 .finish = finish,
+                                 .cluster_blocks = finish == Finish::cluster ? 8 : 1});
 }
 
 struct Encoded {
@@ -77,7 +81,7 @@ TEST(ReduceFamily, TheLargestAcceptedSizeOverflowsNowhere) {
       if (family().refuse(reduce_problem(ReduceOp::sum, dtype, most + step)).empty()) most += step;
     const Problem problem = reduce_problem(ReduceOp::sum, dtype, most);
     EXPECT_GT(family().bytes_moved(problem), most);
-    const WorkShape shape = family().shape(problem, policy(kLastBlock));
+    const WorkShape shape = family().shape(problem, policy(Finish::last_block));
     EXPECT_GE(shape.tiles, most / 2048);
   }
 }
@@ -107,38 +111,38 @@ TEST(ReduceFamily, OnlySomeOperationsNeedElements) {
 TEST(ReduceFamily, RejectsClustersThatTheDeviceCannotHave) {
   DeviceFacts facts;
   facts.max_cluster_blocks = 1;
-  EXPECT_THAT(family().reject(sum_f32(100), policy(kCluster8), facts), HasSubstr("clusters of 8 blocks"));
+  EXPECT_THAT(reason_to_skip(sum_f32(100), policy(Finish::cluster), facts), HasSubstr("clusters of 8 blocks"));
   facts.max_cluster_blocks = 8;
-  EXPECT_EQ(family().reject(sum_f32(100), policy(kCluster8), facts), "");
+  EXPECT_EQ(reason_to_skip(sum_f32(100), policy(Finish::cluster), facts), "");
 }
 
 TEST(ReduceFamily, RejectsBlocksThatTheDeviceCannotHave) {
   DeviceFacts facts;
   facts.max_threads_per_block = 512;
-  EXPECT_EQ(family().reject(sum_f32(100), policy(kOneBlock, 512), facts), "");
-  EXPECT_THAT(family().reject(sum_f32(100), policy(kOneBlock, 1024), facts), HasSubstr("the device allows 512"));
+  EXPECT_EQ(reason_to_skip(sum_f32(100), policy(Finish::one_block, 512), facts), "");
+  EXPECT_THAT(reason_to_skip(sum_f32(100), policy(Finish::one_block, 1024), facts), HasSubstr("the device allows 512"));
 }
 
 TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
-  const WorkShape shape = family().shape(sum_f32(4097), policy(kLastBlock, 256, 2));
+  const WorkShape shape = family().shape(sum_f32(4097), policy(Finish::last_block, 256, 2));
   EXPECT_EQ(shape.block_threads, 256);
   EXPECT_EQ(shape.bytes_in_flight_per_block, 256 * 16 * 2);
   EXPECT_EQ(shape.tiles, 3);  // of 2048 elements
-  EXPECT_EQ(family().shape(sum_f32(4096), policy(kLastBlock, 256, 2)).tiles, 2);
+  EXPECT_EQ(family().shape(sum_f32(4096), policy(Finish::last_block, 256, 2)).tiles, 2);
 }
 
-TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), policy(kLastBlock)).tiles, 1); }
+TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), policy(Finish::last_block)).tiles, 1); }
 
 TEST(ReduceFamily, ShapeSaysHowBlocksMeet) {
-  const WorkShape one = family().shape(sum_f32(9), policy(kOneBlock));
+  const WorkShape one = family().shape(sum_f32(9), policy(Finish::one_block));
   EXPECT_TRUE(one.one_block);
   EXPECT_EQ(one.launches, 1);
   EXPECT_FALSE(one.joins_blocks);
-  const WorkShape last = family().shape(sum_f32(9), policy(kLastBlock));
+  const WorkShape last = family().shape(sum_f32(9), policy(Finish::last_block));
   EXPECT_FALSE(last.one_block);
   EXPECT_EQ(last.launches, 1);
   EXPECT_TRUE(last.joins_blocks);
-  const WorkShape second = family().shape(sum_f32(9), policy(kSecondKernel));
+  const WorkShape second = family().shape(sum_f32(9), policy(Finish::second_kernel));
   EXPECT_FALSE(second.one_block);
   EXPECT_EQ(second.launches, 2);
   EXPECT_FALSE(second.joins_blocks);
@@ -154,14 +158,14 @@ TEST(ReduceFamily, MovesEveryElementOnceAndTheResult) {
 }
 
 TEST(ReduceFamily, WorkspaceHoldsOnePartialPerBlock) {
-  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {policy(kOneBlock), {1}}), 0u);
-  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {policy(kLastBlock), {264}}), 128u + 264 * 4);
+  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {policy(Finish::one_block), {1}}), 0u);
+  EXPECT_EQ(family().workspace_bytes(sum_f32(9), {policy(Finish::last_block), {264}}), 128u + 264 * 4);
   const Problem i32 = reduce_problem(ReduceOp::sum, DType::i32, 9);
-  EXPECT_EQ(family().workspace_bytes(i32, {policy(kSecondKernel), {264}}), 128u + 264 * 8);
+  EXPECT_EQ(family().workspace_bytes(i32, {policy(Finish::second_kernel), {264}}), 128u + 264 * 8);
 }
 
 TEST(ReduceFamily, OneBlockIsOneLaunchOfOneBlock) {
-  const Encoded encoded = encode(sum_f32(1 << 20), policy(kOneBlock), 1);
+  const Encoded encoded = encode(sum_f32(1 << 20), policy(Finish::one_block), 1);
   ASSERT_EQ(encoded.launches.size(), 1u);
   EXPECT_EQ(encoded.launches[0].entry, 0);
   EXPECT_EQ(encoded.launches[0].grid.x, 1u);
@@ -173,7 +177,7 @@ TEST(ReduceFamily, OneBlockIsOneLaunchOfOneBlock) {
 }
 
 TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
-  const Encoded encoded = encode(sum_f32(1 << 20), policy(kLastBlock), 264);
+  const Encoded encoded = encode(sum_f32(1 << 20), policy(Finish::last_block), 264);
   ASSERT_EQ(encoded.launches.size(), 1u);
   EXPECT_EQ(encoded.launches[0].grid.x, 264u);
   ASSERT_EQ(encoded.launches[0].arguments.count(), 4);
@@ -182,7 +186,7 @@ TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
 }
 
 TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
-  const Encoded encoded = encode(sum_f32(5000), policy(kSecondKernel), 264);
+  const Encoded encoded = encode(sum_f32(5000), policy(Finish::second_kernel), 264);
   ASSERT_EQ(encoded.launches.size(), 2u);
   EXPECT_EQ(encoded.launches[0].grid.x, 3u);
   ASSERT_EQ(encoded.launches[0].arguments.count(), 3);
@@ -197,28 +201,28 @@ TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
 }
 
 TEST(ReduceFamily, TheGridIsCappedByTheWork) {
-  EXPECT_EQ(encode(sum_f32(0), policy(kLastBlock), 264).launches[0].grid.x, 1u);
-  EXPECT_EQ(encode(sum_f32(2048), policy(kLastBlock), 264).launches[0].grid.x, 1u);
-  EXPECT_EQ(encode(sum_f32(2049), policy(kLastBlock), 264).launches[0].grid.x, 2u);
-  EXPECT_EQ(encode(sum_f32(2048 * 264), policy(kLastBlock), 264).launches[0].grid.x, 264u);
-  EXPECT_EQ(encode(sum_f32(std::int64_t{1} << 33), policy(kLastBlock), 264).launches[0].grid.x, 264u);
+  EXPECT_EQ(encode(sum_f32(0), policy(Finish::last_block), 264).launches[0].grid.x, 1u);
+  EXPECT_EQ(encode(sum_f32(2048), policy(Finish::last_block), 264).launches[0].grid.x, 1u);
+  EXPECT_EQ(encode(sum_f32(2049), policy(Finish::last_block), 264).launches[0].grid.x, 2u);
+  EXPECT_EQ(encode(sum_f32(2048 * 264), policy(Finish::last_block), 264).launches[0].grid.x, 264u);
+  EXPECT_EQ(encode(sum_f32(std::int64_t{1} << 33), policy(Finish::last_block), 264).launches[0].grid.x, 264u);
 }
 
 TEST(ReduceFamily, IndicesAreWideWhereTheSizeClassReachesTwoToThe31) {
   const std::int64_t narrow = size_range(30 * kClassesPerOctave + 3).last;
-  EXPECT_THAT(family().unit(sum_f32(narrow), policy(kLastBlock)).source, HasSubstr("unsigned n"));
-  EXPECT_THAT(family().unit(sum_f32(narrow), policy(kLastBlock)).source, Not(HasSubstr("unsigned long long")));
-  EXPECT_THAT(family().unit(sum_f32(narrow + 1), policy(kLastBlock)).source, HasSubstr("unsigned long long n"));
-  EXPECT_EQ(encode(sum_f32(narrow), policy(kLastBlock), 8).argument<std::uint32_t>(0, 1),
+  EXPECT_THAT(family().unit(sum_f32(narrow), policy(Finish::last_block)).source, HasSubstr("unsigned n"));
+  EXPECT_THAT(family().unit(sum_f32(narrow), policy(Finish::last_block)).source, Not(HasSubstr("unsigned long long")));
+  EXPECT_THAT(family().unit(sum_f32(narrow + 1), policy(Finish::last_block)).source, HasSubstr("unsigned long long n"));
+  EXPECT_EQ(encode(sum_f32(narrow), policy(Finish::last_block), 8).argument<std::uint32_t>(0, 1),
             static_cast<std::uint32_t>(narrow));
   const std::int64_t wide = (std::int64_t{1} << 33) + 5;
-  EXPECT_EQ(encode(sum_f32(wide), policy(kLastBlock), 8).argument<std::int64_t>(0, 1), wide);
+  EXPECT_EQ(encode(sum_f32(wide), policy(Finish::last_block), 8).argument<std::int64_t>(0, 1), wide);
 }
 
 TEST(ReduceFamily, AllSizesOfOneClassShareOneUnit) {
   for (int k = kSmallestSizeClass; k <= 40 * kClassesPerOctave; ++k)
-    EXPECT_EQ(family().unit(sum_f32(size_range(k).first), policy(kLastBlock)).source,
-              family().unit(sum_f32(size_range(k).last), policy(kLastBlock)).source);
+    EXPECT_EQ(family().unit(sum_f32(size_range(k).first), policy(Finish::last_block)).source,
+              family().unit(sum_f32(size_range(k).last), policy(Finish::last_block)).source);
 }
 
 TEST(ReduceFamily, EveryPolicyHasAUnitOfItsOwn) {
@@ -229,8 +233,8 @@ TEST(ReduceFamily, EveryPolicyHasAUnitOfItsOwn) {
 }
 
 TEST(ReduceFamily, UnitsNameTheirEntries) {
-  EXPECT_EQ(family().unit(sum_f32(9), policy(kLastBlock)).entries, std::vector<std::string>{"hone_reduce"});
-  EXPECT_EQ(family().unit(sum_f32(9), policy(kSecondKernel)).entries,
+  EXPECT_EQ(family().unit(sum_f32(9), policy(Finish::last_block)).entries, std::vector<std::string>{"hone_reduce"});
+  EXPECT_EQ(family().unit(sum_f32(9), policy(Finish::second_kernel)).entries,
             (std::vector<std::string>{"hone_reduce", "hone_reduce_finish"}));
 }
 
@@ -241,16 +245,16 @@ TEST(ReduceFamily, SumsOfI32AreWide) {
   EXPECT_EQ(buffers[0].size_bytes(), 28u);
   EXPECT_EQ(buffers[1].dtype, DType::i64);
   EXPECT_EQ(buffers[1].elements, 1);
-  EXPECT_THAT(family().unit(problem, policy(kOneBlock)).source, HasSubstr("hone::Sum<int, long long,"));
+  EXPECT_THAT(family().unit(problem, policy(Finish::one_block)).source, HasSubstr("hone::Sum<int, long long,"));
 }
 
-TEST(ReduceFamily, DecodesPolicies) {
-  const ReducePolicy reduce(Policy{512, 4, kCluster8});
+TEST(ReduceFamily, PoliciesAreStructs) {
+  const auto reduce = policy(Finish::cluster, 512, 4).as<ReducePolicy>();
   EXPECT_EQ(reduce.block_threads, 512);
   EXPECT_EQ(reduce.unroll, 4);
-  EXPECT_EQ(reduce.finish, ReducePolicy::Finish::cluster_8);
-  EXPECT_EQ(reduce.cluster_blocks(), 8);
-  EXPECT_EQ(ReducePolicy(policy(kLastBlock)).cluster_blocks(), 1);
+  EXPECT_EQ(reduce.finish, Finish::cluster);
+  EXPECT_EQ(reduce.cluster_blocks, 8);
+  EXPECT_EQ(family().space().to_string(Policy::of(reduce)), "block_threads=512 unroll=4 finish=cluster cluster_blocks=8");
 }
 
 }  // namespace

@@ -17,7 +17,14 @@
 namespace hone {
 namespace {
 
-using Division = SegmentedPolicy::Division;
+/// Ways to divide the work.
+constexpr SegmentedPolicy kGrid{.scope = Scope::grid};
+constexpr SegmentedPolicy kGridTwice{.scope = Scope::grid, .combine = Combine::second_kernel};
+constexpr SegmentedPolicy kThread{.scope = Scope::warp, .threads_per_segment = 1};
+constexpr SegmentedPolicy kThreads4{.scope = Scope::warp, .threads_per_segment = 4};
+constexpr SegmentedPolicy kWarp{.scope = Scope::warp, .threads_per_segment = 32};
+constexpr SegmentedPolicy kBlock{.scope = Scope::block};
+
 using segment_offsets::Offsets;
 using testing::HasSubstr;
 
@@ -25,8 +32,10 @@ Problem sum_f32(std::int64_t segments, std::int64_t elements) {
   return segmented_reduce_problem({}, DType::i32, segments, elements);
 }
 
-Policy policy(Division division, std::int32_t threads = 128, std::int32_t bytes = 32) {
-  return {static_cast<std::int32_t>(division), threads, bytes};
+Policy policy(SegmentedPolicy division, std::int32_t threads = 128, std::int32_t bytes = 32) {
+  division.block_threads = threads;
+  division.thread_bytes = bytes;
+  return Policy::of(division);
 }
 
 DeviceFacts large_gpu() {
@@ -35,9 +44,12 @@ DeviceFacts large_gpu() {
   return facts;
 }
 
-bool is_among(const std::vector<Policy>& policies, Division division) {
-  return std::any_of(policies.begin(), policies.end(),
-                     [&](const Policy& one) { return SegmentedPolicy(one).division == division; });
+bool is_among(const std::vector<Policy>& policies, const SegmentedPolicy& division) {
+  return std::any_of(policies.begin(), policies.end(), [&](const Policy& one) {
+    const auto segmented = one.as<SegmentedPolicy>();
+    return segmented.scope == division.scope && segmented.combine == division.combine &&
+           segmented.threads_per_segment == division.threads_per_segment;
+  });
 }
 
 TEST(SegmentOffsets, AscendFromNothingToAllElements) {
@@ -131,29 +143,29 @@ TEST(SegmentedReduceFamily, AFewDozenPoliciesRemainForEveryShape) {
         const std::vector<Policy> policies = allowed_policies(problem, large_gpu());
         EXPECT_GE(policies.size(), 4u) << to_string(problem);
         EXPECT_LE(policies.size(), 60u) << to_string(problem);
-        EXPECT_TRUE(is_among(policies, Division::merged_last_block)) << to_string(problem);
-        EXPECT_TRUE(is_among(policies, Division::merged_second_kernel)) << to_string(problem);
+        EXPECT_TRUE(is_among(policies, kGrid)) << to_string(problem);
+        EXPECT_TRUE(is_among(policies, kGridTwice)) << to_string(problem);
       }
 }
 
 TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
   const std::vector<Policy> of_short = allowed_policies(sum_f32(1 << 20, 8 << 20), large_gpu());
-  EXPECT_TRUE(is_among(of_short, Division::thread));
-  EXPECT_TRUE(is_among(of_short, Division::threads_4));
-  EXPECT_FALSE(is_among(of_short, Division::block));
+  EXPECT_TRUE(is_among(of_short, kThread));
+  EXPECT_TRUE(is_among(of_short, kThreads4));
+  EXPECT_FALSE(is_among(of_short, kBlock));
   const std::vector<Policy> of_long = allowed_policies(sum_f32(1 << 10, 1 << 26), large_gpu());
-  EXPECT_TRUE(is_among(of_long, Division::block));
-  EXPECT_TRUE(is_among(of_long, Division::warp));
-  EXPECT_FALSE(is_among(of_long, Division::thread));
+  EXPECT_TRUE(is_among(of_long, kBlock));
+  EXPECT_TRUE(is_among(of_long, kWarp));
+  EXPECT_FALSE(is_among(of_long, kThread));
 }
 
 TEST(SegmentedReduceFamily, TheLongestSegmentHoldsUpThoseThatDoNotDivideIt) {
   const Problem problem = sum_f32(1 << 20, 32 << 20);
-  EXPECT_EQ(segmented_reduce_family().shape(problem, policy(Division::merged_last_block)).serial_loads, 0);
-  const double of_warp = segmented_reduce_family().shape(problem, policy(Division::warp)).serial_loads;
+  EXPECT_EQ(segmented_reduce_family().shape(problem, policy(kGrid)).serial_loads, 0);
+  const double of_warp = segmented_reduce_family().shape(problem, policy(kWarp)).serial_loads;
   EXPECT_NEAR(of_warp, 1300 * 32 * 4 / (32 * 32), 5);
-  EXPECT_GT(segmented_reduce_family().shape(problem, policy(Division::thread)).serial_loads, of_warp);
-  EXPECT_LT(segmented_reduce_family().shape(problem, policy(Division::block)).serial_loads, of_warp);
+  EXPECT_GT(segmented_reduce_family().shape(problem, policy(kThread)).serial_loads, of_warp);
+  EXPECT_LT(segmented_reduce_family().shape(problem, policy(kBlock)).serial_loads, of_warp);
 }
 
 TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
@@ -172,7 +184,7 @@ TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {
 TEST(SegmentedReduceFamily, IndicesAreWideWhereEndsAndElementsTogetherNeedIt) {
   const auto source = [](std::int64_t segments, std::int64_t elements) {
     const Problem problem = segmented_reduce_problem({}, DType::i64, segments, elements);
-    return problem.family->unit(problem, policy(Division::merged_last_block)).source;
+    return problem.family->unit(problem, policy(kGrid)).source;
   };
   EXPECT_THAT(source(1 << 20, 1 << 30), HasSubstr("unsigned elements"));
   EXPECT_THAT(source(1 << 30, 1 << 30), HasSubstr("unsigned long long elements"));
@@ -183,7 +195,7 @@ TEST(SegmentedReduceFamily, TheJoinOfTheSecondKernelIsOneBlockAndKnowsTheGrid) {
   const Problem problem = sum_f32(1000, 100000);
   const std::array<void*, 3> buffers{};
   LaunchList list;
-  segmented_reduce_family().encode(problem, {policy(Division::merged_second_kernel), {50}}, buffers, nullptr, list);
+  segmented_reduce_family().encode(problem, {policy(kGridTwice), {50}}, buffers, nullptr, list);
   const std::vector<Launch> launches(list.begin(), list.end());
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].grid.x, 50u);
@@ -215,7 +227,7 @@ TEST(SegmentedReduceFamily, VerificationSeesEveryWrongSegment) {
   };
   const std::vector<std::byte> patterns[] = {bytes_of(values), bytes_of(offsets)};
   std::array<std::int64_t, 3> sums{10, 0, 45};
-  const Candidate candidate{policy(Division::merged_last_block), {1}};
+  const Candidate candidate{policy(kGrid), {1}};
   const auto verdict = [&] {
     const std::vector<std::byte> outputs[] = {bytes_of(sums)};
     return segmented_reduce_family().verify(problem, candidate, patterns, outputs);

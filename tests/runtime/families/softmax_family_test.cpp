@@ -28,12 +28,6 @@ std::size_t policies_of(const Problem& problem, const DeviceFacts& facts) {
   return allowed_policies(problem, facts).size();
 }
 
-DeviceFacts host_like_facts() {
-  DeviceFacts facts = two_core_host_facts();
-  facts.smem_bytes_per_block_optin = 49152;
-  return facts;
-}
-
 TEST(SoftmaxFamily, RefusesWhatMakesNoSenseByName) {
   const auto refusal = [](const Problem& problem) { return problem.family->refuse(problem); };
   EXPECT_EQ(refusal(rows_of(3, 5)), "");
@@ -104,23 +98,27 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
   const auto ways = [](const Problem& problem) {
     std::string found;
     for (const Policy& policy : problem.family->space().all()) {
-      if (!problem.family->reject(problem, policy, h100_facts()).empty()) continue;
+      if (!reason_to_skip(problem, policy, h100_facts()).empty()) continue;
       const std::string text = problem.family->space().to_string(policy);
-      const std::string way = text.substr(0, text.find(' ')).substr(text.find('=') + 1);
-      if (!found.ends_with(way)) found += (found.empty() ? "" : " ") + way;
+      const std::string way = text.substr(0, text.find(" block_threads"));
+      if (!found.ends_with(way)) found += (found.empty() ? "" : ", ") + way;
     }
     return found;
   };
-  EXPECT_EQ(ways(rows_of(1 << 23, 8)), "1 2");
-  EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "1");
-  EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), "block cluster_2 cluster_4 cluster_8 chunks");
-  EXPECT_EQ(ways(rows_of(4, 1 << 24)), "block chunks");
-  EXPECT_EQ(ways(rows_of(64, 1 << 20)), "block cluster_16 chunks pipeline");
-  EXPECT_EQ(ways(rows_of(31, 1048577, {.dtype = DType::f16})), "block cluster_8 cluster_16 chunks pipeline");
+  EXPECT_EQ(ways(rows_of(1 << 23, 8)), "scope=warp threads_per_row=1, scope=warp threads_per_row=2");
+  EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "scope=warp threads_per_row=1");
+  const std::string block = "scope=block", cluster = ", scope=cluster cluster_blocks=";
+  const std::string chunks = ", scope=grid combine=second_kernel", pipeline = ", scope=grid combine=pipeline";
+  EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), block + cluster + "2" + cluster + "4" + cluster + "8" + chunks);
+  EXPECT_EQ(ways(rows_of(4, 1 << 24)), block + chunks);
+  EXPECT_EQ(ways(rows_of(64, 1 << 20)), block + cluster + "16" + chunks + pipeline);
+  EXPECT_EQ(ways(rows_of(31, 1048577, {.dtype = DType::f16})),
+            block + cluster + "8" + cluster + "16" + chunks + pipeline);
 }
 
 TEST(SoftmaxFamily, APipelineNeedsTheSameWorkspaceForAnyNumberOfRows) {
-  const Candidate candidate{*softmax_family().space().parse("row_threads=pipeline block_threads=128 hold=2"), {2000}};
+  const Candidate candidate{
+      *softmax_family().space().parse("scope=grid combine=pipeline block_threads=128 packs_per_thread=2"), {2000}};
   const std::size_t few = softmax_family().workspace_bytes(rows_of(40, 1 << 21), candidate);
   EXPECT_EQ(few, softmax_family().workspace_bytes(rows_of(4000, 1 << 21), candidate));
   EXPECT_LE(few, kWorkspaceBytes);
@@ -143,7 +141,7 @@ TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) 
         largest.extents[i] = ranges[i].last;
       }
       for (const Policy& policy : problem.family->space().all()) {
-        if (!problem.family->reject(problem, policy, h100_facts()).empty()) continue;
+        if (!reason_to_skip(problem, policy, h100_facts()).empty()) continue;
         for (const Problem& each : {smallest, problem, largest}) {
           const std::size_t bytes = problem.family->workspace_bytes(each, {policy, {kBlocks}});
           EXPECT_LE(bytes, kWorkspaceBytes) << to_string(each) << problem.family->space().to_string(policy);

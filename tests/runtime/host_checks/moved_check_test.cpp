@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {
@@ -25,7 +26,7 @@ DeviceFacts host_facts() {
 void expect_clean(const Problem& largest, const Policy& policy) {
   const KernelFamily& family = *largest.family;
   const std::string what = to_string(largest) + " " + family.space().to_string(policy);
-  ASSERT_EQ(family.reject(largest, policy, host_facts()), "") << what;
+  ASSERT_EQ(reason_to_skip(largest, policy, host_facts()), "") << what;
   const std::vector<Problem> problems = family.verified_problems(largest);
   const std::vector<BufferSpec> specs = family.buffers(largest);
   const std::vector<std::byte> pattern = family.input_pattern(largest, 0, "random");

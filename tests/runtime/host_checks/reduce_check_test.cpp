@@ -70,7 +70,7 @@ void run_case(const HostRun& run, const Candidate& candidate, const Problem& pro
 }
 
 HostCheck check_of(const ReduceSpec& spec, const Policy& policy, std::size_t rotation) {
-  const ReducePolicy reduce(policy);
+  const auto reduce = policy.as<ReducePolicy>();
   const std::int64_t tile_bytes = reduce.block_threads * reduce.unroll * kMaxAlignment;
   const std::int64_t tile = tile_bytes / static_cast<std::int64_t>(info(spec.dtype).size_bytes);
   std::vector<ReduceCase> cases = cases_of(tile);
@@ -113,8 +113,9 @@ TEST_P(ReduceCheck, IsRightInEveryOrder) {
       // Every dtype in each way; the ways together see every operation.
       if (!reduce_supports(op.op, dtype.dtype) || rotation % kEvery != 0) continue;
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
-      const Policy policy{rotation % 5 == 0 ? 256 : 128, kUnrolls[rotation / kEvery % 4],
-                            static_cast<std::int32_t>(GetParam())};
+      const Policy policy = Policy::of(ReducePolicy{.block_threads = rotation % 5 == 0 ? 256 : 128,
+                                                    .unroll = kUnrolls[rotation / kEvery % 4],
+                                                    .finish = GetParam()});
       HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, policy, rotation);
       const HostCheckReport report = check_on_host(check);
       EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;

@@ -18,7 +18,19 @@
 namespace hone::test {
 namespace {
 
-using Division = SegmentedPolicy::Division;
+/// The ways to divide the work, with the block and the bytes of each test left open.
+struct Division {
+  std::string_view name;
+  SegmentedPolicy policy;
+};
+constexpr std::array<Division, 7> kDivisions{
+    {{"grid_last_block", {.scope = Scope::grid, .combine = Combine::last_block}},
+     {"grid_second_kernel", {.scope = Scope::grid, .combine = Combine::second_kernel}},
+     {"thread", {.scope = Scope::warp, .threads_per_segment = 1}},
+     {"threads_4", {.scope = Scope::warp, .threads_per_segment = 4}},
+     {"threads_16", {.scope = Scope::warp, .threads_per_segment = 16}},
+     {"warp", {.scope = Scope::warp, .threads_per_segment = 32}},
+     {"block", {.scope = Scope::block}}}};
 
 /// One call, on elements that begin `first_element` behind a 16-byte boundary.
 struct SegmentsCase {
@@ -105,11 +117,12 @@ HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Policy& pol
   return check;
 }
 
-class SegmentsCheck : public testing::TestWithParam<Division> {};
+class SegmentsCheck : public testing::TestWithParam<std::size_t> {};  // an index of kDivisions
 
 TEST_P(SegmentsCheck, IsRightInEveryOrder) {
-  auto rotation = static_cast<std::size_t>(GetParam());
-  const bool is_merged = SegmentedPolicy({static_cast<std::int32_t>(GetParam()), 128, 32}).is_merged();
+  std::size_t rotation = GetParam();
+  SegmentedPolicy segmented = kDivisions[GetParam()].policy;
+  const bool is_merged = segmented.is_merged();
   for (const ReduceOpInfo& op : kReduceOps) {
     if (op.inputs != 1) continue;
     for (const DTypeInfo& dtype : kDTypes) {
@@ -118,8 +131,9 @@ TEST_P(SegmentsCheck, IsRightInEveryOrder) {
       if (kSanitized && rotation % 2 != 0) continue;
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
       const DType offsets = rotation % 2 == 0 ? DType::i32 : DType::i64;
-      const std::int32_t thread_bytes = dtype.size_bytes == 8 ? 64 : rotation % 5 == 0 && !is_merged ? 16 : 32;
-      const Policy policy{static_cast<std::int32_t>(GetParam()), rotation % 7 == 0 ? 256 : 128, thread_bytes};
+      segmented.thread_bytes = dtype.size_bytes == 8 ? 64 : rotation % 5 == 0 && !is_merged ? 16 : 32;
+      segmented.block_threads = rotation % 7 == 0 ? 256 : 128;
+      const Policy policy = Policy::of(segmented);
       HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, offsets, policy, rotation);
       const HostCheckReport report = check_on_host(check);
       EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
@@ -127,12 +141,9 @@ TEST_P(SegmentsCheck, IsRightInEveryOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Divisions, SegmentsCheck,
-                         testing::Values(Division::merged_last_block, Division::merged_second_kernel, Division::thread,
-                                         Division::threads_4, Division::threads_16, Division::warp, Division::block),
-                         [](const testing::TestParamInfo<Division>& division) {
-                           return segmented_reduce_family().space().parameters()[0].spell(
-                               static_cast<std::int32_t>(division.param));
+INSTANTIATE_TEST_SUITE_P(Divisions, SegmentsCheck, testing::Range(std::size_t{0}, kDivisions.size()),
+                         [](const testing::TestParamInfo<std::size_t>& division) {
+                           return std::string(kDivisions[division.param].name);
                          });
 
 }  // namespace

@@ -29,27 +29,27 @@ const SoftmaxSpec kHalvesToFloats{.dtype = DType::f16, .result = DType::f32, .sc
 
 std::vector<SoftmaxCase> cases() {
   return {
-      {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)), "row_threads=1 block_threads=128 hold=4"},
+      {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)), "scope=warp threads_per_row=1 block_threads=128 staging=direct packs_per_thread=4"},
       {"LanesWithEnds", log_softmax_problem(kHalves, SoftmaxShape::rows(13, 203)),
-       "row_threads=16 block_threads=128 hold=2", true},
+       "scope=warp threads_per_row=16 block_threads=128 staging=direct packs_per_thread=2", true},
       {"Tiles", softmax_problem({.scale = -2}, SoftmaxShape::rows(300, 7)),
-       "row_threads=2 block_threads=128 hold=shared_48", true},
+       "scope=warp threads_per_row=2 block_threads=128 staging=shared", true},
       {"TilesOfPitchedRows", softmax_problem(kHalvesToFloats, SoftmaxShape::rows(40, 21, {23, 22})),
-       "row_threads=8 block_threads=128 hold=shared_48"},
+       "scope=warp threads_per_row=8 block_threads=128 staging=shared"},
       {"BlockInRegisters", softmax_problem({}, SoftmaxShape::rows(9, 1027), 4),
-       "row_threads=block block_threads=128 hold=2", true},
+       "scope=block block_threads=128 staging=direct packs_per_thread=2", true},
       {"BlockThatReadsSomeTwice", log_softmax_problem({}, SoftmaxShape::rows(5, 1400)),
-       "row_threads=block block_threads=128 hold=2", true},
+       "scope=block block_threads=128 staging=direct packs_per_thread=2", true},
       {"BlockInSharedMemory", softmax_problem({}, SoftmaxShape::rows(5, 1027)),
-       "row_threads=block block_threads=128 hold=shared_48"},
-      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "row_threads=chunks block_threads=128 hold=2",
+       "scope=block block_threads=128 staging=shared smem_kib=48"},
+      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "scope=grid combine=second_kernel block_threads=128 packs_per_thread=2",
        true},
       {"Pipeline", softmax_problem(kHalves, SoftmaxShape::rows(37, 65539)),
-       "row_threads=pipeline block_threads=128 hold=8", true},
-      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "sharing=block lanes=4 block_threads=256 hold=1",
+       "scope=grid combine=pipeline block_threads=128 packs_per_thread=8", true},
+      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "scope=block lanes=4 block_threads=256 packs_per_thread=1",
        true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
-       "sharing=chunks lanes=2 block_threads=256 hold=1", true},
+       "scope=grid lanes=2 block_threads=256 packs_per_thread=1", true},
   };
 }
 

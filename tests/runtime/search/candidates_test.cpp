@@ -19,9 +19,13 @@ using testing::Field;
 using testing::HasSubstr;
 
 constexpr std::size_t kWorkspace = 128 * 1024;
-constexpr std::int32_t kOneBlock = 0, kCluster8 = 1, kLastBlock = 3, kSecondKernel = 4;
+using Finish = ReducePolicy::Finish;
 
 Problem sum_f32(std::int64_t n) { return reduce_problem(ReduceOp::sum, DType::f32, n); }
+
+Policy reduce(std::int32_t block_threads, std::int32_t unroll, Finish finish) {
+  return Policy::of(ReducePolicy{.block_threads = block_threads, .unroll = unroll, .finish = finish});
+}
 
 /// The policy as a compiler might return it: with registers, and with the occupancy that follows.
 CompiledPolicy compiled(const DeviceFacts& facts, const Problem& problem, const Policy& policy, int registers = 32) {
@@ -93,8 +97,8 @@ TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
   DeviceFacts facts = textbook_facts();
   facts.sm_count = 10;
   const Problem problem = sum_f32(1 << 26);
-  const CandidateList small = list_one(facts, problem, compiled(facts, problem, {256, 4, kLastBlock}));
-  const CandidateList large = list_one(facts, problem, compiled(facts, problem, {1024, 4, kLastBlock}));
+  const CandidateList small = list_one(facts, problem, compiled(facts, problem, reduce(256, 4, Finish::last_block)));
+  const CandidateList large = list_one(facts, problem, compiled(facts, problem, reduce(1024, 4, Finish::last_block)));
   std::vector<Trial> all = small.candidates;
   all.insert(all.end(), small.rejected.begin(), small.rejected.end());
   EXPECT_EQ(grids(all), (std::vector<std::int64_t>{10, 20, 40, 60, 120, 180, 240}));
@@ -123,7 +127,7 @@ TEST(Candidates, AreOrderedByTheModel) {
 TEST(Candidates, WhatIsNotResidentIsRejected) {
   const Problem problem = sum_f32(1 << 20);
   const CandidateList list =
-      list_one(h100_facts(), problem, {{1024, 8, kLastBlock}, {.registers = 255}, 0});
+      list_one(h100_facts(), problem, {reduce(1024, 8, Finish::last_block), {.registers = 255}, 0});
   EXPECT_TRUE(list.candidates.empty());
   ASSERT_EQ(list.rejected.size(), 1u);
   EXPECT_THAT(list.rejected[0].reason, HasSubstr("no block is resident: 1024 threads of 255 registers"));
@@ -131,7 +135,7 @@ TEST(Candidates, WhatIsNotResidentIsRejected) {
 
 TEST(Candidates, WhatSpillsIsRejected) {
   const Problem problem = sum_f32(1 << 20);
-  CompiledPolicy policy = compiled(h100_facts(), problem, {256, 4, kLastBlock});
+  CompiledPolicy policy = compiled(h100_facts(), problem, reduce(256, 4, Finish::last_block));
   policy.resources.local_bytes = 400;
   const CandidateList list = list_one(h100_facts(), problem, policy);
   EXPECT_TRUE(list.candidates.empty());
@@ -141,14 +145,14 @@ TEST(Candidates, WhatSpillsIsRejected) {
 TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
   const Problem problem = sum_f32(1 << 26);
   const CandidateList list =
-      list_one(h100_facts(), problem, compiled(h100_facts(), problem, {256, 4, kLastBlock}), 128 + 4 * 600);
+      list_one(h100_facts(), problem, compiled(h100_facts(), problem, reduce(256, 4, Finish::last_block)), 128 + 4 * 600);
   EXPECT_THAT(grids(list.candidates), testing::Not(testing::IsEmpty()));
   for (std::int64_t blocks : grids(list.candidates)) EXPECT_LE(blocks, 600);
   EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes of workspace, there are 2528"))));
 }
 
 TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
-  const Policy narrow{128, 1, kLastBlock};  // 2048 bytes a block
+  const Policy narrow = reduce(128, 1, Finish::last_block);  // 2048 bytes a block
   const Problem large = sum_f32(1 << 26);
   const CandidateList list = list_one(h100_facts(), large, compiled(h100_facts(), large, narrow));
   EXPECT_THAT(list.rejected,
@@ -161,7 +165,7 @@ TEST(Candidates, WhatCannotSaturateMemoryIsRejectedOnceTheWorkIsLarge) {
 }
 
 TEST(Candidates, OneBlockServesSmallWorkAlone) {
-  const Policy one_block{1024, 4, kOneBlock};
+  const Policy one_block = reduce(1024, 4, Finish::one_block);
   for (std::int64_t n : {0, 1, 1000, 65536}) {
     const CandidateList list = list_one(h100_facts(), sum_f32(n), compiled(h100_facts(), sum_f32(n), one_block));
     EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
@@ -176,13 +180,13 @@ TEST(Candidates, OneBlockServesSmallWorkOnTheHostToo) {
   const DeviceFacts facts = two_core_host_facts();
   for (std::int64_t n : {0, 1, 1000}) {
     const CandidateList list =
-        list_one(facts, sum_f32(n), compiled(facts, sum_f32(n), {128, 1, kOneBlock}));
+        list_one(facts, sum_f32(n), compiled(facts, sum_f32(n), reduce(128, 1, Finish::one_block)));
     EXPECT_EQ(grids(list.candidates), std::vector<std::int64_t>{1}) << n;
   }
 }
 
 TEST(Candidates, AGridThatCoversTheWorkMakesLargerOnesUseless) {
-  const Policy policy{256, 1, kLastBlock};
+  const Policy policy = reduce(256, 1, Finish::last_block);
   const Problem problem = sum_f32(1024 * 200);  // 200 tiles
   const CandidateList list = list_one(h100_facts(), problem, compiled(h100_facts(), problem, policy));
   EXPECT_EQ(grids(list.candidates), (std::vector<std::int64_t>{132, 264}));
@@ -218,18 +222,18 @@ TEST(Ranking, HoldsEveryPolicyOnce) {
 }
 
 TEST(Ranking, PutsOneBlockFirstForSmallWorkAndWholeWavesFirstForLarge) {
-  const auto finish = [](const RankedPolicy& ranked) { return ReducePolicy(ranked.policy).finish; };
+  const auto finish = [](const RankedPolicy& ranked) { return ranked.policy.as<ReducePolicy>().finish; };
   for (const DeviceFacts& facts : {h100_facts(), gpu_of_82_sms(), two_core_host_facts()}) {
     for (std::int64_t n : {0, 1, 1000})
-      EXPECT_EQ(finish(rank_policies(facts, sum_f32(n)).policies.front()), ReducePolicy::Finish::one_block) << n;
-    EXPECT_NE(finish(rank_policies(facts, sum_f32(1 << 26)).policies.front()), ReducePolicy::Finish::one_block);
+      EXPECT_EQ(finish(rank_policies(facts, sum_f32(n)).policies.front()), Finish::one_block) << n;
+    EXPECT_NE(finish(rank_policies(facts, sum_f32(1 << 26)).policies.front()), Finish::one_block);
   }
 }
 
 TEST(Ranking, RejectsBlocksThatTheDeviceCannotHold) {
   DeviceFacts facts = h100_facts();
   facts.max_threads_per_block = 256;
-  for (const RankedPolicy& ranked : rank_policies(facts, sum_f32(1000)).policies) EXPECT_LE(ranked.policy[0], 256);
+  for (const RankedPolicy& ranked : rank_policies(facts, sum_f32(1000)).policies) EXPECT_LE(ranked.policy.as<ReducePolicy>().block_threads, 256);
 }
 
 }  // namespace

@@ -62,4 +62,11 @@ inline DeviceFacts two_core_host_facts() {
   return facts;
 }
 
+/// What planning needs of a host device.
+inline DeviceFacts host_like_facts() {
+  DeviceFacts facts = two_core_host_facts();
+  facts.smem_bytes_per_block_optin = 49152;
+  return facts;
+}
+
 }  // namespace hone

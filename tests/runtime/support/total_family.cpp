@@ -36,13 +36,14 @@ std::string TotalFamily::refuse(const Problem& problem) const {
   return std::any_of(problem.extents.begin(), problem.extents.end(), is_negative) ? "a size cannot be negative" : "";
 }
 
-std::string TotalFamily::reject(const Problem& problem, const Policy& policy, const DeviceFacts&) const {
+std::string TotalFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                  const DeviceFacts&) const {
   if (options_.rejects)
-    if (std::string why = options_.rejects(problem, policy); !why.empty()) return why;
+    if (std::string why = options_.rejects(problem_class, policy); !why.empty()) return why;
   return policy[kThreads] > options_.most_threads ? "too many threads" : "";
 }
 
-Unit TotalFamily::unit(const Problem&, const Policy& policy) const {
+Unit TotalFamily::unit(const ProblemClass&, const Policy& policy) const {
   using Entries = std::vector<std::string>;
   return {.name = options_.space.to_string(policy),
           .source = options_.space.to_string(policy) + options_.source_comment,
@@ -62,7 +63,7 @@ WorkShape TotalFamily::shape(const Problem& problem, const Policy& policy) const
 
 std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * count_of(problem) + 8; }
 
-std::size_t TotalFamily::workspace_bytes(const Problem&, const Candidate& candidate) const {
+std::size_t TotalFamily::workspace_bytes(const ProblemClass&, const Candidate& candidate) const {
   if (candidate.policy[kFinish] != kJoined) return 0;
   return kWorkspaceHeaderBytes + 8 * static_cast<std::size_t>(candidate.geometry.max_blocks);
 }

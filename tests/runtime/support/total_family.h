@@ -19,7 +19,7 @@ struct TotalFamilyOptions {
   int most_threads = 1024;  ///< policies with more are rejected
   bool alone_is_one_block = false;
   std::vector<std::string_view> extent_names{"n"};
-  std::function<std::string(const Problem&, const Policy&)> rejects = {};  ///< further reasons; "": none
+  std::function<std::string(const ProblemClass&, const Policy&)> rejects = {};  ///< further reasons; "": none
   std::string source_comment = {};  ///< behind the spelled policy: another text of the same kernel
 };
 
@@ -40,11 +40,12 @@ class TotalFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override { return options_.sources; }
 
   std::string refuse(const Problem& problem) const override;
-  std::string reject(const Problem& problem, const Policy& policy, const DeviceFacts& facts) const override;
-  Unit unit(const Problem& problem, const Policy& policy) const override;
+  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
+                       const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;
-  std::size_t workspace_bytes(const Problem& problem, const Candidate& candidate) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;

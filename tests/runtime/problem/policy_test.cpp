@@ -87,19 +87,80 @@ TEST(ParameterSpace, ParsesNoTextWithAZeroByte) {
   EXPECT_EQ(small_space().parse("threads=256 unroll=2 tail=tree\0"sv), std::nullopt);
 }
 
-TEST(ParameterSpace, HoldsAtMostEightParameters) {
-  const std::vector<Parameter> eight(Policy::kMaxParameters, Parameter{"p", {1, 2}});
-  EXPECT_EQ(ParameterSpace(eight).all().size(), 256u);
-  std::vector<Parameter> nine = eight;
-  nine.push_back({"p", {1}});
-  EXPECT_THROW(ParameterSpace{nine}, std::length_error);
+TEST(ParameterSpace, HoldsAtMostTwelveParameters) {
+  const std::vector<Parameter> most(Policy::kMaxParameters, Parameter{"p", {1, 2}});
+  EXPECT_EQ(ParameterSpace(most).all().size(), 4096u);
+  std::vector<Parameter> more = most;
+  more.push_back({"p", {1}});
+  EXPECT_THROW(ParameterSpace{more}, std::length_error);
 }
 
-TEST(Policy, HoldsAtMostEightValues) {
-  Policy policy{1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_EQ(policy.size(), 8);
+TEST(Policy, HoldsAtMostTwelveValues) {
+  Policy policy{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  EXPECT_EQ(policy.size(), 12);
   EXPECT_EQ(policy[7], 8);
-  EXPECT_THROW(policy.push_back(9), std::length_error);
+  EXPECT_THROW(policy.push_back(13), std::length_error);
+}
+
+enum class Scope : std::int32_t { warp, block };
+struct Fields {
+  std::int32_t threads = 128;
+  Scope scope = Scope::warp;
+  std::int32_t lanes = 0;
+  bool operator==(const Fields&) const = default;
+};
+
+/// Lanes are a choice of warps alone.
+ParameterSpace conditional_space() {
+  return space_of<Fields>(PolicyField{&Fields::threads, ordinal("threads", {128, 256})},
+                          PolicyField{&Fields::scope, categorical("scope", {"warp", "block"})},
+                          PolicyField{&Fields::lanes,
+                                      ordinal("lanes", {8, 32}).only_if("scope", {Scope::warp}).otherwise(1)});
+}
+
+TEST(ParameterSpace, AnAbsentParameterHasOneValueAndNoText) {
+  const ParameterSpace space = conditional_space();
+  std::vector<std::string> texts;
+  for (const Policy& policy : space.all()) texts.push_back(space.to_string(policy));
+  EXPECT_EQ(texts, (std::vector<std::string>{"threads=128 scope=warp lanes=8", "threads=128 scope=warp lanes=32",
+                                             "threads=128 scope=block", "threads=256 scope=warp lanes=8",
+                                             "threads=256 scope=warp lanes=32", "threads=256 scope=block"}));
+  for (const std::string& text : texts) EXPECT_EQ(space.to_string(space.parse(text).value()), text);
+  EXPECT_EQ(space.parse("threads=128 scope=block")->as<Fields>(), (Fields{128, Scope::block, 1}));
+}
+
+TEST(ParameterSpace, SaysWhichFieldIsWrongAndWhatItMayBe) {
+  const ParameterSpace space = conditional_space();
+  const auto fault_of = [&](std::string_view text) {
+    std::string fault;
+    EXPECT_EQ(space.parse(text, &fault), std::nullopt) << text;
+    return fault;
+  };
+  EXPECT_EQ(fault_of("threads=64 scope=block"), "'threads=64' stands where threads has to be one of 128, 256");
+  EXPECT_EQ(fault_of("threads=128 scope=grid"), "'scope=grid' stands where scope has to be one of warp, block");
+  EXPECT_EQ(fault_of("threads=128 scope=warp"), "'' stands where lanes has to be one of 8, 32");
+  EXPECT_EQ(fault_of("threads=128 scope=block lanes=8"),
+            "'lanes=8' is no parameter of a policy that begins with 'threads=128 scope=block'");
+}
+
+TEST(ParameterSpace, AConditionNamesAnEarlierParameter) {
+  EXPECT_THROW(ParameterSpace({ordinal("lanes", {8}).only_if("scope", {0}), categorical("scope", {"warp"})}),
+               std::logic_error);
+}
+
+TEST(Policy, IsTheStructThatItsSpaceWasMadeOf) {
+  const Fields fields{256, Scope::warp, 32};
+  EXPECT_EQ(Policy::of(fields), (Policy{256, 0, 32}));
+  EXPECT_EQ(Policy::of(fields).as<Fields>(), fields);
+}
+
+TEST(Policy, TheOrderOfTheMembersIsThatOfTheParameters) {
+  const auto swapped = [] {
+    return space_of<Fields>(PolicyField{&Fields::scope, categorical("scope", {"warp", "block"})},
+                            PolicyField{&Fields::threads, ordinal("threads", {128, 256})},
+                            PolicyField{&Fields::lanes, ordinal("lanes", {8, 32})});
+  };
+  EXPECT_THROW(swapped(), std::logic_error);
 }
 
 TEST(Policy, DiffersByLengthAndByValue) {
