@@ -34,19 +34,6 @@ std::string date_text(std::int64_t unix_seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", utc);
 }
 
-/// The reason with every number replaced by "…".
-std::string without_numbers(std::string_view reason) {
-  std::string result;
-  bool in_number = false;
-  for (const char c : reason) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (is_digit && !in_number) result += "…";
-    if (!is_digit) result.push_back(c);
-    in_number = is_digit;
-  }
-  return result;
-}
-
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 void print_field(std::ostream& out, std::string_view label, std::string_view value) {

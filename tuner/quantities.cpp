@@ -238,4 +238,16 @@ std::string format_age(std::int64_t seconds) {
   return fmt::format("{} d", seconds / (24 * 3600));
 }
 
+std::string without_numbers(std::string_view text) {
+  std::string result;
+  bool in_number = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_point = in_number && text[i] == '.' && i + 1 < text.size() && is_digit(text[i + 1]);
+    if (is_digit(text[i]) && !in_number) result += "…";
+    if (!is_digit(text[i]) && !is_point) result.push_back(text[i]);
+    in_number = is_digit(text[i]) || is_point;
+  }
+  return result;
+}
+
 }  // namespace hone::tuner

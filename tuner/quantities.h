@@ -50,4 +50,7 @@ std::string format_duration(std::chrono::milliseconds duration);
 /// "3 s", "5 min", "2 h", "4 d": how long ago, one unit. Negative ages (a clock was set back) are "0 s".
 std::string format_age(std::int64_t seconds);
 
+/// A text with every number replaced by "…": reasons that differ in numbers alone count as one.
+std::string without_numbers(std::string_view text);
+
 }  // namespace hone::tuner

@@ -15,6 +15,15 @@ namespace {
 constexpr double kMostBehind = 1.05;
 constexpr double kMostBehindWithoutOrder = 1.3;
 
+/// Each once.
+std::vector<Policy> policies_of(const std::vector<Candidate>& candidates) {
+  std::vector<Policy> policies;
+  for (const Candidate& candidate : candidates)
+    if (std::find(policies.begin(), policies.end(), candidate.policy) == policies.end())
+      policies.push_back(candidate.policy);
+  return policies;
+}
+
 }  // namespace
 
 Pruning pruning_of(const TuningOptions& options) {
@@ -23,17 +32,10 @@ Pruning pruning_of(const TuningOptions& options) {
 
 SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
     : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
-  PolicyRanking ranking = rank_policies(facts, problem, pruning_of(options));
+  PolicyRanking ranking = options.only.empty() ? rank_policies(facts, problem, pruning_of(options))
+                                               : rank_policies(facts, problem, policies_of(options.only), pruning_of(options));
   ranking_ = std::move(ranking.policies);
   rejected_ = std::move(ranking.rejected);
-  if (!options.only.empty()) {
-    const auto is_other = [&](const Policy& policy) {
-      return std::none_of(options.only.begin(), options.only.end(),
-                          [&](const Candidate& candidate) { return candidate.policy == policy; });
-    };
-    std::erase_if(ranking_, [&](const RankedPolicy& ranked) { return is_other(ranked.policy); });
-    std::erase_if(rejected_, [&](const Trial& trial) { return is_other(trial.candidate.policy); });
-  }
   for (const RankedPolicy& ranked : ranking_)
     points_.push_back(surrogate_.add({ranked.policy, ranked.geometry}, ranked.prediction));
   for (const Trial& trial : options.nearby)

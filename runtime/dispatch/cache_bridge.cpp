@@ -288,7 +288,9 @@ cache::TuningRecord CacheBridge::to_record(const Tuning& tuning) const {
                              .samples = trial.samples,
                              .is_default = trial.is_default,
                              .verdict = std::string(name(trial.verdict)),
-                             .reason = trial.reason});
+                             .reason = trial.policies > 1
+                                           ? fmt::format("{} ({} policies)", trial.reason, trial.policies)
+                                           : trial.reason});
   return record;
 }
 

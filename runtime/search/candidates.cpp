@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -64,11 +65,17 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
 }
 
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning) {
+  return rank_policies(facts, problem, problem.family->space().all(), pruning);
+}
+
+PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, std::span<const Policy> policies,
+                            Pruning pruning) {
   const KernelFamily& family = *problem.family;
   const ProblemClass problem_class(problem);
   const std::int64_t bytes = family.bytes_moved(problem);
   PolicyRanking ranking;
-  for (const Policy& policy : family.space().all()) {
+  std::unordered_map<std::string, std::size_t> of_reason;  // in ranking.rejected
+  for (const Policy& policy : policies) {
     std::string reason = family.is_valid(problem_class, policy, facts);
     if (reason.empty() && pruning == Pruning::on) reason = family.prune(problem_class, policy, facts);
     const WorkShape shape = family.shape(problem, policy);
@@ -76,7 +83,9 @@ PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pr
         reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
     if (reason.empty() && resident == 0) reason = "no block of it fits an SM";
     if (!reason.empty()) {
-      ranking.rejected.push_back({.candidate = {policy, {}}, .reason = std::move(reason)});
+      const auto [at, is_new] = of_reason.try_emplace(reason, ranking.rejected.size());
+      if (is_new) ranking.rejected.push_back({.candidate = {policy, {}}, .reason = std::move(reason)});
+      else ++ranking.rejected[at->second].policies;
       continue;
     }
     RankedPolicy ranked{.policy = policy,

@@ -33,9 +33,13 @@ enum class Pruning { on, off };
 /// the ranking assumes that they limit nothing.
 struct PolicyRanking {
   std::vector<RankedPolicy> policies;
-  std::vector<Trial> rejected;
+  std::vector<Trial> rejected;  ///< one for each reason, with the number of policies that it rules out
 };
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning = Pruning::on);
+
+/// The same of some policies of the space alone.
+PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, std::span<const Policy> policies,
+                            Pruning pruning);
 
 /// A policy after compiling.
 struct CompiledPolicy {

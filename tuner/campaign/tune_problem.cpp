@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+
+#include "tuner/quantities.h"
 
 namespace hone::tuner {
 namespace {
@@ -16,12 +19,14 @@ std::string why_nothing_won(const Tuning& tuning) {
   for (const Verdict verdict : {Verdict::wrong, Verdict::failed, Verdict::rejected}) {
     std::map<std::string, int> counts;
     for (const Trial& trial : tuning.trials) {
-      if (trial.verdict == verdict) ++counts[trial.reason];
+      if (trial.verdict == verdict) counts[trial.reason] += trial.policies;
     }
     const auto most = std::max_element(counts.begin(), counts.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == counts.end()) continue;
-    return fmt::format("{} of {} candidates {}: {}", most->second, tuning.trials.size(), name(verdict), most->first);
+    const int all = std::accumulate(tuning.trials.begin(), tuning.trials.end(), 0,
+                                    [](int sum, const Trial& trial) { return sum + trial.policies; });
+    return fmt::format("{} of {} candidates {}: {}", most->second, all, name(verdict), most->first);
   }
   return "it has no candidates on this device";
 }
@@ -35,10 +40,10 @@ void record(const Tuning& tuning, CampaignItem& item) {
   item.discarded_samples = tuning.discarded_samples;
   item.roofline_us = tuning.roofline_us;
   for (const Trial& trial : tuning.trials) {
-    (trial.verdict == Verdict::ok ? item.measured : item.rejected) += 1;
+    (trial.verdict == Verdict::ok ? item.measured : item.rejected) += trial.policies;
     if (trial.verdict != Verdict::ok)
-      ++item.reasons[fmt::format("{}: {}", name(trial.verdict),
-                                 without_numbers(trial.reason.substr(0, trial.reason.find('\n'))))];
+      item.reasons[fmt::format("{}: {}", name(trial.verdict),
+                               without_numbers(trial.reason.substr(0, trial.reason.find('\n'))))] += trial.policies;
     if (trial.is_default && trial.verdict == Verdict::ok) item.default_us = trial.median_us;
   }
   if (tuning.winner) {
@@ -55,20 +60,6 @@ void record(const Tuning& tuning, CampaignItem& item) {
 }
 
 }  // namespace
-
-std::string without_numbers(std::string_view reason) {
-  std::string result;
-  bool in_number = false;
-  for (std::size_t i = 0; i < reason.size(); ++i) {
-    const char c = reason[i];
-    const auto is_digit = [](char digit) { return digit >= '0' && digit <= '9'; };
-    const bool is_point = in_number && c == '.' && i + 1 < reason.size() && is_digit(reason[i + 1]);
-    if (is_digit(c) && !in_number) result += "…";
-    if (!is_digit(c) && !is_point) result.push_back(c);
-    in_number = is_digit(c) || is_point;
-  }
-  return result;
-}
 
 CampaignItem look_up(Session& session, const Problem& problem) {
   CampaignItem item{.problem = problem, .measured_problem = problem};

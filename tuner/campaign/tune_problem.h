@@ -35,7 +35,4 @@ CampaignItem look_up(Session& session, const Problem& problem);
 /// Error(cache_failed) when the winner could not be stored.
 CampaignItem tune_problem(Session& session, const TuneRequest& request);
 
-/// The reason with every number replaced by "…": reasons that differ in numbers alone count as one.
-std::string without_numbers(std::string_view reason);
-
 }  // namespace hone::tuner

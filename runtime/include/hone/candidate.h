@@ -49,6 +49,7 @@ constexpr std::string_view name(Verdict verdict) { return kVerdictNames[static_c
 /// One candidate on one problem, and what is known of it. Fields that were never determined are 0.
 struct Trial {
   Candidate candidate = {};
+  int policies = 1;  ///< above 1: one of so many that were left out uncompiled, all for the same reason
   Resources resources = {};
   int resident_blocks = 0;                   ///< per SM, from the occupancy query
   std::int64_t bytes_in_flight_per_sm = 0;   ///< modelled: resident blocks × bytes a block has outstanding

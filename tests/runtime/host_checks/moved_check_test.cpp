@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/families/transpose_family.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/sanitized.h"
 
@@ -60,34 +61,32 @@ void expect_clean(const Problem& largest, const Policy& policy) {
   }
 }
 
-/// A policy of the transposes: the choice of vectors, KiB of a tile, its aspect, threads, order.
-struct Tile {
-  int vector, kib, aspect, threads, order;
-};
-
 TEST(MovedCheck, TransposesAreClean) {
   struct Case {
     std::size_t element_bytes;
     std::int64_t rows, columns;
     bool in_place;
-    Tile tile;
+    TransposePolicy policy;
   };
-  constexpr int kShifted = 2, kRows = 0, kColumns = 1, kGroups = 2, kTall = -1, kSquare = 0, kWide = 1;
-  for (const Case& one : {Case{4, 100, 68, false, {0, 8, kSquare, 128, kRows}},
-                          Case{4, 101, 67, false, {0, 4, kTall, 64, kColumns}},
-                          Case{2, 200, 264, false, {0, 16, kSquare, 128, kGroups}},
-                          Case{2, 301, 7, false, {0, 4, kTall, 128, kRows}},
-                          Case{2, 304, 8, false, {1, 8, kSquare, 128, kRows}},
-                          Case{1, 208, 304, false, {0, 16, kWide, 64, kColumns}},
-                          Case{8, 60, 70, false, {0, 4, kSquare, 64, kGroups}},
-                          Case{16, 33, 40, false, {0, 4, kSquare, 128, kRows}},
-                          Case{2, 131, 199, false, {kShifted, 16, kSquare, 256, kColumns}},
-                          Case{4, 101, 67, false, {kShifted, 16, kTall, 128, kRows}},
-                          Case{4, 100, 100, true, {0, 8, kSquare, 64, kRows}},
-                          Case{2, 97, 97, true, {0, 4, kSquare, 64, kRows}}}) {
+  constexpr Staging kShared = Staging::shared, kShifted = Staging::shifted;
+  using Vector = TransposePolicy::Vector;
+  using Aspect = TransposePolicy::Aspect;
+  using Order = TransposePolicy::Order;
+  for (const Case& one : {Case{4, 100, 68, false, {kShared, Vector::widest, 8, Aspect::square, 128, Order::rows}},
+                          Case{4, 101, 67, false, {kShared, Vector::widest, 4, Aspect::tall, 64, Order::columns}},
+                          Case{2, 200, 264, false, {kShared, Vector::widest, 16, Aspect::square, 128, Order::groups}},
+                          Case{2, 301, 7, false, {kShared, Vector::widest, 4, Aspect::tall, 128, Order::rows}},
+                          Case{2, 304, 8, false, {kShared, Vector::narrow, 8, Aspect::square, 128, Order::rows}},
+                          Case{1, 208, 304, false, {kShared, Vector::widest, 16, Aspect::wide, 64, Order::columns}},
+                          Case{8, 60, 70, false, {kShared, Vector::widest, 4, Aspect::square, 64, Order::groups}},
+                          Case{16, 33, 40, false, {kShared, Vector::widest, 4, Aspect::square, 128, Order::rows}},
+                          Case{2, 131, 199, false, {kShifted, Vector::widest, 16, Aspect::square, 256, Order::columns}},
+                          Case{4, 101, 67, false, {kShifted, Vector::widest, 16, Aspect::tall, 128, Order::rows}},
+                          Case{4, 100, 100, true, {kShared, Vector::widest, 8, Aspect::square, 64, Order::rows}},
+                          Case{2, 97, 97, true, {kShared, Vector::widest, 4, Aspect::square, 64, Order::rows}}}) {
     const Problem problem = transpose_problem(
         {.element_bytes = one.element_bytes, .rows = one.rows, .columns = one.columns}, kMaxAlignment, one.in_place);
-    expect_clean(problem, {one.tile.vector, one.tile.kib, one.tile.aspect, one.tile.threads, one.tile.order});
+    expect_clean(problem, Policy::of(one.policy));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tuner/campaign/tune_problem.h"
+#include "tuner/quantities.h"
 
 namespace hone::tuner {
 namespace {
