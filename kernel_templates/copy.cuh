@@ -48,7 +48,7 @@ struct Copy {
 
   /// One row of n elements; those after the last pack go to single threads of block 0.
   static __device__ void copy_row(const T* in, T* out, Index n) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const Index packs = n / kWidth;
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
     Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
@@ -72,7 +72,7 @@ struct Copy {
     T* to;
     unsigned begin = 0, end = 0;
 
-    __device__ bool is_whole() const { return end - begin == kWidth; }
+    __device__ bool is_full() const { return end - begin == kWidth; }
   };
 
   static __device__ Window window_at(const T* in, T* out, Index row, Index in_row, Index columns, long long in_pitch,
@@ -93,7 +93,7 @@ struct Copy {
   /// `rows` of `columns` elements, none of which touches more than `windows`.
   static __device__ void copy_rows(const T* in, T* out, Index rows, Index columns, Index windows, long long in_pitch,
                                    long long out_pitch) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const Index total = rows * windows;
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
     for (Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x; first < total; first += stride) {
@@ -105,11 +105,11 @@ struct Copy {
         if (index >= total) continue;
         const Index row = index / windows;
         window[u] = window_at(in, out, row, index - row * windows, columns, in_pitch, out_pitch);
-        if (window[u].is_whole()) held[u] = load(window[u].from);
+        if (window[u].is_full()) held[u] = load(window[u].from);
       }
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u) {
-        if (window[u].is_whole()) {
+        if (window[u].is_full()) {
           store(window[u].to, held[u]);
         } else {
 #pragma unroll 1

@@ -1,4 +1,4 @@
-// Elements that are only moved: packs of them, and blocks of packs that are turned round in registers.
+// Elements that are only moved: packs of them, and blocks of packs that are transposed round in registers.
 #pragma once
 
 #include "pack.cuh"
@@ -19,17 +19,18 @@ using ElementPack = typename Select<
     typename Select<sizeof(T) < 4 && sizeof(T) * kWidth % 4 == 0,
                     Pack<unsigned, sizeof(T) * kWidth < 4 ? 1 : sizeof(T) * kWidth / 4>, Pack<T, kWidth>>::type>::type;
 
-/// turned[c][r] = block[r][c].
+/// transposed[c][r] = block[r][c].
 template <class T, unsigned kWidth>
-__device__ void turn_round(const ElementPack<T, kWidth> (&block)[kWidth], ElementPack<T, kWidth> (&turned)[kWidth]) {
+__device__ void transpose_block(const ElementPack<T, kWidth> (&block)[kWidth],
+                                ElementPack<T, kWidth> (&transposed)[kWidth]) {
   if constexpr (kWidth == 1) {
-    turned[0] = block[0];
+    transposed[0] = block[0];
   } else if constexpr (sizeof(T) == 2 && kWidth * sizeof(T) % 4 == 0) {
 #pragma unroll
     for (unsigned c = 0; c < kWidth; ++c)
 #pragma unroll
       for (unsigned r = 0; r < kWidth; r += 2)
-        turned[c].set(r / 2, __byte_perm(block[r][c / 2], block[r + 1][c / 2], c % 2 == 0 ? 0x5410 : 0x7632));
+        transposed[c].set(r / 2, __byte_perm(block[r][c / 2], block[r + 1][c / 2], c % 2 == 0 ? 0x5410 : 0x7632));
   } else if constexpr (sizeof(T) == 1 && kWidth % 4 == 0) {
 #pragma unroll
     for (unsigned c = 0; c < kWidth; c += 4) {
@@ -39,17 +40,17 @@ __device__ void turn_round(const ElementPack<T, kWidth> (&block)[kWidth], Elemen
         const unsigned d = block[r + 2][c / 4], e = block[r + 3][c / 4];
         const unsigned ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
         const unsigned de_low = __byte_perm(d, e, 0x5140), de_high = __byte_perm(d, e, 0x7362);
-        turned[c].set(r / 4, __byte_perm(ab_low, de_low, 0x5410));
-        turned[c + 1].set(r / 4, __byte_perm(ab_low, de_low, 0x7632));
-        turned[c + 2].set(r / 4, __byte_perm(ab_high, de_high, 0x5410));
-        turned[c + 3].set(r / 4, __byte_perm(ab_high, de_high, 0x7632));
+        transposed[c].set(r / 4, __byte_perm(ab_low, de_low, 0x5410));
+        transposed[c + 1].set(r / 4, __byte_perm(ab_low, de_low, 0x7632));
+        transposed[c + 2].set(r / 4, __byte_perm(ab_high, de_high, 0x5410));
+        transposed[c + 3].set(r / 4, __byte_perm(ab_high, de_high, 0x7632));
       }
     }
   } else {
 #pragma unroll
     for (unsigned c = 0; c < kWidth; ++c)
 #pragma unroll
-      for (unsigned r = 0; r < kWidth; ++r) turned[c].set(r, block[r][c]);
+      for (unsigned r = 0; r < kWidth; ++r) transposed[c].set(r, block[r][c]);
   }
 }
 

@@ -26,11 +26,11 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
     return {y, y};
   }
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kInBytes<In, ElementPack>)
       state = combine(state, {convert<Acc>(extreme_of_bytes<false, In>(tile)),
                               convert<Acc>(extreme_of_bytes<true, In>(tile))});
-    else Reduction<MinMax, In, State, Index>::take(state, tile, first, stride);
+    else Reduction<MinMax, In, State, Index>::accumulate(state, tile, first, stride);
   }
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
@@ -95,7 +95,7 @@ struct ArgReduce
   }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
     const Rank rank = Order::rank(value);
@@ -109,7 +109,8 @@ struct ArgReduce
   /// the warp always does; together they look up only what no lane has seen. Then the rank is the warp's in all lanes,
   /// and `index` is nowhere in those that do not have it.
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
+                                              Index stride) {
     if constexpr (kHasWarpInstructions && kInBytes<In, ElementPack>) {
       static_assert(kSame<Acc, int>, "no byte may have the identity's rank");
       const Acc value = first_value(tile);
@@ -118,7 +119,7 @@ struct ArgReduce
       if (of_warp <= state.rank.value()) return;
       state = at(of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
     } else {
-      take(state, tile, first, stride);
+      accumulate(state, tile, first, stride);
     }
   }
 
@@ -127,7 +128,6 @@ struct ArgReduce
     const Index index = state.index.value();
     *out = index == kNowhere ? static_cast<Out>(-1) : static_cast<Out>(index);
   }
-
  private:
   struct FirstOfTwo {
     static __device__ Acc combine(Acc a, Acc b) { return Order::template first<kIgnoreNan>(a, b); }

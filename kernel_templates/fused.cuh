@@ -19,7 +19,7 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   using Index = typename First::Index;
   using State = FusedState<typename First::State, typename Rest::State>;
   static constexpr bool kIdempotent = First::kIdempotent && Rest::kIdempotent;
-  static constexpr bool kTakesLong = First::kTakesLong || Rest::kTakesLong;
+  static constexpr bool kComputeBound = First::kComputeBound || Rest::kComputeBound;
 
   static __device__ State of_both(typename First::State first, typename Rest::State rest) {
     return {Words<typename First::State>::of(first), Words<typename Rest::State>::of(rest)};
@@ -32,20 +32,21 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   static __device__ State of(Element x, Index i) { return of_both(First::of(x, i), Rest::of(x, i)); }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     typename First::State of_first = state.first.value();
     typename Rest::State of_rest = state.rest.value();
-    First::take(of_first, tile, first, stride);
-    Rest::take(of_rest, tile, first, stride);
+    First::accumulate(of_first, tile, first, stride);
+    Rest::accumulate(of_rest, tile, first, stride);
     state = of_both(of_first, of_rest);
   }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
+                                              Index stride) {
     typename First::State of_first = state.first.value();
     typename Rest::State of_rest = state.rest.value();
-    First::take_with_warp(of_first, tile, first, stride);
-    Rest::take_with_warp(of_rest, tile, first, stride);
+    First::accumulate_with_warp(of_first, tile, first, stride);
+    Rest::accumulate_with_warp(of_rest, tile, first, stride);
     state = of_both(of_first, of_rest);
   }
 

@@ -17,7 +17,7 @@ __device__ Partial* partials_in(void* workspace) {
 /// waits for the earlier ones through it. Later calls return at once. Where launches may overlap (programmatic dependent
 /// launch), the next kernel of the stream may take its place on the multiprocessors from now on, and this one waits
 /// until all that earlier kernels wrote is visible: the input may be what the kernel before has just written.
-__device__ inline void wait_for_earlier_kernels() {
+__device__ inline void pdl_release_then_wait() {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   asm volatile("griddepcontrol.wait;" ::: "memory");

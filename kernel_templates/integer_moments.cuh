@@ -40,10 +40,10 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
   static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), {SquaresOfPack::of(x, i), 0}}; }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     unsigned long long squares = 0;
-    SumOfPack::take(state.sum, tile, first, stride);
-    SquaresOfPack::take(squares, tile, first, stride);
+    SumOfPack::accumulate(state.sum, tile, first, stride);
+    SquaresOfPack::accumulate(squares, tile, first, stride);
     state.squares = state.squares.plus({squares, 0});
   }
 

@@ -21,10 +21,10 @@ struct ScaledSum {
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSum<Acc>, Index> {
   using State = ScaledSum<Acc>;
-  static constexpr bool kTakesLong = true;
-  static constexpr bool kHasNothing = true;
+  static constexpr bool kComputeBound = true;
+  static constexpr bool kHasNeutral = true;
 
-  static __device__ In nothing() { return convert<In>(lowest<Acc>()); }
+  static __device__ In neutral() { return convert<In>(lowest<Acc>()); }
   static __device__ State identity() { return {lowest<Acc>(), Acc(0)}; }
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
@@ -39,7 +39,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
     if (is_ordinary(state.reference)) {
       const TileValues<Acc, ElementPack, kPacks> all(tile);
       const Acc more = sum_above<true>(state.reference, all.values);
@@ -48,15 +48,15 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
         return;
       }
     }
-    const PacksAnew again(tile);
+    const LaunderedPacks again(tile);
     const TileValues<Acc, ElementPack, kPacks> all(again.packs);
-    take_above(state, extreme_of<true>(again.packs, state.reference), all.values);
+    accumulate_above(state, extreme_of<true>(again.packs, state.reference), all.values);
   }
 
   /// All columns are summed before any sum is looked at: one branch for all of them.
   template <unsigned kColumns, unsigned kRows>
-  static __device__ void take_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
-                                      const Index (&)[kColumns], Index) {
+  static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
+                                            const Index (&)[kColumns], Index) {
     if (is_ordinary(states[0].reference)) {  // at first none is
       Acc more[kColumns];
       bool is_enough = true;
@@ -71,12 +71,12 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
         return;
       }
     }
-    const PacksAnew again(rows);
+    const LaunderedPacks again(rows);
     const Pack<In, kColumns> largest = largest_of_columns(again.packs);
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e)
-      take_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
-                 ColumnValues<kColumns, kRows>(again.packs, e).values);
+      accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
+                       ColumnValues<kColumns, kRows>(again.packs, e).values);
   }
 
   /// Two short chains, of comparisons and of sums, instead of a long one of exponentials.
@@ -109,7 +109,6 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     if constexpr (kSame<Acc, float>) *out = convert<Out>(fmaf(binary_logarithm(state.sum), kLog2, from));
     else *out = convert<Out>(log(state.sum) + from);
   }
-
  private:
   /// The most that a tile may add: above the number of elements in any, so that a tile of nothing but references fits,
   /// and so small that the logarithm of what it adds costs no digit of the result.
@@ -181,13 +180,13 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 #pragma unroll
       for (unsigned i = 0; i < kCount; ++i) terms[i] = larger<true>(terms[i], Acc(0));
     }
-    return combine_tree<Plus, kCount>(terms);
+    return combine_tree<monoid::Plus, kCount>(terms);
   }
 
   /// Adds values of which none is above `reference`, which is not below the state's. Compilers may know that there is
   /// nothing to be rescaled.
   template <unsigned kCount>
-  static __device__ void take_above(State& state, Acc reference, const Acc (&values)[kCount]) {
+  static __device__ void accumulate_above(State& state, Acc reference, const Acc (&values)[kCount]) {
     const Acc before = state.sum == Acc(0) ? Acc(0) : scaled(state, reference);
     state = {reference, before + sum_above<false>(reference, values)};
   }

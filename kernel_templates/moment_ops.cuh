@@ -20,7 +20,7 @@ struct MeanOfNumbers : Reduction<MeanOfNumbers<In, Acc, Index>, In, CountedSum<A
   static __device__ State of_counted(Index count, Acc sum) { return {Words<Index>::of(count), Words<Acc>::of(sum)}; }
   static __device__ State identity() { return of_counted(0, Acc(0)); }
   static __device__ State combine(State a, State b) {
-    return of_counted(a.count.value() + b.count.value(), Plus::combine(a.sum.value(), b.sum.value()));
+    return of_counted(a.count.value() + b.count.value(), monoid::Plus::combine(a.sum.value(), b.sum.value()));
   }
   static __device__ State of(In x, Index) { return is_nan(x) ? identity() : of_counted(1, convert<Acc>(x)); }
   template <class Out>
@@ -31,7 +31,7 @@ struct MeanOfNumbers : Reduction<MeanOfNumbers<In, Acc, Index>, In, CountedSum<A
 
 template <class In, class Acc, class Index, bool kIgnoreNan>
 using Mean = typename Select<kIgnoreNan, MeanOfNumbers<In, Acc, Index>,
-                             MapReduce<Itself, Plus, OverCount, In, Acc, Index, false>>::type;
+                             MapReduce<Identity, monoid::Plus, OverCount, In, Acc, Index, false>>::type;
 
 template <class Acc, class Index>
 struct Moments {
@@ -92,7 +92,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
   }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
     TileValues<Acc, ElementPack, kPacks> all(tile);
     constexpr unsigned kCount = all.kCount;
     unsigned numbers = kCount;
@@ -112,14 +112,14 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
       all.values[i] -= pivot;
       terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : all.values[i];
     }
-    const Acc sum = combine_tree<Plus, kCount>(terms);
+    const Acc sum = combine_tree<monoid::Plus, kCount>(terms);
     const Acc mean = numbers == kCount ? sum * (Acc(1) / Acc(kCount)) : sum / static_cast<Acc>(numbers);
 #pragma unroll
     for (unsigned i = 0; i < kCount; ++i) {
       const Acc deviation = all.values[i] - mean;
       terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : deviation * deviation;
     }
-    state = combine(state, of_moments(numbers, pivot, sum, combine_tree<Plus, kCount>(terms)));
+    state = combine(state, of_moments(numbers, pivot, sum, combine_tree<monoid::Plus, kCount>(terms)));
   }
 
   template <class Out>
@@ -128,7 +128,6 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     out[0] = convert<Out>(mean_about_pivot(state.pivot.value(), state.sum.value(), count));
     out[1] = convert<Out>(state.squares.value() / count);
   }
-
  private:
   /// What stands in for an element as a pivot: itself, or 0 where it is not finite or where 2^40 times it might leave
   /// the range.

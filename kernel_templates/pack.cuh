@@ -40,10 +40,10 @@ struct alignas(sizeof(T) * kElements_) Pack {
 /// The same packs, though compilers for GPUs do not know it where elements are smaller than a word: what was made of
 /// them before is made again, instead of being kept in registers until then. Others need no conversion: a copy.
 template <class T, unsigned kElements, unsigned kPacks>
-struct PacksAnew {
+struct LaunderedPacks {
   Pack<T, kElements> packs[kPacks];
 
-  explicit __device__ PacksAnew(const Pack<T, kElements> (&from)[kPacks]) {
+  explicit __device__ LaunderedPacks(const Pack<T, kElements> (&from)[kPacks]) {
 #pragma unroll
     for (unsigned p = 0; p < kPacks; ++p) {
       packs[p] = from[p];

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grid.cuh"
-#include "sharers.cuh"
+#include "smem_combine.cuh"
 
 namespace hone {
 
@@ -11,23 +11,24 @@ namespace hone {
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
 __device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
   using State = typename Op::State;
-  constexpr unsigned kSharing = kBlockThreads / kOutputs;
-  static_assert(kSharing >= 1 && kSharing * kOutputs == kBlockThreads && (kSharing & (kSharing - 1)) == 0);
+  constexpr unsigned kThreadsPerOutput = kBlockThreads / kOutputs;
+  static_assert(kThreadsPerOutput >= 1 && kThreadsPerOutput * kOutputs == kBlockThreads &&
+                (kThreadsPerOutput & (kThreadsPerOutput - 1)) == 0);
   __shared__ State of_thread[kBlockThreads];
-  wait_for_earlier_kernels();
+  pdl_release_then_wait();
   const State* partials = partials_in<State>(const_cast<void*>(workspace));
   const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
   State state = Op::identity();
   if (output < outputs) {
 #pragma unroll 8
-    for (unsigned part = threadIdx.x / kOutputs; part < parts; part += kSharing)
+    for (unsigned part = threadIdx.x / kOutputs; part < parts; part += kThreadsPerOutput)
       state = Op::combine(state, load_from_l2(partials + part * outputs + output));
   }
   of_thread[threadIdx.x] = state;
   __syncthreads();
-  const Sharers<Op, kBlockThreads, kSharing, kOutputs> sharers(of_thread, kOutputs);
+  const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kOutputs> smem(of_thread, kOutputs);
   if (threadIdx.x < kOutputs && output < outputs)
-    Op::write(sharers.combined(threadIdx.x), n, out + static_cast<unsigned long long>(output) * kValues);
+    Op::write(smem.combined(threadIdx.x), n, out + static_cast<unsigned long long>(output) * kValues);
 }
 
 }  // namespace hone

@@ -61,14 +61,14 @@ struct TwoArrays {
 };
 
 /// Whether a tile that is cut short is taken as a whole: something stands in for the packs that are not there, the first
-/// one or nothing().
+/// one or neutral().
 template <class Op>
-inline constexpr bool kTakesCutTilesWhole = Op::kIdempotent || Op::kHasNothing;
+inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
 
 /// Loads the packs first, first + stride, … as far as there are `packs`, and what stands in for the others.
 template <class Op, class Source, class ElementPack, unsigned kPacks, class Index>
-__device__ void load_cut_tile(ElementPack (&tile)[kPacks], const Source& source, Index head, Index packs, Index first,
-                              Index stride) {
+__device__ void load_tail(ElementPack (&tile)[kPacks], const Source& source, Index head, Index packs, Index first,
+                          Index stride) {
 #pragma unroll
   for (unsigned u = 0; u < kPacks; ++u) {
     const Index pack = first + u * stride;
@@ -76,24 +76,24 @@ __device__ void load_cut_tile(ElementPack (&tile)[kPacks], const Source& source,
       if (first < packs) tile[u] = source.pack(head, pack < packs ? pack : first);
     } else {
       if (pack < packs) tile[u] = source.pack(head, pack);
-      else if constexpr (Op::kHasNothing) tile[u] = ElementPack::filled(Op::nothing());
+      else if constexpr (Op::kHasNeutral) tile[u] = ElementPack::filled(Op::neutral());
     }
   }
 }
 
-/// Adds what load_cut_tile() loaded.
+/// Adds what load_tail() loaded.
 template <class Op, class ElementPack, unsigned kPacks, class Index>
-__device__ void take_cut_tile(typename Op::State& state, const ElementPack (&tile)[kPacks], Index head, Index packs,
-                              Index first, Index stride) {
+__device__ void accumulate_tail(typename Op::State& state, const ElementPack (&tile)[kPacks], Index head, Index packs,
+                                Index first, Index stride) {
   constexpr Index kElements = ElementPack::kElements;
-  if constexpr (kTakesCutTilesWhole<Op>) {
-    if (first < packs) Op::take(state, tile, head + first * kElements, stride * kElements);
+  if constexpr (kPadsTail<Op>) {
+    if (first < packs) Op::accumulate(state, tile, head + first * kElements, stride * kElements);
   } else {
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) {
       const Index pack = first + u * stride;
       const ElementPack one[1] = {tile[u]};
-      if (pack < packs) Op::take(state, one, head + pack * kElements, Index(0));
+      if (pack < packs) Op::accumulate(state, one, head + pack * kElements, Index(0));
     }
   }
 }
@@ -126,7 +126,7 @@ struct Reduce {
     State state = Op::identity();
     const Index stride = static_cast<Index>(blocks) * kTilePacks;
     const Index to_last_lane = kWarpThreads - 1 - threadIdx.x % kWarpThreads;  // the lanes of a warp go round together
-    const Index first = take_whole_tiles<Op::kTakesLong, false, Tile>(
+    const Index first = for_each_full_tile<Op::kComputeBound, false, Tile>(
         static_cast<Index>(block) * kTilePacks + threadIdx.x, stride,
         [&](Index pack) { return pack + to_last_lane + (kUnroll - 1) * kBlockThreads < packs; },
         [&](Tile& tile, Index pack) {
@@ -134,11 +134,12 @@ struct Reduce {
           for (unsigned u = 0; u < kUnroll; ++u) tile.packs[u] = source.pack(head, pack + u * kBlockThreads);
         },
         [&](const Tile& tile, Index pack) {
-          Op::take_with_warp(state, tile.packs, head + pack * kPackElements, Index(kBlockThreads * kPackElements));
+          Op::accumulate_with_warp(state, tile.packs, head + pack * kPackElements,
+                                   Index(kBlockThreads * kPackElements));
         });
     ElementPack tile[kUnroll];
-    load_cut_tile<Op>(tile, source, head, packs, first, Index(kBlockThreads));
-    take_cut_tile<Op>(state, tile, head, packs, first, Index(kBlockThreads));
+    load_tail<Op>(tile, source, head, packs, first, Index(kBlockThreads));
+    accumulate_tail<Op>(state, tile, head, packs, first, Index(kBlockThreads));
 
     if (block == 0) {  // the elements [0, head) and those after the last pack, one per thread
       const Index i = threadIdx.x < head ? threadIdx.x : head + packs * kPackElements + (threadIdx.x - head);
@@ -164,27 +165,27 @@ struct Reduce {
 
   template <class... Out>
   static __device__ void one_block(const Source& source, Index n, Out*... out) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const State state = block_partial(source, n);
     if (threadIdx.x == 0) Op::write(state, n, out...);
   }
 
   static __device__ void publish_partials(const Source& source, Index n, void* workspace) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const State state = block_partial(source, n);
     if (threadIdx.x == 0) partials_in<State>(workspace)[blockIdx.x] = state;
   }
 
   template <class... Out>
   static __device__ void finish(const void* workspace, unsigned count, Index n, Out*... out) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     combine_partials(workspace, count, n, out...);
   }
 
   template <class... Out>
   static __device__ void last_block(const Source& source, Index n, void* workspace, Out*... out) {
     __shared__ bool is_last;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const State state = block_partial(source, n);
     if (threadIdx.x == 0) {
       partials_in<State>(workspace)[blockIdx.x] = state;
@@ -199,7 +200,7 @@ struct Reduce {
   static __device__ void cluster(const Source& source, Index n, Out*... out) {
     __shared__ State of_block[kClusterBlocks];
     arrive_at_cluster_barrier();
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const State state = block_partial(source, n);
     wait_at_cluster_barrier();  // every block has started, so its shared memory is there
     const unsigned rank = rank_in_cluster();

@@ -1,6 +1,6 @@
 // Reduces the middle extent of outer × reduced × inner; with outer = 1 the columns of a matrix.
 //
-// A block has a tile of neighbouring columns: kSharing threads share each group of kPackElements columns and take the
+// A block has a tile of neighbouring columns: kThreadsPerOutput threads share each group of kPackElements columns and take the
 // rows in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs,
 // and the states of the threads that share a column meet in shared memory; where none share one, packs of outputs leave
 // straight from registers. Where there are fewer tiles than blocks, several blocks take the rows of a tile in turns, so
@@ -9,24 +9,24 @@
 // Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its
 // packs begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few
 // columns of the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads
-// (RowStarts::in_turns). Or a thread takes any rows, and puts each of its packs together from two
-// (RowStarts::realigned): twice as many loads, of which half find their line in L1, and some 15 instructions a pack. In
+// (RowStarts::phase_matched). Or a thread takes any rows, and puts each of its packs together from two
+// (RowStarts::shifted_loads): twice as many loads, of which half find their line in L1, and some 15 instructions a pack. In
 // the few rows where either would read beyond the array, elements are taken one by one.
 //
 // Few columns: where rows lie side by side, `folds` of them are one long row, and its columns are folded in the end
 // (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 where a pitch leaves gaps).
 //
 // Few rows: kFewTiles says that a thread has few tiles of kUnroll of them, of which the first is then code of its own
-// (take_whole_tiles()). It changes no result.
+// (for_each_full_tile()). It changes no result.
 //
-// Constraints: kBlockThreads, kSharing and kUnroll are powers of two; with in_turns kSharing is a multiple of
+// Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is a multiple of
 // kPackElements, and packs that are realigned are of 4 bytes or more; Op::Index holds `reduced` plus one tile of rows.
 #pragma once
 
 #include "pack.cuh"
 #include "partials.cuh"
 #include "reduction.cuh"
-#include "sharers.cuh"
+#include "smem_combine.cuh"
 #include "streaming.cuh"
 
 namespace hone {
@@ -45,12 +45,12 @@ struct ColumnsShape {
 
 /// Where the rows of a matrix begin, and what threads make of it.
 enum class RowStarts {
-  aligned,    ///< at multiples of a pack
-  in_turns,   ///< anywhere, but alike in each of a thread's rows
-  realigned,  ///< anywhere: packs are put together
+  aligned,        ///< at multiples of a pack
+  phase_matched,  ///< anywhere, but alike in each of a thread's rows
+  shifted_loads,  ///< anywhere: packs are put together
 };
 
-template <class Op, unsigned kBlockThreads, unsigned kSharing, unsigned kPackElements, unsigned kUnroll,
+template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kPackElements, unsigned kUnroll,
           RowStarts kStarts, bool kFolds, bool kFewTiles, unsigned kValues>
 struct ColumnReduce {
   using In = typename Op::In;
@@ -59,24 +59,25 @@ struct ColumnReduce {
   using ElementPack = Pack<In, kPackElements>;
   using Offset = long long;  ///< in elements, from the array's beginning; rows are counted in it, too
 
-  static constexpr bool kShifts = kStarts == RowStarts::in_turns && kPackElements > 1;
-  static constexpr bool kRealigns = kStarts == RowStarts::realigned;
-  static constexpr bool kWritesPacks = kSharing == 1 && kStarts != RowStarts::in_turns && !kFolds && kValues == 1;
-  static constexpr unsigned kLanes = kBlockThreads / kSharing;
+  static constexpr bool kPhaseMatched = kStarts == RowStarts::phase_matched && kPackElements > 1;
+  static constexpr bool kShiftedLoads = kStarts == RowStarts::shifted_loads;
+  static constexpr bool kWritesPacks =
+      kThreadsPerOutput == 1 && kStarts != RowStarts::phase_matched && !kFolds && kValues == 1;
+  static constexpr unsigned kLanes = kBlockThreads / kThreadsPerOutput;
   static constexpr unsigned kManyFolds = 32;  ///< from here on combined in two steps instead of one
   static constexpr unsigned kFoldsLeft = 8;
-  static constexpr unsigned kTileColumns = (kShifts ? kLanes - 1 : kLanes) * kPackElements;
-  static_assert(kLanes * kSharing == kBlockThreads && kLanes >= 2);
-  static_assert(!kShifts || kSharing % kPackElements == 0,
+  static constexpr unsigned kTileColumns = (kPhaseMatched ? kLanes - 1 : kLanes) * kPackElements;
+  static_assert(kLanes * kThreadsPerOutput == kBlockThreads && kLanes >= 2);
+  static_assert(!kPhaseMatched || kThreadsPerOutput % kPackElements == 0,
                 "a thread's packs begin at the same columns in all its rows");
-  static_assert(!kRealigns || kPackElements > 1);
+  static_assert(!kShiftedLoads || kPackElements > 1);
 
   template <class Out>
   static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
-    __shared__ State of_column[kSharing][kTileColumns];
+    __shared__ State of_column[kThreadsPerOutput][kTileColumns];
     const unsigned long long slice_tiles = kFolds ? 1 : shape.slice_tiles;
     const unsigned long long tiles = shape.outer * slice_tiles;
-    if (blockIdx.x >= tiles * shape.parts) wait_for_earlier_kernels();  // blocks without a tile wait, too
+    if (blockIdx.x >= tiles * shape.parts) pdl_release_then_wait();  // blocks without a tile wait, too
     for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
       // 64-bit divisions take longer than a tile of few rows: none where the quotient is known.
       const unsigned part =  // neighbours: by columns
@@ -85,7 +86,7 @@ struct ColumnReduce {
       const unsigned long long slice = shape.outer == 1 ? 0 : number / slice_tiles;
       const unsigned long long column = (number - slice * slice_tiles) * kTileColumns;
       const Tile tile(shape, slice, column, part);
-      wait_for_earlier_kernels();  // at the first tile; it was found meanwhile
+      pdl_release_then_wait();  // at the first tile; it was found meanwhile
       const Columns columns = columns_of(in, tile);
       if constexpr (kWritesPacks) {
         if (shape.parts == 1 && tile.has_packs_only()) {
@@ -93,16 +94,15 @@ struct ColumnReduce {
           continue;
         }
       }
-      columns.keep(tile, of_column);
+      columns.stage(tile, of_column);
       __syncthreads();
-      combine_sharers(in, tile, of_column);
+      combine_row_lanes(in, tile, of_column);
       unsigned folds = 1;
       if constexpr (kFolds) folds = combine_folds(tile, of_column[0]);
       finish(of_column[0], folds, shape, tile, slice * shape.inner + column, workspace, out);
       __syncthreads();
     }
   }
-
  private:
   /// The columns of a tile in one slice. Where rows are folded, these are the long ones.
   struct Tile {
@@ -131,9 +131,9 @@ struct ColumnReduce {
 
       // The packs of a row reach beyond the tile by up to so much. (A realigned one is loaded with the next one, which
       // it may not need.)
-      const Offset before = kShifts || kRealigns ? kPackElements - 1 : 0;
+      const Offset before = kPhaseMatched || kShiftedLoads ? kPackElements - 1 : 0;
       const Offset rest = (kPackElements - width % kPackElements) % kPackElements;
-      const Offset behind = kShifts ? kPackElements - 1 : kRealigns ? kPackElements + rest : rest;
+      const Offset behind = kPhaseMatched ? kPackElements - 1 : kShiftedLoads ? kPackElements + rest : rest;
       const Offset room = end - first - width - behind;
       row_of_packs = first < before ? (before - first + pitch - 1) / pitch : 0;
       last_of_packs = room >= (rows - 1) * pitch ? rows : room < 0 ? 0 : room / pitch + 1;
@@ -142,14 +142,14 @@ struct ColumnReduce {
     __device__ bool has_packs_only() const { return row_of_packs == 0 && last_of_packs == rows; }
 
     /// From a row of packs to the next one that is the same thread's: the sharers of all parts take turns.
-    __device__ Offset row_step() const { return static_cast<Offset>(kSharing) * parts; }
+    __device__ Offset row_step() const { return static_cast<Offset>(kThreadsPerOutput) * parts; }
   };
 
   /// A pack as it is loaded.
-  using Loaded = typename Select<kRealigns, PackAcross<In, kPackElements>, ElementPack>::type;
+  using Loaded = typename Select<kShiftedLoads, PackAcross<In, kPackElements>, ElementPack>::type;
 
   static __device__ Loaded load(const In* from) {
-    if constexpr (kRealigns) return Loaded::load(from);
+    if constexpr (kShiftedLoads) return Loaded::load(from);
     else return *reinterpret_cast<const ElementPack*>(from);
   }
 
@@ -163,10 +163,10 @@ struct ColumnReduce {
     }
 
     /// The last `left`; rows of nothing stand in for the others.
-    __device__ void load_last(const In* from, Offset stride, unsigned left) {
+    __device__ void load_tail(const In* from, Offset stride, unsigned left) {
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u)
-        packs[u] = u < left ? ColumnReduce::load(from + u * stride) : Loaded::filled(Op::nothing());
+        packs[u] = u < left ? ColumnReduce::load(from + u * stride) : Loaded::filled(Op::neutral());
     }
   };
 
@@ -200,7 +200,7 @@ struct ColumnReduce {
     }
 
     /// The last `left` rows, fewer than kUnroll: all of their loads before the first is combined.
-    __device__ void take_last(const In* from, Offset stride, Offset row, unsigned left) {
+    __device__ void accumulate_tail(const In* from, Offset stride, Offset row, unsigned left) {
       Loaded packs[kUnroll];
 #pragma unroll
       for (unsigned u = 0; u < kUnroll - 1; ++u)
@@ -209,12 +209,12 @@ struct ColumnReduce {
       for (unsigned u = 0; u < kUnroll - 1; ++u)
         if (u < left) {
           const Loaded one[1] = {packs[u]};
-          take_packs(one, row + u * row_step);
+          accumulate_packs(one, row + u * row_step);
         }
     }
 
     /// Where the threads that share them meet.
-    __device__ void keep(const Tile& tile, State (&of_column)[kSharing][kTileColumns]) const {
+    __device__ void stage(const Tile& tile, State (&of_column)[kThreadsPerOutput][kTileColumns]) const {
 #pragma unroll
       for (int e = 0; e < static_cast<int>(kPackElements); ++e)
         if (column + e >= 0 && column + e < static_cast<int>(tile.width))
@@ -274,30 +274,30 @@ struct ColumnReduce {
     }
 
     template <unsigned kRows>
-    __device__ void take_packs(const Loaded (&loaded)[kRows], Offset row) {
+    __device__ void accumulate_packs(const Loaded (&loaded)[kRows], Offset row) {
       Index first[kPackElements];
 #pragma unroll
       for (unsigned e = 0; e < kPackElements; ++e) first[e] = static_cast<Index>(row) * folds + fold[e];
-      if constexpr (kRealigns) {
+      if constexpr (kShiftedLoads) {
         ElementPack packs[kRows];
 #pragma unroll
         for (unsigned u = 0; u < kRows; ++u)
           packs[u] = loaded[u].after((start + static_cast<unsigned>(row + u * row_step) * pitch) % kPackElements);
-        Op::take_columns(states, packs, first, static_cast<Index>(row_step) * folds);
+        Op::accumulate_columns(states, packs, first, static_cast<Index>(row_step) * folds);
       } else {
-        Op::take_columns(states, loaded, first, static_cast<Index>(row_step) * folds);
+        Op::accumulate_columns(states, loaded, first, static_cast<Index>(row_step) * folds);
       }
     }
   };
 
   /// What a thread finds in its columns, in the rows of packs that are its own.
   static __device__ Columns columns_of(const In* in, const Tile& tile) {
-    const Offset sharer = threadIdx.x / kLanes + static_cast<Offset>(tile.part) * kSharing;
+    const Offset row_lane = threadIdx.x / kLanes + static_cast<Offset>(tile.part) * kThreadsPerOutput;
     const int width = static_cast<int>(tile.width);
-    Offset row = tile.row_of_packs + sharer;
+    Offset row = tile.row_of_packs + row_lane;
     const In* from = in + (tile.first + row * tile.pitch);
     int column = static_cast<int>(threadIdx.x % kLanes * kPackElements);  // of the tile; may lie before it
-    if constexpr (kShifts) {
+    if constexpr (kPhaseMatched) {
       const unsigned shift = elements_before_alignment<sizeof(ElementPack)>(from);
       if (shift != 0) column += static_cast<int>(shift) - static_cast<int>(kPackElements);
     }
@@ -306,32 +306,33 @@ struct ColumnReduce {
       from += column;
       const Offset step = tile.row_step();
       const Offset stride = step * tile.pitch;
-      const auto is_whole = [&](Offset first) { return first + (kUnroll - 1) * step < tile.last_of_packs; };
-      row = take_whole_tiles<Op::kTakesLong, kFewTiles, Rows>(
+      const auto is_full = [&](Offset first) { return first + (kUnroll - 1) * step < tile.last_of_packs; };
+      row = for_each_full_tile<Op::kComputeBound, kFewTiles, Rows>(
           row, kUnroll * step,
-          [&](Offset first) { return Op::kHasNothing ? first < tile.last_of_packs : is_whole(first); },
+          [&](Offset first) { return Op::kHasNeutral ? first < tile.last_of_packs : is_full(first); },
           [&](Rows& rows, Offset first) {
-            if constexpr (Op::kHasNothing) {
-              if (is_whole(first)) rows.load(from, stride);
-              else rows.load_last(from, stride, rows_left(tile, first));
+            if constexpr (Op::kHasNeutral) {
+              if (is_full(first)) rows.load(from, stride);
+              else rows.load_tail(from, stride, rows_left(tile, first));
             } else {
               rows.load(from, stride);
             }
             from += kUnroll * stride;
           },
-          [&](const Rows& rows, Offset first) { columns.take_packs(rows.packs, first); });
-      if constexpr (!Op::kHasNothing)
-        if (row < tile.last_of_packs) columns.take_last(from, stride, row, rows_left(tile, row));
+          [&](const Rows& rows, Offset first) { columns.accumulate_packs(rows.packs, first); });
+      if constexpr (!Op::kHasNeutral)
+        if (row < tile.last_of_packs) columns.accumulate_tail(from, stride, row, rows_left(tile, row));
     }
     return columns;
   }
 
-  /// Combines the states of each column into the row of the first sharer; the first part adds the rows that were not
+  /// Combines the states of each column into the row of the first row_lane; the first part adds the rows that were not
   /// taken in packs.
-  static __device__ void combine_sharers(const In* in, const Tile& tile, State (&of_column)[kSharing][kTileColumns]) {
-    const Sharers<Op, kBlockThreads, kSharing, kTileColumns> sharers(of_column[0], tile.width);
+  static __device__ void combine_row_lanes(const In* in, const Tile& tile,
+                                           State (&of_column)[kThreadsPerOutput][kTileColumns]) {
+    const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kTileColumns> smem(of_column[0], tile.width);
     for_columns(tile.width, [&](unsigned c) {
-      State state = sharers.combined(c);
+      State state = smem.combined(c);
       for (Offset row = 0; tile.part == 0 && row < tile.rows; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
         const Offset offset = tile.first + row * tile.pitch + c;

@@ -9,7 +9,8 @@
 
 namespace hone {
 
-// How two accumulators combine.
+/// How two accumulators combine.
+namespace monoid {
 
 struct Plus {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
@@ -32,34 +33,36 @@ struct Times {
 };
 
 template <bool kIgnoreNan>
-struct Larger {
+struct Max {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::max;
   template <class Acc, class In> static __device__ Acc identity() { return lowest_of<Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return larger<kIgnoreNan>(a, b); }
 };
 
 template <bool kIgnoreNan>
-struct Smaller {
+struct Min {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::min;
   template <class Acc, class In> static __device__ Acc identity() { return highest_of<Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return smaller<kIgnoreNan>(a, b); }
 };
 
-struct Either {
+struct BitOr {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_or;
   template <class Acc, class In> static __device__ Acc identity() { return Acc(0); }
   template <class T> static __device__ T combine(T a, T b) { return a | b; }
 };
 
-struct Both {
+struct BitAnd {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_and;
   template <class Acc, class In> static __device__ Acc identity() { return Acc(1); }
   template <class T> static __device__ T combine(T a, T b) { return a & b; }
 };
 
+}  // namespace monoid
+
 // What an element becomes, in at most kWidening times as many bits; and what the sum over four 8-bit elements becomes.
 
-struct Itself {
+struct Identity {
   static constexpr unsigned kWidening = 1;
   template <class Acc, class In> static __device__ Acc of(In x) { return convert<Acc>(x); }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {
@@ -73,13 +76,14 @@ struct Magnitude {
     const Acc y = convert<Acc>(x);
     if constexpr (kSame<Acc, float>) return fabsf(y);
     else if constexpr (kSame<Acc, double>) return fabs(y);
-    else if constexpr (kIsSigned<Acc>) return y < 0 ? Plus::combine(Acc(~y), Acc(1)) : y;  // the lowest stays itself
+    else if constexpr (kIsSigned<Acc>)
+      return y < 0 ? monoid::Plus::combine(Acc(~y), Acc(1)) : y;  // the lowest stays itself
     else if constexpr (kIsSigned<In>) return x < 0 ? Acc(0) - y : y;
     else return y;
   }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {
-    if constexpr (!kIsInteger<In> || !kIsSigned<In>) return Itself::add_bytes<In>(word, sum);
-    else return Itself::add_bytes<In>(word, sum) - 2 * add_products<In>(word, word >> 7 & kEachByte, 0);
+    if constexpr (!kIsInteger<In> || !kIsSigned<In>) return Identity::add_bytes<In>(word, sum);
+    else return Identity::add_bytes<In>(word, sum) - 2 * add_products<In>(word, word >> 7 & kEachByte, 0);
   }
 };
 
@@ -87,7 +91,7 @@ struct Square {
   static constexpr unsigned kWidening = 2;
   template <class Acc, class In> static __device__ Acc of(In x) {
     const Acc y = convert<Acc>(x);
-    return Times::combine(y, y);
+    return monoid::Times::combine(y, y);
   }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {
     return add_products<In>(element_word<In>(word), element_word<In>(word), sum);
@@ -97,7 +101,7 @@ struct Square {
 struct ProductOfPair {
   static constexpr unsigned kWidening = 2;
   template <class Acc, class In> static __device__ Acc of(Pair<In> x) {
-    return Times::combine(convert<Acc>(x.a), convert<Acc>(x.b));
+    return monoid::Times::combine(convert<Acc>(x.a), convert<Acc>(x.b));
   }
   template <class In> static __device__ int add_bytes(Pair<unsigned> words, int sum) {
     return add_products<In>(element_word<In>(words.a), element_word<In>(words.b), sum);
@@ -109,7 +113,7 @@ struct NonZero {
   static constexpr unsigned kWidening = 1;
   template <class Acc, class In> static __device__ Acc of(In x) { return convert<Bool>(x).byte; }
   template <class In> static __device__ int add_bytes(unsigned word, int sum) {
-    return Itself::add_bytes<Bool>(word, sum);
+    return Identity::add_bytes<Bool>(word, sum);
   }
 };
 
@@ -142,19 +146,19 @@ template <class Map, class Monoid, class End, class In, class Acc, class Index, 
 struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnoreNan>, In, Acc, Index> {
   static constexpr bool kInWord = kSame<Acc, int> || kSame<Acc, unsigned>;
   static constexpr WarpInstruction kWarpInstruction = kInWord ? Monoid::kWarpInstruction : WarpInstruction::none;
-  static constexpr bool kIdempotent = !kSame<Monoid, Plus> && !kSame<Monoid, Times>;
+  static constexpr bool kIdempotent = !kSame<Monoid, monoid::Plus> && !kSame<Monoid, monoid::Times>;
 
   /// Sums of small integers are made in 32 bits within a pack, which holds at most 16 of them, and products as far as
   /// 32 bits hold them.
   static constexpr bool kWideInteger = !kIsFloating<Acc> && sizeof(Acc) == 8 && !kIgnoreNan;
-  static constexpr bool kNarrowSums = kWideInteger && kSame<Monoid, Plus> &&
+  static constexpr bool kNarrowSums = kWideInteger && kSame<Monoid, monoid::Plus> &&
                                       (kSame<Map, NonZero> || (!kIsFloating<In> && sizeof(In) * Map::kWidening <= 2));
   static constexpr unsigned kNarrowProducts =
-      kWideInteger && kSame<Monoid, Times> && !kIsFloating<In> && sizeof(In) <= 2 ? 4 / sizeof(In) : 1;
+      kWideInteger && kSame<Monoid, monoid::Times> && !kIsFloating<In> && sizeof(In) <= 2 ? 4 / sizeof(In) : 1;
 
   /// Truth and extremes of bytes are found for four at a time.
   static constexpr bool kTruth =
-      (kSame<Map, NonZero> && !kSame<Monoid, Plus>) || (kSame<In, Bool> && kSame<Monoid, Times>);
+      (kSame<Map, NonZero> && !kSame<Monoid, monoid::Plus>) || (kSame<In, Bool> && kSame<Monoid, monoid::Times>);
   static constexpr bool kExtreme = kIdempotent && !kSame<Map, NonZero>;
 
   static __device__ Acc identity() { return Monoid::template identity<Acc, In>(); }
@@ -184,11 +188,11 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   }
 
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(Acc& acc, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(Acc& acc, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kTruth && kInBytes<In, ElementPack>) {
-      acc = combine(acc, Acc(truth_of_bytes<!kSame<Monoid, Either>>(tile)));
+      acc = combine(acc, Acc(truth_of_bytes<!kSame<Monoid, monoid::BitOr>>(tile)));
     } else if constexpr (kExtreme && kInBytes<In, ElementPack>) {
-      constexpr bool kLargest = kSame<Monoid, Larger<kIgnoreNan>>;
+      constexpr bool kLargest = kSame<Monoid, monoid::Max<kIgnoreNan>>;
       Acc extreme = convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
       // −x is ~x + 1: ptxas 12.8 to 13.3 make one instruction of the maximum of three numbers and forget to negate one
       // of them (pytorch issue 190973).
@@ -201,15 +205,14 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       int sums[kPacks];
 #pragma unroll
       for (unsigned u = 0; u < kPacks; ++u) sums[u] = Map::template of<int>(tile[u][0]);
-      acc = combine(acc, convert<Acc>(combine_tree<Plus, kPacks>(sums)));
+      acc = combine(acc, convert<Acc>(combine_tree<monoid::Plus, kPacks>(sums)));
     } else {
-      Base::take(acc, tile, first, stride);
+      Base::accumulate(acc, tile, first, stride);
     }
   }
 
   template <class Out>
   static __device__ void write(Acc acc, Index n, Out* out) { *out = convert<Out>(End::of(acc, n)); }
-
  private:
   using Base = Reduction<MapReduce, In, Acc, Index>;
 
@@ -224,7 +227,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       int sums[ElementPack::kElements];
 #pragma unroll
       for (unsigned e = 0; e < ElementPack::kElements; ++e) sums[e] = Map::template of<int>(pack[e]);
-      return combine_tree<Plus, ElementPack::kElements>(sums);
+      return combine_tree<monoid::Plus, ElementPack::kElements>(sums);
     }
   }
 
@@ -253,30 +256,30 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 };
 
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Sum = MapReduce<Itself, Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Sum = MapReduce<Identity, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Product = MapReduce<Itself, Times, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Product = MapReduce<Identity, monoid::Times, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Min = MapReduce<Itself, Smaller<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Min = MapReduce<Identity, monoid::Min<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Max = MapReduce<Itself, Larger<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Max = MapReduce<Identity, monoid::Max<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using SumOfSquares = MapReduce<Square, Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
+using SumOfSquares = MapReduce<Square, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using L1Norm = MapReduce<Magnitude, Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
+using L1Norm = MapReduce<Magnitude, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using L2Norm = MapReduce<Square, Plus, SquareRoot, In, Acc, Index, kIgnoreNan>;
+using L2Norm = MapReduce<Square, monoid::Plus, SquareRoot, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-struct MaxNorm : MapReduce<Magnitude, Larger<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan> {
+struct MaxNorm : MapReduce<Magnitude, monoid::Max<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan> {
   static __device__ Acc identity() { return Acc(0); }
 };
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Dot = MapReduce<ProductOfPair, Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Dot = MapReduce<ProductOfPair, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Any = MapReduce<NonZero, Either, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Any = MapReduce<NonZero, monoid::BitOr, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using All = MapReduce<NonZero, Both, Unchanged, In, Acc, Index, kIgnoreNan>;
+using All = MapReduce<NonZero, monoid::BitAnd, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using CountNonzero = MapReduce<NonZero, Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
+using CountNonzero = MapReduce<NonZero, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 
 }  // namespace hone

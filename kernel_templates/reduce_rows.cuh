@@ -53,7 +53,7 @@ struct RowLanes {
   template <class Out>
   static __device__ void reduce(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
                                 Out* out) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned lane = threadIdx.x % kLanes;
     const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * kTileRows;
     for (unsigned long long tile = static_cast<unsigned long long>(blockIdx.x) * kTileRows; tile < rows;
@@ -66,16 +66,15 @@ struct RowLanes {
         row[r] = row_at(in + (first + r * kGroups) * pitch, columns, first + r * kGroups < rows);
         states[r] = Op::identity();
       }
-      take_packs(states, row, columns, lane);
+      accumulate_packs(states, row, columns, lane);
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        take_ends(states[r], row[r], columns, lane);
+        accumulate_ends(states[r], row[r], columns, lane);
         const State state = lanes_reduce<Op, kLanes>(states[r]);
         if (lane == 0 && row[r].is_there) Op::write(state, columns, out + (first + r * kGroups) * kValues);
       }
     }
   }
-
  private:
   static __device__ Row row_at(const In* in, Index columns, bool is_there) {
     const Source source{in};
@@ -84,17 +83,17 @@ struct RowLanes {
     return {source, head, is_there ? (columns - head) / kPackElements : 0, is_there};
   }
 
-  static __device__ void take_packs(State (&states)[kRows], const Row (&row)[kRows], Index columns, unsigned lane) {
+  static __device__ void accumulate_packs(State (&states)[kRows], const Row (&row)[kRows], Index columns,
+                                          unsigned lane) {
     constexpr Index kStride = kLanes * kPackElements;
     Index least = row[0].packs;
 #pragma unroll
     for (unsigned r = 1; r < kRows; ++r) least = row[r].packs < least ? row[r].packs : least;
 
     const Index most = columns / kPackElements;
-    constexpr bool kLoadsAhead = Op::kTakesLong && kRows == 1;  // several rows at once are of few tiles
-    Index p = take_whole_tiles<kLoadsAhead, false, Tile>(
-        Index(lane), Index(kLanes * kUnroll),
-        [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
+    constexpr bool kLoadsAhead = Op::kComputeBound && kRows == 1;  // several rows at once are of few tiles
+    Index p = for_each_full_tile<kLoadsAhead, false, Tile>(
+        Index(lane), Index(kLanes * kUnroll), [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
         [&](Tile& tile, Index pack) {
 #pragma unroll
           for (unsigned r = 0; r < kRows; ++r)
@@ -105,21 +104,21 @@ struct RowLanes {
         [&](const Tile& tile, Index pack) {
 #pragma unroll
           for (unsigned r = 0; r < kRows; ++r)
-            Op::take(states[r], tile.packs[r], row[r].head + pack * kPackElements, kStride);
+            Op::accumulate(states[r], tile.packs[r], row[r].head + pack * kPackElements, kStride);
         });
     for (; p < most; p += kLanes * kUnroll) {  // rows that are not there, or the last tile of some that are
       ElementPack tile[kRows][kUnroll];
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
-        load_cut_tile<Op>(tile[r], row[r].source, row[r].head, row[r].packs, p, Index(kLanes));
+        load_tail<Op>(tile[r], row[r].source, row[r].head, row[r].packs, p, Index(kLanes));
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
-        take_cut_tile<Op>(states[r], tile[r], row[r].head, row[r].packs, p, Index(kLanes));
+        accumulate_tail<Op>(states[r], tile[r], row[r].head, row[r].packs, p, Index(kLanes));
     }
   }
 
   /// The elements [0, head) and those after the last pack.
-  static __device__ void take_ends(State& state, const Row& row, Index columns, unsigned lane) {
+  static __device__ void accumulate_ends(State& state, const Row& row, Index columns, unsigned lane) {
     if (!row.is_there) return;
     const Index ends = columns - row.packs * kPackElements;
     for (Index end = lane; end < ends; end += kLanes) {
@@ -140,7 +139,7 @@ struct RowBlocks {
   template <class Out>
   static __device__ void whole(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
                                Out* out) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     for (unsigned long long row = blockIdx.x; row < rows; row += gridDim.x) {
       const State state = block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, 0, 1));
       if (threadIdx.x == 0) Op::write(state, columns, out + row * kValues);
@@ -153,7 +152,7 @@ struct RowBlocks {
                                        unsigned parts, void* workspace) {
     const unsigned row = blockIdx.x / parts;
     const unsigned part = blockIdx.x % parts;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     if (row >= rows) return;
     const State state =
         block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, part, parts));
@@ -167,23 +166,23 @@ struct RowBlocks {
                                  Out* out) {
     __shared__ State of_block[2][kClusterBlocks];
     arrive_at_cluster_barrier();
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     wait_at_cluster_barrier();  // every block has started, so its shared memory is there
     const unsigned rank = rank_in_cluster();
-    unsigned turn = 0;
+    unsigned buffer = 0;
     for (unsigned long long row = blockIdx.x / kClusterBlocks; row < rows; row += gridDim.x / kClusterBlocks) {
       const State state =
           block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, rank, kClusterBlocks));
-      if (threadIdx.x == 0) store_in_block(&of_block[turn][rank], 0, state);
+      if (threadIdx.x == 0) store_in_block(&of_block[buffer][rank], 0, state);
       arrive_at_cluster_barrier();
       wait_at_cluster_barrier();
       if (rank == 0 && threadIdx.x < kWarpThreads) {
         const unsigned lane = threadIdx.x;
         const State all =
-            warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[turn][lane] : Op::identity());
+            warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[buffer][lane] : Op::identity());
         if (lane == 0) Op::write(all, columns, out + row * kValues);
       }
-      turn ^= 1;
+      buffer ^= 1;
     }
   }
 #endif

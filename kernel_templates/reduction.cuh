@@ -35,10 +35,10 @@ struct Reduction {
   using Index = Index_;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
   static constexpr bool kIdempotent = false;  ///< whether the packs of a tile may repeat its first one
-  static constexpr bool kHasNothing = false;  ///< whether nothing() is an element that changes no State
+  static constexpr bool kHasNeutral = false;  ///< whether neutral() is an element that changes no State
 
   /// Whether the arithmetic of a tile takes about as long as loading it does: worth loading the next one meanwhile.
-  static constexpr bool kTakesLong = false;
+  static constexpr bool kComputeBound = false;
 
   /// The State of all elements of a pack; the first has index `first`.
   template <class ElementPack>
@@ -51,7 +51,7 @@ struct Reduction {
 
   /// Adds a thread's tile: element e of pack u has index first + u · stride + e.
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     State states[kPacks];
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) states[u] = Op::of_pack(tile[u], first + u * stride);
@@ -60,21 +60,22 @@ struct Reduction {
 
   /// The same where all lanes of the warp take a tile at once, so that they may tell each other what they found.
   template <class ElementPack, unsigned kPacks>
-  static __device__ void take_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
-    Op::take(state, tile, first, stride);
+  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
+                                              Index stride) {
+    Op::accumulate(state, tile, first, stride);
   }
 
   /// Adds kRows rows of neighbouring columns, each to the State of its own: row u of column e has index
   /// first[e] + u · stride.
   template <unsigned kColumns, unsigned kRows>
-  static __device__ void take_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
-                                      const Index (&first)[kColumns], Index stride) {
+  static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
+                                            const Index (&first)[kColumns], Index stride) {
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e) {
       Pack<In, 1> of_column[kRows];
 #pragma unroll
       for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, rows[u][e]);
-      Op::take(states[e], of_column, first[e], stride);
+      Op::accumulate(states[e], of_column, first[e], stride);
     }
   }
 
@@ -99,38 +100,38 @@ struct Reduction {
 /// next tile is loaded before one is taken. kFewTiles: the first of those is taken outside of the loop, where compilers
 /// leave out what no first tile needs; of many tiles, the longer code would cost more. `load` is called for each tile,
 /// once and in order.
-template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsWhole, class Load, class Take>
-__device__ Index take_whole_tiles(Index first, Index stride, const IsWhole& is_whole, const Load& load,
-                                  const Take& take) {
+template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsFull, class Load, class Accumulate>
+__device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_full, const Load& load,
+                                    const Accumulate& accumulate) {
   if constexpr (kLoadsAhead && kFewTiles) {
-    if (!is_whole(first)) return first;
+    if (!is_full(first)) return first;
     Tile tile, next;
-    const auto take_and_load_next = [&] {
-      const bool goes_on = is_whole(first + stride);
+    const auto accumulate_and_load_next = [&] {
+      const bool goes_on = is_full(first + stride);
       if (goes_on) load(next, first + stride);
-      take(tile, first);
+      accumulate(tile, first);
       first += stride;
       return goes_on;
     };
     load(tile, first);
-    bool goes_on = take_and_load_next();
+    bool goes_on = accumulate_and_load_next();
     while (goes_on) {
       tile = next;
-      goes_on = take_and_load_next();
+      goes_on = accumulate_and_load_next();
     }
   } else if constexpr (kLoadsAhead) {
     Tile next;
-    if (is_whole(first)) load(next, first);
-    for (; is_whole(first); first += stride) {
+    if (is_full(first)) load(next, first);
+    for (; is_full(first); first += stride) {
       const Tile tile = next;
-      if (is_whole(first + stride)) load(next, first + stride);
-      take(tile, first);
+      if (is_full(first + stride)) load(next, first + stride);
+      accumulate(tile, first);
     }
   } else {
-    for (; is_whole(first); first += stride) {
+    for (; is_full(first); first += stride) {
       Tile tile;
       load(tile, first);
-      take(tile, first);
+      accumulate(tile, first);
     }
   }
   return first;

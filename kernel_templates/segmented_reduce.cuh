@@ -39,7 +39,7 @@ struct OneGroup {
   static __device__ void reduce(const Arrays& arrays) {
     static_assert(kGroupThreads == kWarpThreads || kGroupThreads == kBlockThreads);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned rank = threadIdx.x % kGroupThreads;
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     Index segment = static_cast<Index>(blockIdx.x) * kGroups + threadIdx.x / kGroupThreads;
@@ -76,7 +76,7 @@ struct InTiles {
   static __device__ void reduce(const Arrays& arrays) {
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
     alignas(kPackBytes) __shared__ unsigned char shared[Tile::kBytes];
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned rank = threadIdx.x % kGroupThreads;
     const unsigned group = threadIdx.x / kGroupThreads;
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
@@ -292,20 +292,19 @@ struct Merged {
   }
 
   static __device__ void second_kernel_follows(const Arrays& arrays, void* workspace) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     reduce_share(arrays, partials_in<Carry<Op>>(workspace)[blockIdx.x]);
   }
 
   static __device__ void last_block_joins(const Arrays& arrays, void* workspace) {
     __shared__ bool is_last;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     reduce_share(arrays, partials_in<Carry<Op>>(workspace)[blockIdx.x]);
     __syncthreads();
     if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
     __syncthreads();
     if (is_last) join_carries<Op, kBlockThreads>(arrays, workspace, gridDim.x);
   }
-
  private:
   static constexpr unsigned kUnrolledItems = kItems <= 15 ? kItems : 8;
 
@@ -323,7 +322,7 @@ struct Merged {
 /// The second kernel of Merged.
 template <class Op, unsigned kBlockThreads, class Arrays>
 __device__ void join_shares(const Arrays& arrays, void* workspace, unsigned blocks) {
-  wait_for_earlier_kernels();
+  pdl_release_then_wait();
   join_carries<Op, kBlockThreads>(arrays, workspace, blocks);
 }
 

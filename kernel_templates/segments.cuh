@@ -103,7 +103,7 @@ __device__ typename Op::State stream(const Arrays& arrays, unsigned rank, typena
     ElementPack tile[kPacks];
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) tile[u] = body[p + u * kThreads];
-    Op::take(state, tile, index + p * kPackElements, Index(kThreads * kPackElements));
+    Op::accumulate(state, tile, index + p * kPackElements, Index(kThreads * kPackElements));
   }
   ElementPack tile[kPacks][1];  // the last tile may be cut short anywhere
 #pragma unroll
@@ -111,8 +111,7 @@ __device__ typename Op::State stream(const Arrays& arrays, unsigned rank, typena
     if (p + u * kThreads < packs) tile[u][0] = body[p + u * kThreads];
 #pragma unroll
   for (unsigned u = 0; u < kPacks; ++u)
-    if (p + u * kThreads < packs)
-      Op::take(state, tile[u], index + (p + u * kThreads) * kPackElements, Index(0));
+    if (p + u * kThreads < packs) Op::accumulate(state, tile[u], index + (p + u * kThreads) * kPackElements, Index(0));
 
   const Index i = rank < head ? rank : head + packs * kPackElements + (rank - head);
   if (i < n) state = Op::combine(state, Op::of(from[i], first - begin + i));

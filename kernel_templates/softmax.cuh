@@ -38,17 +38,17 @@ struct SoftmaxRows {
   }
 };
 
-/// What all threads of a block found, for all of them. They call it with `turn` 0, 1, 0, …: results of one turn may be
+/// What all threads of a block found, for all of them. They call it with `buffer` 0, 1, 0, …: results of one buffer may be
 /// read while those of the next are written.
 template <unsigned kBlockThreads, class Acc>
-__device__ SoftmaxState<Acc> combine_block(SoftmaxState<Acc> mine, Acc magnitude, unsigned turn) {
+__device__ SoftmaxState<Acc> combine_block(SoftmaxState<Acc> mine, Acc magnitude, unsigned buffer) {
   constexpr unsigned kWarps = kBlockThreads / 32;
   __shared__ SoftmaxState<Acc> of_warp[2][kWarps];
   const unsigned lane = threadIdx.x % 32;
   mine = combine_lanes<32>(mine, magnitude);
-  if (lane == 0) of_warp[turn][threadIdx.x / 32] = mine;
+  if (lane == 0) of_warp[buffer][threadIdx.x / 32] = mine;
   __syncthreads();
-  return combine_lanes<kWarps>(of_warp[turn][lane % kWarps], magnitude);
+  return combine_lanes<kWarps>(of_warp[buffer][lane % kWarps], magnitude);
 }
 
 template <class Types, unsigned kBlockThreads>
@@ -64,7 +64,7 @@ struct Softmax {
   template <unsigned kGroup, unsigned kPacks, unsigned kRows>
   static __device__ void groups(const Rows& all) {
     constexpr unsigned kGroups = kBlockThreads / kGroup;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned thread = threadIdx.x % kGroup;
     const Index stride = static_cast<Index>(gridDim.x) * (kGroups * kRows);
     for (Index first = static_cast<Index>(blockIdx.x) * (kGroups * kRows); first < all.rows; first += stride) {
@@ -84,13 +84,13 @@ struct Softmax {
 
   template <class Share>
   static __device__ void block(const Rows& all, Share share) {
-    wait_for_earlier_kernels();
-    unsigned turn = 0;
-    for (Index r = blockIdx.x; r < all.rows; r += gridDim.x, turn ^= 1) {
+    pdl_release_then_wait();
+    unsigned buffer = 0;
+    for (Index r = blockIdx.x; r < all.rows; r += gridDim.x, buffer ^= 1) {
       const Row<Types> row = all.row(r);
       share.load(row, threadIdx.x, all.scale);
       const State state =
-          combine_block<kBlockThreads>(share.state(row, threadIdx.x, all.scale), all.scale.magnitude(), turn);
+          combine_block<kBlockThreads>(share.state(row, threadIdx.x, all.scale), all.scale.magnitude(), buffer);
       share.write(row, threadIdx.x, state, all.scale);
     }
   }
@@ -117,13 +117,13 @@ struct Softmax {
   /// The single elements of a row belong to its first chunk.
   template <unsigned kTile>
   static __device__ void publish_chunks(const Rows& all, unsigned parts, void* workspace) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const auto items = static_cast<unsigned>(all.rows) * parts;
-    unsigned turn = 0;
-    for (unsigned item = blockIdx.x; item < items; item += gridDim.x, turn ^= 1) {
+    unsigned buffer = 0;
+    for (unsigned item = blockIdx.x; item < items; item += gridDim.x, buffer ^= 1) {
       const Row<Types> row = all.row(item / parts);
       const Chunk chunk(row, item % parts, parts);
-      Acc heaviest = all.scale.nothing();
+      Acc heaviest = all.scale.neutral();
       Acc sum(0);
       if (item % parts == 0) {
         heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
@@ -131,7 +131,7 @@ struct Softmax {
       }
       PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
       const State state =
-          combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
+          combine_block<kBlockThreads>(State{all.scale.oriented(heaviest), sum}, all.scale.magnitude(), buffer);
       if (threadIdx.x == 0) partials_in<State>(workspace)[item] = state;
     }
   }
@@ -139,18 +139,18 @@ struct Softmax {
   /// Backwards: what was read last may be in the cache still.
   template <unsigned kTile>
   static __device__ void write_chunks(const Rows& all, unsigned parts, void* workspace) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const auto items = static_cast<unsigned>(all.rows) * parts;
-    unsigned turn = 0;
-    for (unsigned i = blockIdx.x; i < items; i += gridDim.x, turn ^= 1) {
+    unsigned buffer = 0;
+    for (unsigned i = blockIdx.x; i < items; i += gridDim.x, buffer ^= 1) {
       const unsigned item = items - 1 - i;
       const Row<Types> row = all.row(item / parts);
       const Chunk chunk(row, item % parts, parts);
       const State* const of_row = partials_in<State>(workspace) + item / parts * parts;
-      State state = State::of_nothing();
+      State state = State::identity();
       for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
         state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
-      state = combine_block<kBlockThreads>(state, all.scale.magnitude(), turn);
+      state = combine_block<kBlockThreads>(state, all.scale.magnitude(), buffer);
       const typename Types::Result result(state, all.scale);
       PackRun<Types, kBlockThreads, kTile>::write(row, chunk.first + threadIdx.x, chunk.end, result);
       if (item % parts == 0) Ends::write(row, threadIdx.x, result);
@@ -162,19 +162,19 @@ struct Softmax {
   static __device__ void cluster(const Rows& all, Share share) {
     __shared__ State of_block[2][kClusterBlocks];
     arrive_at_cluster_barrier();
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned rank = rank_in_cluster();
     const unsigned thread = rank * kBlockThreads + threadIdx.x;
     wait_at_cluster_barrier();  // every block has started, so its shared memory is there
-    unsigned turn = 0;
-    for (Index r = blockIdx.x / kClusterBlocks; r < all.rows; r += gridDim.x / kClusterBlocks, turn ^= 1) {
+    unsigned buffer = 0;
+    for (Index r = blockIdx.x / kClusterBlocks; r < all.rows; r += gridDim.x / kClusterBlocks, buffer ^= 1) {
       const Row<Types> row = all.row(r);
       share.load(row, thread, all.scale);
-      State state = combine_block<kBlockThreads>(share.state(row, thread, all.scale), all.scale.magnitude(), turn);
-      if (threadIdx.x < kClusterBlocks) store_in_block(&of_block[turn][rank], threadIdx.x, state);
+      State state = combine_block<kBlockThreads>(share.state(row, thread, all.scale), all.scale.magnitude(), buffer);
+      if (threadIdx.x < kClusterBlocks) store_in_block(&of_block[buffer][rank], threadIdx.x, state);
       arrive_at_cluster_barrier();
       wait_at_cluster_barrier();
-      state = combine_lanes<kClusterBlocks>(of_block[turn][threadIdx.x % kClusterBlocks], all.scale.magnitude());
+      state = combine_lanes<kClusterBlocks>(of_block[buffer][threadIdx.x % kClusterBlocks], all.scale.magnitude());
       share.write(row, thread, state, all.scale);
     }
   }

@@ -58,7 +58,7 @@ struct ColumnStates {
   __device__ explicit ColumnStates(const Scale& scale) {
 #pragma unroll
     for (unsigned e = 0; e < kElements; ++e) {
-      heaviest[e] = scale.nothing();
+      heaviest[e] = scale.neutral();
       sum[e] = Acc(0);
     }
   }
@@ -75,7 +75,7 @@ struct ColumnStates {
         now = scale.descends() ? smaller<true>(now, x) : larger<true>(now, x);
       }
       if (now == heaviest[e]) continue;
-      sum[e] = rescaled_sum({scale.turned(heaviest[e]), sum[e]}, scale.turned(now), scale.magnitude());
+      sum[e] = rescaled_sum({scale.oriented(heaviest[e]), sum[e]}, scale.oriented(now), scale.magnitude());
       heaviest[e] = now;
     }
   }
@@ -97,13 +97,13 @@ struct ColumnStates {
     }
   }
 
-  __device__ SoftmaxState<Acc> turned(unsigned e, const Scale& scale) const {
-    return {scale.turned(heaviest[e]), sum[e]};
+  __device__ SoftmaxState<Acc> oriented(unsigned e, const Scale& scale) const {
+    return {scale.oriented(heaviest[e]), sum[e]};
   }
 
   __device__ void combine_with(unsigned e, SoftmaxState<Acc> other, const Scale& scale) {
-    const SoftmaxState<Acc> both = combine(turned(e, scale), other, scale.magnitude());
-    heaviest[e] = scale.turned(both.largest);
+    const SoftmaxState<Acc> both = combine(oriented(e, scale), other, scale.magnitude());
+    heaviest[e] = scale.oriented(both.largest);
     sum[e] = both.sum;
   }
 };
@@ -164,8 +164,8 @@ struct SoftmaxColumns {
       InPack packs[kTile];
 #pragma unroll
       for (unsigned u = 0; u < kTile; ++u)
-        packs[u] = row + u * tile.stride < tile.end ? tile.load(all, row + u * tile.stride)
-                                                    : pack_of_nothing<InPack>(all.scale);
+        packs[u] =
+            row + u * tile.stride < tile.end ? tile.load(all, row + u * tile.stride) : neutral_pack<InPack>(all.scale);
       states.template add<false>(packs, all.scale);
     }
   }
@@ -200,20 +200,20 @@ struct SoftmaxColumns {
   /// A thread's share of a tile: kPacks rows in registers, and all others twice.
   struct Share {
     InPack held[kPacks];
-    Acc origins[kElements];  ///< what kept weights are relative to, turned
+    Acc origins[kElements];  ///< what kept weights are relative to, oriented
 
     __device__ void load(const Array& all, const Tile& tile) {
 #pragma unroll
       for (unsigned u = 0; u < kPacks; ++u) {
         const long long row = tile.first + u * tile.stride;
-        held[u] = row < tile.end ? tile.load(all, row) : pack_of_nothing<InPack>(all.scale);
+        held[u] = row < tile.end ? tile.load(all, row) : neutral_pack<InPack>(all.scale);
       }
     }
 
     __device__ void add_to(States& states, const Array& all, const Tile& tile) {
       states.template add<Types::kKeepsWeights>(held, all.scale);
 #pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) origins[e] = all.scale.turned(states.heaviest[e]);
+      for (unsigned e = 0; e < kElements; ++e) origins[e] = all.scale.oriented(states.heaviest[e]);
       add_rows(all, tile, tile.first + kPacks * tile.stride, states);
     }
 
@@ -224,7 +224,7 @@ struct SoftmaxColumns {
 #pragma unroll
       for (unsigned e = 0; e < kElements; ++e)
         kept[e] = rescaled_sum({origins[e], results.of[e].reciprocal},
-                               all.scale.turned(results.of[e].weights.half_origin * Acc(2)), all.scale.magnitude());
+                               all.scale.oriented(results.of[e].weights.half_origin * Acc(2)), all.scale.magnitude());
 #pragma unroll
       for (unsigned u = 0; u < kPacks; ++u) {
         const long long row = tile.first + u * tile.stride;
@@ -256,7 +256,7 @@ struct SoftmaxColumns {
     const unsigned place = kLanes < 32 ? threadIdx.x / 32 : threadIdx.x / kLanes;
 #pragma unroll
     for (unsigned e = 0; e < kElements; ++e) {
-      State state = states.turned(e, scale);
+      State state = states.oriented(e, scale);
       if constexpr (kLanes < 32) {
         Acc largest = state.largest;
 #pragma unroll
@@ -280,7 +280,7 @@ struct SoftmaxColumns {
 
   static __device__ void block(const Array& all) {
     __shared__ State found[kColumns];
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const long long tiles = tiles_of(all);
     for (long long i = blockIdx.x; i < tiles; i += gridDim.x) {
       const Tile tile(all, i, threadIdx.x / kLanes, all.reduced, kRowLanes);
@@ -307,7 +307,7 @@ struct SoftmaxColumns {
   }
 
   static __device__ void publish_chunks(const Array& all, unsigned chunks, void* workspace) {
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const long long items = tiles_of(all) * chunks;
     for (long long item = blockIdx.x; item < items; item += gridDim.x) {
       const long long at = item / chunks;
@@ -324,7 +324,7 @@ struct SoftmaxColumns {
   /// Backwards: what was read last may be in the cache still.
   static __device__ void write_chunks(const Array& all, unsigned chunks, void* workspace) {
     __shared__ State found[kColumns];
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const long long items = tiles_of(all) * chunks;
     for (long long i = blockIdx.x; i < items; i += gridDim.x) {
       const long long item = items - 1 - i;
@@ -349,7 +349,7 @@ struct SoftmaxColumns {
     __shared__ State of_block[kClusterBlocks][kColumns];
     __shared__ State found[kColumns];
     arrive_at_cluster_barrier();
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned rank = rank_in_cluster();
     const long long tiles = tiles_of(all);
     for (long long i = blockIdx.x / kClusterBlocks; i < tiles; i += gridDim.x / kClusterBlocks) {

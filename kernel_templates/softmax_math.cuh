@@ -26,21 +26,21 @@ struct SoftmaxScale {
   __device__ bool descends() const { return exponent < Acc(0); }
 
   /// Turns an element around where the smallest has the largest weight.
-  __device__ Acc turned(Acc x) const { return descends() ? -x : x; }
+  __device__ Acc oriented(Acc x) const { return descends() ? -x : x; }
   __device__ Acc magnitude() const { return descends() ? -exponent : exponent; }
 
   /// An element that adds nothing to any sum.
-  __device__ Acc nothing() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
+  __device__ Acc neutral() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
 };
 
-/// Of some elements of a row: the largest (turned, where the scale is negative), and the sum of their weights relative
+/// Of some elements of a row: the largest (oriented, where the scale is negative), and the sum of their weights relative
 /// to it.
 template <class Acc>
 struct SoftmaxState {
   Acc largest;
   Acc sum;
 
-  static __device__ SoftmaxState of_nothing() { return {lowest<Acc>(), Acc(0)}; }
+  static __device__ SoftmaxState identity() { return {lowest<Acc>(), Acc(0)}; }
 };
 
 /// What weights are relative to: `largest`, unless the difference of −∞ from it would be NaN.
@@ -93,8 +93,8 @@ __device__ Acc tree_sum(const Acc (&values)[kAll]) {
 
 /// A pack of elements that add nothing to any sum.
 template <class ElementPack, class Acc>
-__device__ ElementPack pack_of_nothing(const SoftmaxScale<Acc>& scale) {
-  return ElementPack::filled(convert<decltype(ElementPack()[0])>(scale.nothing()));
+__device__ ElementPack neutral_pack(const SoftmaxScale<Acc>& scale) {
+  return ElementPack::filled(convert<decltype(ElementPack()[0])>(scale.neutral()));
 }
 
 template <class Acc>
@@ -104,7 +104,7 @@ struct SoftmaxWeights {
 
   SoftmaxWeights() = default;
   __device__ SoftmaxWeights(Acc heaviest, const SoftmaxScale<Acc>& scale)
-      : half_origin(scale.turned(softmax_origin(scale.turned(heaviest))) * Acc(0.5)), exponent(scale.exponent) {}
+      : half_origin(scale.oriented(softmax_origin(scale.oriented(heaviest))) * Acc(0.5)), exponent(scale.exponent) {}
 
   __device__ Acc of(Acc x) const { return power_of_two(fma(x, Acc(0.5), -half_origin) * exponent); }
 
@@ -127,7 +127,7 @@ struct SoftmaxResult {
 
   SoftmaxResult() = default;
   __device__ SoftmaxResult(SoftmaxState<Acc> row, const SoftmaxScale<Acc>& scale)
-      : weights(scale.turned(row.largest), scale),
+      : weights(scale.oriented(row.largest), scale),
         factor(scale.factor),
         reciprocal(kLog ? Acc(0) : Acc(1) / row.sum),
         logarithm(kLog ? natural_logarithm(row.sum) : Acc(0)) {}

@@ -48,26 +48,26 @@ struct SoftmaxPipeline {
     }
   };
 
-  static __device__ State publish(const Rows& all, const Item& item, unsigned parts, unsigned turn) {
+  static __device__ State publish(const Rows& all, const Item& item, unsigned parts, unsigned buffer) {
     const Row<Types> row = all.row(item.row);
     const Chunk chunk(row, item.part, parts);
-    Acc heaviest = all.scale.nothing();
+    Acc heaviest = all.scale.neutral();
     Acc sum(0);
     if (item.part == 0) {
       heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
       sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
     }
     Run::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
-    return combine_block<kBlockThreads>(State{all.scale.turned(heaviest), sum}, all.scale.magnitude(), turn);
+    return combine_block<kBlockThreads>(State{all.scale.oriented(heaviest), sum}, all.scale.magnitude(), buffer);
   }
 
   /// `of_row`: what has been published of the item's row. Its items are counted as soon as all is read.
   static __device__ void write(const Rows& all, const Item& item, unsigned parts, const State* of_row,
-                               unsigned* counter, unsigned turn) {
-    State state = State::of_nothing();
+                               unsigned* counter, unsigned buffer) {
+    State state = State::identity();
     for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
       state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
-    state = combine_block<kBlockThreads>(state, all.scale.magnitude(), turn);
+    state = combine_block<kBlockThreads>(state, all.scale.magnitude(), buffer);
     if (threadIdx.x == 0) count_up(counter);
     const Row<Types> row = all.row(item.row);
     const Chunk chunk(row, item.part, parts);
@@ -78,14 +78,14 @@ struct SoftmaxPipeline {
 
   static __device__ void run(const Rows& all, unsigned parts, unsigned lag, void* workspace) {
     __shared__ unsigned tickets[2];
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     auto* const header = static_cast<unsigned*>(workspace);
     const auto rows = static_cast<unsigned>(all.rows);
     const unsigned items = 2 * rows * parts;
     if (threadIdx.x == 0) tickets[0] = atomicAdd(header, 1u);
     __syncthreads();
-    unsigned turn = 0;
-    for (unsigned ticket = tickets[0]; ticket < items; turn ^= 1, ticket = tickets[turn]) {
+    unsigned buffer = 0;
+    for (unsigned ticket = tickets[0]; ticket < items; buffer ^= 1, ticket = tickets[buffer]) {
       const Item item(ticket, rows, parts, lag);
       const unsigned slot = item.row % kRing;
       unsigned* const counter = header + kCounters + slot;
@@ -94,7 +94,7 @@ struct SoftmaxPipeline {
       unsigned next = 0;
       if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // long before it is needed
       if (item.publishes) {
-        const State state = publish(all, item, parts, turn);
+        const State state = publish(all, item, parts, buffer);
         if (threadIdx.x == 0) {
           wait_for_count(counter, before);
           of_row[item.part] = state;
@@ -103,9 +103,9 @@ struct SoftmaxPipeline {
       } else {
         if (threadIdx.x == 0) wait_for_count(counter, before + parts);
         __syncthreads();
-        write(all, item, parts, of_row, counter, turn);
+        write(all, item, parts, of_row, counter, buffer);
       }
-      if (threadIdx.x == 0) tickets[turn ^ 1] = next;
+      if (threadIdx.x == 0) tickets[buffer ^ 1] = next;
       __syncthreads();
     }
     if (threadIdx.x == 0 && take_last_ticket(header + 1, gridDim.x)) {

@@ -100,10 +100,10 @@ struct PackRun {
       InPack tile[kTile];
 #pragma unroll
       for (unsigned u = 0; u < kTile; ++u)
-        tile[u] = p + u * kThreads < end ? *row.pack(p + u * kThreads) : pack_of_nothing<InPack>(scale);
+        tile[u] = p + u * kThreads < end ? *row.pack(p + u * kThreads) : neutral_pack<InPack>(scale);
       const Acc now = heaviest_of(tile, heaviest, scale);
       if (now != heaviest) {
-        sum = rescaled_sum({scale.turned(heaviest), sum}, scale.turned(now), scale.magnitude());
+        sum = rescaled_sum({scale.oriented(heaviest), sum}, scale.oriented(now), scale.magnitude());
         heaviest = now;
       }
       const SoftmaxWeights<Acc> weights(heaviest, scale);
@@ -121,7 +121,7 @@ struct PackRun {
       InPack tile[kTile];
 #pragma unroll
       for (unsigned u = 0; u < kTile; ++u)
-        if (p + u * kThreads < end) tile[u] = load_last(row.pack(p + u * kThreads));
+        if (p + u * kThreads < end) tile[u] = load_streaming(row.pack(p + u * kThreads));
 #pragma unroll
       for (unsigned u = 0; u < kTile; ++u)
         if (p + u * kThreads < end) row.store(p + u * kThreads, Types::result_of(tile[u], result));
@@ -140,7 +140,7 @@ struct Singles {
   static __device__ Acc load(const Row<Types>& row, Index i) { return convert<Acc>(row.in[row.single(i)]); }
 
   static __device__ Acc heaviest(const Row<Types>& row, unsigned thread, const typename Types::Scale& scale) {
-    Acc heaviest = scale.nothing();
+    Acc heaviest = scale.neutral();
 #pragma unroll 1
     for (Index i = thread; i < row.singles; i += kThreads)
       heaviest = scale.descends() ? smaller<true>(heaviest, load(row, i)) : larger<true>(heaviest, load(row, i));
@@ -173,19 +173,19 @@ struct RegisterShare {
   using Rest = PackRun<Types, kThreads, (kPacks < 4 ? kPacks : 4)>;
 
   InPack held[kPacks];
-  Acc origin;  ///< what kept weights are relative to, turned
+  Acc origin;  ///< what kept weights are relative to, oriented
 
   __device__ void load(const Row<Types>& row, unsigned thread, const Scale& scale) {
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) {
       const Index p = thread + u * kThreads;
-      held[u] = p < row.packs ? *row.pack(p) : pack_of_nothing<InPack>(scale);
+      held[u] = p < row.packs ? *row.pack(p) : neutral_pack<InPack>(scale);
     }
   }
 
   __device__ State state(const Row<Types>& row, unsigned thread, const Scale& scale) {
     Acc heaviest = heaviest_of(held, Ends::heaviest(row, thread, scale), scale);
-    origin = scale.turned(heaviest);
+    origin = scale.oriented(heaviest);
     const SoftmaxWeights<Acc> weights(heaviest, scale);
     Acc sums[kPacks];
 #pragma unroll
@@ -200,7 +200,7 @@ struct RegisterShare {
     }
     Acc sum = tree_sum<kPacks>(sums) + Ends::sum(row, thread, weights);
     Rest::add(row, thread + static_cast<Index>(kPacks) * kThreads, row.packs, scale, heaviest, sum);
-    return {scale.turned(heaviest), sum};
+    return {scale.oriented(heaviest), sum};
   }
 
   __device__ void write(const Row<Types>& row, unsigned thread, State all, const Scale& scale) {
@@ -263,7 +263,7 @@ struct SharedShare {
   __device__ void read_tile(InPack (&tile)[kTile], unsigned first, const Scale& scale) const {
 #pragma unroll
     for (unsigned u = 0; u < kTile; ++u)
-      tile[u] = first + u < packs ? held[(first + u) * kBlockThreads] : pack_of_nothing<InPack>(scale);
+      tile[u] = first + u < packs ? held[(first + u) * kBlockThreads] : neutral_pack<InPack>(scale);
   }
 
   __device__ State state(const Row<Types>& row, unsigned thread, const Scale& scale) {
@@ -273,7 +273,7 @@ struct SharedShare {
       read_tile(tile, k, scale);
       heaviest = heaviest_of(tile, heaviest, scale);
     }
-    origin = scale.turned(heaviest);
+    origin = scale.oriented(heaviest);
     const SoftmaxWeights<Acc> weights(heaviest, scale);
     Acc sum = Ends::sum(row, thread, weights);
     for (unsigned k = 0; k < packs; k += kTile) {
@@ -293,7 +293,7 @@ struct SharedShare {
       sum += tree_sum<kTile>(sums);
     }
     Rest::add(row, first_of_rest(thread), row.packs, scale, heaviest, sum);
-    return {scale.turned(heaviest), sum};
+    return {scale.oriented(heaviest), sum};
   }
 
   __device__ void write(const Row<Types>& row, unsigned thread, State all, const Scale& scale) {

@@ -132,9 +132,9 @@ struct SoftmaxTiles {
     const unsigned lane = threadIdx.x % kGroup;
     const auto is_there = [&](unsigned k) { return k < kLeast || lane + k * kGroup < columns; };
     Acc values[kEach];
-    Acc heaviest = scale.nothing();
+    Acc heaviest = scale.neutral();
     for_elements(columns, [&](unsigned k) {
-      values[k] = is_there(k) ? convert<Acc>(in[lane + k * kGroup]) : scale.nothing();
+      values[k] = is_there(k) ? convert<Acc>(in[lane + k * kGroup]) : scale.neutral();
       heaviest = scale.descends() ? smaller<true>(heaviest, values[k]) : larger<true>(heaviest, values[k]);
     });
     const SoftmaxWeights<Acc> weights(heaviest, scale);
@@ -144,7 +144,7 @@ struct SoftmaxTiles {
       sum += weight;
       if constexpr (!Types::kLog) values[k] = weight;
     });
-    const Acc origin = scale.turned(heaviest);
+    const Acc origin = scale.oriented(heaviest);
     const State row = combine_lanes<kGroup>(State{origin, sum}, scale.magnitude());
     if (!is_own) return;
     const typename Types::Result result(row, scale);
@@ -160,7 +160,7 @@ struct SoftmaxTiles {
     const auto columns = static_cast<unsigned>(all.columns);
     unsigned char* const in_area = dynamic_smem;
     unsigned char* const out_area = in_area + area_bytes(columns, sizeof(In));
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const Index stride = static_cast<Index>(gridDim.x) * kTileRows;
     Index first = static_cast<Index>(blockIdx.x) * kTileRows;
     if (first < all.rows) load(all, first, in_area);

@@ -37,7 +37,7 @@ struct StagedReduce {
   static __device__ void reduce(const In* in, unsigned long long slices, unsigned reduced, unsigned inner,
                                 unsigned slices_per_tile, Out* out) {
     __shared__ ElementPack tile[kBlockThreads * kUnroll + 1];
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const unsigned slice_elements = reduced * inner;
     const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * slices_per_tile;
     for (unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * slices_per_tile; first < slices;
@@ -51,7 +51,6 @@ struct StagedReduce {
       __syncthreads();
     }
   }
-
  private:
   /// Starts copying and returns where the first element will be: as far from an aligned address as it is in `from`.
   static __device__ const In* copy(ElementPack* tile, const In* from, unsigned count) {
@@ -84,26 +83,26 @@ struct StagedReduce {
         const In* const first = elements + slice * reduced * stride + column;
         const auto element = [&](unsigned number) { return first[number * stride]; };
         unsigned i = lane;
-        if constexpr (Op::kTakesLong && Op::kHasNothing) {
+        if constexpr (Op::kComputeBound && Op::kHasNeutral) {
           // What is left at once: less than several takes. What is all there is, too, so that compilers leave out what
           // no first take needs.
-          const auto take_rest = [&](unsigned number) {
-            const auto element_or_nothing = [&](unsigned n) { return n < reduced ? element(n) : Op::nothing(); };
-            if (number + 4 * kLanes < reduced) take<8>(state, element_or_nothing, number);
-            else if (number + 2 * kLanes < reduced) take<4>(state, element_or_nothing, number);
-            else if (number < reduced) take<2>(state, element_or_nothing, number);
+          const auto accumulate_rest = [&](unsigned number) {
+            const auto element_or_neutral = [&](unsigned n) { return n < reduced ? element(n) : Op::neutral(); };
+            if (number + 4 * kLanes < reduced) accumulate<8>(state, element_or_neutral, number);
+            else if (number + 2 * kLanes < reduced) accumulate<4>(state, element_or_neutral, number);
+            else if (number < reduced) accumulate<2>(state, element_or_neutral, number);
           };
           if (reduced <= 8 * kLanes) {
-            take_rest(lane);
+            accumulate_rest(lane);
           } else {
-            for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, element, i);
-            take_rest(i);
+            for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
+            accumulate_rest(i);
           }
         } else {
-          for (; i + 7 * kLanes < reduced; i += 8 * kLanes) take<8>(state, element, i);
-          if (i + 3 * kLanes < reduced) { take<4>(state, element, i); i += 4 * kLanes; }
-          if (i + kLanes < reduced) { take<2>(state, element, i); i += 2 * kLanes; }
-          if (i < reduced) take<1>(state, element, i);
+          for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
+          if (i + 3 * kLanes < reduced) { accumulate<4>(state, element, i); i += 4 * kLanes; }
+          if (i + kLanes < reduced) { accumulate<2>(state, element, i); i += 2 * kLanes; }
+          if (i < reduced) accumulate<1>(state, element, i);
         }
       }
       state = lanes_reduce<Op, kLanes>(state);
@@ -114,12 +113,12 @@ struct StagedReduce {
 
   /// kCount elements, every kLanes-th from number i on.
   template <unsigned kCount, class Element>
-  static __device__ void take(State& state, const Element& element, unsigned i) {
+  static __device__ void accumulate(State& state, const Element& element, unsigned i) {
     constexpr unsigned kElements = kLanes == 1 ? kCount : 1;  // neighbours: a pack
     Pack<In, kElements> some[kCount / kElements];
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) some[u / kElements].set(u % kElements, element(i + u * kLanes));
-    Op::take(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
+    Op::accumulate(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };
 

@@ -31,7 +31,7 @@ struct Bits<16> {
 
 /// Loads what is read for the last time: the first to leave the cache.
 template <class T>
-__device__ T load_last(const T* from) {
+__device__ T load_streaming(const T* from) {
   using Raw = typename Bits<sizeof(T)>::type;
   const Raw raw = __ldcs(reinterpret_cast<const Raw*>(from));
   T value;

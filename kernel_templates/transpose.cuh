@@ -29,14 +29,14 @@ struct Transpose {
   static constexpr unsigned kWidth = kVectorBytes / sizeof(T);
   static constexpr unsigned kRowPacks = kTileColumns / kWidth;    // in a row of the input tile
   static constexpr unsigned kColumnPacks = kTileRows / kWidth;    // in a row of the output tile
-  static constexpr unsigned kTurns = kRowPacks * kColumnPacks / kBlockThreads;
+  static constexpr unsigned kRounds = kRowPacks * kColumnPacks / kBlockThreads;
   static constexpr unsigned kLanesAtOnce = kVectorBytes < 4 ? 32 : 128 / kVectorBytes;  // that shared memory serves
   static constexpr unsigned kPadPacks = kRowPacks < kLanesAtOnce ? kLanesAtOnce / kRowPacks : 1;
   static constexpr unsigned kPadBytes = kPadPacks * kVectorBytes < 4 ? 4 : kPadPacks * kVectorBytes;
   static constexpr unsigned kOutputRowBytes = kTileRows * sizeof(T);
   static constexpr unsigned kTileBytes = kTileColumns * kOutputRowBytes + kTileColumns / kWidth * kPadBytes;
   static_assert(kVectorBytes % sizeof(T) == 0 && kVectorBytes <= 16);
-  static_assert(kTurns >= 1 && kTurns * kBlockThreads == kRowPacks * kColumnPacks);
+  static_assert(kRounds >= 1 && kRounds * kBlockThreads == kRowPacks * kColumnPacks);
 
   using Vector = ElementPack<T, kWidth>;
   using Given = Matrices<T, Index>;
@@ -57,12 +57,12 @@ struct Transpose {
     T* out;
     unsigned rows, columns;
 
-    __device__ bool is_whole() const { return rows == kTileRows && columns == kTileColumns; }
+    __device__ bool is_full() const { return rows == kTileRows && columns == kTileColumns; }
   };
 
   /// What a thread holds of a tile.
   struct Blocks {
-    Vector packs[kTurns][kWidth];
+    Vector packs[kRounds][kWidth];
   };
 
   struct Position {
@@ -71,21 +71,21 @@ struct Transpose {
 
   /// The value, of which nothing is known any more: its multiples, one for each row of a tile, are then computed when
   /// they are needed rather than kept in registers from tile to tile.
-  static __device__ long long computed_anew(long long value) {
+  static __device__ long long launder(long long value) {
 #ifndef HONE_HOST_DEVICE
     asm volatile("" : "+l"(value));
 #endif
     return value;
   }
 
-  /// Which pack is this thread's in a turn, of a tile whose rows have kAcross packs.
+  /// Which pack is this thread's in a round, of a tile whose rows have kAcross packs.
   template <unsigned kAcross>
-  static __device__ Position position(unsigned turn) {
+  static __device__ Position position(unsigned round) {
     if constexpr (kAcross <= kBlockThreads) {
-      return {threadIdx.x % kAcross, threadIdx.x / kAcross + turn * (kBlockThreads / kAcross)};
+      return {threadIdx.x % kAcross, threadIdx.x / kAcross + round * (kBlockThreads / kAcross)};
     } else {
-      constexpr unsigned kTurnsPerRow = kAcross / kBlockThreads;
-      return {threadIdx.x + turn % kTurnsPerRow * kBlockThreads, turn / kTurnsPerRow};
+      constexpr unsigned kRoundsPerRow = kAcross / kBlockThreads;
+      return {threadIdx.x + round % kRoundsPerRow * kBlockThreads, round / kRoundsPerRow};
     }
   }
 
@@ -106,37 +106,36 @@ struct Transpose {
   }
 
   /// Whether the matrix has all of the block of elements at `block`.
-  template <bool kWhole>
+  template <bool kFull>
   static __device__ bool is_inside(const Place& at, Position block) {
-    return kWhole || ((block.across + 1) * kWidth <= at.columns && (block.down + 1) * kWidth <= at.rows);
+    return kFull || ((block.across + 1) * kWidth <= at.columns && (block.down + 1) * kWidth <= at.rows);
   }
 
-  template <bool kWhole>
+  template <bool kFull>
   static __device__ void load(const Place& at, long long pitch, Blocks& blocks) {
 #pragma unroll
-    for (unsigned turn = 0; turn < kTurns; ++turn) {
-      const Position block = position<kRowPacks>(turn);
-      if (!is_inside<kWhole>(at, block)) continue;
+    for (unsigned round = 0; round < kRounds; ++round) {
+      const Position block = position<kRowPacks>(round);
+      if (!is_inside<kFull>(at, block)) continue;
       const T* const from = at.in + (block.down * kWidth) * pitch + block.across * kWidth;
 #pragma unroll
-      for (unsigned i = 0; i < kWidth; ++i)
-        blocks.packs[turn][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
+      for (unsigned i = 0; i < kWidth; ++i) blocks.packs[round][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
     }
   }
 
   /// Into shared memory; elements of blocks that the matrix cuts come straight from the input.
-  template <bool kWhole>
-  static __device__ void keep(const Place& at, long long pitch, const Blocks& blocks, Tile& tile) {
+  template <bool kFull>
+  static __device__ void stage(const Place& at, long long pitch, const Blocks& blocks, Tile& tile) {
 #pragma unroll
-    for (unsigned turn = 0; turn < kTurns; ++turn) {
-      const Position block = position<kRowPacks>(turn);
+    for (unsigned round = 0; round < kRounds; ++round) {
+      const Position block = position<kRowPacks>(round);
       const unsigned row = block.down * kWidth, column = block.across * kWidth;
-      if (is_inside<kWhole>(at, block)) {
-        Vector turned[kWidth];
-        turn_round<T, kWidth>(blocks.packs[turn], turned);
+      if (is_inside<kFull>(at, block)) {
+        Vector transposed[kWidth];
+        transpose_block<T, kWidth>(blocks.packs[round], transposed);
 #pragma unroll
-        for (unsigned i = 0; i < kWidth; ++i) tile.pack_at(column + i, row) = turned[i];
-      } else if constexpr (!kWhole && kWidth > 1) {
+        for (unsigned i = 0; i < kWidth; ++i) tile.pack_at(column + i, row) = transposed[i];
+      } else if constexpr (!kFull && kWidth > 1) {
 #pragma unroll 1
         for (unsigned r = row; r < row + kWidth && r < at.rows; ++r)
 #pragma unroll 1
@@ -145,16 +144,16 @@ struct Transpose {
     }
   }
 
-  template <bool kWhole>
+  template <bool kFull>
   static __device__ void store(const Place& at, long long pitch, Tile& tile) {
 #pragma unroll 8
-    for (unsigned turn = 0; turn < kTurns * kWidth; ++turn) {
-      const Position pack = position<kColumnPacks>(turn);
+    for (unsigned round = 0; round < kRounds * kWidth; ++round) {
+      const Position pack = position<kColumnPacks>(round);
       const unsigned row = pack.across * kWidth;
       T* const to = at.out + pack.down * pitch + row;
-      if (kWhole || (pack.down < at.columns && row + kWidth <= at.rows)) {
+      if (kFull || (pack.down < at.columns && row + kWidth <= at.rows)) {
         *reinterpret_cast<Vector*>(to) = tile.pack_at(pack.down, row);
-      } else if constexpr (!kWhole && kWidth > 1) {
+      } else if constexpr (!kFull && kWidth > 1) {
         if (pack.down >= at.columns) continue;
 #pragma unroll 1
         for (unsigned i = 0; row + i < at.rows; ++i) to[i] = *tile.at(pack.down, row + i);
@@ -162,44 +161,44 @@ struct Transpose {
     }
   }
 
-  template <bool kWhole>
+  template <bool kFull>
   static __device__ void move(const Given& given, const Place& at, Tile& tile, bool is_first) {
-    const long long in_pitch = computed_anew(given.in_pitch), out_pitch = computed_anew(given.out_pitch);
+    const long long in_pitch = launder(given.in_pitch), out_pitch = launder(given.out_pitch);
     Blocks blocks;
-    load<kWhole>(at, in_pitch, blocks);
+    load<kFull>(at, in_pitch, blocks);
     if (!is_first) __syncthreads();  // the tile before has left
-    keep<kWhole>(at, in_pitch, blocks, tile);
+    stage<kFull>(at, in_pitch, blocks, tile);
     __syncthreads();
-    store<kWhole>(at, out_pitch, tile);
+    store<kFull>(at, out_pitch, tile);
   }
 
   static __device__ void transpose(const Given& given) {
     __shared__ Tile tile;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kTileRows - 1)) / kTileRows;
     const Index tile_columns = (given.columns + (kTileColumns - 1)) / kTileColumns;
     const Index tiles = given.batch * tile_rows * tile_columns;
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
       const auto tile_at = tile_position<kOrder>(tile_rows, tile_columns, index);
       const Place at = place(given, tile_at.matrix, tile_at.row, tile_at.column);
-      if (at.is_whole()) move<true>(given, at, tile, index == blockIdx.x);
+      if (at.is_full()) move<true>(given, at, tile, index == blockIdx.x);
       else move<false>(given, at, tile, index == blockIdx.x);
     }
   }
 
-  template <bool kWhole>
+  template <bool kFull>
   static __device__ void exchange(const Given& given, const Place& one, const Place& other, bool is_pair,
                                   Tile (&tiles)[2]) {
-    const long long in_pitch = computed_anew(given.in_pitch), out_pitch = computed_anew(given.out_pitch);
+    const long long in_pitch = launder(given.in_pitch), out_pitch = launder(given.out_pitch);
     Blocks of_one, of_other;
-    load<kWhole>(one, in_pitch, of_one);
-    if (is_pair) load<kWhole>(other, in_pitch, of_other);
+    load<kFull>(one, in_pitch, of_one);
+    if (is_pair) load<kFull>(other, in_pitch, of_other);
     __syncthreads();  // the pair before has left
-    keep<kWhole>(one, in_pitch, of_one, tiles[0]);
-    if (is_pair) keep<kWhole>(other, in_pitch, of_other, tiles[1]);
+    stage<kFull>(one, in_pitch, of_one, tiles[0]);
+    if (is_pair) stage<kFull>(other, in_pitch, of_other, tiles[1]);
     __syncthreads();  // both are read: what follows may overwrite them
-    store<kWhole>(one, out_pitch, tiles[0]);
-    if (is_pair) store<kWhole>(other, out_pitch, tiles[1]);
+    store<kFull>(one, out_pitch, tiles[0]);
+    if (is_pair) store<kFull>(other, out_pitch, tiles[1]);
   }
 
   /// Square matrices: each block reads a tile and its mirror image before it writes either. Rows of the upper triangle
@@ -207,7 +206,7 @@ struct Transpose {
   static __device__ void swap(const Given& given) {
     static_assert(kTileRows == kTileColumns);
     __shared__ Tile tiles[2];
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const Index n = (given.rows + (kTileRows - 1)) / kTileRows;
     const Index of_matrix = n % 2 == 0 ? n / 2 * (n + 1) : n * ((n + 1) / 2);
     const Index pairs = given.batch * of_matrix;
@@ -221,7 +220,7 @@ struct Transpose {
       const Index column = row + (is_upper ? in_fold : in_fold - (n - fold));
       const Place one = place(given, matrix, row, column);
       const Place other = place(given, matrix, column, row);
-      if (one.is_whole() && other.is_whole()) exchange<true>(given, one, other, row != column, tiles);
+      if (one.is_full() && other.is_full()) exchange<true>(given, one, other, row != column, tiles);
       else exchange<false>(given, one, other, row != column, tiles);
     }
   }

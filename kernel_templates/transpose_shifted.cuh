@@ -27,10 +27,10 @@ struct ShiftedTranspose {
   static constexpr unsigned kSectorBytes = 32, kPackBytes = 16;
   static constexpr unsigned kStep = kSectorBytes / sizeof(T);
   static constexpr unsigned kPack = kPackBytes / sizeof(T);  // elements
-  static constexpr unsigned kHeldRows = kTileRows + kStep;   // of the input; the first is never used
+  static constexpr unsigned kStagedRows = kTileRows + kStep;  // of the input; the first is never used
   static constexpr unsigned kRowPacks = kTileColumns / kPack + 1;
   static constexpr unsigned kRowBytes = kRowPacks * kPackBytes;
-  static constexpr unsigned kGroups = kHeldRows / kPack;
+  static constexpr unsigned kGroups = kStagedRows / kPack;
   static constexpr unsigned kGapBytes = sizeof(T) < 4 ? 4 : sizeof(T);  // between groups
   static constexpr unsigned kGroupBytes = kPack * kRowBytes + kGapBytes;
   static constexpr unsigned kWarps = kBlockThreads / 32;
@@ -42,18 +42,18 @@ struct ShiftedTranspose {
   static constexpr unsigned kSpans = kTileColumns / (kSpanPacks * kPack);
   static constexpr unsigned kPhases = kWarps < kPack ? kPack / kWarps : 1;       // rows of a group that a warp has
   static constexpr unsigned kPhaseWarps = kWarps > kPack ? kWarps / kPack : 1;   // that share the groups
-  static constexpr unsigned kTurnGroups = kSpanRows * kPhaseWarps;
-  static constexpr unsigned kTurns = (kGroups + kTurnGroups - 1) / kTurnGroups;
-  static constexpr unsigned kLastPacks = (kHeldRows + kBlockThreads - 1) / kBlockThreads;
-  static constexpr unsigned kLoads = kPhases * kTurns * kSpans + kLastPacks;
+  static constexpr unsigned kRoundGroups = kSpanRows * kPhaseWarps;
+  static constexpr unsigned kRounds = (kGroups + kRoundGroups - 1) / kRoundGroups;
+  static constexpr unsigned kLastPacks = (kStagedRows + kBlockThreads - 1) / kBlockThreads;
+  static constexpr unsigned kLoads = kPhases * kRounds * kSpans + kLastPacks;
 
   static constexpr unsigned kLanesDown = 8, kLanesAcross = 4;
   static constexpr unsigned kRunRows = kLanesDown * kPack;         // of the input, that a warp stores at once
   static constexpr unsigned kRunColumns = kLanesAcross * kStep;
   static constexpr unsigned kRunsDown = kTileRows / kRunRows;
   static constexpr unsigned kRuns = kRunsDown * (kTileColumns / kRunColumns);  // of equally aligned output rows
-  static constexpr unsigned kSharers = kWarps > kStep ? kWarps / kStep : 1;  // warps that share such runs
-  static_assert(sizeof(T) <= 8 && kRunsDown >= 1 && kRuns >= kSharers && kWarps >= 1);
+  static constexpr unsigned kWarpsPerStep = kWarps > kStep ? kWarps / kStep : 1;  // warps that share such runs
+  static_assert(sizeof(T) <= 8 && kRunsDown >= 1 && kRuns >= kWarpsPerStep && kWarps >= 1);
 
   using Given = Matrices<T, Index>;
   using Word = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
@@ -71,13 +71,13 @@ struct ShiftedTranspose {
     T* out;                     ///< the output of the tile's first row and column
     unsigned first, end;        ///< the held rows that there are
     unsigned columns;           ///< that there are
-    bool is_whole;              ///< the matrix has all elements that the tile's packs of the output may need
+    bool is_full;               ///< the matrix has all elements that the tile's packs of the output may need
     bool is_inside;             ///< all packs of the input lie inside the matrices
   };
 
   /// What a thread loads of a tile.
   struct Loaded {
-    WordPack spans[kPhases][kTurns][kSpans];
+    WordPack spans[kPhases][kRounds][kSpans];
     WordPack last[kLastPacks];
   };
 
@@ -119,9 +119,9 @@ struct ShiftedTranspose {
     at.in = (first_in * given.in_pitch + static_cast<long long>(column)) * static_cast<long long>(sizeof(T));
     at.out = given.out + (first_out * given.out_pitch + static_cast<long long>(row));
     at.first = row == 0 ? kStep : 1;
-    at.end = rows < kHeldRows ? static_cast<unsigned>(rows) : kHeldRows;
+    at.end = rows < kStagedRows ? static_cast<unsigned>(rows) : kStagedRows;
     at.columns = columns < kTileColumns ? static_cast<unsigned>(columns) : kTileColumns;
-    at.is_whole = row != 0 && at.end == kHeldRows && at.columns == kTileColumns;
+    at.is_full = row != 0 && at.end == kStagedRows && at.columns == kTileColumns;
     const long long pitch_bytes = given.in_pitch * static_cast<long long>(sizeof(T));
     at.is_inside = at.in + at.first * pitch_bytes >= kPackBytes &&
                    at.in + (at.end - 1) * pitch_bytes + static_cast<long long>(kRowBytes) <= end_of(given);
@@ -132,7 +132,7 @@ struct ShiftedTranspose {
     return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
   }
 
-  /// The held row of which a thread loads its first packs in a phase; those of other turns are kTurnGroups groups
+  /// The held row of which a thread loads its first packs in a phase; those of other turns are kRoundGroups groups
   /// further.
   static __device__ unsigned first_row(unsigned phase) {
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -156,54 +156,54 @@ struct ShiftedTranspose {
       const unsigned row = first_row(phase);
       Source from(given, at, row, first_bytes());
 #pragma unroll
-      for (unsigned turn = 0; turn < kTurns; ++turn) {
-        const bool has_row = is_there(at, row + turn * (kTurnGroups * kPack));
+      for (unsigned round = 0; round < kRounds; ++round) {
+        const bool has_row = is_there(at, row + round * (kRoundGroups * kPack));
 #pragma unroll
         for (unsigned span = 0; span < kSpans; ++span) {
           const unsigned further = span * (kSpanPacks * kPackBytes);
-          loaded.spans[phase][turn][span] = load_if(has_row && from.is_needed(at, further), from.offset + further);
+          loaded.spans[phase][round][span] = load_if(has_row && from.is_needed(at, further), from.offset + further);
         }
-        from.offset += given.in_pitch * static_cast<long long>(kTurnGroups * kPack * sizeof(T));
+        from.offset += given.in_pitch * static_cast<long long>(kRoundGroups * kPack * sizeof(T));
       }
     }
 #pragma unroll
-    for (unsigned turn = 0; turn < kLastPacks; ++turn) {
-      const unsigned row = threadIdx.x + turn * kBlockThreads;
+    for (unsigned round = 0; round < kLastPacks; ++round) {
+      const unsigned row = threadIdx.x + round * kBlockThreads;
       const Source from(given, at, row, kRowBytes - kPackBytes);
-      loaded.last[turn] = load_if(is_there(at, row) && from.is_needed(at, 0), from.offset);
+      loaded.last[round] = load_if(is_there(at, row) && from.is_needed(at, 0), from.offset);
     }
   }
 
-  static __device__ void keep_pack(unsigned char* to, const WordPack& pack) {
+  static __device__ void stage_pack(unsigned char* to, const WordPack& pack) {
 #pragma unroll
     for (unsigned i = 0; i < WordPack::kElements; ++i) reinterpret_cast<Word*>(to)[i] = pack[i];
   }
 
-  static __device__ void keep(const Loaded& loaded, Tile& tile) {
+  static __device__ void stage(const Loaded& loaded, Tile& tile) {
 #pragma unroll
     for (unsigned phase = 0; phase < kPhases; ++phase) {
       const unsigned row = first_row(phase);
       unsigned char* const to = tile.slot(row) + first_bytes();
 #pragma unroll
-      for (unsigned turn = 0; turn < kTurns; ++turn) {
-        if ((turn + 1) * kTurnGroups > kGroups && row + turn * (kTurnGroups * kPack) >= kHeldRows) continue;
+      for (unsigned round = 0; round < kRounds; ++round) {
+        if ((round + 1) * kRoundGroups > kGroups && row + round * (kRoundGroups * kPack) >= kStagedRows) continue;
 #pragma unroll
         for (unsigned span = 0; span < kSpans; ++span)
-          keep_pack(to + turn * (kTurnGroups * kGroupBytes) + span * (kSpanPacks * kPackBytes),
-                    loaded.spans[phase][turn][span]);
+          stage_pack(to + round * (kRoundGroups * kGroupBytes) + span * (kSpanPacks * kPackBytes),
+                     loaded.spans[phase][round][span]);
       }
     }
 #pragma unroll
-    for (unsigned turn = 0; turn < kLastPacks; ++turn) {
-      const unsigned row = threadIdx.x + turn * kBlockThreads;
-      if (row < kHeldRows) keep_pack(tile.slot(row) + (kRowBytes - kPackBytes), loaded.last[turn]);
+    for (unsigned round = 0; round < kLastPacks; ++round) {
+      const unsigned row = threadIdx.x + round * kBlockThreads;
+      if (row < kStagedRows) stage_pack(tile.slot(row) + (kRowBytes - kPackBytes), loaded.last[round]);
     }
   }
 
   /// What there is of packs that reach beyond the matrices, of which nothing was loaded.
-  static __device__ void keep_ends(const Given& given, const Place& at, long long end, Tile& tile) {
+  static __device__ void stage_ends(const Given& given, const Place& at, long long end, Tile& tile) {
 #pragma unroll 1
-    for (unsigned index = threadIdx.x; index < kHeldRows * kRowPacks; index += kBlockThreads) {
+    for (unsigned index = threadIdx.x; index < kStagedRows * kRowPacks; index += kBlockThreads) {
       const unsigned row = index / kRowPacks;
       const Source from(given, at, row, index % kRowPacks * kPackBytes);
       if (!is_there(at, row) || !from.is_needed(at, 0) || is_inside(from.offset, end)) continue;
@@ -245,7 +245,7 @@ struct ShiftedTranspose {
 #endif
   }
 
-  template <bool kWhole>
+  template <bool kFull>
   static __device__ void store(const Given& given, const Place& at, Tile& tile) {
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned in_pitch_bytes = static_cast<unsigned>(given.in_pitch) * static_cast<unsigned>(sizeof(T));
@@ -262,14 +262,14 @@ struct ShiftedTranspose {
 #pragma unroll
       for (unsigned i = 0; i < kPack; ++i, address += in_pitch_bytes)
         places[i] = first_place + (row + i) / kPack * kGapBytes + address % kPackBytes;
-#pragma unroll(kWhole ? 8 : 1)
-      for (unsigned turn = 0; turn < kRuns; turn += kSharers) {
-        const unsigned run = turn + warp / kStep % kSharers;
+#pragma unroll(kFull ? 8 : 1)
+      for (unsigned round = 0; round < kRuns; round += kWarpsPerStep) {
+        const unsigned run = round + warp / kStep % kWarpsPerStep;
         const unsigned down = run % kRunsDown * kRunRows, across = run / kRunsDown * kRunColumns;
         const WordPack pack =
             gather(tile, places, down / kPack * kGroupBytes + across * static_cast<unsigned>(sizeof(T)));
         T* const to = row_out + across * given.out_pitch + (static_cast<int>(row + down) - static_cast<int>(kStep));
-        if constexpr (kWhole) store_pack(to, pack);
+        if constexpr (kFull) store_pack(to, pack);
         else store_at_ends(at, column + across, row + down, pack, to);
       }
     }
@@ -290,7 +290,7 @@ struct ShiftedTranspose {
 
   static __device__ void transpose(const Given& given) {
     __shared__ Tile tile;
-    wait_for_earlier_kernels();
+    pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kStep - 1) + (kTileRows - 1)) / kTileRows;
     const Index tile_columns = (given.columns + (kTileColumns - 1)) / kTileColumns;
     const Index tiles = given.batch * tile_rows * tile_columns;
@@ -301,13 +301,13 @@ struct ShiftedTranspose {
       if (at.is_inside) load<true>(given, at, end, loaded);
       else load<false>(given, at, end, loaded);
       if (index != blockIdx.x) __syncthreads();  // the tile before has left
-      keep(loaded, tile);
+      stage(loaded, tile);
       __syncthreads();
       if (!at.is_inside) {
-        keep_ends(given, at, end, tile);
+        stage_ends(given, at, end, tile);
         __syncthreads();
       }
-      if (at.is_whole) store<true>(given, at, tile);
+      if (at.is_full) store<true>(given, at, tile);
       else store<false>(given, at, tile);
     }
   }
