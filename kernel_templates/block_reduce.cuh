@@ -1,5 +1,5 @@
-// block_reduce(): combines one value per thread into one value per block, through registers: each warp by itself, then
-// the warps' results in the first warp. One barrier.
+// block_reduce(): combines one value per thread into one per block: warp shuffles in each warp, then the warps' results
+// in the first warp. One barrier.
 //
 // The order of combination is fixed, so floating-point results do not change from run to run.
 #pragma once
@@ -12,8 +12,8 @@ namespace hone {
 inline constexpr unsigned kWarpThreads = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
-/// What an operation does that the hardware can do for a whole warp at once, on 32-bit integers: by one instruction, or
-/// by several, in the operation's own of_lanes<32>().
+/// The redux instruction that combines the States of a whole warp (32-bit integers), or `several` of them, in the
+/// operation's own of_lanes<32>().
 enum class WarpInstruction { none, max, min, bit_or, bit_and, several };
 
 #if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
@@ -46,8 +46,8 @@ __device__ State shuffle_up(State value, unsigned offset) {
   return words.value();
 }
 
-/// Transposes the square that kCount neighbouring lanes have: lane l of them gets as values[i] what lane i had as
-/// values[l]. Every lane of the warp must call it.
+/// Transposes a kCount × kCount square held by kCount neighbouring lanes: lane l gets in values[i] the values[l] of
+/// lane i. Every lane of the warp must call it.
 template <class T, unsigned kCount>
 __device__ void transpose_lanes(T (&values)[kCount]) {
 #pragma unroll
@@ -63,7 +63,7 @@ __device__ void transpose_lanes(T (&values)[kCount]) {
   }
 }
 
-/// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it; those beyond kLanes
+/// Combines the values of the first kLanes lanes into lane 0. Every lane of the warp must call it; lanes from kLanes on
 /// with the identity.
 template <class Op, unsigned kLanes>
 __device__ typename Op::State warp_reduce(typename Op::State value) {
@@ -82,7 +82,8 @@ __device__ typename Op::State warp_reduce(typename Op::State value) {
   }
 }
 
-/// Combines the values of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.
+/// Combines the values of each group of kLanes neighbouring lanes into its first lane. Every lane of the warp must call
+/// it.
 template <class Op, unsigned kLanes>
 __device__ typename Op::State lanes_reduce(typename Op::State value) {
   if constexpr (kLanes == 1) return value;
@@ -90,8 +91,8 @@ __device__ typename Op::State lanes_reduce(typename Op::State value) {
   else return Op::template of_lanes<kLanes>(value);
 }
 
-/// The block's result, valid in thread 0 alone. Every thread of a block of kBlockThreads (a power of two, at least a
-/// warp) must call it. Two calls need a barrier between them: they share their buffer.
+/// The block's result, valid in thread 0 only. Every thread of a block of kBlockThreads (a power of two, at least a
+/// warp) must call it. Two calls need a barrier between them: they share a buffer in shared memory.
 template <class Op, unsigned kBlockThreads>
 __device__ typename Op::State block_reduce(typename Op::State value) {
   static_assert(kBlockThreads % kWarpThreads == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);

@@ -1,4 +1,5 @@
-// Four 8-bit elements at a time: a multiprocessor has no time for more than a few instructions per byte that arrives.
+// SIMD within a register: four 8-bit elements at a time. At full memory bandwidth an SM has time for only a few
+// instructions per byte.
 #pragma once
 
 #include "pack.cuh"
@@ -11,13 +12,13 @@ inline constexpr unsigned kEachByte = 0x01010101u;
 template <class In, class ElementPack>
 inline constexpr bool kInBytes = sizeof(In) == 1 && ElementPack::kElements % 4 == 0;
 
-/// The top bit of each byte that is not zero.
+/// Sets the top bit of each nonzero byte, and no other bit.
 __device__ inline unsigned nonzero_bits(unsigned word) {
   const unsigned carried = (word & 0x7f7f7f7fu) + 0x7f7f7f7fu;  // bit 7 of a byte whose low bits are not all zero
   return (carried | word) & 0x80808080u;
 }
 
-/// The largest or smallest of three pairs of 16-bit numbers.
+/// The maximum or minimum of three numbers in each 16-bit half.
 template <bool kLargest, bool kSigned>
 __device__ unsigned extreme_of_three(unsigned a, unsigned b, unsigned c) {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 900
@@ -29,15 +30,15 @@ __device__ unsigned extreme_of_three(unsigned a, unsigned b, unsigned c) {
 #endif
 }
 
-/// The four elements of a word, with each Bool as 0 or 1.
+/// The four elements of a word; each Bool becomes 0 or 1.
 template <class In>
 __device__ unsigned element_word(unsigned word) {
   if constexpr (kSame<In, Bool>) return nonzero_bits(word) >> 7;
   else return word;
 }
 
-/// Byte kByte of a word, widened by its sign if elements of In have one. By an instruction that compilers do not see
-/// through: they would rather multiply 64-bit numbers than widen a product of which they know that it fits 32 bits.
+/// Byte kByte of a word, sign-extended if In is signed, zero-extended otherwise. PTX that is opaque to the compiler:
+/// otherwise it multiplies in 64 bits instead of widening a 32-bit product.
 template <class In, unsigned kByte>
 __device__ unsigned widened_byte(unsigned word) {
 #ifdef HONE_HOST_DEVICE
@@ -67,8 +68,9 @@ __device__ int add_products(unsigned a, unsigned b, int sum) {
 
 /// The largest (or smallest) byte of a tile.
 ///
-/// Bytes are compared as the upper halves of 16-bit numbers, two to an instruction: what lies below decides between
-/// equals alone. The lower ones are shifted up first, which another pipe does than the one that compares.
+/// Each byte is compared as the upper half of a 16-bit number, two numbers per instruction; the byte below only decides
+/// between equal upper bytes. Odd bytes are in place; even bytes are shifted up first, by another pipe than the one
+/// that compares.
 template <bool kLargest, bool kSigned, class ElementPack, unsigned kPacks>
 __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   constexpr unsigned kLowest = kSigned ? 0x80008000u : 0;
@@ -89,7 +91,7 @@ __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   return kSigned ? static_cast<int>(one) >> 24 : static_cast<int>(one >> 24);
 }
 
-/// Whether any (or all) elements of a tile are not zero.
+/// Whether any (or all) elements of a tile are nonzero.
 template <bool kAll, class ElementPack, unsigned kPacks>
 __device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
   if constexpr (kAll) {
@@ -106,7 +108,7 @@ __device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
   }
 }
 
-/// The largest (or smallest) element of a tile, each Bool as 0 or 1.
+/// The largest (or smallest) element of a tile; a Bool counts as 0 or 1.
 template <bool kLargest, class In, class ElementPack, unsigned kPacks>
 __device__ int extreme_of_bytes(const ElementPack (&tile)[kPacks]) {
   if constexpr (kSame<In, Bool>) return truth_of_bytes<!kLargest>(tile);

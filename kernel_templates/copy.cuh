@@ -1,10 +1,10 @@
-// Copies rows of elements, which may be further apart than they are long.
+// Copies rows of elements; both sides may have a pitch.
 //
-// Blocks take tiles of kBlockThreads × kUnroll packs of kVectorBytes; each thread loads the packs of its tile before it
-// stores any. A single row ends with up to a pack of single elements. Of several rows each is seen through windows,
-// packs at multiples of kVectorBytes in the output: those that a row fills partly, at its ends, are copied element by
-// element, so rows at any element-aligned address run at the full width where their copies lie at the same address
-// modulo kVectorBytes.
+// A grid-stride loop over tiles of kBlockThreads × kUnroll packs of kVectorBytes. Each thread loads all packs of its
+// tile before it stores any, so kUnroll vectorized loads are in flight. A single row has a tail of up to a pack of
+// single elements. With several rows each is divided into windows: packs at multiples of kVectorBytes in the output.
+// Windows at the ends that a row fills only partly are copied element by element. So rows at any element-aligned
+// address run at the full vector width if input and output have the same address modulo kVectorBytes.
 //
 // Constraints: kVectorBytes is a power of two, at least an element, at most 16, and divides the distance of each row
 // from its copy, and the address of a single row; Index holds the number of packs plus one grid-wide stride, and the
@@ -46,7 +46,7 @@ struct Copy {
     }
   }
 
-  /// One row of n elements; those after the last pack go to single threads of block 0.
+  /// Copies one row of n elements. The tail behind the last pack is copied by block 0, one element per thread.
   static __device__ void copy_row(const T* in, T* out, Index n) {
     pdl_release_then_wait();
     const Index packs = n / kWidth;
@@ -66,7 +66,7 @@ struct Copy {
     if (blockIdx.x == 0 && i < n) out[i] = in[i];
   }
 
-  /// A window of a row: the elements [begin, end) of the pack at `to` belong to it.
+  /// A window of a row: elements [begin, end) of the pack at `to` belong to the row.
   struct Window {
     const T* from;
     T* to;
@@ -79,9 +79,9 @@ struct Copy {
                                      long long out_pitch) {
     T* const row_out = out + static_cast<long long>(row) * out_pitch;
     const unsigned skipped =
-        (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // of the first window
+        (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // in the first window
     const Index position = in_row * kWidth;
-    if (position >= columns + skipped) return {};  // other rows need a window more
+    if (position >= columns + skipped) return {};  // only rows with another alignment have this window
     const long long offset = static_cast<long long>(position) - skipped;
     const Index left = columns + skipped - position;
     return {.from = in + (static_cast<long long>(row) * in_pitch + offset),
@@ -90,7 +90,7 @@ struct Copy {
             .end = left < kWidth ? static_cast<unsigned>(left) : kWidth};
   }
 
-  /// `rows` of `columns` elements, none of which touches more than `windows`.
+  /// Copies `rows` rows of `columns` elements; a row has at most `windows` windows.
   static __device__ void copy_rows(const T* in, T* out, Index rows, Index columns, Index windows, long long in_pitch,
                                    long long out_pitch) {
     pdl_release_then_wait();

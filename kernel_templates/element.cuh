@@ -1,4 +1,4 @@
-// Elements that are only moved: packs of them, and blocks of packs that are transposed round in registers.
+// Elements that are only copied: their packs, and the transposition of small blocks of packs in registers.
 #pragma once
 
 #include "pack.cuh"
@@ -6,13 +6,13 @@
 
 namespace hone {
 
-/// An element of 16 bytes, at an address that may be a multiple of 8 only.
+/// A 16-byte element whose address may be a multiple of 8 only.
 template <unsigned kAlignment>
 struct alignas(kAlignment) Wide {
   unsigned long long low, high;
 };
 
-/// kWidth neighbouring elements as one access moves them: 32-bit words where elements are smaller and fill such words.
+/// kWidth neighbouring elements, for one vectorized access: 32-bit words if elements are smaller and fill whole words.
 template <class T, unsigned kWidth>
 using ElementPack = typename Select<
     kWidth == 1, T,

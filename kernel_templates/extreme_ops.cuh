@@ -1,4 +1,4 @@
-// The reductions to extremes and where they are: minmax, argmin, argmax.
+// Extremes and their indices: minmax, argmin, argmax.
 #pragma once
 
 #include "bytes.cuh"
@@ -39,15 +39,15 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
   }
 };
 
-/// How far a value comes before others, and the lowest index at which it stands; all ones where there is no value.
+/// A value's rank (the highest wins) and the lowest index with that value; the index is all ones if there is no value.
 template <class Rank, class Index>
 struct Located {
   Words<Rank> rank;
   Words<Index> index;
 };
 
-/// The index of the value that Order puts first. Only the values of a tile are compared with each other; where the
-/// first of them stands is looked up when it comes before all so far, which happens less and less often.
+/// The index of the value that Order puts first. A tile is first reduced by value alone; its index is looked up only if
+/// the value comes before all values so far, which happens less and less often.
 template <class Order, class In, class Acc, class Index, bool kIgnoreNan>
 struct ArgReduce
     : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, Located<typename RankOf<Acc>::type, Index>, Index> {
@@ -71,7 +71,8 @@ struct ArgReduce
     return b_is_first ? b : a;
   }
 
-  /// Of a warp the first, in all lanes: word by word, each only where the words before are the warp's.
+  /// A full warp is reduced by __reduce_max_sync and __reduce_min_sync, word by word from the top; lanes that lost an
+  /// earlier word no longer take part. All lanes get the result.
   template <unsigned kLanes>
   static __device__ State of_lanes(State state) {
     if constexpr (!kHasWarpInstructions || kLanes != kWarpThreads) {
@@ -105,9 +106,10 @@ struct ArgReduce
     state = at(rank, lowest_index(value, tile, first, stride));
   }
 
-  /// Bytes have so few values that most are soon found. A lane alone would look up its first of each, and some lane of
-  /// the warp always does; together they look up only what no lane has seen. Then the rank is the warp's in all lanes,
-  /// and `index` is nowhere in those that do not have it.
+  /// Bytes have few values, so the maximum is found soon. But each lane alone would look up the index of each of its
+  /// own maxima, and with divergence some lane of the warp always does. So lanes share the warp's maximum and look up
+  /// only values above it. `rank` is then the warp's in all lanes; `index` is kNowhere in lanes that do not have the
+  /// value.
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
                                               Index stride) {

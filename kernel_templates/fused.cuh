@@ -1,4 +1,4 @@
-// Several operations over the elements that are read once: each takes every tile while it is in registers.
+// Several operations in one pass: each accumulates every tile while the tile is in registers.
 #pragma once
 
 #include "reduction.cuh"
@@ -11,7 +11,7 @@ struct FusedState {
   Words<Rest> rest;
 };
 
-/// Ops have the same In and Index. write() takes one pointer for each of them, in their order.
+/// All operations have the same In and Index. write() has one output pointer per operation, in their order.
 template <class First, class... Others>
 struct Fused : Reduction<Fused<First, Others...>, typename First::In,
                          FusedState<typename First::State, typename Fused<Others...>::State>, typename First::Index> {

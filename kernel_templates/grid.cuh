@@ -1,11 +1,24 @@
-// How blocks and launches meet: tickets for the last block, clusters of blocks, and launches that overlap.
+// Synchronisation between blocks and between launches.
+//
+// The contract of all kernels: Every thread calls pdl_release_then_wait() before it first reads or writes global
+// memory, and at least one thread of every grid calls it, since a kernel behind this one waits for the kernels before
+// it only through this one. With PDL (programmatic dependent launch) the next kernel of the stream may then become
+// resident early, but passes its own wait only when all earlier kernels have completed. The workspace starts with a
+// header of kWorkspaceHeaderBytes, which is zero between launches; partials follow. A word of the header is the ticket:
+// each block stores its partial, then one thread calls take_last_ticket(), an acquire-release atomic that wraps to 0;
+// the block that gets the last ticket combines all partials. Other words may be counters: they only rise in a launch;
+// count_up() releases, wait_for_count() acquires, and the last block sets them back to 0. A block may spin on a counter
+// only if the blocks that raise it are already running. In a cluster every thread of every block calls
+// arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier before the first store into
+// another block's shared memory (DSMEM), because that block must have started; and one between such stores and the
+// reads of what they wrote.
 #pragma once
 
 #include "pack.cuh"
 
 namespace hone {
 
-/// A workspace starts with this many bytes that are zero between launches; partial results follow.
+/// Bytes at the start of a workspace that are zero between launches; partials follow.
 inline constexpr unsigned kWorkspaceHeaderBytes = 128;
 
 template <class Partial>
@@ -13,10 +26,8 @@ __device__ Partial* partials_in(void* workspace) {
   return reinterpret_cast<Partial*>(static_cast<char*>(workspace) + kWorkspaceHeaderBytes);
 }
 
-/// In every kernel, by every thread before it reads or writes memory, and by one at least: what waits for this kernel
-/// waits for the earlier ones through it. Later calls return at once. Where launches may overlap (programmatic dependent
-/// launch), the next kernel of the stream may take its place on the multiprocessors from now on, and this one waits
-/// until all that earlier kernels wrote is visible: the input may be what the kernel before has just written.
+/// PDL: lets the next kernel of the stream become resident from now on, then waits until the writes of all earlier
+/// kernels are visible: the input may be the output of the kernel before. Later calls return at once.
 __device__ inline void pdl_release_then_wait() {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -24,22 +35,23 @@ __device__ inline void pdl_release_then_wait() {
 #endif
 }
 
-/// Called by one thread of each of `count` blocks: true for the last, which then sees all that the others wrote before
-/// their calls, and so does its block behind a barrier. The ticket is 0 again afterwards.
+/// Called by one thread of each of `count` blocks. Returns true to the last caller, which then sees everything that the
+/// others wrote before their calls; its block sees it after a barrier. The ticket is 0 again afterwards.
 __device__ inline bool take_last_ticket(unsigned* ticket, unsigned count) {
 #ifdef HONE_HOST_DEVICE
   __threadfence();
   const unsigned taken = atomicInc(ticket, count - 1);
   __threadfence();
 #else
-  // One instruction with both orders: a fence on either side of a plain atomic costs 0.3 µs more on an H200.
+  // One acq_rel instruction: a relaxed atomic between two fences costs 0.3 µs more on an H200.
   unsigned taken;
   asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(taken) : "l"(ticket), "r"(count - 1) : "memory");
 #endif
   return taken == count - 1;
 }
 
-/// Adds one to a counter, after all that the calling thread, and its block before a barrier, has read and written.
+/// Adds 1 to a counter with release semantics: ordered after all reads and writes of the calling thread, and of its
+/// block before the last barrier.
 __device__ inline void count_up(unsigned* counter) {
 #ifdef HONE_HOST_DEVICE
   __threadfence();
@@ -49,8 +61,8 @@ __device__ inline void count_up(unsigned* counter) {
 #endif
 }
 
-/// Waits until a counter, which never falls, is at least `count`; what was written before it was counted up is then
-/// visible to the calling thread, and to its block behind a barrier.
+/// Spins until a counter, which never falls, is at least `count`. Writes before the count_up() calls are then visible
+/// to the calling thread, and to its block after a barrier.
 __device__ inline void wait_for_count(unsigned* counter, unsigned count) {
 #ifdef HONE_HOST_DEVICE
   while (atomicAdd(counter, 0u) < count) __nanosleep(0);
@@ -67,7 +79,7 @@ __device__ inline void wait_for_count(unsigned* counter, unsigned count) {
 #endif
 }
 
-/// Reads what another multiprocessor wrote: through L2, never from this one's own cache.
+/// Loads data that another SM wrote: from L2, bypassing this SM's L1.
 template <class T>
 __device__ T load_from_l2(const T* address) {
   Words<T> words;
@@ -85,7 +97,7 @@ __device__ inline unsigned rank_in_cluster() {
   return rank;
 }
 
-/// Every thread of every block of the cluster must call arrive and then wait, as often as the others.
+/// Every thread of every block of the cluster must call arrive and then wait, all equally often.
 __device__ inline void arrive_at_cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
@@ -93,8 +105,8 @@ __device__ inline void wait_at_cluster_barrier() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Stores `value` where `slot`, in this block's shared memory, lies in that of the cluster's block `rank`, which must
-/// have passed a cluster barrier since it started.
+/// DSMEM store: writes `value` to the address of `slot`, given in this block's shared memory, in the shared memory of
+/// the cluster's block `rank`, which must have passed a cluster barrier since it started.
 template <class T>
 __device__ void store_in_block(T* slot, unsigned rank, T value) {
   const auto words = Words<T>::of(value);

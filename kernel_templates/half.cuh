@@ -1,13 +1,14 @@
-// Half and BFloat16: 16-bit floats as kernels load and store them.
+// Half and BFloat16: 16-bit storage types; arithmetic is done in float.
 //
-// They convert to float exactly and from float to the nearest, ties to even; arithmetic is the float's. On a GPU those
-// conversions are single instructions, reached without CUDA's headers; the host device has its own twins of them. Wider
-// numbers are rounded once, too: first to odd, which keeps what decides between two neighbours (Boldo and Melquiond,
-// Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd, 2008).
+// Conversion to float is exact; conversion from float rounds to nearest, ties to even. On a GPU both are single PTX
+// instructions, so that no CUDA header is needed; the host device has equivalents. Doubles and 64-bit integers are
+// rounded to odd in float first: that keeps the bits that decide the second rounding, so the result is rounded only
+// once (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd,
+// 2008).
 #pragma once
 
-// The shuffles of a 16-bit type, as friends: found by the argument alone, they hide none of CUDA's own. On the host
-// device a report names the line of the caller, which comes as two more parameters.
+// Warp shuffles of 16-bit types, as friends: they are found by argument-dependent lookup only and hide none of CUDA's
+// own. The host device reports the caller's line, hence two more parameters there.
 #ifdef HONE_HOST_DEVICE
 #define HONE_SITE_PARAMETERS , const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define HONE_SITE , file, line
@@ -29,7 +30,7 @@
 
 namespace hone {
 
-/// x without the digits that a float has no room for; the last digit is 1 where any of those was.
+/// x truncated to a float; the last bit is set if any bit was lost.
 __device__ inline float rounded_to_odd(double x) {
   const float nearest = static_cast<float>(x);
   if (static_cast<double>(nearest) == x || x != x) return nearest;
@@ -37,7 +38,7 @@ __device__ inline float rounded_to_odd(double x) {
   return __uint_as_float((__float_as_uint(nearest) - (is_farther ? 1 : 0)) | 1);
 }
 
-/// Rounded to odd in the 53 digits of a double before it is in those of a float.
+/// Rounds to odd in the 53 bits of a double first, then in the 24 bits of a float.
 __device__ inline float rounded_to_odd(unsigned long long x) {
   constexpr unsigned long long kLast = 1ull << 11;
   const bool is_wide = x >> 53 != 0;

@@ -1,11 +1,11 @@
-// Mean and variance of 8- and 16-bit integers, exactly: from the sum and the sum of squares, which are integers too.
+// Mean and variance of 8- and 16-bit integers, from an exact integer sum and an exact integer sum of squares.
 #pragma once
 
 #include "reduce_ops.cuh"
 
 namespace hone {
 
-/// 128-bit unsigned arithmetic modulo 2^128, as far as it is needed here.
+/// Unsigned arithmetic modulo 2^128: the operations that are needed here.
 struct Wide {
   unsigned long long low, high;
 
@@ -47,7 +47,7 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
     state.squares = state.squares.plus({squares, 0});
   }
 
-  /// n² · variance = n · Σx² − (Σx)², without a rounding before the last step.
+  /// n² · variance = n · Σx² − (Σx)², rounded only in the last step.
   template <class Out>
   static __device__ void write(State state, Index n, Out* out) {
     const auto magnitude = static_cast<unsigned long long>(state.sum < 0 ? -state.sum : state.sum);

@@ -1,4 +1,4 @@
-// The reductions to moments in one pass: mean, and mean with variance.
+// Moments in one pass: mean, and mean with variance.
 #pragma once
 
 #include "integer_moments.cuh"
@@ -12,7 +12,7 @@ struct CountedSum {
   Words<Acc> sum;
 };
 
-/// The mean of what is not NaN, which must be counted.
+/// The mean of the elements that are not NaN, which have to be counted.
 template <class In, class Acc, class Index>
 struct MeanOfNumbers : Reduction<MeanOfNumbers<In, Acc, Index>, In, CountedSum<Acc, Index>, Index> {
   using State = CountedSum<Acc, Index>;
@@ -41,8 +41,8 @@ struct Moments {
   Words<Acc> squares;  ///< Σ (x − mean)²
 };
 
-/// (pivot · count + sum) ÷ count with the product's, the sum's and the quotient's rounding errors added back: equal
-/// elements have their own value as their mean, and sums of integers that are exact are rounded once.
+/// (pivot · count + sum) ÷ count, compensated for the rounding errors of product, sum and quotient: the mean of equal
+/// elements is their value, and an exact sum of integers is rounded once.
 template <class Acc>
 __device__ Acc mean_about_pivot(Acc pivot, Acc sum, Acc count) {
   const Acc product = pivot * count;
@@ -51,14 +51,14 @@ __device__ Acc mean_about_pivot(Acc pivot, Acc sum, Acc count) {
   const Acc lost = fma(pivot, count, -product) + ((product - of_product) + (sum - (total - of_product)));
   const Acc quotient = total / count;
   const Acc rest = fma(-quotient, count, total) + lost;
-  return is_nan(rest) ? quotient : quotient + rest / count;  // an infinite total has no rest
+  return is_nan(rest) ? quotient : quotient + rest / count;  // the rest of an infinite total is NaN
 }
 
-/// Mean and population variance of floats and wide integers. Two sets of elements combine as Chan, Golub and LeVeque do
-/// (Updating formulae and a pairwise algorithm for computing sample variances, 1979); the deviations of a tile are
-/// taken from the tile's own mean. Sums are of differences from a pivot, an element of the tile: the difference of two
-/// means that are far from zero would be that of their roundings. Of two pivots the one nearer to its mean stays, so
-/// that one element that is far from all others harms nothing.
+/// Mean and population variance of floats and wide integers. Partials combine by the pairwise update of Chan, Golub and
+/// LeVeque (Updating formulae and a pairwise algorithm for computing sample variances, 1979); within a tile, deviations
+/// are from the tile's mean. Sums are of differences from a pivot, an element of the tile: the difference of two means
+/// far from zero would otherwise cancel to their rounding errors. When two partials combine, the pivot that is nearer
+/// to its mean is kept, so that a single outlier does no harm.
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
   using State = Moments<Acc, Index>;
@@ -70,7 +70,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
     const Acc pivot = pivot_at(y);
-    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, pivot, y - pivot, y - y);  // NaN for what has no spread
+    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, pivot, y - pivot, y - y);  // NaN for ±∞ and NaN
   }
 
   static __device__ State combine(State a, State b) {
@@ -129,8 +129,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     out[1] = convert<Out>(state.squares.value() / count);
   }
  private:
-  /// What stands in for an element as a pivot: itself, or 0 where it is not finite or where 2^40 times it might leave
-  /// the range.
+  /// The pivot for an element: the element, or 0 if it is not finite or if 2^40 times it might overflow.
   static __device__ Acc pivot_at(Acc x) {
     constexpr Acc kMost = kSame<Acc, float> ? Acc(0x1p86) : Acc(0x1p982);
     return fabs(x) <= kMost ? x : Acc(0);

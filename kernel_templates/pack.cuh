@@ -1,4 +1,4 @@
-// Pack: as many elements as one memory instruction moves; Words: any value as the 32-bit words that warps exchange.
+// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles.
 #pragma once
 
 #include "scalars.cuh"
@@ -10,7 +10,7 @@ template <class T, unsigned kElements_>
 struct alignas(sizeof(T) * kElements_) Pack {
   static constexpr unsigned kElements = kElements_;
 
-  // Compilers for GPUs copy arrays part by part: what is smaller than a word they would take apart and put together.
+  // GPU compilers copy an array member by member. Members smaller than a word would be unpacked and packed again.
   using Part = typename Select<sizeof(T) < 4 && sizeof(T) * kElements % 4 == 0, unsigned, T>::type;
   Part parts[sizeof(T) * kElements / sizeof(Part)];
 
@@ -37,8 +37,9 @@ struct alignas(sizeof(T) * kElements_) Pack {
   }
 };
 
-/// The same packs, though compilers for GPUs do not know it where elements are smaller than a word: what was made of
-/// them before is made again, instead of being kept in registers until then. Others need no conversion: a copy.
+/// A copy of packs whose values are laundered: the GPU compiler does not know that they are the same packs, so it
+/// converts their elements again instead of keeping converted ones in registers (register pressure). Only for elements
+/// smaller than a word; others need no conversion.
 template <class T, unsigned kElements, unsigned kPacks>
 struct LaunderedPacks {
   Pack<T, kElements> packs[kPacks];
@@ -57,13 +58,13 @@ struct LaunderedPacks {
   }
 };
 
-/// Two elements that belong together, one of either array.
+/// Two elements with the same index, one from each of two arrays.
 template <class T>
 struct Pair {
   T a, b;
 };
 
-/// A pack of either array; its elements are pairs.
+/// One pack from each of two arrays; its elements are pairs.
 template <class T, unsigned kElements_>
 struct PairPack {
   static constexpr unsigned kElements = kElements_;
@@ -72,14 +73,15 @@ struct PairPack {
   __device__ Pair<T> operator[](unsigned e) const { return {a[e], b[e]}; }
 };
 
-/// Elements of T before the first address at or after `pointer` that is a multiple of kBytes.
+/// Number of elements of T from `pointer` to the next address that is a multiple of kBytes; 0 if `pointer` is one.
 template <unsigned kBytes, class T>
 __device__ unsigned elements_before_alignment(const T* pointer) {
   const unsigned misalignment = static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer) % kBytes);
   return (kBytes - misalignment) % kBytes / static_cast<unsigned>(sizeof(T));
 }
 
-/// A value of T aligned to 4 bytes, so that structures of several have no padding, which would never be initialised.
+/// A value of T aligned to 4 bytes only, so that structures of several have no padding (which nothing would
+/// initialise).
 template <class T>
 struct Words {
   static_assert(sizeof(T) % 4 == 0);
@@ -98,13 +100,13 @@ struct Words {
   }
 };
 
-/// A pack that begins at any element: the two aligned ones that it lies across. At least a word.
+/// A shifted load: a pack that begins at any element, as the two aligned packs that contain it. At least a word.
 template <class T, unsigned kElements>
 struct PackAcross {
   using Aligned = Pack<T, kElements>;
   Aligned low, high;
 
-  /// Loads both, also where `from` is aligned.
+  /// Loads both packs, even if `from` is aligned.
   static __device__ PackAcross load(const T* from) {
     const auto misalignment = static_cast<unsigned>(reinterpret_cast<unsigned long long>(from) % sizeof(Aligned));
     const auto* const aligned = reinterpret_cast<const Aligned*>(from - misalignment / sizeof(T));
@@ -113,7 +115,7 @@ struct PackAcross {
 
   static __device__ PackAcross filled(T value) { return {Aligned::filled(value), Aligned::filled(value)}; }
 
-  /// The pack that begins so many elements after `low` does, fewer than it has. Fastest where all lanes ask alike.
+  /// The pack that begins `elements` after `low`, fewer than a pack has. Fastest if the shift is uniform in the warp.
   __device__ Aligned after(unsigned elements) const {
     constexpr unsigned kWords = sizeof(Aligned) / 4;
     const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));

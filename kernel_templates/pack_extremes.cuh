@@ -1,4 +1,4 @@
-// The largest and the smallest element of packs; NaNs lose. Of 16-bit floats two are compared at once.
+// Maximum and minimum over packs; NaNs are ignored. 16-bit floats are compared two per instruction.
 #pragma once
 
 #include "pack.cuh"
@@ -6,7 +6,7 @@
 
 namespace hone {
 
-/// Two 16-bit floats at once: the larger or smaller ones; a NaN loses.
+/// The larger (or smaller) float in each 16-bit half; NaNs are ignored.
 template <bool kLargest, class T>
 __device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
@@ -36,7 +36,7 @@ __device__ Acc extreme(Acc a, Acc b) {
   return kLargest ? larger<true>(a, b) : smaller<true>(a, b);
 }
 
-/// Element by element the larger or smaller ones of two packs of floats; NaNs lose.
+/// Elementwise maximum or minimum of two packs of floats; NaNs are ignored.
 template <bool kLargest, class T, unsigned kElements>
 __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kElements>& b) {
   if constexpr (kIsFloat16<T> && kElements % 2 == 0) {
@@ -51,7 +51,7 @@ __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kE
   return a;
 }
 
-/// The largest or smallest element of some packs and `start`; NaNs lose.
+/// The maximum or minimum over some packs and `start`; NaNs are ignored.
 template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
 __device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start) {
   if constexpr (kIsFloat16<In> && kElements % 2 == 0) {

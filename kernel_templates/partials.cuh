@@ -1,4 +1,4 @@
-// Partial results of many outputs, each made by several blocks: the kernel that combines them.
+// The second kernel of reductions with many outputs: combines the partials that several blocks published per output.
 #pragma once
 
 #include "grid.cuh"
@@ -6,8 +6,9 @@
 
 namespace hone {
 
-/// Combines the partials of every output, of which part p of output o is at [p · outputs + o]: a block has kOutputs of
-/// them side by side, and the other factor of its threads shares the parts. An output has kValues elements of `out`.
+/// Combines the partials of every output. Partial p of output o is at [p · outputs + o], so that neighbouring threads
+/// load coalesced. A block has kOutputs neighbouring outputs and kBlockThreads ÷ kOutputs threads per output. An output
+/// has kValues elements of `out`.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
 __device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
   using State = typename Op::State;

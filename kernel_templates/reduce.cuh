@@ -60,8 +60,8 @@ struct TwoArrays {
   }
 };
 
-/// Whether a tile that is cut short is taken as a whole: something stands in for the packs that are not there, the first
-/// one or neutral().
+/// Whether a tile that is cut short is taken as a whole: something stands in for the packs that are not there, the
+/// first one or neutral().
 template <class Op>
 inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
 

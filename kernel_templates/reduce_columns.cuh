@@ -1,17 +1,17 @@
 // Reduces the middle extent of outer × reduced × inner; with outer = 1 the columns of a matrix.
 //
-// A block has a tile of neighbouring columns: kThreadsPerOutput threads share each group of kPackElements columns and take the
-// rows in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of its packs,
-// and the states of the threads that share a column meet in shared memory; where none share one, packs of outputs leave
-// straight from registers. Where there are fewer tiles than blocks, several blocks take the rows of a tile in turns, so
-// that they read on side by side, and a second kernel (partials.cuh) combines what they publish.
+// A block has a tile of neighbouring columns: kThreadsPerOutput threads share each group of kPackElements columns and
+// take the rows in turns. A thread loads packs of kUnroll rows before it combines any, carries a State per column of
+// its packs, and the states of the threads that share a column meet in shared memory; where none share one, packs of
+// outputs leave straight from registers. Where there are fewer tiles than blocks, several blocks take the rows of a
+// tile in turns, so that they read on side by side, and a second kernel (partials.cuh) combines what they publish.
 //
 // Packs are aligned though rows may not be: a thread's rows are a multiple of kPackElements rows apart, so that its
 // packs begin at the same columns in each of them, wherever those are. The outermost threads of a row then hold a few
 // columns of the neighbouring tiles, which are dropped; such a tile is one pack narrower than its threads
 // (RowStarts::phase_matched). Or a thread takes any rows, and puts each of its packs together from two
-// (RowStarts::shifted_loads): twice as many loads, of which half find their line in L1, and some 15 instructions a pack. In
-// the few rows where either would read beyond the array, elements are taken one by one.
+// (RowStarts::shifted_loads): twice as many loads, of which half find their line in L1, and some 15 instructions a
+// pack. In the few rows where either would read beyond the array, elements are taken one by one.
 //
 // Few columns: where rows lie side by side, `folds` of them are one long row, and its columns are folded in the end
 // (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 where a pitch leaves gaps).
@@ -19,8 +19,9 @@
 // Few rows: kFewTiles says that a thread has few tiles of kUnroll of them, of which the first is then code of its own
 // (for_each_full_tile()). It changes no result.
 //
-// Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is a multiple of
-// kPackElements, and packs that are realigned are of 4 bytes or more; Op::Index holds `reduced` plus one tile of rows.
+// Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is
+// a multiple of kPackElements, and packs that are realigned are of 4 bytes or more; Op::Index holds `reduced` plus one
+// tile of rows.
 #pragma once
 
 #include "pack.cuh"

@@ -1,16 +1,15 @@
-// Reduction: what an operation must say of itself, and what follows from it.
+// Reduction: the interface of an operation, and defaults for its optional parts.
 //
-// An operation Op has the element type In, the Index that counts elements, and
+// An operation Op has the element type In, the type Index that counts elements, and
 //
-//   State                      what is carried from element to element: trivially copyable, a multiple of 4 bytes,
-//                              without padding
-//   identity()                 the State of no element
+//   State                      the accumulator: trivially copyable, a multiple of 4 bytes, without padding
+//   identity()                 the State of no elements
 //   combine(State, State)      associative
 //   of(element, index)         the State of one element
 //   write(State, n, Out*…)     the results
 //
-// and may have better ways to take the elements of a pack, of a thread's tile or of neighbouring columns than one by
-// one, and to combine what the lanes of a warp or many threads have than pair by pair.
+// It may override the defaults below with faster ways to accumulate a pack, a thread's tile or neighbouring columns,
+// and to combine the partials of a warp or of many threads.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -19,8 +18,8 @@
 
 namespace hone {
 
-/// Combines values[kFirst … kFirst + kCount) in a tree: chains of log2(kCount). By recursion, so that every index is a
-/// constant and no value is in memory.
+/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive, so that every index is a
+/// constant and the values stay in registers.
 template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
 __device__ T combine_tree(const T (&values)[kAll]) {
   if constexpr (kCount == 1) return values[kFirst];
@@ -34,13 +33,13 @@ struct Reduction {
   using State = State_;
   using Index = Index_;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
-  static constexpr bool kIdempotent = false;  ///< whether the packs of a tile may repeat its first one
-  static constexpr bool kHasNeutral = false;  ///< whether neutral() is an element that changes no State
+  static constexpr bool kIdempotent = false;  ///< accumulating an element twice changes nothing
+  static constexpr bool kHasNeutral = false;  ///< neutral() is an element that changes no State
 
-  /// Whether the arithmetic of a tile takes about as long as loading it does: worth loading the next one meanwhile.
+  /// Computing a tile takes about as long as loading it: worth double buffering in registers.
   static constexpr bool kComputeBound = false;
 
-  /// The State of all elements of a pack; the first has index `first`.
+  /// The State of the elements of a pack; the first has index `first`.
   template <class ElementPack>
   static __device__ State of_pack(const ElementPack& pack, Index first) {
     State states[ElementPack::kElements];
@@ -49,7 +48,7 @@ struct Reduction {
     return combine_tree<Op, ElementPack::kElements>(states);
   }
 
-  /// Adds a thread's tile: element e of pack u has index first + u · stride + e.
+  /// Accumulates a thread's tile: element e of pack u has index first + u · stride + e.
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     State states[kPacks];
@@ -58,14 +57,14 @@ struct Reduction {
     state = Op::combine(state, combine_tree<Op, kPacks>(states));
   }
 
-  /// The same where all lanes of the warp take a tile at once, so that they may tell each other what they found.
+  /// The same, called by all lanes of the warp together, so that the operation may use warp-wide instructions.
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
                                               Index stride) {
     Op::accumulate(state, tile, first, stride);
   }
 
-  /// Adds kRows rows of neighbouring columns, each to the State of its own: row u of column e has index
+  /// Accumulates kRows rows of neighbouring columns, each column in its own State: row u of column e has index
   /// first[e] + u · stride.
   template <unsigned kColumns, unsigned kRows>
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
@@ -79,7 +78,7 @@ struct Reduction {
     }
   }
 
-  /// Combines `count` States, at least one, that lie `stride` apart.
+  /// Combines `count` States, at least one, with a stride.
   static __device__ State of_states(const State* states, unsigned count, unsigned stride) {
     State state = states[0];
 #pragma unroll 8
@@ -96,10 +95,10 @@ struct Reduction {
   }
 };
 
-/// Takes tiles that are `stride` apart as long as they are whole, and returns the first that is not. kLoadsAhead: the
-/// next tile is loaded before one is taken. kFewTiles: the first of those is taken outside of the loop, where compilers
-/// leave out what no first tile needs; of many tiles, the longer code would cost more. `load` is called for each tile,
-/// once and in order.
+/// A strided loop over full tiles: loads and accumulates each, and returns the first tile that is not full. `load` is
+/// called once per tile, in order. kLoadsAhead: double buffering, the next tile is loaded before this one is
+/// accumulated. kFewTiles: the first iteration is peeled, so that the compiler can simplify it for the initial State;
+/// with many tiles the longer code would cost more.
 template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsFull, class Load, class Accumulate>
 __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_full, const Load& load,
                                     const Accumulate& accumulate) {
@@ -137,7 +136,7 @@ __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_
   return first;
 }
 
-/// The elements of a thread's tile as accumulators, in order of their indices.
+/// The elements of a thread's tile, converted to accumulators, in the order of their indices.
 template <class Acc, class ElementPack, unsigned kPacks>
 struct TileValues {
   static constexpr unsigned kCount = kPacks * ElementPack::kElements;

@@ -1,12 +1,12 @@
-// What kernels must know of scalar types: the conversions between all of them, their bounds, which of two is larger,
-// and the exponential and logarithm of an accumulator.
+// Scalar types: type traits, conversions between all of them, their bounds, maximum and minimum with NaN policies, and
+// the exponential and logarithm of accumulators.
 #pragma once
 
 #include "half.cuh"
 
 namespace hone {
 
-/// A truth value as it lies in memory: any byte but 0 is true.
+/// A truth value in memory: one byte; any value but 0 is true.
 struct Bool {
   unsigned char byte;
 };
@@ -50,7 +50,7 @@ __device__ To convert(From x) {
   else return static_cast<To>(x);
 }
 
-/// False for all but floats; for those, whether x is NaN.
+/// Whether x is NaN; false for types without NaN.
 template <class T>
 __device__ bool is_nan(T x) {
   if constexpr (kIsFloat16<T>) return is_nan(static_cast<float>(x));
@@ -58,7 +58,7 @@ __device__ bool is_nan(T x) {
   else return false;
 }
 
-/// Largest and smallest value of an accumulator type; infinities where the type has them.
+/// The largest and smallest value of an accumulator type: infinities where the type has them.
 template <class T>
 __device__ T highest() {
   if constexpr (kSame<T, float>) return __int_as_float(0x7f800000);
@@ -74,7 +74,7 @@ __device__ T lowest() {
   else return T(0);
 }
 
-/// The same for elements of In that are kept as Acc.
+/// The bounds of In, as an accumulator: the identities of minimum and maximum.
 template <class Acc, class In>
 __device__ Acc highest_of() {
   if constexpr (kSame<In, Bool>) return Acc(1);
@@ -89,7 +89,7 @@ __device__ Acc lowest_of() {
   else return lowest<Acc>();
 }
 
-/// The larger of two; a NaN wins, or loses if NaNs are ignored.
+/// The larger of two numbers. A NaN is propagated, or ignored with kIgnoreNan.
 template <bool kIgnoreNan, class T>
 __device__ T larger(T a, T b) {
   if constexpr (kSame<T, float>) {
@@ -100,7 +100,7 @@ __device__ T larger(T a, T b) {
     return result;
 #endif
   }
-  // Where b is NaN both comparisons fail.
+  // If b is NaN, both comparisons are false.
   if constexpr (kIgnoreNan) return a > b || is_nan(b) ? a : b;
   else return a > b || is_nan(a) ? a : b;
 }
@@ -124,8 +124,8 @@ struct RankOf {
   using type = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
 };
 
-/// Unsigned numbers that compare as the accumulators do: equal for 0 and −0, all ones for every NaN alone, and 0 for no
-/// float.
+/// Maps an accumulator to an unsigned key with the same order. 0 and −0 have the same key; all NaNs, and only NaNs,
+/// have the key of all ones; no float has key 0.
 template <class T>
 __device__ typename RankOf<T>::type ascending_rank(T x) {
   using Rank = typename RankOf<T>::type;
@@ -142,7 +142,7 @@ __device__ typename RankOf<T>::type ascending_rank(T x) {
   }
 }
 
-/// 2^x. A GPU's instruction has an error of 2 ulp and takes subnormal results for 0 (PTX ISA, ex2.approx.ftz.f32).
+/// 2^x. The GPU's instruction has an error of 2 ulp and flushes subnormal results to 0 (PTX ISA, ex2.approx.ftz.f32).
 __device__ inline float power_of_two(float x) {
 #ifdef HONE_HOST_DEVICE
   return exp2f(x);
@@ -154,8 +154,8 @@ __device__ inline float power_of_two(float x) {
 }
 __device__ inline double power_of_two(double x) { return exp2(x); }
 
-/// log₂ x. A GPU's instruction has an absolute error of 2^−22 between 0.5 and 2, that relative error elsewhere, and takes
-/// subnormal numbers for 0 (PTX ISA, lg2.approx.ftz.f32).
+/// log₂ x. The GPU's instruction has an absolute error of 2^−22 between 0.5 and 2, that relative error elsewhere, and
+/// flushes subnormal inputs to 0 (PTX ISA, lg2.approx.ftz.f32).
 __device__ inline float binary_logarithm(float x) {
 #ifdef HONE_HOST_DEVICE
   return log2f(x);

@@ -1,8 +1,8 @@
-// What threads, and blocks, hand on to those behind them when segments go on across their borders.
+// Carries of segments that span several threads or several blocks: a segmented scan.
 //
-// Every participant, in order, has some elements behind its last segment end (its tail), or none but a tail if no
-// segment ends with it. The first segment that ends with a participant began with the tails since the last one with an
-// end.
+// Each participant (thread or block, in order) has a tail: the elements behind its last segment end, or all of its
+// elements if no segment ends in it. The carry into a participant is the combination of the tails since the last
+// participant with an end; it completes the first segment that ends there.
 #pragma once
 
 #include "block_reduce.cuh"
@@ -10,9 +10,9 @@
 
 namespace hone {
 
-/// What goes before the first end of this thread: the tails since the last thread with an end. `all` is set in thread
-/// 0: what is left behind the last end of the block. Each of kThreads must call it; two calls need a barrier between
-/// them.
+/// An exclusive segmented scan over the block: returns the carry into this thread, the tails since the last thread with
+/// an end. In thread 0 it sets `all` to the tail of the block. Each of kThreads threads must call it; two calls need a
+/// barrier between them.
 template <class Op, unsigned kThreads>
 __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, typename Op::State& all) {
   using State = typename Op::State;
@@ -50,24 +50,24 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
   return before;
 }
 
-/// What a block leaves in the workspace, behind the header.
+/// The partials of a block, in the workspace behind the header.
 template <class Op>
 struct Carry {
   using State = typename Op::State;
   using Index = typename Op::Index;
 
-  Words<Index> segment;  ///< that the block begins in; what the next block begins in tells whether one ended
-  Words<State> head;     ///< what the block has of that segment, if it ends there
-  Words<State> tail;     ///< what is behind the last end, or all
+  Words<Index> segment;  ///< in which the block begins; another one in the next block means that a segment ended
+  Words<State> head;     ///< the block's part of that segment, if the segment ends in the block
+  Words<State> tail;     ///< the elements behind the last end, or all elements
 };
 
-/// Completes the first segment that ended in each of `blocks` blocks. For one block of kThreads.
+/// Completes the first segment that ends in each of `blocks` blocks. Called by one block of kThreads threads.
 template <class Op, unsigned kThreads, class Arrays>
 __device__ void join_carries(const Arrays& arrays, void* workspace, unsigned blocks) {
   using State = typename Op::State;
   using Index = typename Op::Index;
   const Carry<Op>* const carries = partials_in<Carry<Op>>(workspace);
-  State carry = Op::identity();  // of thread 0, from one round to the next
+  State carry = Op::identity();  // in thread 0, from one iteration to the next
   for (unsigned first = 0; first < blocks; first += kThreads) {
     const unsigned b = first + threadIdx.x;
     Index segment = 0;

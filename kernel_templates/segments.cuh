@@ -1,5 +1,5 @@
-// What all segmented reductions share: the arrays of a call, how elements get into shared memory, and how threads go
-// together through a run of neighbouring elements.
+// Parts of all segmented reductions: the arrays of a call, staging of elements in shared memory, and the loop of a
+// group of threads over contiguous elements.
 #pragma once
 
 #include "pack.cuh"
@@ -9,7 +9,7 @@ namespace hone {
 
 inline constexpr unsigned kPackBytes = 16;
 
-/// The arrays of a call: segment s is in[offsets[s] … offsets[s + 1]). Its results are kOutputs neighbours.
+/// The arrays of a call, in CSR form: segment s is in[offsets[s] … offsets[s + 1]). It has kOutputs contiguous results.
 template <class Op, class Offset, class Out, unsigned kOutputs>
 struct Segments {
   using In = typename Op::In;
@@ -24,17 +24,17 @@ struct Segments {
 
   __device__ Index offset(Index i) const { return static_cast<Index>(offsets[i]); }
 
-  /// Of a segment of n elements.
+  /// Writes the results of a segment of n elements.
   __device__ void write(Index segment, Index n, State state) const { Op::write(state, n, out + segment * kOutputs); }
 };
 
-/// A run of elements in shared memory, loaded by all threads of a block, kPacks packs each. Elements keep their places
-/// relative to the 16-byte boundaries of memory, so that packs are stored as they were loaded.
+/// Stages contiguous elements in shared memory. All threads of a block load kPacks packs each. Elements keep their
+/// offset from a 16-byte boundary, so that packs are stored as they were loaded.
 template <class In, unsigned kBlockThreads, unsigned kPacks>
 struct ElementTile {
   static constexpr unsigned kPackElements = kPackBytes / sizeof(In);
 
-  /// However the run lies to the boundaries, it has no more packs than the threads load.
+  /// At any alignment, so many elements span no more packs than the threads load.
   static constexpr unsigned kMostElements = (kBlockThreads * kPacks - 1) * kPackElements;
   static constexpr unsigned kBytes = kBlockThreads * kPacks * kPackBytes;
 
@@ -42,12 +42,12 @@ struct ElementTile {
 
   ElementPack packs[kPacks];
 
-  /// Elements between the last boundary and `first`.
+  /// Elements between the preceding 16-byte boundary and `first`.
   static __device__ unsigned shift(const In* first) {
     return static_cast<unsigned>(reinterpret_cast<unsigned long long>(first) % kPackBytes) / unsigned(sizeof(In));
   }
 
-  /// Loads [first, first + count) of an array; nothing outside of the array [begin, end) is read.
+  /// Loads [first, first + count) of the array [begin, end); reads nothing outside of the array.
   __device__ void load(const In* first, unsigned count, const In* begin, const In* end) {
     const unsigned before = shift(first);
     const unsigned all = (before + count + kPackElements - 1) / kPackElements;
@@ -60,7 +60,7 @@ struct ElementTile {
       return;
     }
 #pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {  // an end of the array, which need not be one of a pack
+    for (unsigned u = 0; u < kPacks; ++u) {  // an end of the array, which may cut a pack
       for (unsigned e = 0; e < kPackElements; ++e) {
         const unsigned i = (threadIdx.x + u * kBlockThreads) * kPackElements + e - before;  // wraps below `before`
         if (i < count) packs[u].set(e, first[i]);
@@ -68,7 +68,7 @@ struct ElementTile {
     }
   }
 
-  /// What load() got, into kBytes of shared memory: element i of the run is at shift(first) + i.
+  /// Stores the loaded packs in kBytes of shared memory: element first[i] is at index shift(first) + i.
   __device__ void store(const In* first, unsigned count, unsigned char* shared) const {
     const unsigned all = (shift(first) + count + kPackElements - 1) / kPackElements;
 #pragma unroll
@@ -79,8 +79,8 @@ struct ElementTile {
   }
 };
 
-/// Adds what thread `rank` of kThreads that go together contributes to [first, last) of the segment that starts at
-/// `begin`: packs of 16 bytes, kPacks in flight, and the elements at both ends one by one.
+/// Accumulates the share of thread `rank` of a group of kThreads in the elements [first, last) of the segment that
+/// starts at `begin`: vectorized loads of 16 bytes, kPacks in flight, and single elements at both ends.
 template <class Op, unsigned kThreads, unsigned kPacks, class Arrays>
 __device__ typename Op::State stream(const Arrays& arrays, unsigned rank, typename Op::Index first,
                                      typename Op::Index last, typename Op::Index begin, typename Op::State state) {
@@ -105,7 +105,7 @@ __device__ typename Op::State stream(const Arrays& arrays, unsigned rank, typena
     for (unsigned u = 0; u < kPacks; ++u) tile[u] = body[p + u * kThreads];
     Op::accumulate(state, tile, index + p * kPackElements, Index(kThreads * kPackElements));
   }
-  ElementPack tile[kPacks][1];  // the last tile may be cut short anywhere
+  ElementPack tile[kPacks][1];  // the tail
 #pragma unroll
   for (unsigned u = 0; u < kPacks; ++u)
     if (p + u * kThreads < packs) tile[u][0] = body[p + u * kThreads];

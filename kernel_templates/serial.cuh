@@ -1,16 +1,16 @@
-// The reference for operations that only their own source can tell: one block that takes every element by itself. No
-// packs, no tiles, no shuffles, no second block: nothing of what it is compared with but the operation.
+// The reference for custom operations, which are defined only by their source: one block, one element at a time. It
+// uses no packs, tiles, shuffles or second block, so it shares only the operation with the kernels that it checks.
 //
-// Three more orders show whether the operation itself depends on the order: the same with elements and sides exchanged,
-// and one thread that combines from the left or from the right.
+// Three more orders of combination show whether the operation is associative and commutative: the mirrored order, and
+// a single thread that folds from the left or from the right.
 #pragma once
 
 namespace hone {
 
 inline constexpr unsigned kSerialThreads = 1024;
-inline constexpr unsigned kSerialRun = 256;  ///< elements that a thread combines before it adds them to what it has
+inline constexpr unsigned kSerialRun = 256;  ///< elements that a thread combines before it adds them to its accumulator
 
-/// kMirrored: the last element first, and the other side of each combination on the left.
+/// kMirrored: from the last element to the first, with the operands of each combination exchanged.
 template <class Op, bool kMirrored = false, class Out>
 __device__ void serial_reduce(const typename Op::In* in, typename Op::Index n, Out* out) {
   using Index = typename Op::Index;
@@ -35,7 +35,7 @@ __device__ void serial_reduce(const typename Op::In* in, typename Op::Index n, O
   if (threadIdx.x == 0) Op::write(of_thread[0], n, out);
 }
 
-/// One thread: ((identity · x₀) · x₁) · … or, from the right, … · (xₙ₋₁ · identity).
+/// A fold by one thread: ((identity · x₀) · x₁) · … or, from the right, … · (xₙ₋₁ · identity).
 template <class Op, bool kFromTheRight, class Out>
 __device__ void fold(const typename Op::In* in, typename Op::Index n, Out* out) {
   using Index = typename Op::Index;

@@ -1,12 +1,13 @@
-// SmemCombine: what the threads that share an output have found, combined in shared memory, for many outputs side by side.
+// SmemCombine: combines in shared memory the partials of the threads that share an output, for many outputs side by
+// side.
 //
-// The order of combination follows from the numbers of threads and outputs alone.
+// The order of combination depends only on the numbers of threads and outputs.
 #pragma once
 
 namespace hone {
 
-/// In how many chains `threads_per_output` values of each of `outputs` outputs are combined by `threads` threads: about as many as
-/// there are values in each, a power of two. Few values are one chain.
+/// The number of chains in which a block of `threads` combines the `threads_per_output` partials of each of `outputs`
+/// outputs: a power of two, about the square root of the partials. Few partials are a single chain.
 __device__ constexpr unsigned combine_chains(unsigned threads_per_output, unsigned outputs, unsigned threads) {
   unsigned chains = 1;
   while (threads_per_output >= 16 && 4 * chains * chains <= threads_per_output && 2 * chains * outputs <= threads)
@@ -14,9 +15,9 @@ __device__ constexpr unsigned combine_chains(unsigned threads_per_output, unsign
   return chains;
 }
 
-/// Combines states[s · kOutputs + o] over all s < kThreadsPerOutput, for each output o < outputs: in two short steps instead of
-/// a long one, where there are threads for them. Every thread of the block must construct it, after a barrier; the
-/// second step is for those that ask for an output.
+/// Combines states[s · kOutputs + o] over all s < kThreadsPerOutput, for each output o < outputs: in two short steps
+/// instead of one long chain, if there are enough threads. Every thread of the block must construct it, after a
+/// barrier; the second step is done by the threads that call combined().
 template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kOutputs>
 struct SmemCombine {
   using State = typename Op::State;

@@ -38,8 +38,8 @@ struct SoftmaxRows {
   }
 };
 
-/// What all threads of a block found, for all of them. They call it with `buffer` 0, 1, 0, …: results of one buffer may be
-/// read while those of the next are written.
+/// What all threads of a block found, for all of them. They call it with `buffer` 0, 1, 0, …: results of one buffer may
+/// be read while those of the next are written.
 template <unsigned kBlockThreads, class Acc>
 __device__ SoftmaxState<Acc> combine_block(SoftmaxState<Acc> mine, Acc magnitude, unsigned buffer) {
   constexpr unsigned kWarps = kBlockThreads / 32;

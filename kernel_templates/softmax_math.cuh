@@ -33,8 +33,8 @@ struct SoftmaxScale {
   __device__ Acc neutral() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
 };
 
-/// Of some elements of a row: the largest (oriented, where the scale is negative), and the sum of their weights relative
-/// to it.
+/// Of some elements of a row: the largest (oriented, where the scale is negative), and the sum of their weights
+/// relative to it.
 template <class Acc>
 struct SoftmaxState {
   Acc largest;

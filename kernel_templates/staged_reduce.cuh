@@ -1,12 +1,13 @@
-// Reduces the middle extent of slices × reduced × inner where a slice is small: a few elements to a few thousand.
+// Reduces the middle extent of slices × reduced × inner if a slice is small: a few elements to a few thousand.
 //
-// Slices lie side by side, so a block copies as many as fit its tile with 16-byte loads, wherever each of them begins,
-// into shared memory, and its threads find the elements of each output there. Only the ends of the tile are copied one
-// by one. Nothing passes through registers on the way: kBlockThreads × kUnroll packs per block are in flight.
+// Slices are contiguous, so a block copies as many as fit its tile into shared memory, in packs of 16 bytes (cp.async)
+// at any alignment of the slices; its threads then read the elements of each output from there. Only the ends of the
+// tile are copied as single elements. The copies bypass registers: kBlockThreads × kUnroll packs per block are in
+// flight.
 //
 // kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows
-// whose size is no multiple of 16 bytes begin in banks that differ, so that threads with a row each hardly meet in one
-// bank.
+// whose size is not a multiple of 16 bytes begin in different banks, so threads with a row each have few bank
+// conflicts.
 //
 // Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements; kBlockThreads is
 // a multiple of a warp and at least two packs' elements.
@@ -52,7 +53,7 @@ struct StagedReduce {
     }
   }
  private:
-  /// Starts copying and returns where the first element will be: as far from an aligned address as it is in `from`.
+  /// Starts the copies and returns the address of the first element: misaligned by as much as `from` is.
   static __device__ const In* copy(ElementPack* tile, const In* from, unsigned count) {
     const unsigned unaligned = elements_before_alignment<16>(from);
     const unsigned head = unaligned < count ? unaligned : count;
@@ -74,7 +75,7 @@ struct StagedReduce {
     const unsigned lane = threadIdx.x % kLanes;
     const unsigned outputs = kIsFlat ? slices : slices * inner;
     const unsigned stride = kIsFlat ? 1 : inner;
-    for (unsigned begin = 0; begin < outputs; begin += kGroups) {  // all threads go round together
+    for (unsigned begin = 0; begin < outputs; begin += kGroups) {  // uniform for all threads
       const unsigned output = begin + threadIdx.x / kLanes;
       State state = Op::identity();
       if (output < outputs) {
@@ -84,8 +85,8 @@ struct StagedReduce {
         const auto element = [&](unsigned number) { return first[number * stride]; };
         unsigned i = lane;
         if constexpr (Op::kComputeBound && Op::kHasNeutral) {
-          // What is left at once: less than several takes. What is all there is, too, so that compilers leave out what
-          // no first take needs.
+          // The rest in a single padded call, which costs less than several calls. If it is all there is, the call is
+          // code of its own, which the compiler can simplify for the initial State.
           const auto accumulate_rest = [&](unsigned number) {
             const auto element_or_neutral = [&](unsigned n) { return n < reduced ? element(n) : Op::neutral(); };
             if (number + 4 * kLanes < reduced) accumulate<8>(state, element_or_neutral, number);
@@ -111,10 +112,10 @@ struct StagedReduce {
     }
   }
 
-  /// kCount elements, every kLanes-th from number i on.
+  /// Accumulates kCount elements: i, i + kLanes, …
   template <unsigned kCount, class Element>
   static __device__ void accumulate(State& state, const Element& element, unsigned i) {
-    constexpr unsigned kElements = kLanes == 1 ? kCount : 1;  // neighbours: a pack
+    constexpr unsigned kElements = kLanes == 1 ? kCount : 1;  // contiguous: a pack
     Pack<In, kElements> some[kCount / kElements];
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) some[u / kElements].set(u % kElements, element(i + u * kLanes));

@@ -1,11 +1,11 @@
-// Loads and stores of packs that will not be used again, and copies to shared memory that need no registers.
+// Streaming (evict-first) loads and stores of packs, and asynchronous copies to shared memory.
 #pragma once
 
 #include "pack.cuh"
 
 namespace hone {
 
-/// An integer of so many bytes, as memory instructions with a hint take them.
+/// The integer type of kBytes bytes, for memory instructions with a cache hint.
 template <unsigned kBytes>
 struct Bits;
 template <>
@@ -29,7 +29,7 @@ struct Bits<16> {
   using type = uint4;
 };
 
-/// Loads what is read for the last time: the first to leave the cache.
+/// Loads data that is read for the last time: evicted first from the cache.
 template <class T>
 __device__ T load_streaming(const T* from) {
   using Raw = typename Bits<sizeof(T)>::type;
@@ -39,8 +39,8 @@ __device__ T load_streaming(const T* from) {
   return value;
 }
 
-/// Stores what this kernel never reads. By value: what a reference names in shared memory would be loaded byte by byte,
-/// as if it were not aligned.
+/// Stores data that this kernel never reads. The value is passed by value: through a reference into shared memory it
+/// would be loaded byte by byte, as if it were not aligned.
 template <class T>
 __device__ void store_streaming(T* to, T value) {
   using Raw = typename Bits<sizeof(T)>::type;
@@ -49,8 +49,8 @@ __device__ void store_streaming(T* to, T value) {
   __stcs(reinterpret_cast<Raw*>(to), raw);
 }
 
-/// Starts to copy one T of 4, 8 or 16 bytes to shared memory; done after wait_for_copies(), for the thread that
-/// started it.
+/// cp.async: starts to copy one T of 4, 8 or 16 bytes to shared memory, bypassing registers. It is complete after
+/// wait_for_copies(), and visible to the thread that started it.
 template <class T>
 __device__ void copy_to_shared(T* to, const T* from) {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800

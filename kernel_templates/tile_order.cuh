@@ -1,15 +1,15 @@
-// Which tile of a batch of matrices is the next.
+// The order in which the grid goes through the tiles of a batch of matrices.
 #pragma once
 
 namespace hone {
 
-/// In which order blocks take the tiles: along the input's rows, along the output's, or in groups of kGroupRows rows of
-/// tiles, each column by column.
+/// The order of tiles: along the rows of the input, along the rows of the output, or in groups of kGroupRows rows of
+/// tiles, each group column by column.
 enum class TileOrder { rows, columns, groups };
 
 inline constexpr unsigned kGroupRows = 8;
 
-/// Matrices of rows × columns elements, one after the other; rows are `pitch` elements apart.
+/// A batch of matrices of rows × columns elements, one after the other. Pitches are in elements.
 template <class T, class Index>
 struct Matrices {
   const T* in;
@@ -18,13 +18,13 @@ struct Matrices {
   long long in_pitch, out_pitch;
 };
 
-/// A tile: the number of its matrix, and its row and column among the tiles of that.
+/// The position of a tile: the index of its matrix, and its row and column in units of tiles.
 template <class Index>
 struct TilePosition {
   Index matrix, row, column;
 };
 
-/// The tile with number `index`, of all matrices together.
+/// The position of tile `index`, counted over all matrices.
 template <TileOrder kOrder, class Index>
 __device__ TilePosition<Index> tile_position(Index tile_rows, Index tile_columns, Index index) {
   Index matrix = 0;
