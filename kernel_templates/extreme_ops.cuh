@@ -130,6 +130,7 @@ struct ArgReduce
     const Index index = state.index.value();
     *out = index == kNowhere ? static_cast<Out>(-1) : static_cast<Out>(index);
   }
+
  private:
   struct FirstOfTwo {
     static __device__ Acc combine(Acc a, Acc b) { return Order::template first<kIgnoreNan>(a, b); }

@@ -109,6 +109,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     if constexpr (kSame<Acc, float>) *out = convert<Out>(fmaf(binary_logarithm(state.sum), kLog2, from));
     else *out = convert<Out>(log(state.sum) + from);
   }
+
  private:
   /// The most that a tile may add: above the number of elements in any, so that a tile of nothing but references fits,
   /// and so small that the logarithm of what it adds costs no digit of the result.

@@ -128,6 +128,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     out[0] = convert<Out>(mean_about_pivot(state.pivot.value(), state.sum.value(), count));
     out[1] = convert<Out>(state.squares.value() / count);
   }
+
  private:
   /// The pivot for an element: the element, or 0 if it is not finite or if 2^40 times it might overflow.
   static __device__ Acc pivot_at(Acc x) {

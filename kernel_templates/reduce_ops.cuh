@@ -213,6 +213,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 
   template <class Out>
   static __device__ void write(Acc acc, Index n, Out* out) { *out = convert<Out>(End::of(acc, n)); }
+
  private:
   using Base = Reduction<MapReduce, In, Acc, Index>;
 

@@ -75,6 +75,7 @@ struct RowLanes {
       }
     }
   }
+
  private:
   static __device__ Row row_at(const In* in, Index columns, bool is_there) {
     const Source source{in};

@@ -305,6 +305,7 @@ struct Merged {
     __syncthreads();
     if (is_last) join_carries<Op, kBlockThreads>(arrays, workspace, gridDim.x);
   }
+
  private:
   static constexpr unsigned kUnrolledItems = kItems <= 15 ? kItems : 8;
 

@@ -52,6 +52,7 @@ struct StagedReduce {
       __syncthreads();
     }
   }
+
  private:
   /// Starts the copies and returns the address of the first element: misaligned by as much as `from` is.
   static __device__ const In* copy(ElementPack* tile, const In* from, unsigned count) {

@@ -1,0 +1,107 @@
+// Tiles of columns: how reduce_columns.cuh divides outer × reduced × inner among blocks and threads.
+#pragma once
+
+#include "pack.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+/// The shape of a call. `pitch` is the leading dimension, in elements: from the start of one row of `inner` elements to
+/// the start of the next. Values derived from these are passed along: kernels of short columns would compute them again
+/// at each use, because of register pressure.
+struct ColumnsShape {
+  unsigned long long outer, reduced, inner, pitch;
+  unsigned long long slice_pitch;  ///< reduced · pitch
+  unsigned long long rows;         ///< ⌈reduced / folds⌉
+  unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / kTileColumns⌉
+  unsigned folds;
+  unsigned parts;  ///< blocks per tile; if there are several, outer · tiles · parts fits 32 bits
+};
+
+/// The alignment of rows, and how threads load packs from them.
+enum class RowStarts {
+  aligned,        ///< every row starts at a multiple of a pack
+  phase_matched,  ///< rows start anywhere; the rows of one thread all have the same alignment
+  shifted_loads,  ///< rows start anywhere; each pack is extracted from two aligned ones
+};
+
+/// The compile-time parameters of ColumnReduce, and what follows from them.
+template <class Op_, unsigned kBlockThreads_, unsigned kThreadsPerOutput_, unsigned kPackElements_, unsigned kUnroll_,
+          RowStarts kStarts, bool kFolds_>
+struct ColumnTiling {
+  using Op = Op_;
+  using In = typename Op::In;
+  using ElementPack = Pack<In, kPackElements_>;
+  using Offset = long long;  ///< in elements, from the start of the array; also a number of rows
+
+  static constexpr unsigned kBlockThreads = kBlockThreads_;
+  static constexpr unsigned kThreadsPerOutput = kThreadsPerOutput_;
+  static constexpr unsigned kPackElements = kPackElements_;
+  static constexpr unsigned kUnroll = kUnroll_;
+  static constexpr bool kFolds = kFolds_;
+  static constexpr bool kPhaseMatched = kStarts == RowStarts::phase_matched && kPackElements > 1;
+  static constexpr bool kShiftedLoads = kStarts == RowStarts::shifted_loads;
+  static constexpr unsigned kLanes = kBlockThreads / kThreadsPerOutput;  ///< threads along a row
+  static constexpr unsigned kTileColumns = (kPhaseMatched ? kLanes - 1 : kLanes) * kPackElements;
+  static_assert(kLanes * kThreadsPerOutput == kBlockThreads && kLanes >= 2);
+  static_assert(!kPhaseMatched || kThreadsPerOutput % kPackElements == 0,
+                "a thread's packs begin at the same columns in all its rows");
+  static_assert(!kShiftedLoads || kPackElements > 1);
+
+  /// A pack as it is loaded.
+  using Loaded = typename Select<kShiftedLoads, PackAcross<In, kPackElements>, ElementPack>::type;
+
+  static __device__ Loaded load(const In* from) {
+    if constexpr (kShiftedLoads) return Loaded::load(from);
+    else return *reinterpret_cast<const ElementPack*>(from);
+  }
+};
+
+/// The columns of a tile in one slice. If rows are folded, these are the columns of the long rows.
+template <class Tiling>
+struct ColumnTile {
+  using Offset = typename Tiling::Offset;
+
+  Offset first;  ///< of the first column in row 0
+  Offset end;    ///< elements from here on do not exist, or belong to the next slice
+  Offset pitch;
+  Offset rows;
+  Offset row_of_packs, last_of_packs;  ///< the rows [row_of_packs, last_of_packs) are loaded in packs
+  unsigned width;                      ///< in columns
+  unsigned folds, inner;
+  unsigned part, parts;
+
+  __device__ ColumnTile(const ColumnsShape& shape, unsigned long long slice, unsigned long long column, unsigned part_)
+      : rows(static_cast<Offset>(shape.rows)),
+        folds(Tiling::kFolds ? shape.folds : 1),
+        inner(static_cast<unsigned>(shape.inner)),
+        part(part_),
+        parts(shape.parts) {
+    constexpr unsigned kPackElements = Tiling::kPackElements, kTileColumns = Tiling::kTileColumns;
+    const unsigned long long left = shape.inner - column;
+    // The last long row of a slice may be incomplete, and the next slice does not belong to it. Without folds a pack
+    // may reach into the next row.
+    const unsigned long long slices = Tiling::kFolds ? slice + 1 : shape.outer;
+    first = static_cast<Offset>(slice * shape.slice_pitch + column);
+    end = static_cast<Offset>(slices * shape.slice_pitch - (shape.pitch - shape.inner));
+    pitch = static_cast<Offset>(shape.pitch * folds);
+    width = Tiling::kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
+
+    // How far the packs of a row may reach beyond the tile. (A shifted load reads two packs and may need only one.)
+    const Offset before = Tiling::kPhaseMatched || Tiling::kShiftedLoads ? kPackElements - 1 : 0;
+    const Offset rest = (kPackElements - width % kPackElements) % kPackElements;
+    const Offset behind = Tiling::kPhaseMatched ? kPackElements - 1
+                          : Tiling::kShiftedLoads ? kPackElements + rest
+                                                  : rest;
+    const Offset room = end - first - width - behind;
+    row_of_packs = first < before ? (before - first + pitch - 1) / pitch : 0;
+    last_of_packs = room >= (rows - 1) * pitch ? rows : room < 0 ? 0 : room / pitch + 1;
+  }
+
+  __device__ bool has_packs_only() const { return row_of_packs == 0 && last_of_packs == rows; }
+
+  /// The distance, in rows, of consecutive rows of one thread: rows are interleaved over the threads of all parts.
+  __device__ Offset row_step() const { return static_cast<Offset>(Tiling::kThreadsPerOutput) * parts; }
+};
+
+}  // namespace hone

@@ -1,0 +1,155 @@
+// The columns of one thread in a tile of reduce_columns.cuh: a State per column of its packs, in registers.
+#pragma once
+
+#include "block_reduce.cuh"
+#include "column_tile.cuh"
+#include "streaming.cuh"
+
+namespace hone {
+
+/// A thread's packs of kUnroll rows.
+template <class Tiling>
+struct ThreadRows {
+  using In = typename Tiling::In;
+  using Offset = typename Tiling::Offset;
+  using Loaded = typename Tiling::Loaded;
+
+  Loaded packs[Tiling::kUnroll];
+
+  __device__ void load(const In* from, Offset stride) {
+#pragma unroll
+    for (unsigned u = 0; u < Tiling::kUnroll; ++u) packs[u] = Tiling::load(from + u * stride);
+  }
+
+  /// Loads the last `left` rows and pads them with neutral ones.
+  __device__ void load_tail(const In* from, Offset stride, unsigned left) {
+#pragma unroll
+    for (unsigned u = 0; u < Tiling::kUnroll; ++u)
+      packs[u] = u < left ? Tiling::load(from + u * stride) : Loaded::filled(Tiling::Op::neutral());
+  }
+};
+
+template <class Tiling>
+struct ThreadColumns {
+  using Op = typename Tiling::Op;
+  using In = typename Tiling::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+  using Offset = typename Tiling::Offset;
+  using Loaded = typename Tiling::Loaded;
+  using ElementPack = typename Tiling::ElementPack;
+  using Tile = ColumnTile<Tiling>;
+  static constexpr unsigned kPackElements = Tiling::kPackElements;
+
+  State states[kPackElements];
+  unsigned fold[kPackElements];  ///< which of the rows that form a long row the column belongs to
+  unsigned folds;
+  Offset row_step;
+  int column;             ///< the first column, relative to the tile; may be negative
+  unsigned start, pitch;  ///< misalignment of row 0 in elements, and the distance from row to row
+
+  __device__ ThreadColumns(const In* in, int column_, const Tile& tile)
+      : folds(tile.folds),
+        row_step(tile.row_step()),
+        column(column_),
+        start((kPackElements - elements_before_alignment<sizeof(ElementPack)>(in + tile.first)) % kPackElements),
+        pitch(static_cast<unsigned>(tile.pitch)) {
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
+      states[e] = Op::identity();
+      fold[e] = Tiling::kFolds && column + e >= 0 ? static_cast<unsigned>(column + e) / tile.inner : 0;
+    }
+  }
+
+  template <unsigned kRows>
+  __device__ void accumulate_packs(const Loaded (&loaded)[kRows], Offset row) {
+    Index first[kPackElements];
+#pragma unroll
+    for (unsigned e = 0; e < kPackElements; ++e) first[e] = static_cast<Index>(row) * folds + fold[e];
+    if constexpr (Tiling::kShiftedLoads) {
+      ElementPack packs[kRows];
+#pragma unroll
+      for (unsigned u = 0; u < kRows; ++u)
+        packs[u] = loaded[u].after((start + static_cast<unsigned>(row + u * row_step) * pitch) % kPackElements);
+      Op::accumulate_columns(states, packs, first, static_cast<Index>(row_step) * folds);
+    } else {
+      Op::accumulate_columns(states, loaded, first, static_cast<Index>(row_step) * folds);
+    }
+  }
+
+  /// The last `left` rows, fewer than kUnroll: all are loaded before the first is accumulated.
+  __device__ void accumulate_tail(const In* from, Offset stride, Offset row, unsigned left) {
+    Loaded packs[Tiling::kUnroll];
+#pragma unroll
+    for (unsigned u = 0; u < Tiling::kUnroll - 1; ++u)
+      if (u < left) packs[u] = Tiling::load(from + u * stride);
+#pragma unroll
+    for (unsigned u = 0; u < Tiling::kUnroll - 1; ++u)
+      if (u < left) {
+        const Loaded one[1] = {packs[u]};
+        accumulate_packs(one, row + u * row_step);
+      }
+  }
+
+  /// Stores the States in shared memory, where the threads that share the columns are combined.
+  __device__ void stage(const Tile& tile, State (&of_column)[Tiling::kThreadsPerOutput][Tiling::kTileColumns]) const {
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(kPackElements); ++e)
+      if (column + e >= 0 && column + e < static_cast<int>(tile.width))
+        of_column[threadIdx.x / Tiling::kLanes][column + e] = states[e];
+  }
+
+  /// Writes the results over `reduced` rows straight from registers; `out` belongs to the tile's first column.
+  template <class Out>
+  __device__ void write(Index reduced, const Tile& tile, Out* out) const {
+    constexpr unsigned kElements = kPackElements * sizeof(Out) > 16 ? 16 / sizeof(Out) : kPackElements;
+    constexpr unsigned kPacks = kPackElements / kElements;
+    using OutPack = Pack<Out, kElements>;
+    const bool is_aligned = elements_before_alignment<sizeof(OutPack)>(out) == 0;
+    if constexpr (kPacks > 1) {
+      if (is_aligned && tile.width == Tiling::kTileColumns) {
+        write_full<OutPack, kPacks>(reduced, reinterpret_cast<OutPack*>(out));
+        return;
+      }
+    }
+#pragma unroll
+    for (unsigned p = 0; p < kPacks; ++p) {
+      const OutPack results = results_of<OutPack>(p, reduced);
+      const unsigned first = static_cast<unsigned>(column) + p * kElements;
+      if (is_aligned && first + kElements <= tile.width) {
+        store_streaming(reinterpret_cast<OutPack*>(out + first), results);
+      } else {
+#pragma unroll
+        for (unsigned e = 0; e < kElements; ++e)
+          if (first + e < tile.width) out[first + e] = results[e];
+      }
+    }
+  }
+
+  /// Writes the results of a full tile. Neighbouring lanes store neighbouring packs: coalesced, in whole sectors.
+  template <class OutPack, unsigned kPacks>
+  __device__ void write_full(Index reduced, OutPack* out) const {
+    OutPack results[kPacks];
+#pragma unroll
+    for (unsigned p = 0; p < kPacks; ++p) results[p] = results_of<OutPack>(p, reduced);
+    transpose_lanes(results);
+    out += threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
+#pragma unroll
+    for (unsigned p = 0; p < kPacks; ++p) store_streaming(out + p * kPacks, results[p]);
+  }
+
+  /// The p-th pack of a thread's results.
+  template <class OutPack>
+  __device__ OutPack results_of(unsigned p, Index reduced) const {
+    OutPack results;
+#pragma unroll
+    for (unsigned e = 0; e < OutPack::kElements; ++e) {
+      decltype(results[0]) result;
+      Op::write(states[p * OutPack::kElements + e], reduced, &result);
+      results.set(e, result);
+    }
+    return results;
+  }
+};
+
+}  // namespace hone
