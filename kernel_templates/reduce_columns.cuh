@@ -9,7 +9,7 @@
 //
 // Packs are aligned even if rows are not (RowStarts):
 //
-//   phase_matched  The rows of a thread are a multiple of kPackElements rows apart, so they all have the same alignment.
+//   phase_matched  A thread's rows are a multiple of kPackElements rows apart, so they all have the same alignment.
 //                  The outermost threads of a row then load a few columns of the neighbouring tiles, which are dropped;
 //                  such a tile is one pack narrower than its threads.
 //   shifted_loads  A thread has any rows and extracts each pack from two aligned ones: twice as many loads, half of

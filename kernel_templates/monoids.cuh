@@ -1,0 +1,59 @@
+// Monoids: how two accumulators combine, with the identity and the warp instruction of each.
+#pragma once
+
+#include "block_reduce.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+namespace monoid {
+
+struct Plus {
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(0); }
+  template <class T> static __device__ T combine(T a, T b) {
+    if constexpr (kSame<T, long long>)
+      return static_cast<long long>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+    else return a + b;
+  }
+};
+
+struct Times {
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(1); }
+  template <class T> static __device__ T combine(T a, T b) {
+    if constexpr (kSame<T, long long>)
+      return static_cast<long long>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+    else return a * b;
+  }
+};
+
+template <bool kIgnoreNan>
+struct Max {
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::max;
+  template <class Acc, class In> static __device__ Acc identity() { return lowest_of<Acc, In>(); }
+  template <class T> static __device__ T combine(T a, T b) { return larger<kIgnoreNan>(a, b); }
+};
+
+template <bool kIgnoreNan>
+struct Min {
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::min;
+  template <class Acc, class In> static __device__ Acc identity() { return highest_of<Acc, In>(); }
+  template <class T> static __device__ T combine(T a, T b) { return smaller<kIgnoreNan>(a, b); }
+};
+
+struct BitOr {
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_or;
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(0); }
+  template <class T> static __device__ T combine(T a, T b) { return a | b; }
+};
+
+struct BitAnd {
+  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_and;
+  template <class Acc, class In> static __device__ Acc identity() { return Acc(1); }
+  template <class T> static __device__ T combine(T a, T b) { return a & b; }
+};
+
+}  // namespace monoid
+
+}  // namespace hone
