@@ -1,22 +1,21 @@
 // Softmax, or its logarithm, of each row of a matrix.
 //
-// Which threads serve a row is the variant's choice:
+// The threads of a row:
 //
-//   groups    kGroup neighbouring lanes (1 … 32), kRows rows at once; the row is in registers
-//   block     all threads of a block; the row is in registers or shared memory
-//   cluster   all threads of a cluster of blocks, which exchange what they found through distributed shared memory
-//   chunks    many blocks, in two launches: the first finds largest element and sum of each chunk of a row, the second
-//             combines those of its row, reads the chunk again and writes it
+//   groups    kGroup neighbouring lanes (1 … 32), kRows rows at once; the row is held in registers
+//   block     all threads of a block; the row is held in registers or shared memory
+//   cluster   all threads of a cluster of blocks, which exchange partials through DSMEM
+//   chunks    many blocks, in two launches: the first publishes maximum and sum of each chunk of a row; the second
+//             combines those of the row, reads its chunk again and writes it
 //
-// Rows that are longer than what their threads can hold are read twice where they are. Blocks take turns at the rows.
-// Input and output may be the same memory. The order of additions follows from the shape, the grid and the pointers'
-// alignment alone.
+// The part of a row that exceeds what its threads can hold is read twice. A grid-stride loop over rows. May be in
+// place. The order of additions depends only on the shape, the grid and the pointers' alignment.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp; kGroup a power of two, at most a warp.
 #pragma once
 
 #include "grid.cuh"
-#include "softmax_row.cuh"
+#include "softmax_shares.cuh"
 
 namespace hone {
 
@@ -31,15 +30,15 @@ struct SoftmaxRows {
   long long out_pitch;
   typename Types::Scale scale;
 
-  /// Beyond the last row: one without elements.
+  /// Row r; behind the last row, an empty one.
   __device__ Row<Types> row(typename Types::Index r) const {
     if (r >= rows) return {in, out, 0};
     return {in + static_cast<long long>(r) * in_pitch, out + static_cast<long long>(r) * out_pitch, columns};
   }
 };
 
-/// What all threads of a block found, for all of them. They call it with `buffer` 0, 1, 0, …: results of one buffer may
-/// be read while those of the next are written.
+/// Combines the States of all threads of a block; all get the result. Double buffering with one barrier: called with
+/// `buffer` 0, 1, 0, …, so that partials in one buffer may be read while those in the other are written.
 template <unsigned kBlockThreads, class Acc>
 __device__ SoftmaxState<Acc> combine_block(SoftmaxState<Acc> mine, Acc magnitude, unsigned buffer) {
   constexpr unsigned kWarps = kBlockThreads / 32;
@@ -60,7 +59,7 @@ struct Softmax {
   using Ends = Singles<Types, kBlockThreads>;
   static_assert(kBlockThreads % 32 == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
 
-  /// kPacks: of a row, in a thread's registers.
+  /// kPacks: packs of a row in a thread's registers.
   template <unsigned kGroup, unsigned kPacks, unsigned kRows>
   static __device__ void groups(const Rows& all) {
     constexpr unsigned kGroups = kBlockThreads / kGroup;
@@ -103,7 +102,7 @@ struct Softmax {
     block(all, SharedShare<Types, kBlockThreads, kBlockThreads>(packs_per_thread));
   }
 
-  /// The packs of chunk `part` of a row, of which there are `parts`.
+  /// Chunk `part` of the `parts` chunks of a row: the packs [first, end).
   struct Chunk {
     Index first, end;
 
@@ -136,7 +135,7 @@ struct Softmax {
     }
   }
 
-  /// Backwards: what was read last may be in the cache still.
+  /// In reverse order: the chunks that were read last may still be in cache.
   template <unsigned kTile>
   static __device__ void write_chunks(const Rows& all, unsigned parts, void* workspace) {
     pdl_release_then_wait();
@@ -165,7 +164,7 @@ struct Softmax {
     pdl_release_then_wait();
     const unsigned rank = rank_in_cluster();
     const unsigned thread = rank * kBlockThreads + threadIdx.x;
-    wait_at_cluster_barrier();  // every block has started, so its shared memory is there
+    wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
     unsigned buffer = 0;
     for (Index r = blockIdx.x / kClusterBlocks; r < all.rows; r += gridDim.x / kClusterBlocks, buffer ^= 1) {
       const Row<Types> row = all.row(r);

@@ -1,13 +1,13 @@
-// The arithmetic that all softmax kernels share: weights, the pair of largest element and sum that groups of threads
-// agree on, and how results follow from it.
+// The arithmetic of all softmax kernels: weights, the State (maximum and sum of weights, as in online softmax), and the
+// results.
 //
-// Elements x become weights 2^((x/2 − o/2) · 2·scale·log2 e), where o is the largest of the elements that a thread
-// holds (the smallest where the scale is negative): halves, since the difference of two finite numbers may overflow and
-// half of it cannot; one rounded product, since a rounded scale·x would lose what is common to all elements; a base of
-// 2, since that is what multiprocessors have an instruction for.
+// The weight of an element x is 2^((x/2 − o/2) · 2·scale·log2 e), where the origin o is the largest of the elements
+// that a thread holds (the smallest if the scale is negative). Halves, because the difference of two finite numbers may
+// overflow and half of it cannot; one rounded product, because rounding scale·x first would lose the digits that all
+// elements have in common; base 2, because SMs have an instruction for it.
 //
-// What follows for special elements: a NaN or a +∞ among scale·x makes every result of the row NaN, and so does a row
-// of nothing but −∞. Where other elements are finite, one of −∞ gets the weight 0.
+// Special elements: a NaN or +∞ among scale·x makes every result of the row NaN, and so does a row of −∞ only. Next to
+// finite elements, −∞ has weight 0.
 #pragma once
 
 #include "pack.cuh"
@@ -16,8 +16,8 @@
 
 namespace hone {
 
-/// What the caller's scale becomes. Neither is ever 0: instead of 0 it is the smallest positive number, so that −∞
-/// keeps its weight of 0 while all finite elements get the same.
+/// The caller's scale. The factors are never 0: a scale of 0 becomes the smallest positive number, so that −∞ keeps
+/// weight 0 while all finite elements have equal weights.
 template <class Acc>
 struct SoftmaxScale {
   Acc factor;    ///< 2 · scale
@@ -25,16 +25,15 @@ struct SoftmaxScale {
 
   __device__ bool descends() const { return exponent < Acc(0); }
 
-  /// Turns an element around where the smallest has the largest weight.
+  /// The element, negated if the scale is negative: the largest oriented element has the largest weight.
   __device__ Acc oriented(Acc x) const { return descends() ? -x : x; }
   __device__ Acc magnitude() const { return descends() ? -exponent : exponent; }
 
-  /// An element that adds nothing to any sum.
+  /// An element that changes no State.
   __device__ Acc neutral() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
 };
 
-/// Of some elements of a row: the largest (oriented, where the scale is negative), and the sum of their weights
-/// relative to it.
+/// The State of some elements of a row: the largest oriented element, and the sum of the weights relative to it.
 template <class Acc>
 struct SoftmaxState {
   Acc largest;
@@ -43,13 +42,13 @@ struct SoftmaxState {
   static __device__ SoftmaxState identity() { return {lowest<Acc>(), Acc(0)}; }
 };
 
-/// What weights are relative to: `largest`, unless the difference of −∞ from it would be NaN.
+/// The origin of weights: `largest`, or 0 if that is −∞, since −∞ − −∞ is NaN.
 template <class Acc>
 __device__ Acc softmax_origin(Acc largest) {
   return largest == lowest<Acc>() ? Acc(0) : largest;
 }
 
-/// The sum of `state` relative to `largest`, which is no smaller than its own.
+/// The sum of `state`, rescaled to `largest`, which is not less than its own.
 template <class Acc>
 __device__ Acc rescaled_sum(SoftmaxState<Acc> state, Acc largest, Acc magnitude) {
   const Acc origin = softmax_origin(largest);
@@ -62,8 +61,8 @@ __device__ SoftmaxState<Acc> combine(SoftmaxState<Acc> a, SoftmaxState<Acc> b, A
   return {largest, rescaled_sum(a, largest, magnitude) + rescaled_sum(b, largest, magnitude)};
 }
 
-/// Combines the states of groups of kLanes neighbouring lanes; all of them get the result. All lanes of the warp must
-/// call it.
+/// Combines the States of each group of kLanes neighbouring lanes; all of them get the result. All lanes of the warp
+/// must call it.
 template <unsigned kLanes, class Acc>
 __device__ SoftmaxState<Acc> combine_lanes(SoftmaxState<Acc> state, Acc magnitude) {
   if constexpr (kLanes == 1) return state;
@@ -78,20 +77,20 @@ __device__ SoftmaxState<Acc> combine_lanes(SoftmaxState<Acc> state, Acc magnitud
   return {largest, sum};
 }
 
-/// The element of most weight among some packs and `start`.
+/// The element with the largest weight among some packs and `start`.
 template <class Acc, class In, unsigned kElements, unsigned kPacks>
 __device__ Acc heaviest_of(const Pack<In, kElements> (&packs)[kPacks], Acc start, const SoftmaxScale<Acc>& scale) {
   return scale.descends() ? extreme_of<false>(packs, start) : extreme_of<true>(packs, start);
 }
 
-/// The values of a pack, added in a tree.
+/// The sum of the values, in a tree.
 template <unsigned kCount, unsigned kFirst = 0, class Acc, unsigned kAll>
 __device__ Acc tree_sum(const Acc (&values)[kAll]) {
   if constexpr (kCount == 1) return values[kFirst];
   else return tree_sum<kCount / 2, kFirst>(values) + tree_sum<kCount - kCount / 2, kFirst + kCount / 2>(values);
 }
 
-/// A pack of elements that add nothing to any sum.
+/// A pack of neutral elements, for padding.
 template <class ElementPack, class Acc>
 __device__ ElementPack neutral_pack(const SoftmaxScale<Acc>& scale) {
   return ElementPack::filled(convert<decltype(ElementPack()[0])>(scale.neutral()));
@@ -99,7 +98,7 @@ __device__ ElementPack neutral_pack(const SoftmaxScale<Acc>& scale) {
 
 template <class Acc>
 struct SoftmaxWeights {
-  Acc half_origin;  ///< in the elements' own direction
+  Acc half_origin;  ///< not oriented
   Acc exponent;
 
   SoftmaxWeights() = default;
@@ -117,7 +116,7 @@ struct SoftmaxWeights {
   }
 };
 
-/// What turns the elements of a row into results once the state of the whole row is known.
+/// Maps the elements of a row to results, once the State of the whole row is known.
 template <class Acc, bool kLog>
 struct SoftmaxResult {
   SoftmaxWeights<Acc> weights;

@@ -1,16 +1,17 @@
-// Softmax, or its logarithm, of long rows in one launch: their chunks are read twice, the second time from L2.
+// Softmax, or its logarithm, of long rows in one launch: chunks are read twice, the second time from L2.
 //
-// As in `chunks` of softmax.cuh each chunk is an item twice: first its largest element and sum are published, later
-// those of its row are combined, and the chunk is read again and written. Here blocks take the items of both kinds by
-// turns, `lag` rows apart: far enough that what an item waits for has mostly been published, near enough that its row
-// is still in L2. So as many bytes leave memory as if rows were read once.
+// As in `chunks` of softmax.cuh each chunk has two work items: publish its maximum and sum; later combine those of its
+// row, read the chunk again and write it. Here a persistent grid alternates between items of both kinds, `lag` rows
+// apart: far enough that an item rarely waits for partials, near enough that its row is still in L2. So DRAM traffic is
+// as if rows were read once.
 //
-// Items are numbered, and blocks take them in that order with a ticket. An item waits only for items with smaller
-// numbers, which running blocks have taken: whatever blocks are resident, the smallest that is unfinished can go on.
+// Items are numbered, and blocks claim them in order by a ticket. An item waits only for items with smaller numbers,
+// which running blocks have claimed: whichever blocks are resident, the smallest unfinished item can proceed, so there
+// is no deadlock.
 //
-// The workspace's header has the ticket, the count of blocks that have finished, and for each of kRing rows a counter
-// of the items that are done, which goes on with the row kRing later: 2 · parts a row. Partial results have kRing rows,
-// too.
+// Word 0 of the workspace header is the ticket of work items, word 1 that of the last block. Each of kRing slots has a
+// counter of finished items, which continues with the row kRing later: 2 · parts items per row. Partials have kRing
+// rows, too.
 //
 // Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
 #pragma once
@@ -36,7 +37,8 @@ struct SoftmaxPipeline {
     bool publishes;
     unsigned row, part;
 
-    /// The item with number `ticket`: `lag` rows to publish, then one chunk to publish and one to write by turns.
+    /// Item `ticket`: the chunks of `lag` rows are published first; then one chunk is published and one written,
+  /// alternately.
     __device__ Item(unsigned ticket, unsigned rows, unsigned parts, unsigned lag) {
       const unsigned items = rows * parts, lead = (lag < rows ? lag : rows) * parts;
       const unsigned behind = ticket - lead;
@@ -61,7 +63,7 @@ struct SoftmaxPipeline {
     return combine_block<kBlockThreads>(State{all.scale.oriented(heaviest), sum}, all.scale.magnitude(), buffer);
   }
 
-  /// `of_row`: what has been published of the item's row. Its items are counted as soon as all is read.
+  /// `of_row`: the partials of the item's row. The item is counted as finished as soon as they are read.
   static __device__ void write(const Rows& all, const Item& item, unsigned parts, const State* of_row,
                                unsigned* counter, unsigned buffer) {
     State state = State::identity();
@@ -89,10 +91,10 @@ struct SoftmaxPipeline {
       const Item item(ticket, rows, parts, lag);
       const unsigned slot = item.row % kRing;
       unsigned* const counter = header + kCounters + slot;
-      const unsigned before = item.row / kRing * (2 * parts);  // counted by the rows that had the slot
+      const unsigned before = item.row / kRing * (2 * parts);  // counted for earlier rows in the slot
       State* const of_row = partials_in<State>(workspace) + slot * parts;
       unsigned next = 0;
-      if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // long before it is needed
+      if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // prefetched: it is needed much later
       if (item.publishes) {
         const State state = publish(all, item, parts, buffer);
         if (threadIdx.x == 0) {

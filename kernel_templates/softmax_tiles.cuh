@@ -1,8 +1,8 @@
-// Softmax of rows that are too short, or too oddly aligned, for packs of their own: blocks copy as many whole rows as
-// form a contiguous run through shared memory, 16 bytes at a time, while groups of kGroup lanes work on single
-// elements.
+// Softmax of rows that are too short or too misaligned for vectorized loads of their own: a block copies a contiguous
+// run of rows through shared memory in packs of 16 bytes (cp.async), and groups of kGroup lanes compute single elements
+// from there.
 //
-// Rows that do not lie side by side are copied element by element. While a run is written the next one is on its way.
+// Rows that are not contiguous are copied element by element. While a run is written, the next one is being loaded.
 // Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds
 // kRows runs of rows in and out, each with 16 bytes more for its alignment.
 #pragma once
@@ -17,7 +17,7 @@ struct StagedRun {
   static constexpr unsigned kElements = 16 / sizeof(T);
   using Vector = Pack<T, kElements>;
 
-  /// Where the run's first element is staged: as far from a multiple of 16 bytes as it is in global memory.
+  /// The address of the run's first element in shared memory: misaligned by as much as in global memory.
   static __device__ T* place(unsigned char* area, const T* global) {
     return reinterpret_cast<T*>(area + reinterpret_cast<unsigned long long>(global) % 16);
   }
@@ -114,8 +114,8 @@ struct SoftmaxTiles {
     }
   }
 
-  /// Calls act(k) for each element k of a lane of which some lane of the group has one. By recursion, so that every
-  /// index is a constant; all threads go the same way, and the first kLeast need no question.
+  /// Calls act(k) for each k such that some lane of the group has a k-th element. Recursive, so that every index is a
+  /// constant. The branch is uniform, and the first kLeast need no test.
   template <unsigned k = 0, class Act>
   static __device__ void for_elements(unsigned columns, const Act& act) {
     if constexpr (k < kEach) {
@@ -125,8 +125,8 @@ struct SoftmaxTiles {
     }
   }
 
-  /// One staged row. All lanes of the warp must call it; those without a row of their own work on another one, and
-  /// write nothing.
+  /// Computes one staged row. All lanes of the warp must call it; lanes without a row of their own compute another one
+  /// and write nothing.
   static __device__ void work(const In* in, Out* out, bool is_own, unsigned columns,
                               const typename Types::Scale& scale) {
     const unsigned lane = threadIdx.x % kGroup;
