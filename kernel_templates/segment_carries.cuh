@@ -63,7 +63,7 @@ struct Carry {
 
 /// Completes the first segment that ends in each of `blocks` blocks. Called by one block of kThreads threads.
 template <class Op, unsigned kThreads, class Arrays>
-__device__ void join_carries(const Arrays& arrays, void* workspace, unsigned blocks) {
+__device__ void combine_carries(const Arrays& arrays, void* workspace, unsigned blocks) {
   using State = typename Op::State;
   using Index = typename Op::Index;
   const Carry<Op>* const carries = partials_in<Carry<Op>>(workspace);

@@ -35,7 +35,7 @@ struct ElementTile {
   static constexpr unsigned kPackElements = kPackBytes / sizeof(In);
 
   /// At any alignment, so many elements span no more packs than the threads load.
-  static constexpr unsigned kMostElements = (kBlockThreads * kPacks - 1) * kPackElements;
+  static constexpr unsigned kMaxElements = (kBlockThreads * kPacks - 1) * kPackElements;
   static constexpr unsigned kBytes = kBlockThreads * kPacks * kPackBytes;
 
   using ElementPack = Pack<In, kPackElements>;

@@ -199,7 +199,7 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
   const OperationSource op = operation_source(spec, index);
   const std::string_view division =
-      segmented.is_merged() ? "Merged" : segmented.is_in_tiles() ? "InTiles" : "OneGroup";
+      segmented.is_merged() ? "MergePath" : segmented.is_in_tiles() ? "StagedSegments" : "DirectSegments";
 
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
@@ -234,11 +234,11 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   if (!segmented.is_merged()) {
     entry(bounds, "hone_segments", "", fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
   } else if (segmented.joins_in_second_kernel()) {
-    entry(bounds, "hone_segments", ", void* workspace", "Kernel::second_kernel_follows(arrays, workspace);");
+    entry(bounds, "hone_segments", ", void* workspace", "Kernel::publish_shares(arrays, workspace);");
     entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
-          fmt::format("hone::join_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
+          fmt::format("hone::combine_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
   } else {
-    entry(bounds, "hone_segments", ", void* workspace", "Kernel::last_block_joins(arrays, workspace);");
+    entry(bounds, "hone_segments", ", void* workspace", "Kernel::last_block(arrays, workspace);");
   }
   return unit;
 }

@@ -13,8 +13,9 @@
 
 namespace hone {
 
-/// The policies of segmented reductions: a grid divides segments and elements evenly (Merged of segmented_reduce.cuh); 1,
-/// 4 or 16 lanes take a segment from a tile in shared memory (InTiles); a warp or a block takes a segment (OneGroup).
+/// The policies of segmented reductions, in the words of segmented_reduce.cuh: a grid divides segments and elements evenly
+/// (MergePath); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block takes a
+/// segment (DirectSegments).
 struct SegmentedPolicy {
   Scope scope = Scope::grid;              ///< of a segment
   Combine combine = Combine::last_block;  ///< of a grid
@@ -26,7 +27,7 @@ struct SegmentedPolicy {
   bool is_in_tiles() const { return scope == Scope::warp && threads_per_segment < 32; }
   bool joins_in_second_kernel() const { return is_merged() && combine == Combine::second_kernel; }
 
-  /// Threads that take a segment together; of Merged, all of the block.
+  /// Threads that take a segment together; of MergePath, all of the block.
   int group_threads() const { return scope == Scope::warp ? threads_per_segment : block_threads; }
 
   static const ParameterSpace& space();
