@@ -1,19 +1,18 @@
 // Reduces each row of a matrix to one value, or two.
 //
-// How many threads serve a row is what decides:
+// Two kernels, by the number of threads per row:
 //
-//   RowLanes   kLanes neighbouring threads of a warp, from one thread to all of them. A thread loads kUnroll packs of
-//              each of kRows rows before it combines any, so that rows of a single pack keep several loads in flight,
-//              too.
-//   RowBlocks  one block, a cluster of blocks, or any number of blocks whose partials a second kernel combines: each is
-//              a Reduce of the row by as many blocks.
+//   RowLanes   kLanes neighbouring lanes of a warp per row, from 1 to 32. A thread loads kUnroll packs of each of kRows
+//              rows before it combines any, so that several loads are in flight even if a row is a single pack.
+//   RowBlocks  one block per row, a cluster of blocks, or any number of blocks whose partials a second kernel combines:
+//              each is a Reduce of the row by so many blocks.
 //
-// Rows may begin at any address that is aligned to its element, unless kIsAligned says that all are aligned to a pack:
-// the elements before a row's first aligned pack and after its last whole one go to single lanes. Short rows that are
-// not aligned are better off in staged_reduce.cuh.
+// Rows may begin at any element-aligned address, unless kIsAligned says that all are aligned to a pack: elements before
+// a row's first aligned pack and after its last full one are handled by single lanes. Short misaligned rows are faster
+// in staged_reduce.cuh.
 //
-// `pitch` is the number of elements from the beginning of one row to that of the next; row r has its kValues results at
-// out[r · kValues]. In all of them the order of combination follows from the columns, the grid and the row's alignment.
+// `pitch` is the leading dimension, in elements; row r has its kValues results at out[r · kValues]. The order of
+// combination depends only on the columns, the grid and the row's alignment.
 //
 // Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a
 // power of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks
@@ -92,7 +91,7 @@ struct RowLanes {
     for (unsigned r = 1; r < kRows; ++r) least = row[r].packs < least ? row[r].packs : least;
 
     const Index most = columns / kPackElements;
-    constexpr bool kLoadsAhead = Op::kComputeBound && kRows == 1;  // several rows at once are of few tiles
+    constexpr bool kLoadsAhead = Op::kComputeBound && kRows == 1;  // with several rows at once, each has few tiles
     Index p = for_each_full_tile<kLoadsAhead, false, Tile>(
         Index(lane), Index(kLanes * kUnroll), [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
         [&](Tile& tile, Index pack) {
@@ -107,7 +106,7 @@ struct RowLanes {
           for (unsigned r = 0; r < kRows; ++r)
             Op::accumulate(states[r], tile.packs[r], row[r].head + pack * kPackElements, kStride);
         });
-    for (; p < most; p += kLanes * kUnroll) {  // rows that are not there, or the last tile of some that are
+    for (; p < most; p += kLanes * kUnroll) {  // absent rows, and the tails of the others
       ElementPack tile[kRows][kUnroll];
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
@@ -118,7 +117,7 @@ struct RowLanes {
     }
   }
 
-  /// The elements [0, head) and those after the last pack.
+  /// Accumulates the elements [0, head) and those after the last pack.
   static __device__ void accumulate_ends(State& state, const Row& row, Index columns, unsigned lane) {
     if (!row.is_there) return;
     const Index ends = columns - row.packs * kPackElements;
@@ -136,7 +135,7 @@ struct RowBlocks {
   using State = typename Op::State;
   using Row = Reduce<Op, OneArray, kBlockThreads, 16, kUnroll>;
 
-  /// One block a row.
+  /// One block per row.
   template <class Out>
   static __device__ void whole(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
                                Out* out) {
@@ -148,7 +147,7 @@ struct RowBlocks {
     }
   }
 
-  /// `parts` blocks a row, which lie side by side in the grid.
+  /// `parts` blocks per row, neighbours in the grid.
   static __device__ void publish_parts(const In* in, unsigned rows, Index columns, unsigned long long pitch,
                                        unsigned parts, void* workspace) {
     const unsigned row = blockIdx.x / parts;
@@ -161,14 +160,14 @@ struct RowBlocks {
   }
 
 #ifndef HONE_HOST_DEVICE
-  /// A cluster a row. The partials of one row are read while those of the next are written: two buffers take turns.
+  /// One cluster per row. Double buffering: the partials of one row are read while those of the next are written.
   template <unsigned kClusterBlocks, class Out>
   static __device__ void cluster(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
                                  Out* out) {
     __shared__ State of_block[2][kClusterBlocks];
     arrive_at_cluster_barrier();
     pdl_release_then_wait();
-    wait_at_cluster_barrier();  // every block has started, so its shared memory is there
+    wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
     const unsigned rank = rank_in_cluster();
     unsigned buffer = 0;
     for (unsigned long long row = blockIdx.x / kClusterBlocks; row < rows; row += gridDim.x / kClusterBlocks) {

@@ -1,0 +1,154 @@
+// A tile of transpose.cuh: loaded in packs of input rows, transposed block by block in registers, staged in shared
+// memory and stored in packs of output rows.
+#pragma once
+
+#include "element.cuh"
+#include "tile_order.cuh"
+
+namespace hone {
+
+template <class T, unsigned kVectorBytes, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads,
+          class Index>
+struct TransposeTile {
+  static constexpr unsigned kWidth = kVectorBytes / sizeof(T);
+  static constexpr unsigned kRowPacks = kTileColumns / kWidth;  ///< per row of the input tile
+  static constexpr unsigned kColumnPacks = kTileRows / kWidth;  ///< per row of the output tile
+  static constexpr unsigned kRounds = kRowPacks * kColumnPacks / kBlockThreads;  ///< blocks of elements per thread
+  /// Lanes that one pass over shared memory (32 banks of 4 bytes) serves.
+  static constexpr unsigned kLanesAtOnce = kVectorBytes < 4 ? 32 : 128 / kVectorBytes;
+  static constexpr unsigned kPadPacks = kRowPacks < kLanesAtOnce ? kLanesAtOnce / kRowPacks : 1;
+  static constexpr unsigned kPadBytes = kPadPacks * kVectorBytes < 4 ? 4 : kPadPacks * kVectorBytes;
+  static constexpr unsigned kOutputRowBytes = kTileRows * sizeof(T);
+  static constexpr unsigned kTileBytes = kTileColumns * kOutputRowBytes + kTileColumns / kWidth * kPadBytes;
+  static_assert(kVectorBytes % sizeof(T) == 0 && kVectorBytes <= 16);
+  static_assert(kRounds >= 1 && kRounds * kBlockThreads == kRowPacks * kColumnPacks);
+
+  using Vector = ElementPack<T, kWidth>;
+  using Given = Matrices<T, Index>;
+
+  /// The tile in shared memory, in rows of the output.
+  struct alignas(16) Tile {
+    unsigned char bytes[kTileBytes];
+
+    /// The element of output row `column` and input row `row`, and the pack that starts with it.
+    __device__ T* at(unsigned column, unsigned row) {
+      return reinterpret_cast<T*>(bytes + column * kOutputRowBytes + column / kWidth * kPadBytes + row * sizeof(T));
+    }
+    __device__ Vector& pack_at(unsigned column, unsigned row) { return *reinterpret_cast<Vector*>(at(column, row)); }
+  };
+
+  /// The addresses of a tile, and its extent in the matrix, at most a tile.
+  struct Place {
+    const T* in;
+    T* out;
+    unsigned rows, columns;
+
+    __device__ bool is_full() const { return rows == kTileRows && columns == kTileColumns; }
+  };
+
+  /// The blocks of elements that a thread holds.
+  struct Blocks {
+    Vector packs[kRounds][kWidth];
+  };
+
+  struct Position {
+    unsigned across, down;
+  };
+
+  /// The same value, unknown to the compiler. So its multiples, one per row of a tile, are computed when they are
+  /// needed and not kept in registers from tile to tile (register pressure).
+  static __device__ long long launder(long long value) {
+#ifndef HONE_HOST_DEVICE
+    asm volatile("" : "+l"(value));
+#endif
+    return value;
+  }
+
+  /// The position of this thread's pack in a round, in a tile whose rows have kAcross packs.
+  template <unsigned kAcross>
+  static __device__ Position position(unsigned round) {
+    if constexpr (kAcross <= kBlockThreads) {
+      return {threadIdx.x % kAcross, threadIdx.x / kAcross + round * (kBlockThreads / kAcross)};
+    } else {
+      constexpr unsigned kRoundsPerRow = kAcross / kBlockThreads;
+      return {threadIdx.x + round % kRoundsPerRow * kBlockThreads, round / kRoundsPerRow};
+    }
+  }
+
+  static __device__ unsigned shorter(Index extent, unsigned most) {
+    return extent < most ? static_cast<unsigned>(extent) : most;
+  }
+
+  static __device__ Place place(const Given& given, Index matrix, Index tile_row, Index tile_column) {
+    const Index row = tile_row * kTileRows, column = tile_column * kTileColumns;
+    const auto first_in =
+        static_cast<long long>(matrix) * static_cast<long long>(given.rows) + static_cast<long long>(row);
+    const auto first_out =
+        static_cast<long long>(matrix) * static_cast<long long>(given.columns) + static_cast<long long>(column);
+    return {.in = given.in + (first_in * given.in_pitch + static_cast<long long>(column)),
+            .out = given.out + (first_out * given.out_pitch + static_cast<long long>(row)),
+            .rows = shorter(given.rows - row, kTileRows),
+            .columns = shorter(given.columns - column, kTileColumns)};
+  }
+
+  /// Whether the block of elements at `block` is completely inside the matrix.
+  template <bool kFull>
+  static __device__ bool is_inside(const Place& at, Position block) {
+    return kFull || ((block.across + 1) * kWidth <= at.columns && (block.down + 1) * kWidth <= at.rows);
+  }
+
+  /// Loads all blocks of a thread: kRounds × kWidth vectorized loads in flight.
+  template <bool kFull>
+  static __device__ void load(const Place& at, long long pitch, Blocks& blocks) {
+#pragma unroll
+    for (unsigned round = 0; round < kRounds; ++round) {
+      const Position block = position<kRowPacks>(round);
+      if (!is_inside<kFull>(at, block)) continue;
+      const T* const from = at.in + (block.down * kWidth) * pitch + block.across * kWidth;
+#pragma unroll
+      for (unsigned i = 0; i < kWidth; ++i) blocks.packs[round][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
+    }
+  }
+
+  /// Transposes the blocks in registers and stores them in shared memory. Blocks at the edge of the matrix are copied
+  /// from global memory element by element.
+  template <bool kFull>
+  static __device__ void stage(const Place& at, long long pitch, const Blocks& blocks, Tile& tile) {
+#pragma unroll
+    for (unsigned round = 0; round < kRounds; ++round) {
+      const Position block = position<kRowPacks>(round);
+      const unsigned row = block.down * kWidth, column = block.across * kWidth;
+      if (is_inside<kFull>(at, block)) {
+        Vector transposed[kWidth];
+        transpose_block<T, kWidth>(blocks.packs[round], transposed);
+#pragma unroll
+        for (unsigned i = 0; i < kWidth; ++i) tile.pack_at(column + i, row) = transposed[i];
+      } else if constexpr (!kFull && kWidth > 1) {
+#pragma unroll 1
+        for (unsigned r = row; r < row + kWidth && r < at.rows; ++r)
+#pragma unroll 1
+          for (unsigned c = column; c < column + kWidth && c < at.columns; ++c) *tile.at(c, r) = at.in[r * pitch + c];
+      }
+    }
+  }
+
+  /// Stores packs of output rows from shared memory: coalesced.
+  template <bool kFull>
+  static __device__ void store(const Place& at, long long pitch, Tile& tile) {
+#pragma unroll 8
+    for (unsigned round = 0; round < kRounds * kWidth; ++round) {
+      const Position pack = position<kColumnPacks>(round);
+      const unsigned row = pack.across * kWidth;
+      T* const to = at.out + pack.down * pitch + row;
+      if (kFull || (pack.down < at.columns && row + kWidth <= at.rows)) {
+        *reinterpret_cast<Vector*>(to) = tile.pack_at(pack.down, row);
+      } else if constexpr (!kFull && kWidth > 1) {
+        if (pack.down >= at.columns) continue;
+#pragma unroll 1
+        for (unsigned i = 0; row + i < at.rows; ++i) to[i] = *tile.at(pack.down, row + i);
+      }
+    }
+  }
+};
+
+}  // namespace hone
