@@ -1,5 +1,8 @@
-// block_reduce(): combines one value per thread into one per block: warp shuffles in each warp, then the warps' results
-// in the first warp. One barrier.
+// block_reduce(): combines one value per thread into one per block, in one of two ways:
+//
+//   Tail::warp    warp shuffles in each warp, then the warps' results in the first warp: one barrier
+//   Tail::shared  the first warp's threads each combine a share of all values in shared memory, then one thread those:
+//                 two barriers and no shuffle, for devices where a shuffle costs as much as a barrier
 //
 // The order of combination is fixed, so floating-point results do not change from run to run.
 #pragma once
@@ -91,12 +94,27 @@ __device__ typename Op::State lanes_reduce(typename Op::State value) {
   else return Op::template of_lanes<kLanes>(value);
 }
 
+enum class Tail { warp, shared };
+
 /// The block's result, valid in thread 0 only. Every thread of a block of kBlockThreads (a power of two, at least a
 /// warp) must call it. Two calls need a barrier between them: they share a buffer in shared memory.
-template <class Op, unsigned kBlockThreads>
+template <class Op, unsigned kBlockThreads, Tail kTail = Tail::warp>
 __device__ typename Op::State block_reduce(typename Op::State value) {
   static_assert(kBlockThreads % kWarpThreads == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
   constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  if constexpr (kTail == Tail::shared) {
+    __shared__ typename Op::State of_thread[kBlockThreads];
+    of_thread[threadIdx.x] = value;
+    __syncthreads();
+    if (threadIdx.x < kWarpThreads) {
+      for (unsigned i = 1; i < kWarps; ++i) value = Op::combine(value, of_thread[threadIdx.x + i * kWarpThreads]);
+      of_thread[threadIdx.x] = value;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+      for (unsigned i = 1; i < kWarpThreads; ++i) value = Op::combine(value, of_thread[i]);
+    return value;
+  }
   __shared__ typename Op::State of_warp[kWarps];
   const unsigned lane = threadIdx.x % kWarpThreads;
   const unsigned warp = threadIdx.x / kWarpThreads;

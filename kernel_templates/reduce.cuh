@@ -5,7 +5,8 @@
 // loads the next tile meanwhile (double buffering). A tile is combined in a tree before it is added to the accumulator:
 // one short chain per thread, hence an accurate one. Elements before the first aligned pack and after the last full one
 // (fewer than two packs together) are handled by single threads of block 0, so a pointer of any alignment runs at the
-// full vector width. block_reduce() combines the threads; the blocks' partials are combined in one of four ways:
+// full vector width. block_reduce() combines the threads, as kTail says; the blocks' partials are combined in one of
+// four ways:
 //
 //   one_block      there is a single block; for small n
 //   cluster        all blocks form one cluster and send their partials to its first block through DSMEM
@@ -15,7 +16,7 @@
 // The order of combination depends only on n, the grid and the pointer's alignment.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; kVectorBytes is a
-// power of two, at least an element, at most 16; kUnroll is a power of two; Op::Index holds n plus one grid-wide
+// power of two, at least an element, at most 32; kUnroll is a power of two; Op::Index holds n plus one grid-wide
 // stride.
 #pragma once
 
@@ -27,7 +28,7 @@
 namespace hone {
 
 template <class Op, template <class, unsigned> class Arrays, unsigned kBlockThreads, unsigned kVectorBytes,
-          unsigned kUnroll>
+          unsigned kUnroll, Tail kTail = Tail::warp>
 struct Reduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -35,7 +36,7 @@ struct Reduce {
 
   static constexpr unsigned kPackElements = kVectorBytes / sizeof(In);
   static constexpr unsigned kTilePacks = kBlockThreads * kUnroll;
-  static_assert(kVectorBytes % sizeof(In) == 0 && kVectorBytes <= 16);
+  static_assert(kVectorBytes % sizeof(In) == 0 && kVectorBytes <= 32);
   static_assert((kUnroll & (kUnroll - 1)) == 0);
   static_assert(kBlockThreads >= 2 * kPackElements, "the ends of the array are handled by one thread per element");
 
@@ -77,7 +78,7 @@ struct Reduce {
   }
 
   static __device__ State block_partial(const Source& source, Index n) {
-    return block_reduce<Op, kBlockThreads>(thread_partial(source, n, blockIdx.x, gridDim.x));
+    return block_reduce<Op, kBlockThreads, kTail>(thread_partial(source, n, blockIdx.x, gridDim.x));
   }
 
   /// Combines `count` partials, in one block.
@@ -87,7 +88,7 @@ struct Reduce {
     State state = Op::identity();
     for (unsigned i = threadIdx.x; i < count; i += kBlockThreads)
       state = Op::combine(state, load_from_l2(partials + i));
-    state = block_reduce<Op, kBlockThreads>(state);
+    state = block_reduce<Op, kBlockThreads, kTail>(state);
     if (threadIdx.x == 0) Op::write(state, n, out...);
   }
 

@@ -1,6 +1,7 @@
 #include "runtime/families/reduction_family.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -10,9 +11,42 @@
 namespace hone {
 namespace {
 
-/// A thread's tile is 16 bytes a pack, and of small elements each may take a register of its own.
-constexpr int kMostPacksPerBlock = 4096;
-constexpr int kMostPacksOfSmallElements = 4;
+constexpr int kNarrowestLdg256 = 100;  ///< compute capability × 10 from which a load has 32 bytes
+constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
+
+/// A pack takes a register for every 4 bytes, and small elements may take one each.
+constexpr std::int64_t kMostBytesPerBlock = 64 * 1024;
+constexpr std::int64_t kMostBytesOfSmallElements = 64;
+
+constexpr std::array<PruneRule<ReducePolicy>, 5> kPruneRules{{
+    {"the tile of a block is more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
+     [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
+       const std::int64_t thread_bytes = std::int64_t{policy.unroll} * policy.vector_bytes;
+       return thread_bytes * policy.block_threads > kMostBytesPerBlock ||
+              (element_bytes(problem_class.typical()) <= 2 && thread_bytes > kMostBytesOfSmallElements);
+     }},
+    {"narrower vectors than there might be",
+     "H100 and H200, CUDA 13.0, 2026-11: loads of 16 bytes win everywhere; host, 2 cores, 2026-11: sum of 2^21 f32 "
+     "2576 µs with 4 bytes, 1371 with 16, 974 with 32",
+     [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
+       const Problem& problem = problem_class.typical();
+       const bool is_pair = problem.family->buffers(problem)[1].is_input;
+       const auto aligned_bytes = std::max<std::int64_t>(problem.alignment, element_bytes(problem));
+       return policy.vector_bytes < (is_pair ? aligned_bytes : kMaxAlignment);
+     }},
+    {"shuffles are faster than shared memory", "H100 and H200, CUDA 13.0, 2026-11: shared memory never won",
+     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts& facts) {
+       return policy.tail == Tail::shared && !is_host(facts);
+     }},
+    {"registers are not scarce on this device", "the host device has no launch bounds",
+     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts& facts) {
+       return policy.min_blocks != MinBlocks::one && is_host(facts);
+     }},
+    {"blocks of so many threads have one place on an SM in any case", "⌊1536 ÷ 1024⌋ = 1",
+     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts&) {
+       return policy.min_blocks == MinBlocks::three_quarters && policy.block_threads > 512;
+     }},
+}};
 
 /// The parameters and arguments of the outputs: "float* out0, long long* out1" and "out0, out1".
 struct OutputNames {
@@ -30,6 +64,10 @@ struct OutputNames {
   }
 };
 
+std::int64_t bytes_per_tile(const ReducePolicy& policy) {
+  return std::int64_t{policy.block_threads} * policy.unroll * policy.vector_bytes;
+}
+
 /// Whether blocks leave their partials in the workspace.
 bool uses_workspace(const ReducePolicy& policy) {
   return policy.finish == ReducePolicy::Finish::last_block || policy.finish == ReducePolicy::Finish::second_kernel;
@@ -41,10 +79,13 @@ const ParameterSpace& ReducePolicy::space() {
   using P = ReducePolicy;
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+      PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32})},
       PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
+      PolicyField{&P::tail, tail_parameter()},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
       PolicyField{&P::cluster_blocks,
-                  ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)});
+                  ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},
+      PolicyField{&P::min_blocks, min_blocks_parameter()});
   return space;
 }
 
@@ -60,17 +101,13 @@ std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment) {
   return alignment < kMaxAlignment ? static_cast<std::uint32_t>(info(dtype).size_bytes) : kMaxAlignment;
 }
 
-/// 16, but for two arrays that are out of step, which no peeling brings to the same alignment.
-std::int64_t ReductionFamily::vector_bytes(const Problem& problem) const {
-  return inputs(problem) == 1 ? kMaxAlignment : std::max<std::int64_t>(problem.alignment, element_bytes(problem));
-}
-
-std::int64_t ReductionFamily::bytes_per_tile(const Problem& problem, const ReducePolicy& policy) const {
-  return policy.block_threads * policy.unroll * vector_bytes(problem);
+std::int64_t ReductionFamily::widest_vector_bytes(const Problem& problem) const {
+  constexpr std::int64_t kWidest = 32;
+  return inputs(problem) == 1 ? kWidest : std::max<std::int64_t>(problem.alignment, element_bytes(problem));
 }
 
 std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolicy& policy) const {
-  const std::int64_t tile = bytes_per_tile(problem, policy);
+  const std::int64_t tile = bytes_per_tile(policy);
   return std::max<std::int64_t>(1, (problem.extents[0] * element_bytes(problem) + tile - 1) / tile);
 }
 
@@ -84,8 +121,8 @@ std::int64_t ReductionFamily::longest_chain(const Problem& problem, const Candid
   const auto reduce = candidate.policy.as<ReducePolicy>();
   const std::int64_t grid = grid_of(problem, candidate);
   const std::int64_t rounds = (tiles_of(problem, reduce) + grid - 1) / grid;
-  const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
-  const std::int64_t block_levels = 10;  // of 1024 threads
+  const std::int64_t tile_levels = 8;  // of 8 packs of 32 elements
+  const std::int64_t block_levels = reduce.tail == Tail::warp ? 10 : reduce.block_threads / 32 + 32;
   return tile_levels + rounds + reduce.unroll + 1 + 2 * block_levels + grid / reduce.block_threads + 1;
 }
 
@@ -99,22 +136,32 @@ std::string ReductionFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string ReductionFamily::is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const {
+std::string ReductionFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                      const DeviceFacts& facts) const {
   const auto reduce = policy.as<ReducePolicy>();
+  const Problem& problem = problem_class.typical();
   if (reduce.block_threads > facts.max_threads_per_block)
     return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
   if (reduce.cluster_blocks > std::max(1, facts.max_cluster_blocks))
     return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks, facts.max_cluster_blocks);
+  if (reduce.vector_bytes < element_bytes(problem))
+    return fmt::format("vectors of {} bytes, an element has {}", reduce.vector_bytes, element_bytes(problem));
+  if (reduce.vector_bytes > widest_vector_bytes(problem))
+    return fmt::format("vectors of {} bytes, the two arrays are aligned alike to {}", reduce.vector_bytes,
+                       widest_vector_bytes(problem));
+  if (reduce.vector_bytes > static_cast<int>(kMaxAlignment) && !is_host(facts) &&
+      facts.compute_capability < kNarrowestLdg256)
+    return fmt::format("vectors of {} bytes, a load of the device has {}", reduce.vector_bytes, kMaxAlignment);
+  if (reduce.tail == Tail::shared &&
+      static_cast<std::int64_t>(partial_bytes(problem)) * reduce.block_threads > kMostStaticSmemBytes)
+    return fmt::format("{} values of {} bytes do not fit a block's shared memory", reduce.block_threads,
+                       partial_bytes(problem));
   return "";
 }
 
-std::string ReductionFamily::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const {
-  const auto reduce = policy.as<ReducePolicy>();
-  if (reduce.block_threads * reduce.unroll > kMostPacksPerBlock ||
-      (element_bytes(problem_class.typical()) <= 2 && reduce.unroll > kMostPacksOfSmallElements))
-    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", reduce.unroll,
-                       reduce.block_threads);
-  return "";
+std::string ReductionFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                   const DeviceFacts& facts) const {
+  return pruned_by(kPruneRules, problem_class, policy.as<ReducePolicy>(), facts);
 }
 
 Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
@@ -133,20 +180,22 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   unit.source += fmt::format(
       "#include \"reduce.cuh\"\n\n"
       "using Op = {op};\n"
-      "using Kernel = hone::Reduce<Op, hone::{arrays}, {threads}, {vector}, {unroll}>;\n"
+      "using Kernel = hone::Reduce<Op, hone::{arrays}, {threads}, {vector}, {unroll}, hone::Tail::{tail}>;\n"
       "static_assert(Kernel::kTilePacks * {vector} == {tile} && sizeof(Op::State) == {partial} &&\n"
       "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the "
       "policy\");\n\n",
       fmt::arg("op", op.type), fmt::arg("arrays", is_pair ? "TwoArrays" : "OneArray"),
-      fmt::arg("threads", reduce.block_threads), fmt::arg("vector", vector_bytes(problem)),
-      fmt::arg("unroll", reduce.unroll), fmt::arg("tile", bytes_per_tile(problem, reduce)),
+      fmt::arg("threads", reduce.block_threads), fmt::arg("vector", reduce.vector_bytes),
+      fmt::arg("unroll", reduce.unroll), fmt::arg("tail", kTailNames[static_cast<std::size_t>(reduce.tail)]),
+      fmt::arg("tile", bytes_per_tile(reduce)),
       fmt::arg("partial", partial_bytes(problem)), fmt::arg("workspace_header", kWorkspaceHeaderBytes));
 
   const std::string arrays = is_pair ? fmt::format("const {0}* a, const {0}* b, {1} n", in, index)
                                      : fmt::format("const {}* in, {} n", in, index);
   const std::string_view source = is_pair ? "{a, b}" : "{in}";
   const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce", reduce.block_threads);
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce",
+                  launch_bounds(reduce.block_threads, reduce.min_blocks));
   switch (reduce.finish) {
     case ReducePolicy::Finish::one_block:
       unit.source += fmt::format("{}({}, {}) {{ Kernel::one_block({}, n, {}); }}\n", entry, arrays, out.parameters,
@@ -178,7 +227,7 @@ WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) c
   return {.block_threads = reduce.block_threads,
           .dynamic_smem_bytes = 0,
           .tiles = tiles_of(problem, reduce),
-          .bytes_in_flight_per_block = bytes_per_tile(problem, reduce) * inputs(problem),
+          .bytes_in_flight_per_block = bytes_per_tile(reduce) * inputs(problem),
           .one_block = reduce.finish == ReducePolicy::Finish::one_block || reduce.cluster_blocks > 1,
           .launches = reduce.finish == ReducePolicy::Finish::second_kernel ? 2 : 1,
           .joins_blocks = reduce.finish == ReducePolicy::Finish::last_block,

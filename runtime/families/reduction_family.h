@@ -8,19 +8,22 @@
 
 #include <hone/kernel_family.h>
 
+#include "runtime/families/work_division.h"
+
 namespace hone {
 
-/// The policies of reductions.
-///
-/// What is not a parameter never won by more than its noise, or never lost (H100 and H200, CUDA 13.0, 2026-11): loads
-/// of 16 bytes, shuffles rather than a tree in shared memory, no cache hints, and launches that overlap.
+/// The policies of reductions. Launches always overlap (PDL), and loads have no cache hints: neither ever lost (H100 and
+/// H200, CUDA 13.0, 2026-11).
 struct ReducePolicy {
   enum class Finish : std::int32_t { one_block, cluster, last_block, second_kernel };
 
   std::int32_t block_threads = 256;
-  std::int32_t unroll = 1;  ///< packs that a thread loads before it combines any
+  std::int32_t vector_bytes = 16;  ///< of a pack
+  std::int32_t unroll = 1;         ///< packs that a thread loads before it combines any
+  Tail tail = Tail::warp;
   Finish finish = Finish::last_block;
   std::int32_t cluster_blocks = 1;  ///< 8 or 16 where the blocks are one cluster
+  MinBlocks min_blocks = MinBlocks::one;
 
   static const ParameterSpace& space();
 };
@@ -70,8 +73,8 @@ class ReductionFamily : public KernelFamily {
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
 
  private:
-  std::int64_t vector_bytes(const Problem& problem) const;
-  std::int64_t bytes_per_tile(const Problem& problem, const ReducePolicy& policy) const;
+  /// The widest packs that the alignment allows: two arrays that are out of step cannot both be peeled.
+  std::int64_t widest_vector_bytes(const Problem& problem) const;
   std::int64_t tiles_of(const Problem& problem, const ReducePolicy& policy) const;
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
 };

@@ -1,12 +1,16 @@
-// Scope, Staging and Combine: how work is divided, in the words that all families have in common.
+// Scope, Staging, Combine, Tail, MinBlocks: how work is divided, in the words that all families have in common; and the
+// tables of opinions.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
+#include <hone/device_facts.h>
 #include <hone/policy.h>
+#include <hone/problem_class.h>
 
 namespace hone {
 
@@ -32,9 +36,25 @@ enum class Combine : std::int32_t {
   pipeline,       ///< blocks publish and later read what others have published, in one launch
 };
 
+/// How the threads of a block are combined: the words of block_reduce.cuh.
+enum class Tail : std::int32_t {
+  warp,    ///< warp shuffles
+  shared,  ///< shared memory
+};
+
+/// The second argument of __launch_bounds__, blocks of an SM that the compiler leaves registers for. ptxas may otherwise
+/// reuse registers to reach an occupancy step, and so wait for each of the loads that a thread should have in flight.
+enum class MinBlocks : std::int32_t {
+  one,             ///< 1: as many registers as a block may have
+  unset,           ///< none: the compiler's choice
+  three_quarters,  ///< ⌊1536 ÷ threads⌋: three quarters of the threads of an SM of 2048
+};
+
 inline constexpr std::array<std::string_view, 4> kScopeNames{"warp", "block", "cluster", "grid"};
 inline constexpr std::array<std::string_view, 3> kStagingNames{"direct", "shared", "shifted"};
 inline constexpr std::array<std::string_view, 3> kCombineNames{"last_block", "second_kernel", "pipeline"};
+inline constexpr std::array<std::string_view, 2> kTailNames{"warp", "shared"};
+inline constexpr std::array<std::string_view, 3> kMinBlocksNames{"1", "unset", "1536_threads"};
 
 /// A categorical parameter with some of an enum's values, the default first.
 template <class Value, std::size_t kCount>
@@ -55,5 +75,32 @@ inline Parameter staging_parameter(std::initializer_list<Staging> values) {
 inline Parameter combine_parameter(std::initializer_list<Combine> values) {
   return choice("combine", kCombineNames, values);
 }
+inline Parameter tail_parameter() { return choice("tail", kTailNames, {Tail::warp, Tail::shared}); }
+inline Parameter min_blocks_parameter() {
+  return choice("min_blocks", kMinBlocksNames, {MinBlocks::one, MinBlocks::unset, MinBlocks::three_quarters});
+}
+
+/// The arguments of __launch_bounds__: "512, 1".
+std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks);
+
+/// An opinion on which policies are not worth measuring, and what it rests on.
+template <class Fields>
+struct PruneRule {
+  std::string_view reason;
+  std::string_view evidence;  ///< where it was seen: device, toolkit, date, figure
+  bool (*applies)(const ProblemClass&, const Fields&, const DeviceFacts&);
+};
+
+/// The reason of the first rule that applies; "" where none does.
+template <class Fields, std::size_t kCount>
+std::string pruned_by(const std::array<PruneRule<Fields>, kCount>& rules, const ProblemClass& problem_class,
+                      const Fields& policy, const DeviceFacts& facts) {
+  for (const PruneRule<Fields>& rule : rules)
+    if (rule.applies(problem_class, policy, facts)) return std::string(rule.reason);
+  return "";
+}
+
+/// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
+inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
 }  // namespace hone

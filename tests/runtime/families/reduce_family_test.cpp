@@ -254,7 +254,8 @@ TEST(ReduceFamily, PoliciesAreStructs) {
   EXPECT_EQ(reduce.unroll, 4);
   EXPECT_EQ(reduce.finish, Finish::cluster);
   EXPECT_EQ(reduce.cluster_blocks, 8);
-  EXPECT_EQ(family().space().to_string(Policy::of(reduce)), "block_threads=512 unroll=4 finish=cluster cluster_blocks=8");
+  EXPECT_EQ(family().space().to_string(Policy::of(reduce)), 
+            "block_threads=512 vector_bytes=16 unroll=4 tail=warp finish=cluster cluster_blocks=8 min_blocks=1");
 }
 
 }  // namespace

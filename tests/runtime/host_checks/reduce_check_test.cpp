@@ -71,7 +71,7 @@ void run_case(const HostRun& run, const Candidate& candidate, const Problem& pro
 
 HostCheck check_of(const ReduceSpec& spec, const Policy& policy, std::size_t rotation) {
   const auto reduce = policy.as<ReducePolicy>();
-  const std::int64_t tile_bytes = reduce.block_threads * reduce.unroll * kMaxAlignment;
+  const std::int64_t tile_bytes = std::int64_t{reduce.block_threads} * reduce.unroll * reduce.vector_bytes;
   const std::int64_t tile = tile_bytes / static_cast<std::int64_t>(info(spec.dtype).size_bytes);
   std::vector<ReduceCase> cases = cases_of(tile);
   if (info(spec.op).needs_elements) std::erase_if(cases, [](const ReduceCase& one) { return one.n == 0; });
@@ -105,6 +105,7 @@ class ReduceCheck : public testing::TestWithParam<Finish> {};
 
 TEST_P(ReduceCheck, IsRightInEveryOrder) {
   constexpr std::array<std::int32_t, 4> kUnrolls{1, 2, 4, 8};
+  constexpr std::array<std::int32_t, 4> kVectorBytes{16, 32, 8, 4};
   constexpr std::size_t kEvery = kSanitized ? 16 : 8;
   auto rotation = static_cast<std::size_t>(GetParam());
   for (const ReduceOpInfo& op : kReduceOps) {
@@ -113,8 +114,13 @@ TEST_P(ReduceCheck, IsRightInEveryOrder) {
       // Every dtype in each way; the ways together see every operation.
       if (!reduce_supports(op.op, dtype.dtype) || rotation % kEvery != 0) continue;
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
+      const std::int32_t widest = op.inputs == 2 ? 16 : 32;
+      const std::int32_t vector_bytes =
+          std::clamp(kVectorBytes[rotation / kEvery % 4], static_cast<std::int32_t>(dtype.size_bytes), widest);
       const Policy policy = Policy::of(ReducePolicy{.block_threads = rotation % 5 == 0 ? 256 : 128,
+                                                    .vector_bytes = vector_bytes,
                                                     .unroll = kUnrolls[rotation / kEvery % 4],
+                                                    .tail = rotation / kEvery % 3 == 1 ? Tail::shared : Tail::warp,
                                                     .finish = GetParam()});
       HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, policy, rotation);
       const HostCheckReport report = check_on_host(check);
