@@ -254,9 +254,8 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
                                         launch_bounds(problem, columns));
   const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
                                 bool folds) {
-    const std::string_view starts = is_aligned(problem)      ? "aligned"
-                                    : tiling.takes_turns ? "phase_matched"
-                                                         : "shifted_loads";
+    const std::string_view starts =
+        is_aligned(problem) ? "aligned" : tiling.takes_turns ? "phase_matched" : "shifted_loads";
     return fmt::format(
         "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
         "{folds}, {few_tiles}, {values}>;\n"

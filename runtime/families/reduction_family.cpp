@@ -18,7 +18,7 @@ constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 constexpr std::int64_t kMostBytesPerBlock = 64 * 1024;
 constexpr std::int64_t kMostBytesOfSmallElements = 64;
 
-constexpr std::array<PruneRule<ReducePolicy>, 5> kPruneRules{{
+constexpr std::array<PruneRule<ReducePolicy>, 4> kPruneRules{{
     {"the tile of a block is more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
      [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
        const std::int64_t thread_bytes = std::int64_t{policy.unroll} * policy.vector_bytes;
@@ -41,10 +41,6 @@ constexpr std::array<PruneRule<ReducePolicy>, 5> kPruneRules{{
     {"registers are not scarce on this device", "the host device has no launch bounds",
      [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts& facts) {
        return policy.min_blocks != MinBlocks::one && is_host(facts);
-     }},
-    {"blocks of so many threads have one place on an SM in any case", "⌊1536 ÷ 1024⌋ = 1",
-     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts&) {
-       return policy.min_blocks == MinBlocks::three_quarters && policy.block_threads > 512;
      }},
 }};
 
@@ -144,6 +140,8 @@ std::string ReductionFamily::is_valid(const ProblemClass& problem_class, const P
     return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
   if (reduce.cluster_blocks > std::max(1, facts.max_cluster_blocks))
     return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks, facts.max_cluster_blocks);
+  if (reduce.min_blocks == MinBlocks::three_quarters && reduce.block_threads > 512)
+    return fmt::format("1536 threads hold one block of {}: that is min_blocks=1", reduce.block_threads);
   if (reduce.vector_bytes < element_bytes(problem))
     return fmt::format("vectors of {} bytes, an element has {}", reduce.vector_bytes, element_bytes(problem));
   if (reduce.vector_bytes > widest_vector_bytes(problem))
