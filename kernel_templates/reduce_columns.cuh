@@ -1,11 +1,11 @@
 // Reduces the middle extent of outer × reduced × inner; with outer = 1 the columns of a matrix.
 //
-// A block has a tile of neighbouring columns. kThreadsPerOutput threads share each group of kPackElements columns;
-// their rows are interleaved, so loads are coalesced. A thread loads packs of kUnroll rows before it accumulates any
-// and keeps a State per column of its packs. The States of threads that share a column are combined in shared memory;
-// if no threads share one, packs of outputs are stored straight from registers. If there are fewer tiles than blocks,
-// several blocks (`parts`) share the rows of a tile, also interleaved, and a second kernel (partials.cuh) combines the
-// partials that they publish.
+// A block has a tile of neighbouring columns. kThreadsPerOutput threads share each group of kPackElements columns, with
+// interleaved rows. A thread loads packs of kUnroll rows before it accumulates any and keeps a State per column of its
+// packs. The States of threads that share a column are combined in shared memory; if no threads share one, packs of
+// outputs are stored straight from registers. If there are fewer tiles than blocks, several blocks (`parts`) share the
+// rows of a tile, interleaved as well, so that they read neighbouring rows at a time, and a second kernel
+// (partials.cuh) combines the partials that they publish.
 //
 // Packs are aligned even if rows are not (RowStarts):
 //
