@@ -199,8 +199,7 @@ TEST_F(ChooseTest, AStopEndsItWithoutAWinner) {
   EXPECT_FALSE(tuning.winner);
   EXPECT_FALSE(tuning.budget_spent);
   for (const Policy& policy : family_.space().all())
-    EXPECT_EQ(trials_of(tuning, family_.space().to_string(policy)).empty(), policy != Policy({256, 1, 0}) && policy[0] > 128)
-        << "the first of those that have too many threads stands for all";
+    EXPECT_FALSE(trials_of(tuning, family_.space().to_string(policy)).empty());
 }
 
 TEST_F(ChooseTest, AStopBeforeTheStartCompilesNothing) {
