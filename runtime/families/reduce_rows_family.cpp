@@ -135,7 +135,8 @@ const ParameterSpace& RowsPolicy::space() {
                                            .only_if("staging", {Staging::direct})
                                            .otherwise(1)},
       PolicyField{&P::cluster_blocks,
-                  ordinal("cluster_blocks", {4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)});
+                  ordinal("cluster_blocks", {4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
   return space;
 }
 
@@ -174,6 +175,8 @@ std::string ReduceRowsFamily::is_valid(const ProblemClass& problem_class, const 
 std::string ReduceRowsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
                                     const DeviceFacts& facts) const {
   const auto rows = policy.as<RowsPolicy>();
+  if (rows.min_blocks != MinBlocks::one && is_host(facts)) return "registers are not scarce on this device";
+  if (rows.min_blocks != MinBlocks::one && rows.is_staged()) return "a staged tile is in no registers";
   if (rows.is_staged()) return prune_staged(problem_class, rows);
   if (rows.scope == Scope::warp) return prune_warp(problem_class.typical(), rows, facts);
   return prune_blocks(problem_class.typical(), rows, facts);
@@ -189,7 +192,8 @@ Unit ReduceRowsFamily::unit(const ProblemClass& problem_class, const Policy& pol
   unit.source = axis_prologue(problem, rows.is_staged() ? "staged_reduce.cuh\"\n#include \"reduce_rows.cuh"
                                                                : "reduce_rows.cuh");
   const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_rows", rows.block_threads);
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_rows",
+                  launch_bounds(rows.block_threads, rows.min_blocks));
   constexpr std::string_view kMatrix = "const In* in, unsigned long long rows, Index columns, unsigned long long pitch";
   const auto lanes_entry = [&](std::string_view suffix, int unroll, int at_once) {
     return fmt::format("{}{}({}, Out* out) {{\n  hone::RowLanes<Op, {}, {}, {}, {}, {}, {}>::reduce(in, rows, columns, "

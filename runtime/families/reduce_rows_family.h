@@ -19,6 +19,7 @@ struct RowsPolicy {
   std::int32_t unroll = 1;           ///< packs that a thread loads at once, of each row
   std::int32_t rows_per_thread = 1;  ///< that a thread takes at once
   std::int32_t cluster_blocks = 1;
+  MinBlocks min_blocks = MinBlocks::one;
 
   bool is_staged() const { return staging == Staging::shared; }
   bool is_direct_warp() const { return scope == Scope::warp && !is_staged(); }

@@ -81,7 +81,7 @@ const ParameterSpace& ReducePolicy::space() {
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},
-      PolicyField{&P::min_blocks, min_blocks_parameter()});
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset, MinBlocks::three_quarters})});
   return space;
 }
 

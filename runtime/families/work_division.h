@@ -76,8 +76,8 @@ inline Parameter combine_parameter(std::initializer_list<Combine> values) {
   return choice("combine", kCombineNames, values);
 }
 inline Parameter tail_parameter() { return choice("tail", kTailNames, {Tail::warp, Tail::shared}); }
-inline Parameter min_blocks_parameter() {
-  return choice("min_blocks", kMinBlocksNames, {MinBlocks::one, MinBlocks::unset, MinBlocks::three_quarters});
+inline Parameter min_blocks_parameter(std::initializer_list<MinBlocks> values) {
+  return choice("min_blocks", kMinBlocksNames, values);
 }
 
 /// The arguments of __launch_bounds__: "512, 1".
