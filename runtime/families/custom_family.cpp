@@ -179,7 +179,7 @@ const CustomFamily& CustomFamily::of(const ReduceExpressions& expressions) {
 
 CustomFamily::CustomFamily(const ReduceExpressions& expressions) : expressions_(expressions) {
   operation_ = expressions_.name;
-  sources_ = kernel_sources({"reduce.cuh", "serial.cuh"});
+  sources_ = kernel_sources({"reduce.cuh", "reduction.cuh", "serial.cuh"});
   sources_.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
 }
 

@@ -36,7 +36,8 @@ enum class Combine : std::int32_t {
   pipeline,       ///< blocks publish and later read what others have published, in one launch
 };
 
-/// How the threads of a block are combined: the words of block_reduce.cuh.
+/// How the threads of a block are combined: the words of block_reduce.cuh. Shared memory takes sums of i8 2.5 to 3.6 %
+/// less time than shuffles, of 2^20 f16 and 2^22 f32 2.4 %, of others the same (H100, CUDA 13.0, 2026-11-24).
 enum class Tail : std::int32_t {
   warp,    ///< warp shuffles
   shared,  ///< shared memory
