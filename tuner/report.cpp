@@ -18,6 +18,7 @@ std::string short_parameter(std::string_view item) {
   if (name == "block_threads") return fmt::format("{}t", value);
   if (name == "vector_bytes") return fmt::format("{}B", value);
   if (name == "unroll") return fmt::format("x{}", value);
+  if (item == "min_blocks=1") return "";
   const bool is_number =
       std::all_of(value.begin(), value.end(), [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
   return std::string(is_number ? item : value);
@@ -29,8 +30,9 @@ std::string short_policy(std::string_view policy) {
   std::string result;
   for (std::size_t begin = 0; begin < policy.size();) {
     const std::size_t end = std::min(policy.find(' ', begin), policy.size());
-    if (end > begin && !result.empty()) result += ' ';
-    if (end > begin) result += short_parameter(policy.substr(begin, end - begin));
+    const std::string text = short_parameter(policy.substr(begin, end - begin));
+    if (!text.empty() && !result.empty()) result += ' ';
+    result += text;
     begin = end + 1;
   }
   return result;

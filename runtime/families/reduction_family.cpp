@@ -16,9 +16,9 @@ constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 
 /// A pack takes a register for every 4 bytes, and small elements may take one each.
 constexpr std::int64_t kMostBytesPerBlock = 64 * 1024;
-constexpr std::int64_t kMostBytesOfSmallElements = 64;
+constexpr std::int64_t kMostBytesOfSmallElements = 64;  ///< of a thread, also where it has 42 registers
 
-constexpr std::array<PruneRule<ReducePolicy>, 3> kPruneRules{{
+constexpr std::array<PruneRule<ReducePolicy>, 4> kPruneRules{{
     {"the tile of a block is more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
      [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
        const std::int64_t thread_bytes = std::int64_t{policy.unroll} * policy.vector_bytes;
@@ -34,6 +34,12 @@ constexpr std::array<PruneRule<ReducePolicy>, 3> kPruneRules{{
        const bool is_pair = problem.family->buffers(problem)[1].is_input;
        const auto aligned_bytes = std::max<std::int64_t>(problem.alignment, element_bytes(problem));
        return policy.vector_bytes < (is_pair ? aligned_bytes : kMaxAlignment);
+     }},
+    {"1536 threads on an SM leave each 42 registers, too few for the tile",
+     "ptxas of CUDA 13.0, sm_90, 2026-11-24: of mean_variance 10 of 94 units spilled, of logsumexp f32 2 of 12",
+     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts&) {
+       return policy.min_blocks == MinBlocks::three_quarters &&
+              policy.unroll * policy.vector_bytes > kMostBytesOfSmallElements;
      }},
     {"registers are not scarce on this device", "the host device has no launch bounds",
      [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts& facts) {

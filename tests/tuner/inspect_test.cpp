@@ -20,7 +20,7 @@ using testing::TemporaryFolder;
 cache::CandidateRecord candidate(int block_threads, int resident_blocks, std::int64_t max_blocks) {
   cache::CandidateRecord record;
   record.policy =
-      "block_threads=" + std::to_string(block_threads) + " vector_bytes=16 unroll=4 tail=shuffle finish=last_block";
+      "block_threads=" + std::to_string(block_threads) + " vector_bytes=16 unroll=4 tail=warp finish=last_block";
   record.max_blocks = max_blocks;
   record.block_threads = block_threads;
   record.registers = 32;
@@ -220,7 +220,7 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "  context     stream\n"
             "  stored      …\n"
             "\n"
-            "  candidate   block_threads=512 vector_bytes=16 unroll=4 tail=shuffle finish=last_block\n"
+            "  candidate   block_threads=512 vector_bytes=16 unroll=4 tail=warp finish=last_block\n"
             "  grid        at most 400 blocks, 512 threads each\n"
             "  resources   32 registers and 0 B of local memory a thread, 128 B of shared memory a block\n"
             "  occupancy   100 %: 4 resident blocks × 512 threads of 2048 per SM\n"

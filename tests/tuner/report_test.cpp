@@ -6,8 +6,9 @@ namespace hone::tuner {
 namespace {
 
 TEST(ShortPolicy, ShortensKnownParameters) {
-  EXPECT_EQ(short_policy("block_threads=256 vector_bytes=16 unroll=4 tail=shuffle finish=last_block"),
-            "256t 16B x4 shuffle last_block");
+  EXPECT_EQ(short_policy("block_threads=256 vector_bytes=16 unroll=4 tail=warp finish=last_block min_blocks=1"),
+            "256t 16B x4 warp last_block");
+  EXPECT_EQ(short_policy("block_threads=256 unroll=4 finish=last_block min_blocks=unset"), "256t x4 last_block unset");
 }
 
 TEST(ShortPolicy, KeepsForeignParameters) {

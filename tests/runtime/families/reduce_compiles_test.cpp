@@ -15,6 +15,7 @@
 #include <hone/segmented_reduce.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/families/reduction_family.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
 #include "tests/runtime/support/allowed_policies.h"
@@ -170,7 +171,7 @@ TEST(ReduceUnit, ADisagreementAboutThePolicyDoesNotCompile) {
   const NvrtcCompiler compiler(NvrtcSearch::from_environment());
   if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
   const Problem problem = reduce_problem(ReduceOp::sum, DType::f32, 100);
-  Unit unit = unit_of(problem, {256, 2, 0});
+  Unit unit = unit_of(problem, Policy::of(ReducePolicy{.block_threads = 256, .unroll = 2}));
   const std::size_t tile = unit.source.find("== 8192");
   ASSERT_NE(tile, std::string::npos);
   unit.source.replace(tile, 7, "== 4096");
