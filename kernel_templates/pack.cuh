@@ -5,7 +5,8 @@
 
 namespace hone {
 
-/// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16; 32 from sm_100 on, two accesses below) and needs that alignment.
+/// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16; 32 from sm_100 on, two
+/// accesses below) and needs that alignment.
 template <class T, unsigned kElements_>
 struct alignas(sizeof(T) * kElements_) Pack {
   static constexpr unsigned kElements = kElements_;

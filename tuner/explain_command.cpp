@@ -179,9 +179,9 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& 
   context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
                                        device_text(stored.key.device)))
               << '\n'
-              << printable(
-                     fmt::format("is served by {} in {}, {}", short_policy(stored.winner.candidate.policy),
-                                 blocks_text(stored.winner.candidate.max_blocks), why_without_trials(stored, was_tried)))
+              << printable(fmt::format("is served by {} in {}, {}", short_policy(stored.winner.candidate.policy),
+                                       blocks_text(stored.winner.candidate.max_blocks),
+                                       why_without_trials(stored, was_tried)))
               << "\nMeasure with: " << printable(tune_command(stored)) << '\n';
 }
 
@@ -223,12 +223,13 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   }
   if (winners.empty()) {
     const std::string what = id > 0 ? fmt::format("winner {}", id) : problem_label(*problem);
-    throw CommandError(id > 0 ? ExitCode::usage : ExitCode::not_tuned,
-                       fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
-                                   id > 0 ? "see: hone inspect"
-                                          : fmt::format("tune it with: hone tune {}{} --cache {}", tune_arguments(*problem),
-                                                        options.device.empty() ? "" : " --device " + options.device,
-                                                        printable(shell_quoted(path.string())))));
+    throw CommandError(
+        id > 0 ? ExitCode::usage : ExitCode::not_tuned,
+        fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
+                    id > 0 ? "see: hone inspect"
+                           : fmt::format("tune it with: hone tune {}{} --cache {}", tune_arguments(*problem),
+                                         options.device.empty() ? "" : " --device " + options.device,
+                                         printable(shell_quoted(path.string())))));
   }
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {

@@ -15,8 +15,8 @@ namespace hone::tuner {
 /// form here, as those of a user's family, stay "name=value"; named values stand for themselves.
 std::string short_policy(std::string_view policy);
 
-/// Geometry::max_blocks in a table, kUnknown for 0, and in a sentence: "132" and "at most 132 blocks", or "1/tile" and "a
-/// block for every tile".
+/// Geometry::max_blocks in a table, kUnknown for 0, and in a sentence: "132" and "at most 132 blocks", or "1/tile" and
+/// "a block for every tile".
 std::string blocks_cell(std::int64_t max_blocks);
 std::string blocks_text(std::int64_t max_blocks);
 

@@ -147,15 +147,15 @@ std::string ratio_summary(const std::vector<double>& ratios) {
 
 std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
   const std::vector<std::string> peers = names_of_peers(rows);
-  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in", "at",
-                                 "Hone us", "GB/s", "% ceil", "% read");
+  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in",
+                                 "at", "Hone us", "GB/s", "% ceil", "% read");
   for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
   text += "\n";
   for (const Row& row : rows) {
-    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row), dtype_of(row),
-                        row.cell.n, name(row.cell.context), row.misaligned ? "odd" : "even", row.hone.median_us,
-                        gbps(static_cast<double>(row.bytes), row.hone.median_us), percent_of(ceiling, row),
-                        row.percent_of_read());
+    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row),
+                        dtype_of(row), row.cell.n, name(row.cell.context), row.misaligned ? "odd" : "even",
+                        row.hone.median_us, gbps(static_cast<double>(row.bytes), row.hone.median_us),
+                        percent_of(ceiling, row), row.percent_of_read());
     for (const std::string& peer : peers) {
       const auto found =
           std::find_if(row.peers.begin(), row.peers.end(), [&](const PeerTiming& p) { return p.peer == peer; });

@@ -219,7 +219,8 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
   Tuning tuning = TuningRun(device, problem, options, memo).run();
   const bool was_misled = std::any_of(tuning.trials.begin(), tuning.trials.end(),
                                       [](const Trial& trial) { return trial.verdict == Verdict::wrong; });
-  if (!was_misled || options.measure_all || options.exhaustive || !options.only.empty() || tuning.stopped) return tuning;
+  if (!was_misled || options.measure_all || options.exhaustive || !options.only.empty() || tuning.stopped)
+    return tuning;
 
   // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in
   // what is left of the budget.

@@ -48,8 +48,8 @@ std::size_t wave_size() {
 }
 
 /// Where the model's first choice should, by its own constants, be as fast as memory and launching allow, the first
-/// group ends the search; where a neighbour was measured, what is expected is worth more, and the rest is compiled while
-/// this is measured.
+/// group ends the search; where a neighbour was measured, what is expected is worth more, and the rest is compiled
+/// while this is measured.
 std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order) {
   const std::vector<RankedPolicy>& ranking = order.ranking();

@@ -15,8 +15,8 @@ struct ResultCheck {
   std::string_view kind;  ///< as long as the family
 };
 
-/// The verified problems of the family, each with all its kinds of input: first each with its first kind, then each with
-/// its second, so that what comes first has the most variety. What the family refuses is left out.
+/// The verified problems of the family, each with all its kinds of input: first each with its first kind, then each
+/// with its second, so that what comes first has the most variety. What the family refuses is left out.
 std::vector<ResultCheck> result_checks(const Problem& problem);
 
 /// `problem` with halved extents, odd ones odd and even ones even, until it is so small that its results are checked in

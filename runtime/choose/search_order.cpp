@@ -32,8 +32,9 @@ Pruning pruning_of(const TuningOptions& options) {
 
 SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
     : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
-  PolicyRanking ranking = options.only.empty() ? rank_policies(facts, problem, pruning_of(options))
-                                               : rank_policies(facts, problem, policies_of(options.only), pruning_of(options));
+  PolicyRanking ranking = options.only.empty()
+                              ? rank_policies(facts, problem, pruning_of(options))
+                              : rank_policies(facts, problem, policies_of(options.only), pruning_of(options));
   ranking_ = std::move(ranking.policies);
   rejected_ = std::move(ranking.rejected);
   for (const RankedPolicy& ranked : ranking_)

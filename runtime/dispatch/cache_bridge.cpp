@@ -33,8 +33,9 @@ std::string_view numerics_of(const Problem& problem) {
 /// one, may have the same name and parameters.
 constexpr std::string_view kUnitMark = ";unit=";
 
-/// Longer than any step of a tuning between two renewals takes, on a busy machine too: a claim that ends while its owner
-/// lives makes two of them tune. Whoever waits for an owner that was stopped waits for as long as its budget says.
+/// Longer than any step of a tuning between two renewals takes, on a busy machine too: a claim that ends while its
+/// owner lives makes two of them tune. Whoever waits for an owner that was stopped waits for as long as its budget
+/// says.
 constexpr std::chrono::seconds kLease(60);
 
 /// Fields that Query and ProblemRecord share.

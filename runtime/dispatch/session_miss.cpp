@@ -115,14 +115,15 @@ const LoadedPlan& Session::Impl::choose_heuristic(const Problem& problem, bool c
 
 Error Session::Impl::not_tuned(const Problem& problem) const {
   const std::string path = options_.cache_path.string(), arguments = tune_arguments(problem);
-  const std::string advice =
-      arguments.empty() || path.empty()
-          ? "tune it with Session::tune()"
-          : fmt::format("tune it with: hone tune {} --device {} --cache {}", arguments, device_->name(), shell_quoted(path));
-  return Error(ErrorCode::not_tuned,
-               fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
-                           to_string(problem), device_->name(), device_->facts().name,
-                           path.empty() ? "memory only" : path, advice));
+  const std::string advice = arguments.empty() || path.empty()
+                                 ? "tune it with Session::tune()"
+                                 : fmt::format("tune it with: hone tune {} --device {} --cache {}", arguments,
+                                               device_->name(), shell_quoted(path));
+  return Error(
+      ErrorCode::not_tuned,
+      fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
+                  to_string(problem), device_->name(), device_->facts().name, path.empty() ? "memory only" : path,
+                  advice));
 }
 
 /// Serves a graph problem with what was tuned for the stream, where nothing was tuned for the graph.
@@ -137,8 +138,8 @@ Resolved Session::Impl::lend_stream_winner(const Problem& graph_problem) {
   return {&plans_.insert(ProblemKey(graph_problem), std::move(lent)), lender.source};
 }
 
-/// Whether a row of the cache says something that this device and a workspace of ours allow. Asked of the class, so that
-/// a winner serves all of its members or none.
+/// Whether a row of the cache says something that this device and a workspace of ours allow. Asked of the class, so
+/// that a winner serves all of its members or none.
 bool Session::Impl::may_launch(const ProblemClass& problem_class, const Candidate& candidate) const {
   const KernelFamily& family = problem_class.family();
   const std::int64_t blocks = candidate.geometry.max_blocks;

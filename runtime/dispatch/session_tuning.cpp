@@ -62,8 +62,8 @@ std::string first_failure(const Tuning& tuning) {
 }  // namespace
 
 /// Tunes, unless another process is at it: then waits for what that finds. nullopt when it takes longer than a tuning
-/// may; at once for a makeshift, which has waited. No plan where there is too little memory to measure in: the heuristic
-/// needs none. `has_misfit`: the winner that the cache has cannot be used here.
+/// may; at once for a makeshift, which has waited. No plan where there is too little memory to measure in: the
+/// heuristic needs none. `has_misfit`: the winner that the cache has cannot be used here.
 std::optional<Resolved> Session::Impl::tune_miss(const Problem& problem, bool has_misfit) {
   const bool has_makeshift = plans_.find(ProblemKey(problem)) != nullptr;
   const auto end = Clock::now() + (has_makeshift ? milliseconds::zero() : kBudgetsToWait * options_.tune_budget);

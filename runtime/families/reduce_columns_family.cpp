@@ -107,7 +107,8 @@ std::string launch_bounds(const Problem& problem, const ColumnsPolicy& policy) {
   const Tiling tiling(problem, policy);
   const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
   const std::int64_t bytes = tiling.pack_elements * (policy.unroll * element_bytes(problem) + state_bytes);
-  const bool is_few = !policy.is_split() && policy.staging == Staging::direct && takes_tiles_up_to(kTooFewTiles, problem, policy);
+  const bool is_few =
+      !policy.is_split() && policy.staging == Staging::direct && takes_tiles_up_to(kTooFewTiles, problem, policy);
   const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
                     reduce_spec_of(problem).op == ReduceOp::logsumexp;
   if (!is_few || !fits) return std::to_string(policy.block_threads);
@@ -266,11 +267,12 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
         "  Columns::reduce(in, {{outer, reduced, inner, pitch, slice_pitch, rows, slice_tiles, folds, {parts}}},\n"
         "                  {workspace}, out);\n}}\n",
         fmt::arg("more_parameters", columns.is_split() ? "unsigned parts, void* workspace, " : ""),
-        fmt::arg("parts", columns.is_split() ? "parts" : "1u"), fmt::arg("workspace", columns.is_split() ? "workspace" : "nullptr"),
-        fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
-        fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds), fmt::arg("values", values),
-        fmt::arg("few_tiles", takes_tiles_up_to(kFewTiles, problem, columns)),
-        fmt::arg("entry", entry), fmt::arg("suffix", suffix));
+        fmt::arg("parts", columns.is_split() ? "parts" : "1u"),
+        fmt::arg("workspace", columns.is_split() ? "workspace" : "nullptr"), fmt::arg("threads", columns.block_threads),
+        fmt::arg("sharing", sharing), fmt::arg("pack", pack), fmt::arg("unroll", unroll), fmt::arg("starts", starts),
+        fmt::arg("folds", folds), fmt::arg("values", values),
+        fmt::arg("few_tiles", takes_tiles_up_to(kFewTiles, problem, columns)), fmt::arg("entry", entry),
+        fmt::arg("suffix", suffix));
   };
 
   Unit unit;
@@ -285,7 +287,8 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
         "{}(const In* in, unsigned long long outer, unsigned reduced, unsigned inner, unsigned tile_slices, Out* out) "
         "{{\n"
         "  Kernel::reduce(in, outer, reduced, inner, tile_slices, out);\n}}\n",
-        columns.block_threads, columns.threads_per_column, columns.unroll, values, staged_elements(problem, columns), entry);
+        columns.block_threads, columns.threads_per_column, columns.unroll, values, staged_elements(problem, columns),
+        entry);
     unit.source += direct_entry("_with_gaps", columns.block_threads / kLanesOfGaps, 1, 2, false);
     unit.entries.emplace_back("hone_reduce_columns_with_gaps");
     return unit;

@@ -65,7 +65,8 @@ std::string prune_warp(const Problem& problem, const RowsPolicy& policy, const D
   const std::int64_t at_once = policy.threads_per_row * policy.unroll;
   if (policy.block_threads > 512) return "a block's warps have nothing to tell each other: 512 threads are enough";
   if (policy.unroll * policy.rows_per_thread > (element_bytes(problem) == 1 ? kMostPacksOfBytes : kMostPacksOfThread))
-    return fmt::format("{} packs of {} rows a thread: more than the registers hold", policy.unroll, policy.rows_per_thread);
+    return fmt::format("{} packs of {} rows a thread: more than the registers hold", policy.unroll,
+                       policy.rows_per_thread);
   if (!is_aligned(problem) && packs < 8 && columns_of(problem) > 1)
     return "rows are not aligned, and so short that most elements lie outside of their packs";
   if (policy.threads_per_row > 1 && policy.threads_per_row >= 2 * packs)
@@ -196,10 +197,10 @@ Unit ReduceRowsFamily::unit(const ProblemClass& problem_class, const Policy& pol
                   launch_bounds(rows.block_threads, rows.min_blocks));
   constexpr std::string_view kMatrix = "const In* in, unsigned long long rows, Index columns, unsigned long long pitch";
   const auto lanes_entry = [&](std::string_view suffix, int unroll, int at_once) {
-    return fmt::format("{}{}({}, Out* out) {{\n  hone::RowLanes<Op, {}, {}, {}, {}, {}, {}>::reduce(in, rows, columns, "
-                       "pitch, out);\n}}\n",
-                       entry, suffix, kMatrix, rows.block_threads, rows.threads_per_row, unroll, at_once, is_aligned(problem),
-                       values);
+    return fmt::format(
+        "{}{}({}, Out* out) {{\n  hone::RowLanes<Op, {}, {}, {}, {}, {}, {}>::reduce(in, rows, columns, "
+        "pitch, out);\n}}\n",
+        entry, suffix, kMatrix, rows.block_threads, rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
   };
   unit.entries.emplace_back("hone_reduce_rows");
   if (rows.is_direct_warp()) {
@@ -254,7 +255,8 @@ WorkShape ReduceRowsFamily::shape(const Problem& problem, const Policy& policy) 
       const std::int64_t groups = rows.block_threads / rows.threads_per_row;
       shape.tiles = divide_up(count, groups * rows.rows_per_thread);
       shape.bytes_in_flight_per_block =
-          groups * rows.rows_per_thread * std::min<std::int64_t>(packs, std::int64_t{rows.threads_per_row} * rows.unroll) * kMaxAlignment;
+          groups * rows.rows_per_thread *
+          std::min<std::int64_t>(packs, std::int64_t{rows.threads_per_row} * rows.unroll) * kMaxAlignment;
       break;
     }
     case Scope::grid:

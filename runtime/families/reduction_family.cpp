@@ -26,9 +26,9 @@ constexpr std::array<PruneRule<ReducePolicy>, 4> kPruneRules{{
               (element_bytes(problem_class.typical()) <= 2 && thread_bytes > kMostBytesOfSmallElements);
      }},
     {"narrower vectors than there might be",
-     "H100, CUDA 13.0, 2026-11-24, all valid policies of 8 sums: the best with 4 bytes 0 to 8.8 % behind, with 8 bytes 0 "
-     "to 2.1 % behind and once 1.6 % ahead (2^20 f32); host, 2 cores, 2026-11: sum of 2^21 f32 2576 µs with 4 bytes, "
-     "1371 with 16, 974 with 32",
+     "H100, CUDA 13.0, 2026-11-24, all valid policies of 6 sums (parameter_effects): the best with 4 bytes 0.6 to "
+     "3.6 % behind, with 8 bytes 0.2 to 2.1; host, 2 cores, 2026-11: sum of 2^21 f32 2576 µs with 4 bytes, 1371 with "
+     "16, 974 with 32",
      [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
        const Problem& problem = problem_class.typical();
        const bool is_pair = problem.family->buffers(problem)[1].is_input;

@@ -12,8 +12,8 @@
 
 namespace hone {
 
-/// The policies of reductions. Launches always overlap (PDL), and loads have no cache hints: neither ever lost (H100 and
-/// H200, CUDA 13.0, 2026-11).
+/// The policies of reductions. Launches always overlap (PDL), and loads have no cache hints: neither ever lost (H100
+/// and H200, CUDA 13.0, 2026-11).
 struct ReducePolicy {
   enum class Finish : std::int32_t { one_block, cluster, last_block, second_kernel };
 

@@ -67,7 +67,8 @@ double typical_segment_bytes(const ProblemClass& problem_class) {
   const auto middle = [](const SizeRange& range) {
     return 0.5 * (static_cast<double>(std::max<std::int64_t>(range.first, 1)) + static_cast<double>(range.last));
   };
-  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) * static_cast<double>(element_bytes(problem_class.typical()));
+  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) *
+         static_cast<double>(element_bytes(problem_class.typical()));
 }
 
 /// What blocks take turns at.
@@ -268,7 +269,8 @@ std::int64_t SegmentedReduceFamily::bytes_moved(const Problem& problem) const {
 std::size_t SegmentedReduceFamily::workspace_bytes(const ProblemClass& problem_class,
                                                    const Candidate& candidate) const {
   if (!candidate.policy.as<SegmentedPolicy>().is_merged()) return 0;
-  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem_class.typical());
+  return kWorkspaceHeaderBytes +
+         static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem_class.typical());
 }
 
 std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {

@@ -13,9 +13,9 @@
 
 namespace hone {
 
-/// The policies of segmented reductions, in the words of segmented_reduce.cuh: a grid divides segments and elements evenly
-/// (MergePath); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block takes a
-/// segment (DirectSegments).
+/// The policies of segmented reductions, in the words of segmented_reduce.cuh: a grid divides segments and elements
+/// evenly (MergePath); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block
+/// takes a segment (DirectSegments).
 struct SegmentedPolicy {
   Scope scope = Scope::grid;              ///< of a segment
   Combine combine = Combine::last_block;  ///< of a grid

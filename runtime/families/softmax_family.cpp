@@ -137,7 +137,8 @@ WorkShape SoftmaxFamily::shape(const Problem& problem, const Policy& policy) con
   return shape;
 }
 
-/// However many rows and chunks a member has, chunks() keeps their partial results within SoftmaxTraits::most_partials().
+/// However many rows and chunks a member has, chunks() keeps their partial results within
+/// SoftmaxTraits::most_partials().
 std::size_t SoftmaxFamily::workspace_bytes(const ProblemClass&, const Candidate& candidate) const {
   return candidate.policy.as<SoftmaxRowPolicy>().cuts_rows() ? kWorkspaceBytes : 0;
 }

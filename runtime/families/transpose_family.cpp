@@ -240,6 +240,9 @@ std::string TransposeFamily::is_valid(const ProblemClass& problem_class, const P
   if (!tile.shifted && (tile.tile_rows < width || tile.tile_columns < width || blocks < tile.block_threads()))
     return fmt::format("a tile of {} × {} elements is less than {} threads load", tile.tile_rows, tile.tile_columns,
                        tile.block_threads());
+  if (tile.shifted && tile.tile_bytes() / tile.vector_bytes < tile.block_threads())
+    return fmt::format("a tile of {} packs is less than {} threads load", tile.tile_bytes() / tile.vector_bytes,
+                       tile.block_threads());
   const std::int64_t loads = tile.loads_per_thread();
   if (std::max(loads, loads * tile.vector_bytes / 4) > kMostRegisters)
     return fmt::format("{} loads of {} bytes a thread are more than there are registers", loads, tile.vector_bytes);
@@ -293,7 +296,8 @@ Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& poli
       fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
       fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
-      fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns), fmt::arg("threads", tile.block_threads()),
+      fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns),
+      fmt::arg("threads", tile.block_threads()),
       fmt::arg("order", kOrders[static_cast<std::size_t>(tile.policy.order)]), fmt::arg("bytes", tile.element_bytes),
       fmt::arg("tiles", tile.in_place ? 2 : 1), fmt::arg("smem", tile.smem_bytes()),
       fmt::arg("call", tile.in_place ? "swap" : "transpose"));

@@ -36,15 +36,17 @@ enum class Combine : std::int32_t {
   pipeline,       ///< blocks publish and later read what others have published, in one launch
 };
 
-/// How the threads of a block are combined: the words of block_reduce.cuh. Shared memory takes sums of i8 2.5 to 3.6 %
-/// less time than shuffles, of 2^20 f16 and 2^22 f32 2.4 %, of others the same (H100, CUDA 13.0, 2026-11-24).
+/// How the threads of a block are combined: the words of block_reduce.cuh. With shared memory sums of 2^20 and 2^24
+/// f16, f32 and i8 take 0.3 to 1.5 % less time than with shuffles, and once 0.5 % more (the best of all valid policies,
+/// H100, CUDA 13.0, 2026-11-24, parameter_effects).
 enum class Tail : std::int32_t {
   warp,    ///< warp shuffles
   shared,  ///< shared memory
 };
 
-/// The second argument of __launch_bounds__, blocks of an SM that the compiler leaves registers for. ptxas may otherwise
-/// reuse registers to reach an occupancy step, and so wait for each of the loads that a thread should have in flight.
+/// The second argument of __launch_bounds__, blocks of an SM that the compiler leaves registers for. ptxas may
+/// otherwise reuse registers to reach an occupancy step, and so wait for each of the loads that a thread should have in
+/// flight.
 enum class MinBlocks : std::int32_t {
   one,             ///< 1: as many registers as a block may have
   unset,           ///< none: the compiler's choice

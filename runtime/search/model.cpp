@@ -14,8 +14,8 @@ namespace {
 // or more where its processor is slower; what the device does meanwhile is hidden. An empty kernel takes 0.79 µs in a
 // replayed graph, 0.50 with dependent launches. Enqueued one by one ahead of the device, calls of one kernel take 0.40
 // to 0.61 µs longer than in a graph, and of two 0.60 to 1.1 (2^18 to 2^23 elements). The best reductions reach 93 % of
-// the bandwidth that clock and bus width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats in
-// flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11).
+// the bandwidth that clock and bus width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats
+// in flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11).
 constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .launch_us = 0.79,
                                     .extra_launch_us = 0.8,

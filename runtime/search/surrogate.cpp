@@ -13,9 +13,9 @@ namespace {
 // worst, with one candidate in six measured. Correlations of 0.6 or 0.85 and half or twice the noise change neither by
 // much.
 
-/// Of candidates a step apart in one parameter; more than kMostSteps are no less alike. A parameter that one of them does
-/// not have counts kAbsentSteps. (For these numbers the correlations of any candidates are positive semidefinite; with
-/// one step for an absent parameter they are not.)
+/// Of candidates a step apart in one parameter; more than kMostSteps are no less alike. A parameter that one of them
+/// does not have counts kAbsentSteps. (For these numbers the correlations of any candidates are positive semidefinite;
+/// with one step for an absent parameter they are not.)
 constexpr double kStepCorrelation = 0.8;
 constexpr double kMostSteps = 3;
 constexpr double kAbsentSteps = 1.5;

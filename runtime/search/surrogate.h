@@ -17,8 +17,9 @@ namespace hone {
 /// The occupancy model knows what all kernels have in common; what one kernel makes of a parameter shows in the times
 /// of those candidates that have been measured. The logarithm of measured ÷ predicted is taken for a Gaussian process
 /// over the parameters: ordinary kriging, whose correlation falls with the steps between two values of each parameter
-/// (ParameterKind says how many) and with the ratio of the two grids (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter
-/// 2; expected improvement by Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). Pure.
+/// (ParameterKind says how many) and with the ratio of the two grids (Rasmussen and Williams, Gaussian Processes for
+/// Machine Learning, 2006, chapter 2; expected improvement by Jones, Schonlau and Welch, Journal of Global Optimization
+/// 13, 1998). Pure.
 class Surrogate {
  public:
   /// `space` must outlive it.

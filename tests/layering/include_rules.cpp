@@ -51,7 +51,8 @@ const IncludeRules& house_rules() {
               {.headers = {"toml++/"}, .folders = {"tuner/"}},
               {.headers = {"fmt/"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/problem/", "runtime/families/",
-                           "runtime/search/", "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
+                           "runtime/search/", "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/",
+                           "benchmarks/"}},
               {.headers = {"gmock/", "gtest/"}, .folders = {"examples/kernel_test/"}},
               // The operating system's and the compiler's.
               {.headers = {"cxxabi.h", "dlfcn.h", "elf.h", "fcntl.h", "gnu/", "grp.h", "link.h", "poll.h", "pthread.h",

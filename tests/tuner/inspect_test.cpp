@@ -141,7 +141,8 @@ TEST_F(InspectTest, MissingCacheSaysWhatToRun) {
   const CommandRun run = testing::run_hone({"inspect"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out, "");
-  EXPECT_EQ(run.err, "hone: there is no cache file " + path_.string() + " yet; fill it with: hone tune --cache '" + path_.string() + "'\n");
+  EXPECT_EQ(run.err, "hone: there is no cache file " + path_.string() + " yet; fill it with: hone tune --cache '" +
+                         path_.string() + "'\n");
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
@@ -159,17 +160,17 @@ TEST_F(InspectTest, ShowsWinnersByDevice) {
   EXPECT_EQ(
       run.out,
       "Invented GPU (cuda, sm_90): 100 SMs, 3000 GB/s; driver 13.0; nvrtc 13.0.88\n"
-      "id  problem         align                n  winner                          blocks  regs  occupancy     at n   "
+      "id  problem         align                n  winner                       blocks  regs  occupancy     at n   "
       " µs  GB/s  "
       "of peak  how    age\n"
-      " 1  reduce sum f32     16  741456..1482910  512t 16B x4 shuffle last_block     400    32      100 %  1048576  "
+      " 1  reduce sum f32     16  741456..1482910  512t 16B x4 warp last_block     400    32      100 %  1048576  "
       "2.80  1498  "
       "   50 %  tuned  3 h\n"
       "\n"
       "Invented CPU (host, x86_64): 2 SMs; driver glibc 2.36; g++ 12.2.0\n"
-      "id  problem         align       n  winner                          blocks  occupancy  at n  µs  GB/s  "
+      "id  problem         align       n  winner                       blocks  occupancy  at n  µs  GB/s  "
       "how        age\n"
-      " 2  reduce max f32     16  1..181  128t 16B x4 shuffle last_block       1       12 %     –   –     –  "
+      " 2  reduce max f32     16  1..181  128t 16B x4 warp last_block       1       12 %     –   –     –  "
       "heuristic  3 h\n")
       << "no register and no bandwidth is known on the second device";
 }
@@ -230,11 +231,11 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "6 candidates, 3 measured; compiling 1.2 s, measuring 0.8 s\n"
             "  #  candidate                        blocks  regs  occupancy  in flight/SM  predicted µs    µs  ± µs     "
             "gap  samples  note\n"
-            "  1  512t 16B x4 shuffle last_block      400    32      100 %       128 KiB          9.00  2.80  0.10  "
+            "  1  512t 16B x4 warp last_block      400    32      100 %       128 KiB          9.00  2.80  0.10  "
             "+0.0 %       20  winner\n"
-            "  2  256t 16B x4 shuffle last_block      800    32      100 %       128 KiB          9.00  2.94  0.10  "
+            "  2  256t 16B x4 warp last_block      800    32      100 %       128 KiB          9.00  2.94  0.10  "
             "+5.0 %       20  default\n"
-            "  3  1024t 16B x4 shuffle last_block     200    32      100 %       128 KiB          9.00  5.60  0.10  "
+            "  3  1024t 16B x4 warp last_block     200    32      100 %       128 KiB          9.00  5.60  0.10  "
             "+100 %       20\n"
             "\n"
             "Not measured, or not usable\n"
@@ -283,7 +284,7 @@ TEST_F(InspectTest, AClassServedByAnotherSizesMeasurementSaysSoAndHasNoFigures) 
   cache::Publication other = lent(1482911, 2965821);
   other.winner.candidate = candidate(256, 8, 800);  // a runner-up of the tuned size
   store_.publish(other);
-  EXPECT_THAT(inspect().out, HasSubstr("1482911..2965821  256t 16B x4 shuffle last_block     800    32      100 %  "
+  EXPECT_THAT(inspect().out, HasSubstr("1482911..2965821  256t 16B x4 warp last_block     800    32      100 %  "
                                        "1048576     –     –        –  lent   3 h\n"));
   EXPECT_THAT(inspect({"2"}).out, HasSubstr("measured    not in this class but at n = 1048576: see winner 1\n"));
   const nlohmann::json entry = json({"2"}).at(0);

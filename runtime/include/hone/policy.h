@@ -27,8 +27,8 @@ struct Condition {
   std::vector<std::int32_t> values;
 };
 
-/// One compile-time parameter: its name and the values it may take, the default first. Values of a categorical parameter
-/// are the numbers of an enum, and `value_names` is parallel to `values`.
+/// One compile-time parameter: its name and the values it may take, the default first. Values of a categorical
+/// parameter are the numbers of an enum, and `value_names` is parallel to `values`.
 struct Parameter {
   std::string_view name;
   std::vector<std::int32_t> values;
@@ -138,12 +138,13 @@ struct PolicyField {
 template <class Fields, class Value>
 PolicyField(Value Fields::*, Parameter) -> PolicyField<Fields, Value>;
 
-/// The space whose policies are the values of a struct: one member of 32 bits for each parameter, in their order. Throws
-/// std::logic_error where the order differs.
+/// The space whose policies are the values of a struct: one member of 32 bits for each parameter, in their order.
+/// Throws std::logic_error where the order differs.
 template <class Fields, class... Values>
 ParameterSpace space_of(PolicyField<Fields, Values>... fields) {
-  static_assert(sizeof...(Values) <= Policy::kMaxParameters && sizeof(Fields) == sizeof...(Values) * sizeof(std::int32_t),
-                "a policy has a parameter for every member");
+  static_assert(
+      sizeof...(Values) <= Policy::kMaxParameters && sizeof(Fields) == sizeof...(Values) * sizeof(std::int32_t),
+      "a policy has a parameter for every member");
   const Fields sample{};
   std::vector<Parameter> parameters;
   const auto add = [&](auto field) {

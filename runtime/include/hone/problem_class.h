@@ -10,8 +10,8 @@
 namespace hone {
 
 /// Everything of a Problem but its exact extents, its pitches and its scalars: family, operation, dtypes, numerics, NaN
-/// policy, alignment, launch context and a size class for each extent. Whatever decides (which policies are valid, what is
-/// worth measuring, what is compiled, how much workspace is needed) is given the class, so that it comes to the same
+/// policy, alignment, launch context and a size class for each extent. Whatever decides (which policies are valid, what
+/// is worth measuring, what is compiled, how much workspace is needed) is given the class, so that it comes to the same
 /// answer for every member; whatever launches is given the Problem.
 class ProblemClass {
  public:

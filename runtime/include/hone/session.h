@@ -21,8 +21,8 @@ namespace hone {
 
 /// What a call does when neither memory nor the cache file has a winner for its problem.
 enum class MissPolicy : std::uint8_t {
-  tune,       ///< tune now, within SessionOptions::tune_budget, and store the winner; where another process is tuning the
-              ///< problem, wait for its winner, but no longer than two budgets: then as `heuristic`, and look again later
+  tune,  ///< tune now, within SessionOptions::tune_budget, and store the winner; where another process is tuning the
+         ///< problem, wait for its winner, but no longer than two budgets: then as `heuristic`, and look again later
   heuristic,  ///< take the winner of the nearest tuned shape, or compile the model's first choice; recorded as untuned
   error,      ///< throw Error(not_tuned)
 };
@@ -104,8 +104,8 @@ class Plan {
   ~Plan();
 
   /// Enqueues the call on `stream`; neither waits nor allocates, and may be captured. `problem` may be
-  /// any member of the planned one's class, in either launch context, and be better aligned; for anything else it throws
-  /// invalid_argument, which says what differs.
+  /// any member of the planned one's class, in either launch context, and be better aligned; for anything else it
+  /// throws invalid_argument, which says what differs.
   void launch(const Problem& problem, std::span<void* const> buffers, Stream stream) const;
 
   const Winner& winner() const;
@@ -133,8 +133,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Enqueues the fastest known kernel for `problem` on `stream`. `buffers` are in the order of the family's
-  /// buffers(). On a hit it looks up, launches and returns: no file, no system call of ours, and no lock. Several threads
-  /// may call in one stream at once: their calls are executed one after the other, in any order.
+  /// buffers(). On a hit it looks up, launches and returns: no file, no system call of ours, and no lock. Several
+  /// threads may call in one stream at once: their calls are executed one after the other, in any order.
   ///
   /// On a miss it may read the cache file, compile and measure (MissPolicy), on streams of its own. While `stream` is
   /// being captured the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated
@@ -147,8 +147,8 @@ class Session {
   ///
   /// A stream keeps the workspace of its first call that needs one, 1 MiB, for the session's life (see
   /// recycle_workspaces()); another one for each thread more that calls in it at the same time. A launch that fails
-  /// leaves a usable workspace behind. Throws invalid_argument (refused problem, null or misaligned pointer), not_tuned,
-  /// compile_failed, device_failed, device_lost, out_of_memory.
+  /// leaves a usable workspace behind. Throws invalid_argument (refused problem, null or misaligned pointer),
+  /// not_tuned, compile_failed, device_failed, device_lost, out_of_memory.
   Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
 
   /// Makes sure that calls of `problem` will hit, without launching. Calls that will be captured are a problem of their

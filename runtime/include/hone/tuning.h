@@ -105,7 +105,7 @@ struct TuningOptions {
 /// Everything that a tuning found out.
 struct Tuning {
   Problem problem;
-  std::vector<Trial> trials;          ///< best first, then by verdict; what was left out uncompiled is one record a reason
+  std::vector<Trial> trials;  ///< best first, then by verdict; what was left out uncompiled is one record a reason
   std::optional<std::size_t> winner;  ///< index into trials; none when stopped or when nothing worked
   std::shared_ptr<const Binary> winner_binary;
   double compile_ms = 0;

@@ -138,7 +138,8 @@ TEST_F(ChooseTest, EveryPolicyHasItsRecordAndTheBestComeFirst) {
   family_ = TotalFamily({.most_threads = 128});
   const Tuning tuning = tune();
   for (const Policy& policy : family_.space().all())
-    EXPECT_EQ(trials_of(tuning, family_.space().to_string(policy)).empty(), policy != Policy({256, 1, 0}) && policy[0] > 128)
+    EXPECT_EQ(trials_of(tuning, family_.space().to_string(policy)).empty(),
+              policy != Policy({256, 1, 0}) && policy[0] > 128)
         << "the first of those that have too many threads stands for all";
   EXPECT_TRUE(std::is_sorted(tuning.trials.begin(), tuning.trials.end(), [](const Trial& a, const Trial& b) {
     if (a.verdict != b.verdict) return a.verdict < b.verdict;

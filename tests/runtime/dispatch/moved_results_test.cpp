@@ -219,7 +219,9 @@ TEST_F(MovedPolicies, OfTransposesAreRightWhereRowsAreShifted) {
     low.batch = 1;
     low.rows = 130;
     const auto size = static_cast<std::uint32_t>(bytes);
-    const auto is_shifted = [](const Policy& policy) { return policy.as<TransposePolicy>().staging == Staging::shifted; };
+    const auto is_shifted = [](const Policy& policy) {
+      return policy.as<TransposePolicy>().staging == Staging::shifted;
+    };
     verify(transpose_problem(spec, size, false), first, step(11),
            {transpose_problem(pitched, size, false), transpose_problem(low, size, false)}, is_shifted);
   };

@@ -61,7 +61,8 @@ std::vector<Policy> some_policies(const Problem& problem, const DeviceFacts& fac
 TEST_F(ReducePolicies, AllOfThemSumF32) {
   std::vector<Policy> policies = some_policies(reduce_problem(ReduceOp::sum, DType::f32, 1), device_->facts(), 0, 1);
   // On the host, with the fewest threads alone: each is a fiber.
-  if (!is_cuda()) std::erase_if(policies, [](const Policy& policy) { return policy.as<ReducePolicy>().block_threads != 128; });
+  if (!is_cuda())
+    std::erase_if(policies, [](const Policy& policy) { return policy.as<ReducePolicy>().block_threads != 128; });
   verify(ReduceOp::sum, DType::f32, policies, {0, 1, 33, 4097, 20001}, 4);
 }
 
@@ -75,7 +76,7 @@ TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
       const Problem problem = reduce_problem(op.op, dtype.dtype, 1);
       const auto alignment = static_cast<std::uint32_t>(turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
       const std::vector<Policy> policies =
-          some_policies(problem, device_->facts(), 7 * turn, is_cuda() ? 9 : problem.family->space().all().size());
+          some_policies(problem, device_->facts(), 7 * turn, is_cuda() ? 41 : problem.family->space().all().size());
       std::vector<std::int64_t> sizes{1, 31, 1023, 10007};
       if (!op.needs_elements) sizes.insert(sizes.begin(), 0);
       verify(op.op, dtype.dtype, policies, sizes, alignment);

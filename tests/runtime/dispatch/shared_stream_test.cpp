@@ -112,8 +112,8 @@ TEST_F(SharedStream, NoLaunchComesBetweenThoseOfACall) {
             return !(std::abs(result - caller.expected) <= 1e-5f * caller.expected);
           });
           if (wrong == results.end()) continue;
-          ADD_FAILURE() << caller.name << ", call " << call << ": result " << wrong - results.begin() << " is " << *wrong
-                        << " instead of " << caller.expected;
+          ADD_FAILURE() << caller.name << ", call " << call << ": result " << wrong - results.begin() << " is "
+                        << *wrong << " instead of " << caller.expected;
           return;
         }
       });

@@ -271,11 +271,13 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   };
   const std::string_view four = "block_threads=128 threads_per_column=1 unroll=4 scope=block staging=direct";
   EXPECT_EQ(bounds(DType::f16, 4, four), "128, 8");
-  EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 threads_per_column=8 unroll=4 scope=block staging=direct"), "256, 4");
+  EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 threads_per_column=8 unroll=4 scope=block staging=direct"),
+            "256, 4");
   EXPECT_EQ(bounds(DType::f16, 4, four, ReduceOp::sum), "128") << "takes fewer registers than that would leave";
   EXPECT_EQ(bounds(DType::f16, 8192, four), "128") << "many rows: a thread has loads enough of its own";
   EXPECT_EQ(bounds(DType::f16, 8192, "block_threads=128 threads_per_column=1 unroll=4 scope=grid"), "128");
-  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=direct"), "128") << "would spill";
+  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=direct"), "128")
+      << "would spill";
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
 }
 
@@ -289,10 +291,12 @@ TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsSha
   EXPECT_EQ(why_not(DType::f16, 100001, alone), "");
   EXPECT_EQ(why_not(DType::f64, 100001, alone), "");
   EXPECT_THAT(why_not(DType::f16, 100000, alone), HasSubstr("begin with a pack"));
-  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 threads_per_column=8 unroll=2 scope=block staging=shifted"),
-              HasSubstr("whole packs"));
-  EXPECT_THAT(why_not(DType::f16, 100001, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=shifted"),
-              HasSubstr("registers"));
+  EXPECT_THAT(
+      why_not(DType::f16, 100001, "block_threads=128 threads_per_column=8 unroll=2 scope=block staging=shifted"),
+      HasSubstr("whole packs"));
+  EXPECT_THAT(
+      why_not(DType::f16, 100001, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=shifted"),
+      HasSubstr("registers"));
 }
 
 TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {

@@ -132,7 +132,9 @@ TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
   EXPECT_EQ(family().shape(sum_f32(4096), policy(Finish::last_block, 256, 2)).tiles, 2);
 }
 
-TEST(ReduceFamily, AnEmptyArrayIsOneTile) { EXPECT_EQ(family().shape(sum_f32(0), policy(Finish::last_block)).tiles, 1); }
+TEST(ReduceFamily, AnEmptyArrayIsOneTile) {
+  EXPECT_EQ(family().shape(sum_f32(0), policy(Finish::last_block)).tiles, 1);
+}
 
 TEST(ReduceFamily, ShapeSaysHowBlocksMeet) {
   const WorkShape one = family().shape(sum_f32(9), policy(Finish::one_block));

@@ -29,7 +29,8 @@ const SoftmaxSpec kHalvesToFloats{.dtype = DType::f16, .result = DType::f32, .sc
 
 std::vector<SoftmaxCase> cases() {
   return {
-      {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)), "scope=warp threads_per_row=1 block_threads=128 staging=direct packs_per_thread=4"},
+      {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)),
+       "scope=warp threads_per_row=1 block_threads=128 staging=direct packs_per_thread=4"},
       {"LanesWithEnds", log_softmax_problem(kHalves, SoftmaxShape::rows(13, 203)),
        "scope=warp threads_per_row=16 block_threads=128 staging=direct packs_per_thread=2", true},
       {"Tiles", softmax_problem({.scale = -2}, SoftmaxShape::rows(300, 7)),
@@ -42,12 +43,12 @@ std::vector<SoftmaxCase> cases() {
        "scope=block block_threads=128 staging=direct packs_per_thread=2", true},
       {"BlockInSharedMemory", softmax_problem({}, SoftmaxShape::rows(5, 1027)),
        "scope=block block_threads=128 staging=shared smem_kib=48"},
-      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)), "scope=grid combine=second_kernel block_threads=128 packs_per_thread=2",
-       true},
+      {"Chunks", softmax_problem({}, SoftmaxShape::rows(3, 12001)),
+       "scope=grid combine=second_kernel block_threads=128 packs_per_thread=2", true},
       {"Pipeline", softmax_problem(kHalves, SoftmaxShape::rows(37, 65539)),
        "scope=grid combine=pipeline block_threads=128 packs_per_thread=8", true},
-      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)), "scope=block lanes=4 block_threads=256 packs_per_thread=1",
-       true},
+      {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)),
+       "scope=block lanes=4 block_threads=256 packs_per_thread=1", true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
        "scope=grid lanes=2 block_threads=256 packs_per_thread=1", true},
   };

@@ -145,8 +145,8 @@ TEST(Candidates, WhatSpillsIsRejected) {
 
 TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
   const Problem problem = sum_f32(1 << 26);
-  const CandidateList list =
-      list_one(h100_facts(), problem, compiled(h100_facts(), problem, reduce(256, 4, Finish::last_block)), 128 + 4 * 600);
+  const CandidateList list = list_one(
+      h100_facts(), problem, compiled(h100_facts(), problem, reduce(256, 4, Finish::last_block)), 128 + 4 * 600);
   EXPECT_THAT(grids(list.candidates), testing::Not(testing::IsEmpty()));
   for (std::int64_t blocks : grids(list.candidates)) EXPECT_LE(blocks, 600);
   EXPECT_THAT(list.rejected, testing::Contains(Field(&Trial::reason, HasSubstr("bytes of workspace, there are 2528"))));
@@ -238,7 +238,8 @@ TEST(Ranking, PutsOneBlockFirstForSmallWorkAndWholeWavesFirstForLarge) {
 TEST(Ranking, RejectsBlocksThatTheDeviceCannotHold) {
   DeviceFacts facts = h100_facts();
   facts.max_threads_per_block = 256;
-  for (const RankedPolicy& ranked : rank_policies(facts, sum_f32(1000)).policies) EXPECT_LE(ranked.policy.as<ReducePolicy>().block_threads, 256);
+  for (const RankedPolicy& ranked : rank_policies(facts, sum_f32(1000)).policies)
+    EXPECT_LE(ranked.policy.as<ReducePolicy>().block_threads, 256);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ class FaultsTest : public CampaignTest {
   /// `threads` a block of the launches that it happens to; 0: of all.
   CampaignOptions with_fault(std::string_view kind, int times, int threads = 128) const {
     std::filesystem::create_directories(folder_ / "faults");
-    setenv("HONE_TEST_FAULT", fmt::format("{} {} {} {}", kind, threads, times, (folder_ / "faults").string()).c_str(), 1);
+    setenv("HONE_TEST_FAULT", fmt::format("{} {} {} {}", kind, threads, times, (folder_ / "faults").string()).c_str(),
+           1);
     CampaignOptions faulty = options();
     faulty.worker = {HONE_FAULTY_WORKER};
     return faulty;
