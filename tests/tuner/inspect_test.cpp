@@ -229,7 +229,7 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "  binary      6 KiB\n"
             "\n"
             "6 candidates, 3 measured; compiling 1.2 s, measuring 0.8 s\n"
-            "  #  candidate                        blocks  regs  occupancy  in flight/SM  predicted µs    µs  ± µs     "
+            "  #  candidate                     blocks  regs  occupancy  in flight/SM  predicted µs    µs  ± µs     "
             "gap  samples  note\n"
             "  1  512t 16B x4 warp last_block      400    32      100 %       128 KiB          9.00  2.80  0.10  "
             "+0.0 %       20  winner\n"
