@@ -88,7 +88,6 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
       order_(device.facts(), problem, options) {}
 
 void Exploration::run() {
-  for (const RankedPolicy& ranked : order_.ranking()) units_.push_back(unit_of(problem_, ranked.policy));
   rejected_ = std::move(order_.rejected());
 
   Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), race_.best_us());
@@ -153,9 +152,11 @@ BinaryMemo::Ahead Exploration::compile_ahead(const Wave& wave) const {
   return memo_.compile_ahead(device_, [units = units_of(wave)] { return units; }, deadline_);
 }
 
+Unit Exploration::unit_at(std::size_t place) const { return unit_of(problem_, order_.ranking()[place].policy); }
+
 std::vector<Unit> Exploration::units_of(const Wave& wave) const {
   std::vector<Unit> units;
-  for (const std::size_t place : wave) units.push_back(units_[place]);
+  for (const std::size_t place : wave) units.push_back(unit_at(place));
   return units;
 }
 
@@ -177,13 +178,14 @@ std::size_t Exploration::load(const Wave& wave, std::vector<CompileOutcome> outc
 
 void Exploration::load(std::size_t place, CompileOutcome outcome) {
   const RankedPolicy& ranked = order_.ranking()[place];
+  const Unit unit = unit_at(place);
   // However small the budget is, something is measured.
   if (!outcome.started() && !has_candidates_ && !options_.stop.stop_requested())
-    outcome = memo_.compile(device_, std::span(units_).subspan(place, 1)).front();
+    outcome = memo_.compile(device_, std::span(&unit, 1)).front();
   Trial trial{.candidate = {ranked.policy, {}}, .predicted_us = ranked.prediction.us()};
   if (outcome.binary) {
     try {
-      code_.push_back(load_policy(device_, problem_, ranked.policy, units_[place], outcome.binary));
+      code_.push_back(load_policy(device_, problem_, ranked.policy, unit, outcome.binary));
       list(place);
       return;
     } catch (const Error& error) {

@@ -64,6 +64,7 @@ class Exploration {
 
   std::vector<CompileOutcome> compile(const Wave& wave, Clock::time_point deadline) const;
   BinaryMemo::Ahead compile_ahead(const Wave& wave) const;
+  Unit unit_at(std::size_t place) const;  ///< by the place in the ranking
   std::vector<Unit> units_of(const Wave& wave) const;
   std::size_t load(const Wave& wave, std::vector<CompileOutcome> outcomes);
   void load(std::size_t place, CompileOutcome outcome);
@@ -99,7 +100,6 @@ class Exploration {
   Clock::time_point measuring_deadline_;
 
   SearchOrder order_;
-  std::vector<Unit> units_;  ///< of the ranking
   int measured_ = 0;
   std::deque<CompiledCode> code_;
   std::vector<Found> found_;        ///< candidates of the wave

@@ -16,6 +16,7 @@
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/temp_folder.h"
 
 namespace hone {
 namespace {
@@ -285,6 +286,24 @@ TEST_F(ReduceAxis, ATunedWinnerServesEveryPitch) {
   EXPECT_EQ(tuned_reduce_rows(session, sum, in.data, {100, 9, 30}, out.as<std::int64_t>(), nullptr).source,
             ChoiceSource::memory);
   EXPECT_THAT(fetch_all<std::int64_t>(out, 100), testing::Each(18));
+}
+
+/// 32 threads for a row of 65 floats are no more than twice its 17 packs; a row of 60 has 15.
+TEST_F(ReduceAxis, AWinnerServesEveryMemberOfItsClass) {
+  const TempFolder folder;
+  const auto rows_of = [](std::int64_t columns) {
+    return reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32}, {.rows = 100, .columns = columns}, 4);
+  };
+  ASSERT_EQ(ProblemClass(rows_of(65)), ProblemClass(rows_of(60)));
+  const Policy a_warp_a_row = Policy::of(RowsPolicy{.block_threads = 128, .scope = Scope::warp, .threads_per_row = 32});
+  SessionOptions options{.on_miss = MissPolicy::error, .cache_path = folder / "cache.sqlite"};
+  Session session(device_, options);
+  ASSERT_TRUE(session.tune(rows_of(65), {.budget = std::chrono::seconds(20), .only = {Candidate{a_warp_a_row, {2}}}}).winner);
+  EXPECT_EQ(session.prepare(rows_of(60)).source, ChoiceSource::memory);
+  Session later(device_, options);
+  const Choice choice = later.prepare(rows_of(60));
+  EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_EQ(choice.winner->candidate.policy, a_warp_a_row);
 }
 
 /// Policies, launched directly.
