@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <hone/error.h>
-#include <hone/gpu_kernel.h>
+#include <hone/sdk/gpu_kernel.h>
 #include <hone/host_check.h>
 #include <CLI/CLI.hpp>
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include <hone/candidate.h>
-#include <hone/rank_correlation.h>
+#include <hone/sdk/rank_correlation.h>
 
 #include "tuner/quantities.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <hone/error.h>
-#include <hone/kernel_file.h>
+#include <hone/sdk/kernel_file.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 #include <hone/host_check.h>
-#include <hone/kernel_file.h>
+#include <hone/sdk/kernel_file.h>
 
 #include <vector>
 

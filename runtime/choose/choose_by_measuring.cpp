@@ -8,7 +8,7 @@
 
 #include <hone/error.h>
 #include <hone/own_stream.h>
-#include <hone/rank_correlation.h>
+#include <hone/sdk/rank_correlation.h>
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"

@@ -1,9 +1,9 @@
-#include <hone/gpu_kernel.h>
+#include <hone/sdk/gpu_kernel.h>
 
 #include <fmt/format.h>
 
 #include <hone/error.h>
-#include <hone/gpu_compiler.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/search/occupancy.h"

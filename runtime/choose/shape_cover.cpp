@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include <hone/portfolio.h>
+#include <hone/sdk/portfolio.h>
 
 #include "runtime/choose/regrets.h"
 

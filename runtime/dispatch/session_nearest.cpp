@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <hone/error.h>
-#include <hone/portfolio.h>
+#include <hone/sdk/portfolio.h>
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/session_impl.h"

@@ -8,7 +8,7 @@
 
 #include <hone/error.h>
 
-#include "runtime/families/softmax_base.h"
+#include "runtime/families/softmax/softmax_base.h"
 
 namespace hone {
 namespace {

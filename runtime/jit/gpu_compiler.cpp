@@ -1,4 +1,4 @@
-#include <hone/gpu_compiler.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include <hone/error.h>
 

@@ -1,4 +1,4 @@
-#include <hone/kernel_file.h>
+#include <hone/sdk/kernel_file.h>
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include <hone/rank_correlation.h>
+#include <hone/sdk/rank_correlation.h>
 
 namespace hone {
 namespace {

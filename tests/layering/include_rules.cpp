@@ -1,11 +1,28 @@
 #include "tests/layering/include_rules.h"
 
+#include <deque>
+#include <string>
+#include <utility>
+
 namespace hone::layering {
 
 namespace {
 
 constexpr std::string_view kPublic = "runtime/include/hone/";
+constexpr std::string_view kSdk = "runtime/include/hone/sdk/";
 constexpr std::string_view kPrelude = "runtime/device/host/prelude/";
+
+/// A folder of runtime/families: it includes what all families share, and what it is built on.
+FolderRule family(std::string_view folder, std::vector<std::string_view> built_on) {
+  static std::deque<std::string> names;  // folders are views
+  FolderRule rule{.folder = names.emplace_back("runtime/families/" + std::string(folder)),
+                  .may_include = std::move(built_on)};
+  rule.may_include.insert(
+      rule.may_include.end(),
+      {kPublic, "runtime/families/counts.h", "runtime/families/expectation.h", "runtime/families/moved_elements.h",
+       "runtime/families/work_division.h", "runtime/jit/include_closure.h", "cache/digest.h"});
+  return rule;
+}
 
 }  // namespace
 
@@ -18,6 +35,7 @@ const IncludeRules& house_rules() {
               {.folder = "kernel_templates/", .standard_library = false},
               {.folder = "cache/"},
               {.folder = kPublic},
+              {.folder = kSdk, .may_include = {kPublic}},
               {.folder = kPrelude, .standard_library = false},
               {.folder = "runtime/jit/", .may_include = {kPublic, kPrelude, "cache/digest.h"}},
               {.folder = "runtime/device/host/", .may_include = {kPublic, kPrelude, "runtime/jit/"}},
@@ -25,9 +43,15 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/device/",
                .may_include = {kPublic, "runtime/device/host/", "runtime/device/cuda/", "runtime/jit/"}},
               {.folder = "runtime/problem/", .may_include = {kPublic}},
-              {.folder = "runtime/families/",
-               .may_include = {kPublic, "runtime/jit/include_closure.h",
-                               "runtime/device/host/prelude/half_conversions.h", "cache/digest.h"}},
+              family("", {}),
+              family("reduce/", {}),
+              family("custom/", {"runtime/families/reduce/"}),
+              family("fused/", {"runtime/families/reduce/"}),
+              family("reduce_axis/", {"runtime/families/reduce/"}),
+              family("segmented_reduce/", {"runtime/families/reduce/"}),
+              family("softmax/", {}),
+              family("copy/", {}),
+              family("transpose/", {}),
               {.folder = "runtime/search/", .may_include = {kPublic, "runtime/families/"}},
               {.folder = "runtime/measure/", .may_include = {kPublic, "runtime/families/", "runtime/search/"}},
               {.folder = "runtime/choose/",

@@ -4,8 +4,8 @@
 #include <poll.h>
 
 #include <hone/error.h>
-#include <hone/forwarding_device.h>
-#include <hone/gpu_compiler.h>
+#include <hone/sdk/forwarding_device.h>
+#include <hone/sdk/gpu_compiler.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

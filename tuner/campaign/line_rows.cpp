@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <hone/kernel_family.h>
-#include <hone/portfolio.h>
+#include <hone/sdk/portfolio.h>
 
 namespace hone::tuner {
 namespace {

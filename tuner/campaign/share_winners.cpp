@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <hone/error.h>
-#include <hone/portfolio.h>
+#include <hone/sdk/portfolio.h>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include <hone/portfolio.h>
+#include <hone/sdk/portfolio.h>
 
 #include <gtest/gtest.h>
 

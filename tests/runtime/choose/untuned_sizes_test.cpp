@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include <hone/portfolio.h>
+#include <hone/sdk/portfolio.h>
 #include <hone/tuned_reduce.h>
 
 #include "runtime/search/candidates.h"

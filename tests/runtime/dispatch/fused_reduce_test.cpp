@@ -3,7 +3,7 @@
 
 #include <hone/fused_reduce.h>
 
-#include "runtime/families/reduce_reference.h"
+#include "runtime/families/reduce/reduce_reference.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {

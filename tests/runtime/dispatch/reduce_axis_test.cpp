@@ -9,9 +9,9 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/reduce_columns_family.h"
-#include "runtime/families/reduce_reference.h"
-#include "runtime/families/reduce_rows_family.h"
+#include "runtime/families/reduce_axis/reduce_columns_family.h"
+#include "runtime/families/reduce/reduce_reference.h"
+#include "runtime/families/reduce_axis/reduce_rows_family.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/families/reduce_reference.h"
+#include "runtime/families/reduce/reduce_reference.h"
 #include "tests/runtime/support/device_fixture.h"
 
 namespace hone {

@@ -10,8 +10,8 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/segment_offsets.h"
-#include "runtime/families/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segment_offsets.h"
+#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"

@@ -5,7 +5,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/softmax_base.h"
+#include "runtime/families/softmax/softmax_base.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"

@@ -8,7 +8,7 @@
 
 #include <hone/copy.h>
 #include <hone/error.h>
-#include <hone/gpu_compiler.h>
+#include <hone/sdk/gpu_compiler.h>
 #include <hone/reduce_axis.h>
 #include <hone/segmented_reduce.h>
 #include <hone/softmax.h>

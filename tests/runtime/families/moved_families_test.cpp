@@ -7,12 +7,12 @@
 
 #include <hone/copy.h>
 #include <hone/error.h>
-#include <hone/gpu_kernel.h>
+#include <hone/sdk/gpu_kernel.h>
 #include <hone/transpose.h>
 
 #include "runtime/choose/compiled.h"
 #include "runtime/families/moved_elements.h"
-#include "runtime/families/transpose_family.h"
+#include "runtime/families/transpose/transpose_family.h"
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
 #include "tests/runtime/support/allowed_policies.h"

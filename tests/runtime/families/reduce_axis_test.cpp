@@ -9,8 +9,8 @@
 #include <hone/reduce_axis.h>
 
 #include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/axis_family.h"
-#include "runtime/families/reduce_reference.h"
+#include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/families/support.h"
 #include "tests/runtime/support/allowed_policies.h"

@@ -1,4 +1,4 @@
-#include "runtime/families/reduce_family.h"
+#include "runtime/families/reduce/reduce_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/families/reduce_reference.h"
+#include "runtime/families/reduce/reduce_reference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/families/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include <hone/error.h>
 
-#include "runtime/families/reduce_reference.h"
-#include "runtime/families/segment_offsets.h"
+#include "runtime/families/reduce/reduce_reference.h"
+#include "runtime/families/segmented_reduce/segment_offsets.h"
 #include "tests/runtime/support/allowed_policies.h"
 
 namespace hone {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/families/softmax_base.h"
-#include "runtime/families/softmax_reference.h"
+#include "runtime/families/softmax/softmax_base.h"
+#include "runtime/families/softmax/softmax_reference.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 

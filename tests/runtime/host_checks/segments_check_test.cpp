@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/families/segment_offsets.h"
-#include "runtime/families/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segment_offsets.h"
+#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 #include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {

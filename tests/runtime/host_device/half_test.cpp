@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include <hone/gpu_compiler.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/jit/embedded_sources.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <hone/error.h>
-#include <hone/forwarding_device.h>
+#include <hone/sdk/forwarding_device.h>
 
 namespace hone {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <hone/error.h>
-#include <hone/kernel_file.h>
+#include <hone/sdk/kernel_file.h>
 
 #include <fstream>
 

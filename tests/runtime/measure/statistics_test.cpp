@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include <hone/rank_correlation.h>
+#include <hone/sdk/rank_correlation.h>
 
 namespace hone {
 namespace {

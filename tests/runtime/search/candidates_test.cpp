@@ -8,7 +8,7 @@
 
 #include <hone/tuned_reduce.h>
 
-#include "runtime/families/reduce_family.h"
+#include "runtime/families/reduce/reduce_family.h"
 #include "runtime/search/occupancy.h"
 #include "tests/runtime/support/invented_devices.h"
 

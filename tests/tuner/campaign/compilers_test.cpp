@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <hone/error.h>
-#include <hone/forwarding_device.h>
-#include <hone/gpu_compiler.h>
+#include <hone/sdk/forwarding_device.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include "tests/tuner/support.h"
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include <hone/error.h>
-#include <hone/forwarding_device.h>
+#include <hone/sdk/forwarding_device.h>
 
 #include "tuner/campaign/worker.h"
 

@@ -1,0 +1,67 @@
+// The reduce_custom family: a reduction by the caller's expressions.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hone/custom_reduce.h>
+
+#include "runtime/families/reduce/reduction_family.h"
+
+namespace hone {
+
+/// Its one operation has the name of the expressions; Problem::accumulator and Problem::result are always set.
+class CustomFamily final : public ReductionFamily {
+ public:
+  /// The family of expressions; made when first asked for, and then kept. Thread-safe. Throws as CustomReduction does.
+  static const CustomFamily& of(const ReduceExpressions& expressions);
+
+  std::string_view name() const override { return "reduce_custom"; }
+  int version() const override { return 1; }
+  std::span<const std::string_view> operations() const override { return {&operation_, 1}; }
+  std::span<const SourceFile> sources() const override { return sources_; }
+
+  std::string refuse(const Problem& problem) const override;
+  std::vector<BufferSpec> buffers(const Problem& problem) const override;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+
+  /// Besides the size and the next smaller one, those that take fewer blocks, down to one with a single element.
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+
+  /// Results are compared with those of a plain kernel; see compare().
+  bool has_reference_kernel() const override { return true; }
+  Unit reference_unit(const Problem& problem) const override;
+  void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
+                        LaunchList& launches) const override;
+  std::string compare(const Problem& problem, const Candidate& candidate,
+                      std::span<const std::vector<std::byte>> expected,
+                      std::span<const std::vector<std::byte>> outputs) const override;
+
+  int reference_orders() const override;
+  std::vector<Problem> order_problems(const Problem& problem) const override;
+  std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
+                             std::span<const std::vector<std::byte>> other) const override;
+
+ protected:
+  std::size_t partial_bytes(const Problem& problem) const override;
+  OperationSource operation(const Problem& problem) const override;
+
+ private:
+  struct Difference {
+    double first, other, allowed;
+  };
+
+  explicit CustomFamily(const ReduceExpressions& expressions);
+  std::optional<Difference> difference(const Problem& problem, std::int64_t chain, const std::vector<std::byte>& first,
+                                       const std::vector<std::byte>& other) const;
+
+  ReduceExpressions expressions_;
+  std::string_view operation_;
+  std::vector<SourceFile> sources_;  ///< the templates, and the header with the expressions
+};
+
+}  // namespace hone

@@ -1,0 +1,154 @@
+#include "runtime/families/expectation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace hone::reduce_reference {
+namespace {
+
+using Wide = long double;
+
+static_assert(std::numeric_limits<Wide>::digits >= 64, "the reference holds 64-bit integers in a long double");
+
+struct FloatFormat {
+  int digits;
+  int largest_exponent;  ///< values are below 2 to this
+};
+
+FloatFormat format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return {11, 16};
+    case DType::bf16: return {8, 128};
+    case DType::f32: return {24, 128};
+    default: return {53, 1024};
+  }
+}
+
+/// The nearest value of a floating dtype, ties to even.
+Wide rounded(DType dtype, Wide value) {
+  if (dtype == DType::f32) return static_cast<float>(value);
+  if (dtype == DType::f64) return static_cast<double>(value);
+  if (!std::isfinite(value) || value == 0) return value;
+  const FloatFormat format = format_of(dtype);
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int smallest_normal = 3 - format.largest_exponent;  // the smallest normal number is in [2^(e−1), 2^e)
+  const int last_place = std::max(exponent, smallest_normal) - format.digits;
+  const Wide nearest = std::ldexp(std::nearbyint(std::ldexp(value, -last_place)), last_place);
+  return std::fabs(nearest) < std::ldexp(Wide{1}, format.largest_exponent) ? nearest
+                                                                          : std::copysign(Wide{INFINITY}, value);
+}
+
+std::string spell(DType dtype, Wide value) {
+  switch (info(dtype).kind) {
+    case DTypeKind::floating:
+      return dtype == DType::f64 ? fmt::format("{}", static_cast<double>(value))
+                                 : fmt::format("{}", static_cast<float>(value));
+    case DTypeKind::signed_integer: return fmt::format("{}", static_cast<std::int64_t>(value));
+    default: return fmt::format("{}", static_cast<std::uint64_t>(value));
+  }
+}
+
+}  // namespace
+
+std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes) {
+  return with_element_type(dtype, [&]<class T>(T) {
+    std::vector<Wide> values(bytes.size() / sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if constexpr (std::is_same_v<T, bool>) {
+        values[i] = bytes[i] != std::byte{0} ? 1 : 0;
+      } else {
+        T value;
+        std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+        if constexpr (std::is_class_v<T>) values[i] = static_cast<float>(value);
+        else values[i] = static_cast<Wide>(value);
+      }
+    }
+    return values;
+  });
+}
+
+int significand_bits(DType dtype) { return format_of(dtype).digits; }
+
+long double highest_value(DType dtype) {
+  return with_element_type(dtype, []<class T>(T) -> Wide {
+    if constexpr (info(kDTypeOf<T>).is_floating()) return std::numeric_limits<Wide>::infinity();
+    else return static_cast<Wide>(std::numeric_limits<T>::max());
+  });
+}
+
+long double lowest_value(DType dtype) {
+  return with_element_type(dtype, []<class T>(T) -> Wide {
+    if constexpr (info(kDTypeOf<T>).is_floating()) return -std::numeric_limits<Wide>::infinity();
+    else return static_cast<Wide>(std::numeric_limits<T>::min());
+  });
+}
+
+Expectation Expectation::exactly(long double value) {
+  Expectation expectation;
+  expectation.value_ = expectation.lowest_ = expectation.highest_ = value;
+  return expectation;
+}
+
+Expectation Expectation::near(long double value, long double error, DType arithmetic) {
+  if (!std::isfinite(value)) return exactly(value);
+  Expectation expectation = between(value - error, value + error, arithmetic);
+  expectation.value_ = value;
+  return expectation;
+}
+
+Expectation Expectation::between(long double lowest, long double highest, DType arithmetic) {
+  Expectation expectation;
+  expectation.lowest_ = rounded(arithmetic, lowest);
+  expectation.highest_ = rounded(arithmetic, highest);
+  expectation.value_ = lowest + (highest - lowest) / 2;
+  return expectation;
+}
+
+Expectation Expectation::wrapped(std::uint64_t bits, DType accumulator) {
+  return exactly(accumulator == DType::i64 ? static_cast<Wide>(static_cast<std::int64_t>(bits))
+                                           : static_cast<Wide>(bits));
+}
+
+Expectation Expectation::or_nan() const {
+  Expectation expectation = *this;
+  expectation.or_nan_ = true;
+  return expectation;
+}
+
+std::string Expectation::compare(DType result, long double found) const {
+  if (std::isnan(value_) || (or_nan_ && std::isnan(found))) {
+    if (std::isnan(found)) return "";
+    return fmt::format("expected nan, found {}, allowed nothing else", spell(result, found));
+  }
+  Wide value = std::clamp(value_, lowest_, highest_);
+  if (!info(result).is_floating()) {
+    // An integer in a narrower type keeps its low bits.
+    value = with_element_type(result, [&]<class T>(T) -> Wide {
+      if constexpr (std::is_integral_v<T>) {
+        const auto magnitude = static_cast<std::uint64_t>(std::fabs(value));
+        return static_cast<Wide>(static_cast<T>(value < 0 ? 0 - magnitude : magnitude));
+      }
+      return value;
+    });
+    if (found == value) return "";
+    return fmt::format("expected {}, found {}, allowed nothing else", spell(result, value), spell(result, found));
+  }
+  // Almost every right result is one of these, and rounding keeps the order of what it rounds.
+  value = rounded(result, value);
+  if (found == value || (lowest_ <= found && found <= highest_)) return "";
+  const Wide lowest = rounded(result, lowest_);
+  const Wide highest = rounded(result, highest_);
+  if (lowest <= found && found <= highest) return "";
+  if (lowest == highest)
+    return fmt::format("expected {}, found {}, allowed nothing else", spell(result, value), spell(result, found));
+  return fmt::format("expected {}, found {}, allowed {} to {}", spell(result, value), spell(result, found),
+                     spell(result, lowest), spell(result, highest));
+}
+
+}  // namespace hone::reduce_reference

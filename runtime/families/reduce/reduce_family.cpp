@@ -1,0 +1,179 @@
+#include "runtime/families/reduce/reduce_family.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/families/reduce/reduce_reference.h"
+#include "runtime/jit/include_closure.h"
+
+namespace hone {
+namespace {
+
+/// How an operation is spelled in kernel source, and what it carries from element to element.
+struct OpTemplate {
+  std::string_view name;
+  std::string_view header;
+  int accumulators = 1;
+  int indices = 0;
+};
+
+constexpr std::array<OpTemplate, kReduceOps.size()> kOpTemplates{{
+    {"Sum", "reduce_ops.cuh"},
+    {"Product", "reduce_ops.cuh"},
+    {"Min", "reduce_ops.cuh"},
+    {"Max", "reduce_ops.cuh"},
+    {"MinMax", "extreme_ops.cuh", 2},
+    {"ArgMin", "extreme_ops.cuh", 1, 1},
+    {"ArgMax", "extreme_ops.cuh", 1, 1},
+    {"Mean", "moment_ops.cuh"},
+    {"MeanVariance", "moment_ops.cuh", 3, 1},
+    {"SumOfSquares", "reduce_ops.cuh"},
+    {"L1Norm", "reduce_ops.cuh"},
+    {"L2Norm", "reduce_ops.cuh"},
+    {"MaxNorm", "reduce_ops.cuh"},
+    {"LogSumExp", "logsumexp.cuh", 2},
+    {"Dot", "reduce_ops.cuh"},
+    {"Any", "reduce_ops.cuh"},
+    {"All", "reduce_ops.cuh"},
+    {"CountNonzero", "reduce_ops.cuh"},
+}};
+
+constexpr auto kOperations = [] {
+  std::array<std::string_view, kReduceOps.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
+  return names;
+}();
+
+const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+
+}  // namespace
+
+ReduceSpec reduce_spec_of(const Problem& problem) {
+  return {.op = static_cast<ReduceOp>(problem.operation),
+          .dtype = problem.dtype,
+          .nan = problem.nan,
+          .accumulator = problem.accumulator,
+          .result = problem.result};
+}
+
+std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
+  const OpTemplate& op = kOpTemplates[static_cast<std::size_t>(spec.op)];
+  const bool is_exact = !info(spec.dtype).is_floating() && info(spec.dtype).size_bytes <= 2;
+  if (spec.op == ReduceOp::mean_variance && is_exact) return 24;  // hone::IntegerSums
+  const int indices = spec.op == ReduceOp::mean && spec.nan == NanPolicy::ignore ? 1 : op.indices;
+  return static_cast<std::size_t>(op.accumulators) * info(spec.accumulator_dtype()).size_bytes +
+         static_cast<std::size_t>(indices) * index_bytes;
+}
+
+std::span<const SourceFile> ReduceFamily::sources() const {
+  static const std::vector<SourceFile> sources = operation_sources({"reduce.cuh"});
+  return sources;
+}
+
+std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
+  std::vector<std::string_view> roots(kernels);
+  for (const OpTemplate& op : kOpTemplates) roots.push_back(op.header);
+  return kernel_sources(roots);
+}
+
+OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
+  const OpTemplate& op = kOpTemplates[static_cast<std::size_t>(spec.op)];
+  return {.headers = {std::string(op.header)},
+          .type = fmt::format("hone::{}<{}, {}, {}, {}>", op.name, info(spec.dtype).cuda_name,
+                              info(spec.accumulator_dtype()).cuda_name, index_type, spec.nan == NanPolicy::ignore)};
+}
+
+std::string refuse_dtypes(const ReduceSpec& spec) {
+  const auto refused = [&](std::string_view what) {
+    return fmt::format("reduce {} of {} {}", name(spec.op), info(spec.dtype).name, what);
+  };
+  if (!reduce_supports(spec.op, spec.dtype)) return refused("is not defined; it takes f16, bf16, f32 and f64");
+  if (spec.accumulator && !reduce_accepts_accumulator(spec.op, spec.dtype, *spec.accumulator))
+    return refused(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
+                               info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));
+  if (spec.result && !reduce_accepts_result(spec.op, spec.dtype, spec.accumulator_dtype(), *spec.result))
+    return refused(fmt::format("cannot be stored as {}; its own choice is {}", info(*spec.result).name,
+                               info(reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())).name));
+  return "";
+}
+
+std::span<const std::string_view> ReduceFamily::operations() const { return kOperations; }
+
+std::string ReduceFamily::refuse(const Problem& problem) const {
+  if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
+  const ReduceSpec spec = reduce_spec_of(problem);
+  if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
+  if (problem.extents[0] == 0 && op_of(problem).needs_elements)
+    return fmt::format("reduce was asked for the {} of an empty array, which has none", op_of(problem).name);
+  return ReductionFamily::refuse(problem);
+}
+
+int ReduceFamily::inputs(const Problem& problem) const { return op_of(problem).inputs; }
+
+std::size_t ReduceFamily::partial_bytes(const Problem& problem) const {
+  return state_bytes(reduce_spec_of(problem), needs_wide_index(problem) ? 8 : 4);
+}
+
+OperationSource ReduceFamily::operation(const Problem& problem) const {
+  return operation_source(reduce_spec_of(problem), index_type(problem));
+}
+
+std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
+  const ReduceOpInfo& op = op_of(problem);
+  std::vector<BufferSpec> buffers;
+  for (int i = 0; i < op.inputs; ++i)
+    buffers.push_back({.name = op.inputs == 1 ? "in" : i == 0 ? "a" : "b",
+                       .is_input = true,
+                       .dtype = problem.dtype,
+                       .elements = problem.extents[0]});
+  buffers.push_back(
+      {.name = "out", .is_input = false, .dtype = reduce_spec_of(problem).result_dtype(), .elements = op.outputs});
+  return buffers;
+}
+
+std::span<const std::string_view> ReduceFamily::input_kinds(const Problem& problem) const {
+  return reduce_reference::input_kinds(reduce_spec_of(problem));
+}
+
+std::vector<std::byte> ReduceFamily::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
+  return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, problem.extents[0], kind);
+}
+
+std::string ReduceFamily::verify(const Problem& problem, const Candidate& candidate,
+                                 std::span<const std::vector<std::byte>> patterns,
+                                 std::span<const std::vector<std::byte>> outputs) const {
+  return reduce_reference::verify(reduce_spec_of(problem), problem.extents[0], longest_chain(problem, candidate),
+                                  patterns, outputs[0]);
+}
+
+const KernelFamily& reduce_family() {
+  static const ReduceFamily family;
+  return family;
+}
+
+Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t alignment) {
+  Problem problem{.family = &reduce_family(),
+                  .operation = static_cast<std::uint8_t>(spec.op),
+                  .dtype = spec.dtype,
+                  .alignment = info(spec.op).inputs == 1 ? peeled_alignment(spec.dtype, alignment) : alignment,
+                  .extents = {n, 1, 1}};
+  // What the family would choose anyway is no other problem.
+  if (spec.accumulator != reduce_accumulator_dtype(spec.op, spec.dtype)) problem.accumulator = spec.accumulator;
+  if (spec.result != reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())) problem.result = spec.result;
+  if (info(spec.dtype).is_floating()) problem.nan = spec.nan;
+  return problem;
+}
+
+ReduceOp parse_reduce_op(std::string_view name) {
+  std::string known;
+  for (const ReduceOpInfo& op : kReduceOps) {
+    if (op.name == name) return op.op;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", op.name);
+  }
+  throw Error(ErrorCode::not_found, fmt::format("there is no reduction '{}'; there are: {}", name, known));
+}
+
+}  // namespace hone

@@ -1,0 +1,44 @@
+// The reduce family: all elements of an array to one value, or two.
+#pragma once
+
+#include <hone/tuned_reduce.h>
+
+#include "runtime/families/reduce/reduction_family.h"
+
+namespace hone {
+
+/// Operations as ReduceOp.
+class ReduceFamily final : public ReductionFamily {
+ public:
+  std::string_view name() const override { return "reduce"; }
+  int version() const override { return 2; }
+  std::span<const SourceFile> sources() const override;
+  std::span<const std::string_view> operations() const override;
+
+  std::string refuse(const Problem& problem) const override;
+  std::vector<BufferSpec> buffers(const Problem& problem) const override;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override;
+
+ protected:
+  int inputs(const Problem& problem) const override;
+  std::size_t partial_bytes(const Problem& problem) const override;
+  OperationSource operation(const Problem& problem) const override;
+};
+
+/// How the kernels spell an operation, with what it is instantiated for.
+OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type);
+
+/// The templates that `kernels` name, those of all operations, and what they include.
+std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels);
+
+/// sizeof of its State, with an index of 4 or 8 bytes.
+std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes);
+
+/// Why an operation is not defined for the dtypes of the spec; "" if it is.
+std::string refuse_dtypes(const ReduceSpec& spec);
+
+}  // namespace hone

@@ -1,0 +1,382 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <type_traits>
+
+#include "runtime/families/reduce/reduce_reference.h"
+
+namespace hone::reduce_reference {
+namespace {
+
+using Kinds = std::span<const std::string_view>;
+
+template <class... Names>
+constexpr std::array<std::string_view, sizeof...(Names)> kinds(Names... names) {
+  return {names...};
+}
+
+constexpr auto kFloatSums = kinds("uniform", "small_integers", "sparse", "cancelling", "nan", "infinity",
+                                  "both_infinities", "all_nan");
+constexpr auto kFloatVariances = kinds("uniform", "offset", "sparse", "nan", "infinity", "all_nan");
+constexpr auto kFloatExponentials = kinds("uniform", "wide", "rising", "falling", "large", "sparse", "nan", "infinity",
+                                          "all_negative_infinity", "all_nan");
+constexpr auto kFloatProducts = kinds("uniform", "powers_of_two", "single_zero", "nan", "infinity", "zero_and_infinity",
+                                      "all_nan");
+constexpr auto kFloatExtremes = kinds("uniform", "ascending", "descending", "ties", "negative", "nan", "nans",
+                                      "infinity", "both_infinities", "all_nan");
+constexpr auto kFloatTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero", "nan",
+                                    "negative_zero", "subnormal", "all_nan");
+constexpr auto kIntegerSums = kinds("uniform", "extreme");
+constexpr auto kIntegerSumsInFloats = kinds("uniform", "extreme", "sparse");
+constexpr auto kIntegerProducts = kinds("uniform", "extreme", "single_zero");
+constexpr auto kIntegerProductsInFloats = kinds("uniform", "single_zero");
+constexpr auto kIntegerExtremes = kinds("uniform", "extreme", "ascending", "descending", "ties", "last_lowest",
+                                        "last_highest");
+constexpr auto kIntegerTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero");
+constexpr auto kBooleans = kinds("mixed", "all_zero", "all_one", "single_one", "single_zero");
+
+Kinds float_kinds(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::product: return kFloatProducts;
+    case ReduceOp::min:
+    case ReduceOp::max:
+    case ReduceOp::minmax:
+    case ReduceOp::argmin:
+    case ReduceOp::argmax:
+    case ReduceOp::max_norm: return kFloatExtremes;
+    case ReduceOp::mean_variance: return kFloatVariances;
+    case ReduceOp::logsumexp: return kFloatExponentials;
+    case ReduceOp::any:
+    case ReduceOp::all:
+    case ReduceOp::count_nonzero: return kFloatTruths;
+    default: return kFloatSums;
+  }
+}
+
+Kinds integer_kinds(ReduceOp op, bool in_floats) {
+  const Kinds of_floats = float_kinds(op);
+  if (of_floats.data() == kFloatProducts.data()) return in_floats ? Kinds(kIntegerProductsInFloats) : kIntegerProducts;
+  if (of_floats.data() == kFloatExtremes.data()) return kIntegerExtremes;
+  if (of_floats.data() == kFloatTruths.data()) return kIntegerTruths;
+  return in_floats ? Kinds(kIntegerSumsInFloats) : kIntegerSums;
+}
+
+/// Significand bits of a floating element.
+template <class T>
+constexpr int kDigits = std::numeric_limits<T>::digits;
+template <>
+constexpr int kDigits<half> = 11;
+template <>
+constexpr int kDigits<bfloat16> = 8;
+
+template <class T>
+class PatternMaker {
+ public:
+  /// bool is made as the byte that holds it.
+  using Element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+  static constexpr bool kFloating = info(kDTypeOf<T>).is_floating();
+  static constexpr bool kSigned = kFloating || info(kDTypeOf<T>).kind == DTypeKind::signed_integer;
+
+  PatternMaker(const ReduceSpec& spec, int input, std::int64_t n)
+      : spec_(spec),
+        input_(input),
+        repetitions_(n / kInputPeriod + 1),
+        values_(static_cast<std::size_t>(std::min(n, kInputPeriod))),
+        random_(static_cast<std::uint64_t>(2 * n + input)),
+        order_(static_cast<std::uint64_t>(n)) {}
+
+  std::vector<std::byte> make(std::string_view kind) {
+    if (!values_.empty()) fill(kind);
+    const auto bytes = std::as_bytes(std::span(values_));
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  struct Filler {
+    std::string_view kind;
+    void (PatternMaker::*fill)();
+  };
+
+  void fill(std::string_view kind) {
+    static constexpr std::array kAll{Filler{"uniform", &PatternMaker::uniform},
+                                     Filler{"mixed", &PatternMaker::mixed},
+                                     Filler{"all_zero", &PatternMaker::all_zero},
+                                     Filler{"all_one", &PatternMaker::all_one},
+                                     Filler{"single_one", &PatternMaker::single_one},
+                                     Filler{"single_zero", &PatternMaker::single_zero},
+                                     Filler{"sparse", &PatternMaker::sparse},
+                                     Filler{"ties", &PatternMaker::ties},
+                                     Filler{"ascending", &PatternMaker::ascending},
+                                     Filler{"descending", &PatternMaker::descending}};
+    for (const Filler& filler : kAll)
+      if (filler.kind == kind) return (this->*filler.fill)();
+    if constexpr (kFloating) {
+      fill_floats(kind);
+    } else {
+      fill_integers(kind);
+    }
+  }
+
+  void fill_floats(std::string_view kind) {
+    if (kind == "small_integers") return pairs(4, true);
+    if (kind == "cancelling") return pairs(0, false);
+    if (kind == "offset") return offset();
+    if (kind == "wide") return spread(sizeof(T) == 8 ? 2000 : 200);
+    if (kind == "rising" || kind == "falling") return ramp(kind == "rising" ? 1 : -1);
+    if (kind == "large") return large();
+    if (kind == "negative") return negative();
+    if (kind == "powers_of_two") return powers_of_two();
+    if (kind == "all_nan") return all(of_float(kNan));
+    if (kind == "negative_zero") return all(of_float(-0.0f));
+    if (kind == "all_negative_infinity") return all(of_float(-kInfinity));
+    if (kind == "subnormal") {
+      all_zero();
+      values_.back() = smallest_subnormal();
+      return;
+    }
+    background();
+    if (kind == "nan") (input_ == 0 ? values_.back() : values_.front()) = of_float(kNan);
+    if (kind == "nans")
+      for (std::size_t third : {values_.size() / 3, values_.size() * 2 / 3, values_.size() - 1})
+        values_[third] = of_float(kNan);
+    if (kind == "infinity" || kind == "both_infinities" || kind == "zero_and_infinity") {
+      // The other factor of a dot product is no zero, lest the result be NaN.
+      values_.back() = input_ == 0 ? of_float(kInfinity) : of_float(0.5f);
+      if (kind == "both_infinities") values_.front() = input_ == 0 ? of_float(-kInfinity) : of_float(0.5f);
+      if (kind == "zero_and_infinity") values_.front() = of_float(0);
+    }
+  }
+
+  void fill_integers(std::string_view kind) {
+    using Limits = std::numeric_limits<Element>;
+    if (kind == "extreme") {
+      const int odd = spec_.op == ReduceOp::product ? 1 : 0;
+      for (std::size_t i = 0; i < values_.size(); ++i)
+        values_[i] = static_cast<Element>((i % 3 == 0 ? Limits::min() : Limits::max()) | odd);
+      return;
+    }
+    all_one();
+    values_.back() = kind == "last_lowest" ? Limits::min() : Limits::max();
+  }
+
+  static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+  static Element of_float(float value) { return static_cast<Element>(value); }
+
+  static Element of(double value) {
+    if constexpr (sizeof(T) == 2 && kFloating) return T(static_cast<float>(value));
+    else return static_cast<Element>(value);
+  }
+
+  static double to_double(Element value) {
+    if constexpr (sizeof(T) == 2 && kFloating) return static_cast<float>(value);
+    else return static_cast<double>(value);
+  }
+
+  static Element smallest_subnormal() {
+    Element value;
+    std::memset(&value, 0, sizeof(value));
+    const unsigned char one = 1;
+    std::memcpy(&value, &one, 1);
+    return value;
+  }
+
+  double real(double from, double to) { return std::uniform_real_distribution<double>(from, to)(random_); }
+  std::size_t below(std::size_t bound) { return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random_); }
+  double sign() { return kSigned && random_() % 2 == 0 ? -1 : 1; }
+
+  void all(Element value) { std::fill(values_.begin(), values_.end(), value); }
+  void all_zero() { all(of(0)); }
+  void all_one() { all(of(1)); }
+
+  void spread(double largest) {
+    for (Element& x : values_) x = of(real(-largest, largest));
+  }
+
+  /// What an odd element stands among.
+  void background() {
+    if (float_kinds(spec_.op).data() == kFloatTruths.data()) return all_zero();
+    uniform();
+  }
+
+  void uniform() {
+    const bool is_product = spec_.op == ReduceOp::product;
+    if constexpr (kFloating) {
+      if (is_product) return near_one();
+      spread(1);
+    } else {
+      if (is_product && info(spec_.accumulator_dtype()).is_floating()) return small_factors();
+      // Odd factors have inverses modulo 2^64: each one but 1 shows in the product.
+      for (Element& x : values_) x = static_cast<Element>(is_product ? random_() | 1 : random_());
+    }
+  }
+
+  void mixed() {
+    for (Element& x : values_) x = of(random_() % 2 == 0 ? 0 : kFloating ? real(0.5, 1) : 1);
+  }
+
+  void single_one() {
+    all_zero();
+    values_.back() = of(1);
+  }
+
+  void single_zero() {
+    if (spec_.op == ReduceOp::product && !std::is_same_v<T, bool>) {
+      uniform();
+    } else {
+      all_one();
+    }
+    values_.back() = of(0);
+  }
+
+  /// Small integers among elements that add nothing: few enough that 2^33 elements sum exactly in a float (the largest
+  /// sum of squares is 16 · 2^19 + (4 + 4) · 2^19 < 2^24), so that each one counts.
+  void sparse() {
+    const double nothing = spec_.op == ReduceOp::logsumexp ? -kInfinity : 0;
+    const bool is_second_factor = input_ == 1;
+    for (Element& x : values_) x = is_second_factor ? small_integer() : of(nothing);
+    if (is_second_factor) return;
+    // So few and so small that a float holds the sum of all squares: those at most 16, these 4 and in each period.
+    const std::size_t others = std::min<std::size_t>(62, per_period(std::int64_t{1} << 19));
+    for (std::size_t i = 0; i < others; ++i) values_[below(values_.size())] = small_integer();
+    values_.front() = values_.back() = of(std::is_same_v<T, bool> ? 1 : 2);
+  }
+
+  Element small_integer() {
+    if constexpr (std::is_same_v<T, bool>) return 1;
+    else return of(sign() * static_cast<double>(1 + below(4)));
+  }
+
+  /// Pairs of opposite sign, so that sums stay small however often the pattern repeats; in the second factor of a dot
+  /// product, pairs of equals. `largest` > 0: integers up to it.
+  void pairs(int largest, bool shuffled) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const double x = real(-1, 1);
+      if (i % 2 == 0) values_[i] = of(largest > 0 ? std::copysign(std::ceil(std::fabs(x) * largest), x) : x);
+      else values_[i] = of((input_ == 0 ? -1 : 1) * to_double(values_[i - 1]));
+    }
+    if (shuffled) std::shuffle(values_.begin(), values_.end(), order_);
+  }
+
+  /// A spread of 1 about a mean whose square has lost it: ⅝ of the significand are before the point.
+  void offset() {
+    const double mean = std::ldexp(1.0, 5 * kDigits<T> / 8);
+    for (Element& x : values_) x = of(mean + real(-1, 1));
+  }
+
+  /// From one end of what every dtype holds to the other: each element's exponential dwarfs those of all before.
+  void ramp(double direction) {
+    const auto size = static_cast<double>(values_.size());
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      values_[i] = of(direction * std::ldexp(2 * static_cast<double>(i) / size - 1, 15));
+  }
+
+  /// Numbers of few magnitudes, so that neighbours of the largest occur: up to those whose product with log₂ e a float
+  /// rounds by far more than exponentials bear. Sums of their squares stay in its range.
+  void large() {
+    const int most = std::is_same_v<T, half> ? 15 : 31;
+    for (Element& x : values_) {
+      const double significand = 1 + std::ldexp(static_cast<double>(below(4)), 1 - kDigits<T>);
+      const int exponent = most - 2 * static_cast<int>(below(6));
+      x = of(sign() * std::ldexp(significand, exponent));
+    }
+  }
+
+  void negative() {
+    for (Element& x : values_) x = of(-real(0.5, 1));
+  }
+
+  /// How often something may stand in one period if it may stand `most` times in all elements.
+  std::size_t per_period(std::int64_t most) const {
+    return std::min(static_cast<std::size_t>(most / repetitions_), values_.size() / 2);
+  }
+
+  void signs() {
+    for (Element& x : values_) x = of(sign());
+  }
+
+  /// Signs, and pairs of a number near one and its rounded reciprocal. There are so few of them, and so near to one,
+  /// that the logarithms of their absolute values add up to less than 70: no subset of them, in whatever order, leaves
+  /// the range of a float, though grids have strides that bring together what is far apart.
+  void near_one() {
+    signs();
+    const std::size_t count = std::min(values_.size() / 2, std::max<std::size_t>(1, per_period(std::int64_t{1} << 10)));
+    const double farthest = std::min(0x1p-4, 64.0 / (static_cast<double>(repetitions_) * static_cast<double>(count)));
+    for (std::size_t i = 0; i < count; ++i) {
+      const double x = to_double(of(1 + farthest * real(-1, 1)));
+      values_[2 * i] = of(sign() * x);
+      values_[2 * i + 1] = of(sign() / x);
+    }
+    std::shuffle(values_.begin(), values_.end(), order_);
+  }
+
+  /// Signs, and doublings and halvings: too few to leave the range of a float in whatever order they are multiplied.
+  void powers_of_two() {
+    signs();
+    const std::size_t count = per_period(60);
+    for (std::size_t i = 0; i < count; ++i) {
+      values_[2 * i] = of(sign() * 2);
+      values_[2 * i + 1] = of(sign() / 2);
+    }
+    std::shuffle(values_.begin(), values_.end(), order_);
+  }
+
+  /// Integers whose product a float holds: units, and few threes.
+  void small_factors() {
+    for (Element& x : values_) x = of(sign());
+    const std::size_t count = per_period(12);
+    for (std::size_t i = 0; i < count; ++i) values_[below(values_.size())] = of(3);
+  }
+
+  /// Everything alike in the first half, then three values: the extremes occur often, but never early.
+  void ties() {
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      values_[i] = of((kSigned ? 0 : 1) + (i < values_.size() / 2 ? 0.0 : static_cast<double>(below(3)) - 1));
+  }
+
+  void ascending() {
+    const auto size = static_cast<long double>(values_.size());
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const long double part = static_cast<long double>(i) / size;
+      if constexpr (kFloating) {
+        values_[i] = of(static_cast<double>(2 * part - 1));
+      } else {
+        using Limits = std::numeric_limits<Element>;
+        const auto lowest = static_cast<long double>(Limits::min());
+        const long double range = static_cast<long double>(Limits::max()) - lowest;
+        values_[i] = static_cast<Element>(std::floor(lowest + part * range));
+      }
+    }
+  }
+
+  void descending() {
+    ascending();
+    std::reverse(values_.begin(), values_.end());
+  }
+
+  const ReduceSpec& spec_;
+  int input_;
+  std::int64_t repetitions_;
+  std::vector<Element> values_;
+  std::mt19937_64 random_;
+  std::mt19937_64 order_;  ///< the same for both factors of a dot product
+};
+
+}  // namespace
+
+std::span<const std::string_view> input_kinds(const ReduceSpec& spec) {
+  const DTypeInfo& element = info(spec.dtype);
+  if (element.kind == DTypeKind::boolean) return kBooleans;
+  if (element.is_floating()) return float_kinds(spec.op);
+  return integer_kinds(spec.op, info(spec.accumulator_dtype()).is_floating());
+}
+
+std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int64_t n, std::string_view kind) {
+  return with_element_type(spec.dtype, [&]<class T>(T) { return PatternMaker<T>(spec, input, n).make(kind); });
+}
+
+}  // namespace hone::reduce_reference

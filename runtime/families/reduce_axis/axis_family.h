@@ -1,0 +1,96 @@
+// AxisFamily: what the families have in common that reduce one extent of an array, each output by itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hone/reduce_axis.h>
+
+#include "runtime/families/reduce/reduction_family.h"
+
+namespace hone {
+
+/// outer × reduced × inner, and where the elements are: neighbours along inner are neighbours in memory.
+struct AxisLayout {
+  std::int64_t outer = 0, reduced = 0, inner = 0;
+  std::int64_t outer_stride = 0, reduced_stride = 0;  ///< in elements
+
+  std::int64_t outputs() const { return outer * inner; }
+
+  /// From the first element to the last, gaps included.
+  std::int64_t elements() const;
+
+  std::int64_t first_of(std::int64_t output) const { return output / inner * outer_stride + output % inner; }
+};
+
+/// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction
+/// side by side.
+class AxisFamily : public KernelFamily {
+ public:
+  std::span<const std::string_view> operations() const final;
+  std::string refuse(const Problem& problem) const final;
+  std::int64_t bytes_moved(const Problem& problem) const final;
+  std::vector<BufferSpec> buffers(const Problem& problem) const final;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const final;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
+  std::vector<Problem> verified_problems(const Problem& problem) const final;
+  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const final;
+
+ protected:
+  /// Of a problem that was not refused. On the hit path.
+  virtual AxisLayout layout(const Problem& problem) const = 0;
+
+  /// What the extent is called whose elements lie side by side, and its index.
+  virtual std::string_view row_length_name() const = 0;
+  virtual std::size_t row_extent() const = 0;
+
+  /// The most combinations that one element goes through.
+  virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
+
+ private:
+  std::string refuse_shape(const Problem& problem) const;
+};
+
+/// A Problem of `family`, without what the family would choose anyway. `row_bytes`: from one row to the next.
+Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,
+                     std::int64_t row_length, std::uint32_t alignment);
+
+/// That one reduction gives: 1, or 2 side by side.
+inline int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
+
+/// Whether every row begins with a whole pack.
+inline bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
+
+/// Whether indices within an output's elements need 64 bits in the size class of the problem.
+bool needs_wide_axis(const Problem& problem);
+std::string_view axis_index_type(const Problem& problem);
+
+/// sizeof of the operation's State.
+std::size_t axis_state_bytes(const Problem& problem);
+
+/// The includes, `Op`, `In`, `Out` and `Index` of a unit, and a check that host and device agree on the State.
+std::string axis_prologue(const Problem& problem, std::string_view header);
+
+/// A block of the kernel that combines partials (partials.cuh): as large as those of the kernel ahead, whose places it
+/// takes, and with as few outputs as leave enough blocks to go around.
+struct CombiningBlock {
+  int threads;
+  int outputs;  ///< side by side; the other factor of the threads shares the parts of each
+
+  CombiningBlock(int threads, std::int64_t all_outputs);
+};
+
+/// That kernel, as the entry `name` of a unit behind axis_prologue().
+std::string combining_entry(std::string_view name, const CombiningBlock& block, int values);
+
+/// Adds its launch, as the unit's second entry. `reduced`: elements of an output.
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const void* workspace, unsigned parts,
+                          std::int64_t outputs, std::int64_t reduced, void* out);
+
+}  // namespace hone

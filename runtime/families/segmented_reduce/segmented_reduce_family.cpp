@@ -1,0 +1,422 @@
+#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+
+#include "runtime/families/counts.h"
+#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/segmented_reduce/segment_offsets.h"
+
+namespace hone {
+namespace {
+
+constexpr int kPackBytes = 16;
+constexpr int kJoinThreads = 1024;
+
+/// Static shared memory that leaves room for several blocks.
+constexpr std::int64_t kMostTileBytes = 24 << 10;
+constexpr std::int64_t kMostMergedBytes = 40 << 10;
+constexpr std::int64_t kMostStaticSmemBytes = 48 << 10;
+
+/// Fewer, and dividing a tile costs more than going through it.
+constexpr int kLeastMergedItems = 7;
+
+/// Each may take a register of its own.
+constexpr int kMostBytesOfSmallElements = 64;
+
+const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+std::int64_t segments_of(const Problem& problem) { return problem.extents[0]; }
+std::int64_t elements_of(const Problem& problem) { return problem.extents[1]; }
+
+/// Segment ends and elements are counted together.
+bool counts_in_64_bits(const Problem& problem) {
+  const auto ranges = size_ranges(problem.extents);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return ranges[0].last > kMost || ranges[1].last > kMost - ranges[0].last;
+}
+
+std::int64_t merged_items(const Problem& problem, const SegmentedPolicy& policy) {
+  return policy.block_threads * (policy.thread_bytes / element_bytes(problem) - 1);
+}
+
+/// Of a tile: elements, and ends and states for a part of the items.
+std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
+  const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, policy) / 4, 4 * policy.block_threads);
+  const auto state =
+      static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state);
+}
+
+/// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave
+/// room for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
+std::string launch_bounds(const Problem& problem, const SegmentedPolicy& policy) {
+  const bool fits = policy.thread_bytes <= 64 && element_bytes(problem) == 4 &&
+                    state_bytes(reduce_spec_of(problem), 8) == 4 && !counts_in_64_bits(problem);
+  if (!policy.is_merged() || !fits) return std::to_string(policy.block_threads);
+  return fmt::format("{}, {}", policy.block_threads, 1024 / policy.block_threads);
+}
+
+/// Bytes of the mean segment.
+double typical_segment_bytes(const ProblemClass& problem_class) {
+  const std::array<SizeRange, 3>& ranges = problem_class.sizes();
+  const auto middle = [](const SizeRange& range) {
+    return 0.5 * (static_cast<double>(std::max<std::int64_t>(range.first, 1)) + static_cast<double>(range.last));
+  };
+  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) *
+         static_cast<double>(element_bytes(problem_class.typical()));
+}
+
+/// What blocks take turns at.
+std::int64_t tiles_of(const Problem& problem, const SegmentedPolicy& policy) {
+  const std::int64_t tiles =
+      policy.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, policy))
+                          : divide_up(segments_of(problem), policy.block_threads / policy.group_threads());
+  return std::max<std::int64_t>(tiles, 1);
+}
+
+/// How many loads wait for each other in the longest of the segments that are measured.
+double loads_of_longest(const Problem& problem, const SegmentedPolicy& policy) {
+  // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
+  constexpr double kElementsPerLatency = 35;
+  if (segments_of(problem) == 0) return 0;
+  const double mean = static_cast<double>(elements_of(problem)) / static_cast<double>(segments_of(problem));
+  const double elements = std::min(mean * segment_offsets::longest_of_mean(segments_of(problem)),
+                                   static_cast<double>(elements_of(problem)));
+  const double bytes = elements * static_cast<double>(element_bytes(problem));
+  if (!policy.is_in_tiles()) return bytes / (policy.group_threads() * policy.thread_bytes);
+  const double of_thread = elements / policy.group_threads();
+  return bytes / (policy.block_threads * policy.thread_bytes) + of_thread / kElementsPerLatency;
+}
+
+std::size_t carry_bytes(const Problem& problem) {
+  const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
+  return index_bytes + 2 * state_bytes(reduce_spec_of(problem), index_bytes);
+}
+
+}  // namespace
+
+const ParameterSpace& SegmentedPolicy::space() {
+  using P = SegmentedPolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::scope, scope_parameter({Scope::grid, Scope::warp, Scope::block})},
+      PolicyField{&P::combine,
+                  combine_parameter({Combine::last_block, Combine::second_kernel}).only_if("scope", {Scope::grid})},
+      PolicyField{&P::threads_per_segment,
+                  ordinal("threads_per_segment", {1, 4, 16, 32}).only_if("scope", {Scope::warp})},
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512})},
+      PolicyField{&P::thread_bytes, ordinal("thread_bytes", {16, 32, 64, 128})});
+  return space;
+}
+
+SegmentedReduceFamily::SegmentedReduceFamily(DType offsets) : offsets_(offsets) {}
+
+std::span<const std::string_view> SegmentedReduceFamily::operations() const { return reduce_family().operations(); }
+std::span<const SourceFile> SegmentedReduceFamily::sources() const {
+  static const std::vector<SourceFile> sources = operation_sources({"segmented_reduce.cuh"});
+  return sources;
+}
+
+std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
+  if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+  const auto refused = [&](std::string_view why) {
+    return fmt::format("{} {} of {} segments of {} elements of {}: {}", name(), op_of(problem).name,
+                       segments_of(problem), elements_of(problem), info(problem.dtype).name, why);
+  };
+  if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
+  if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
+  if (segments_of(problem) < 0) return refused("a number of segments cannot be negative");
+  if (elements_of(problem) < 0) return refused("a number of elements cannot be negative");
+  if (problem.extents[2] != 1 || problem.pitches != Pitches{}) return refused("has two extents and no pitch");
+  const auto offset_bytes = static_cast<std::int64_t>(info(offsets_).size_bytes);
+  const std::int64_t most_elements = kMostBytes / element_bytes(problem);
+  const std::int64_t most_segments = kMostBytes / std::max<std::int64_t>(offset_bytes, 16);
+  if (elements_of(problem) > most_elements)
+    return refused(fmt::format("no memory holds more than {} elements", most_elements));
+  if (segments_of(problem) >= most_segments)
+    return refused(fmt::format("no memory holds the offsets and results of {} segments", most_segments));
+  if (offsets_ == DType::i32 && elements_of(problem) > std::numeric_limits<std::int32_t>::max())
+    return refused("offsets of i32 cannot name them all; pass offsets of i64");
+  return "";
+}
+
+std::string SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                            const DeviceFacts& facts) const {
+  const auto segmented = policy.as<SegmentedPolicy>();
+  const Problem& problem = problem_class.typical();
+  if (segmented.block_threads > facts.max_threads_per_block)
+    return fmt::format("{} threads a block, the device allows {}", segmented.block_threads,
+                       facts.max_threads_per_block);
+  if (segmented.is_merged() && merged_items(problem, segmented) < segmented.block_threads)
+    return fmt::format("{} items for {} threads", merged_items(problem, segmented), segmented.block_threads);
+  const std::int64_t bytes = segmented.is_merged()     ? merged_smem_bytes(problem, segmented)
+                             : segmented.is_in_tiles() ? segmented.block_threads * segmented.thread_bytes
+                                                       : 0;
+  if (bytes > kMostStaticSmemBytes)
+    return fmt::format("a tile of {} bytes, a block has {} of static shared memory", bytes, kMostStaticSmemBytes);
+  return "";
+}
+
+std::string SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                         const DeviceFacts&) const {
+  const auto segmented = policy.as<SegmentedPolicy>();
+  const Problem& problem = problem_class.typical();
+  if (element_bytes(problem) <= 2 && segmented.thread_bytes > kMostBytesOfSmallElements)
+    return fmt::format("{} bytes of small elements a thread: more than the registers hold", segmented.thread_bytes);
+  const int load_bytes = segmented.block_threads * segmented.thread_bytes;
+  const double segment = typical_segment_bytes(problem_class);
+  if (segmented.is_merged()) {
+    const std::int64_t items = merged_items(problem, segmented);
+    if (items < std::int64_t{kLeastMergedItems} * segmented.block_threads)
+      return fmt::format("{} items a thread: dividing them costs more", items / segmented.block_threads);
+    if (const std::int64_t bytes = merged_smem_bytes(problem, segmented); bytes > kMostMergedBytes)
+      return fmt::format("a tile of {} bytes: too few blocks fit", bytes);
+    return "";
+  }
+  if (segmented.is_in_tiles()) {
+    if (load_bytes > kMostTileBytes) return fmt::format("a tile of {} bytes: too few blocks fit", load_bytes);
+    const double of_thread = segment / static_cast<double>(element_bytes(problem)) / segmented.group_threads();
+    if (of_thread > 64) return fmt::format("{:.0f} elements a thread, one after the other", of_thread);
+    if (of_thread < 0.25) return fmt::format("{:.2f} elements a thread: most have none", of_thread);
+    return "";
+  }
+  const double group_load = static_cast<double>(segmented.group_threads()) * segmented.thread_bytes;
+  if (segment < group_load / 8)
+    return fmt::format("{:.0f} bytes a segment, {:.0f} are loaded at once", segment, group_load);
+  if (segmented.scope == Scope::warp && segment > 256 * group_load)
+    return fmt::format("{:.0f} bytes a segment: too many for a warp", segment);
+  return "";
+}
+
+Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
+  const auto segmented = policy.as<SegmentedPolicy>();
+  const ReduceSpec spec = reduce_spec_of(problem);
+  const bool is_wide = counts_in_64_bits(problem);
+  const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
+  const OperationSource op = operation_source(spec, index);
+  const std::string_view division =
+      segmented.is_merged() ? "MergePath" : segmented.is_in_tiles() ? "StagedSegments" : "DirectSegments";
+
+  Unit unit;
+  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
+  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
+  unit.source += fmt::format(
+      "#include \"segmented_reduce.cuh\"\n\n"
+      "using Op = {op};\n"
+      "using Arrays = hone::Segments<Op, {offset}, {out}, {outputs}>;\n"
+      "using Kernel = hone::{division}<Op, Arrays, {threads}, {packs}>;\n"
+      "static_assert(sizeof(hone::Carry<Op>) == {carry} && hone::kWorkspaceHeaderBytes == {workspace_header} &&\n"
+      "              hone::kPackBytes == {pack}, \"host and device disagree on the policy\");\n",
+      fmt::arg("op", op.type), fmt::arg("offset", info(offsets_).cuda_name),
+      fmt::arg("out", info(spec.result_dtype()).cuda_name), fmt::arg("outputs", op_of(problem).outputs),
+      fmt::arg("division", division), fmt::arg("threads", segmented.block_threads),
+      fmt::arg("packs", segmented.thread_bytes / kPackBytes), fmt::arg("carry", carry_bytes(problem)),
+      fmt::arg("workspace_header", kWorkspaceHeaderBytes), fmt::arg("pack", kPackBytes));
+  if (segmented.is_merged())
+    unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
+                               merged_items(problem, segmented));
+
+  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more,
+                         std::string_view body) {
+    unit.source += fmt::format(
+        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(\n"
+        "    const {}* in, {} elements, const {}* offsets, {} segments, {}* out{}) {{\n  const Arrays arrays{{in, "
+        "elements, offsets, segments, out}};\n  {}\n}}\n",
+        bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
+        info(spec.result_dtype()).cuda_name, more, body);
+    unit.entries.emplace_back(kernel);
+  };
+  const std::string bounds = launch_bounds(problem, segmented);
+  if (!segmented.is_merged()) {
+    entry(bounds, "hone_segments", "", fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
+  } else if (segmented.joins_in_second_kernel()) {
+    entry(bounds, "hone_segments", ", void* workspace", "Kernel::publish_shares(arrays, workspace);");
+    entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
+          fmt::format("hone::combine_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
+  } else {
+    entry(bounds, "hone_segments", ", void* workspace", "Kernel::last_block(arrays, workspace);");
+  }
+  return unit;
+}
+
+WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& policy) const {
+  const auto segmented = policy.as<SegmentedPolicy>();
+  WorkShape shape{.block_threads = segmented.block_threads,
+                  .tiles = tiles_of(problem, segmented),
+                  .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
+                  .launches = segmented.joins_in_second_kernel() ? 2 : 1,
+                  .joins_blocks = segmented.is_merged() && !segmented.joins_in_second_kernel(),
+                  .dependent_launch = true};
+  if (segmented.is_merged()) return shape;
+  // Of short segments less is under way than threads could load.
+  const std::int64_t bytes_of_tile = elements_of(problem) * element_bytes(problem) / shape.tiles;
+  shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
+  shape.serial_loads = loads_of_longest(problem, segmented);
+  return shape;
+}
+
+std::int64_t SegmentedReduceFamily::bytes_moved(const Problem& problem) const {
+  std::int64_t bytes = 0;
+  for (const BufferSpec& buffer : buffers(problem)) bytes += static_cast<std::int64_t>(buffer.size_bytes());
+  return bytes;
+}
+
+std::size_t SegmentedReduceFamily::workspace_bytes(const ProblemClass& problem_class,
+                                                   const Candidate& candidate) const {
+  if (!candidate.policy.as<SegmentedPolicy>().is_merged()) return 0;
+  return kWorkspaceHeaderBytes +
+         static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem_class.typical());
+}
+
+std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
+  return std::min(candidate.geometry.max_blocks, tiles_of(problem, candidate.policy.as<SegmentedPolicy>()));
+}
+
+void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                                   void* workspace, LaunchList& launches) const {
+  const auto segmented = candidate.policy.as<SegmentedPolicy>();
+  const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
+  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
+  const auto push_arrays = [&](Launch& launch) {
+    launch.dependent_launch = true;
+    launch.arguments.push(buffers[0]);
+    launch.arguments.push(static_cast<std::uint64_t>(elements_of(problem)));
+    launch.arguments.push(buffers[1]);
+    launch.arguments.push(static_cast<std::uint64_t>(segments_of(problem)));
+    launch.arguments.push(buffers[2]);
+  };
+  Launch& main = launches.add();
+  main.grid.x = grid;
+  main.block.x = static_cast<unsigned>(segmented.block_threads);
+  push_arrays(main);
+  if (segmented.is_merged()) main.arguments.push(workspace);
+  if (!segmented.joins_in_second_kernel()) return;
+
+  Launch& join = launches.add();
+  join.entry = 1;
+  join.block.x = kJoinThreads;
+  push_arrays(join);
+  join.arguments.push(workspace);
+  join.arguments.push(grid);
+}
+
+std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) const {
+  const DType result = reduce_spec_of(problem).result_dtype();
+  // Segments start anywhere: the alignment of the arrays is that of their elements.
+  const auto alignment = [](DType dtype) { return static_cast<std::uint32_t>(info(dtype).size_bytes); };
+  return {{.name = "in",
+           .is_input = true,
+           .dtype = problem.dtype,
+           .elements = elements_of(problem),
+           .alignment = alignment(problem.dtype)},
+          {.name = "offsets",
+           .is_input = true,
+           .dtype = offsets_,
+           .elements = segments_of(problem) + 1,
+           .alignment = alignment(offsets_),
+           .is_validated = true},
+          {.name = "out",
+           .is_input = false,
+           .dtype = result,
+           .elements = segments_of(problem) * op_of(problem).outputs}};
+}
+
+std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
+                                                   std::span<const std::byte> contents) const {
+  const segment_offsets::Offsets offsets(offsets_, contents);
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < offsets.size(); ++i) {
+    const std::int64_t offset = offsets[i];
+    if (offset < 0 || offset > elements_of(problem))
+      return fmt::format("offsets[{}] = {} is outside of the {} elements", i, offset, elements_of(problem));
+    if (offset < before) return fmt::format("offsets[{}] = {} is less than offsets[{}] = {}", i, offset, i - 1, before);
+    before = offset;
+  }
+  return "";
+}
+
+std::span<const std::string_view> SegmentedReduceFamily::input_kinds(const Problem& problem) const {
+  return segment_reference::input_kinds(reduce_spec_of(problem));
+}
+
+std::vector<std::byte> SegmentedReduceFamily::input_pattern(const Problem& problem, int buffer,
+                                                            std::string_view kind) const {
+  return segment_reference::input_pattern(reduce_spec_of(problem), arrays_of(problem), buffer, kind);
+}
+
+std::vector<Problem> SegmentedReduceFamily::verified_problems(const Problem& problem) const {
+  // The small one is verified whole, so that each awkward element counts.
+  constexpr std::int64_t kFewSegments = 1021;
+  constexpr std::int64_t kFewElements = 40009;
+  const auto of = [&](std::int64_t segments, std::int64_t elements) {
+    Problem other = problem;
+    other.extents = {std::max<std::int64_t>(segments, 0), std::max<std::int64_t>(elements, 0), 1};
+    return other;
+  };
+  return {problem, of(segments_of(problem) - 1, elements_of(problem) - 1),
+          of(std::min(segments_of(problem), kFewSegments), std::min(elements_of(problem), kFewElements))};
+}
+
+std::vector<ElementRange> SegmentedReduceFamily::verified_parts(const Problem& problem, int) const {
+  std::vector<ElementRange> parts = segment_offsets::verified(segments_of(problem), elements_of(problem));
+  for (ElementRange& part : parts) {
+    part.first *= op_of(problem).outputs;
+    part.count *= op_of(problem).outputs;
+  }
+  return parts;
+}
+
+/// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
+/// has of the segment through another tile, and the shares of blocks through one more scan.
+std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
+  const auto segmented = candidate.policy.as<SegmentedPolicy>();
+  const std::int64_t threads = segmented.group_threads();
+  const std::int64_t thread_elements = segmented.thread_bytes / element_bytes(problem);
+  const std::int64_t levels = 7 + 10 + segmented.thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends
+  if (segmented.is_in_tiles()) {
+    const std::int64_t tile = (segmented.block_threads * segmented.thread_bytes - kPackBytes) / element_bytes(problem);
+    return divide_up(tile, threads) + elements_of(problem) / tile + 2 + levels;
+  }
+  if (!segmented.is_merged()) return elements_of(problem) / (threads * thread_elements) + levels;
+  const std::int64_t grid = grid_of(problem, candidate);
+  const std::int64_t rounds =
+      (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
+  const std::int64_t scan = 5 + 32 + 3;
+  return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
+}
+
+std::string SegmentedReduceFamily::verify(const Problem& problem, const Candidate& candidate,
+                                          std::span<const std::vector<std::byte>> patterns,
+                                          std::span<const std::vector<std::byte>> outputs) const {
+  return segment_reference::verify(reduce_spec_of(problem), arrays_of(problem), longest_chain(problem, candidate),
+                                   patterns, outputs[0]);
+}
+
+segment_reference::Arrays SegmentedReduceFamily::arrays_of(const Problem& problem) const {
+  return {.offsets = offsets_, .segments = segments_of(problem), .elements = elements_of(problem)};
+}
+
+const KernelFamily& segmented_reduce_family(DType offsets) {
+  static const SegmentedReduceFamily narrow(DType::i32);
+  static const SegmentedReduceFamily wide(DType::i64);
+  if (offsets != DType::i32 && offsets != DType::i64)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("offsets of segments are i32 or i64, not {}",
+                            static_cast<std::size_t>(offsets) < kDTypes.size() ? info(offsets).name : "unknown"));
+  return offsets == DType::i32 ? narrow : wide;
+}
+
+Problem segmented_reduce_problem(const ReduceSpec& spec, DType offsets, std::int64_t segments, std::int64_t elements) {
+  Problem problem = reduce_problem(spec, 0);
+  problem.family = &segmented_reduce_family(offsets);
+  problem.alignment = kMaxAlignment;
+  problem.extents = {segments, elements, 1};
+  return problem;
+}
+
+}  // namespace hone

@@ -1,0 +1,81 @@
+// The families of segmented reductions: each segment of an array to one value, or two.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <hone/kernel_family.h>
+#include <hone/segmented_reduce.h>
+
+#include "runtime/families/segmented_reduce/segment_reference.h"
+#include "runtime/families/work_division.h"
+
+namespace hone {
+
+/// The policies of segmented reductions, in the words of segmented_reduce.cuh: a grid divides segments and elements
+/// evenly (MergePath); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block
+/// takes a segment (DirectSegments).
+struct SegmentedPolicy {
+  Scope scope = Scope::grid;              ///< of a segment
+  Combine combine = Combine::last_block;  ///< of a grid
+  std::int32_t threads_per_segment = 0;   ///< of a warp; 0: more than a warp
+  std::int32_t block_threads = 256;
+  std::int32_t thread_bytes = 16;         ///< that a thread loads at once
+
+  bool is_merged() const { return scope == Scope::grid; }
+  bool is_in_tiles() const { return scope == Scope::warp && threads_per_segment < 32; }
+  bool joins_in_second_kernel() const { return is_merged() && combine == Combine::second_kernel; }
+
+  /// Threads that take a segment together; of MergePath, all of the block.
+  int group_threads() const { return scope == Scope::warp ? threads_per_segment : block_threads; }
+
+  static const ParameterSpace& space();
+};
+
+/// Extents {segments, elements, 1}.
+class SegmentedReduceFamily final : public KernelFamily {
+ public:
+  /// `offsets`: i32 or i64.
+  explicit SegmentedReduceFamily(DType offsets);
+
+  std::string_view name() const override { return offsets_ == DType::i32 ? "reduce_segments" : "reduce_segments_i64"; }
+  std::span<const std::string_view> extent_names() const override {
+    static constexpr std::array<std::string_view, 2> kExtentNames{"segments", "elements"};
+    return kExtentNames;
+  }
+  int version() const override { return 1; }
+  const ParameterSpace& space() const override { return SegmentedPolicy::space(); }
+  std::span<const std::string_view> operations() const override;
+  std::span<const SourceFile> sources() const override;
+
+  std::string refuse(const Problem& problem) const override;
+  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
+                       const DeviceFacts& facts) const override;
+  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  std::int64_t bytes_moved(const Problem& problem) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+  std::vector<BufferSpec> buffers(const Problem& problem) const override;
+  std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const override;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override;
+
+ private:
+  std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+  segment_reference::Arrays arrays_of(const Problem& problem) const;
+
+  DType offsets_;
+};
+
+}  // namespace hone

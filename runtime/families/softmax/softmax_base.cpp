@@ -1,0 +1,231 @@
+#include "runtime/families/softmax/softmax_base.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "runtime/families/softmax/softmax_reference.h"
+
+namespace hone {
+namespace {
+
+constexpr std::array<std::string_view, 2> kOperations{"softmax", "log_softmax"};
+
+/// Twice the scale, as an accumulator; never 0 (hone::SoftmaxScale says why).
+template <class Acc>
+Acc nonzero(double value) {
+  const auto rounded = static_cast<Acc>(value);
+  return rounded != 0 ? rounded : std::copysign(std::numeric_limits<Acc>::denorm_min(), static_cast<Acc>(value));
+}
+
+template <class Acc>
+void push_scale_as(double scale, Launch& launch) {
+  if (scale == 0) scale = 0.0;  // −0, too
+  launch.arguments.push(nonzero<Acc>(2 * scale));
+  launch.arguments.push(nonzero<Acc>(2 * scale * std::numbers::log2e));
+}
+
+double scale_of(const Problem& problem) { return problem.scalars[0].value_or(1); }
+
+}  // namespace
+
+SoftmaxTraits::SoftmaxTraits(const Problem& problem)
+    : in(problem.dtype),
+      out(problem.result.value_or(problem.dtype)),
+      accumulator(in == DType::f64 || out == DType::f64 ? DType::f64 : DType::f32),
+      in_bytes(static_cast<std::int64_t>(info(in).size_bytes)),
+      out_bytes(static_cast<std::int64_t>(info(out).size_bytes)),
+      pack_elements(kMaxAlignment / std::max(in_bytes, out_bytes)),
+      is_log(problem.operation == kLogSoftmaxOperation) {}
+
+std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
+  const SoftmaxTraits traits(problem);
+  const bool over_columns = problem.family == &softmax_columns_family();
+  const std::int64_t columns = problem.extents[over_columns ? 2 : 1];
+  const std::int64_t larger = std::max(traits.in_bytes, traits.out_bytes);
+  std::int64_t elements = std::max<std::int64_t>(1, std::min<std::int64_t>(alignment, kMaxAlignment) / larger);
+  const auto limit_to = [&](std::int64_t multiple) {
+    while (elements > 1 && multiple % elements != 0) elements /= 2;
+  };
+  if (over_columns) limit_to(columns);
+  if (over_columns || problem.extents[0] > 1)
+    for (const std::int64_t pitch : problem.pitches) limit_to(pitch != 0 ? pitch : columns);
+  if (!over_columns && elements < traits.pack_elements) elements = 1;
+  return static_cast<std::uint32_t>(elements * larger);
+}
+
+std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t most) {
+  constexpr std::int64_t kMostRounds = 8;
+  constexpr double kWorthwhile = 0.02;
+  std::int64_t best = 1;
+  double best_use = 0;
+  for (std::int64_t rounds = 1; rounds <= kMostRounds; ++rounds) {
+    const std::int64_t chunks = std::clamp<std::int64_t>(rounds * blocks / lines, 1, most);
+    const std::int64_t items = chunks * lines;
+    const double use = static_cast<double>(items) / static_cast<double>(divide_up(items, blocks) * blocks);
+    if (use <= best_use + kWorthwhile) continue;
+    best = chunks;
+    best_use = use;
+  }
+  return best;
+}
+
+std::int64_t center_of(const Problem& problem, int extent) {
+  return class_center(size_classes(problem.extents)[static_cast<std::size_t>(extent)]);
+}
+
+std::int64_t first_of(const Problem& problem, int extent) {
+  return size_ranges(problem.extents)[static_cast<std::size_t>(extent)].first;
+}
+
+std::int64_t last_of(const Problem& problem, int extent) {
+  return size_ranges(problem.extents)[static_cast<std::size_t>(extent)].last;
+}
+
+bool needs_wide_index(const Problem& problem, int extent) {
+  // One grid-wide stride goes beyond the last element before a loop ends.
+  return last_of(problem, extent) > std::numeric_limits<std::int32_t>::max();
+}
+
+std::span<const std::string_view> SoftmaxBase::operations() const { return kOperations; }
+
+std::int64_t SoftmaxBase::matrix_rows(const Problem& problem) {
+  return problem.family == &softmax_family() ? problem.extents[0] : problem.extents[0] * problem.extents[1];
+}
+
+std::int64_t SoftmaxBase::matrix_columns(const Problem& problem) {
+  return problem.family == &softmax_family() ? problem.extents[1] : problem.extents[2];
+}
+
+std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
+  const std::int64_t asked = problem.pitches[static_cast<std::size_t>(buffer)];
+  return asked != 0 ? asked : matrix_columns(problem);
+}
+
+std::string SoftmaxBase::refuse(const Problem& problem) const {
+  const auto refused = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
+  if (problem.operation >= kOperations.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+  for (const DType dtype : {problem.dtype, problem.result.value_or(problem.dtype)})
+    if (!info(dtype).is_floating())
+      return refused(fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name));
+  const SoftmaxTraits traits(problem);
+  if (problem.accumulator && *problem.accumulator != traits.accumulator)
+    return refused(fmt::format("is accumulated in {}", info(traits.accumulator).name));
+  if (problem.nan != NanPolicy::propagate) return refused("a NaN cannot be ignored");
+  for (const std::int64_t extent : problem.extents)
+    if (extent < 0) return refused(fmt::format("an extent of {} is negative", extent));
+  if (problem.family == &softmax_family() && problem.extents[2] != 1)
+    return refused("has two extents, rows and columns; softmax_columns has three");
+
+  for (int buffer : {0, 1}) {
+    const std::int64_t asked = problem.pitches[static_cast<std::size_t>(buffer)];
+    if (asked != 0 && asked < matrix_columns(problem))
+      return refused(fmt::format("a pitch of {} elements is less than a row of {}", asked, matrix_columns(problem)));
+    const std::int64_t outer = problem.family == &softmax_family() ? 1 : problem.extents[0];
+    const std::int64_t rows = problem.extents[problem.family == &softmax_family() ? 0 : 1];
+    if (!product_within_memory({buffer == 0 ? traits.in_bytes : traits.out_bytes, outer, rows, pitch(problem, buffer)}))
+      return refused(fmt::format("no memory holds more than 2^60 bytes, and rows of {} elements need more",
+                                 pitch(problem, buffer)));
+  }
+  if (const std::uint32_t found = row_alignment(problem, problem.alignment); found < problem.alignment)
+    return refused(fmt::format(
+        "alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",
+        problem.alignment, found));
+  const double most = traits.accumulator == DType::f64 ? std::numeric_limits<double>::max() / 4
+                                                       : static_cast<double>(std::numeric_limits<float>::max()) / 4;
+  if (!(std::abs(scale_of(problem)) <= most))
+    return refused(fmt::format("a scale of {} is not finite, or beyond {}", scale_of(problem), most));
+  return "";
+}
+
+std::int64_t SoftmaxBase::bytes_moved(const Problem& problem) const {
+  const SoftmaxTraits traits(problem);
+  return matrix_rows(problem) * matrix_columns(problem) * (traits.in_bytes + traits.out_bytes);
+}
+
+std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
+  const SoftmaxTraits traits(problem);
+  const std::int64_t rows = matrix_rows(problem);
+  const auto elements = [&](int buffer) {
+    const bool is_empty = rows == 0 || matrix_columns(problem) == 0;
+    return is_empty ? 0 : (rows - 1) * pitch(problem, buffer) + matrix_columns(problem);
+  };
+  // Where packs are not aligned, both arrays start as many elements after a multiple of them: in step with each other,
+  // as arrays are that rows of an odd length have put out of line.
+  const auto alignment = [&](std::int64_t bytes) {
+    return problem.alignment >= kMaxAlignment ? kMaxAlignment
+                                              : static_cast<std::uint32_t>(pack_elements(problem) * bytes);
+  };
+  return {{.name = "in",
+           .is_input = true,
+           .dtype = traits.in,
+           .elements = elements(0),
+           .alignment = alignment(traits.in_bytes)},
+          {.name = "out",
+           .is_input = false,
+           .dtype = traits.out,
+           .elements = elements(1),
+           .alignment = alignment(traits.out_bytes)}};
+}
+
+std::span<const std::string_view> SoftmaxBase::input_kinds(const Problem&) const {
+  return softmax_reference::input_kinds();
+}
+
+std::vector<std::byte> SoftmaxBase::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  return softmax_reference::input_pattern(problem.dtype, buffers(problem)[0].elements, kind);
+}
+
+/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
+std::vector<Problem> SoftmaxBase::verified_problems(const Problem& problem) const {
+  const std::size_t columns = problem.family == &softmax_family() ? 1 : 2;
+  const std::size_t rows = columns - 1;
+  Problem narrower = problem;
+  narrower.pitches = {pitch(problem, 0), pitch(problem, 1)};
+  // Over columns packs lie side by side in each row, and their number is what may differ.
+  const std::int64_t least = columns == 2 ? pack_elements(problem) : 1;
+  narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
+  Problem shorter = problem;
+  shorter.extents[rows] -= shorter.extents[rows] > 0;
+  Problem scaled = problem;
+  scaled.scalars[0] = -0.5;
+  return {problem, narrower, shorter, scaled};
+}
+
+std::int64_t SoftmaxBase::pack_elements(const Problem& problem) {
+  const SoftmaxTraits traits(problem);
+  return std::max<std::int64_t>(1, problem.alignment / std::max(traits.in_bytes, traits.out_bytes));
+}
+
+std::string SoftmaxBase::type_list(const Problem& problem) {
+  const SoftmaxTraits traits(problem);
+  return fmt::format("{}, {}, {}", info(traits.in).cuda_name, info(traits.out).cuda_name,
+                     info(traits.accumulator).cuda_name);
+}
+
+void SoftmaxBase::push_tail(const Problem& problem, Launch& launch) {
+  for (int buffer : {0, 1}) launch.arguments.push(static_cast<long long>(pitch(problem, buffer)));
+  if (SoftmaxTraits(problem).accumulator == DType::f64) push_scale_as<double>(scale_of(problem), launch);
+  else push_scale_as<float>(scale_of(problem), launch);
+}
+
+bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
+                  std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows) {
+  if (rows == 0 || a_row_bytes == 0 || b_row_bytes == 0) return false;
+  const auto a_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(a));
+  const auto b_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b));
+  const std::int64_t a_end = a_first + (rows - 1) * a_pitch_bytes + a_row_bytes;
+  const std::int64_t b_end = b_first + (rows - 1) * b_pitch_bytes + b_row_bytes;
+  if (a_end <= b_first || b_end <= a_first) return false;
+  if (a_pitch_bytes != b_pitch_bytes) return true;
+  // Rows of one pitch interleave if those of b lie in the gaps of a.
+  const std::int64_t distance = ((b_first - a_first) % a_pitch_bytes + a_pitch_bytes) % a_pitch_bytes;
+  return distance < a_row_bytes || distance + b_row_bytes > a_pitch_bytes;
+}
+
+}  // namespace hone

@@ -1,0 +1,193 @@
+#include "runtime/families/softmax/softmax_reference.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "runtime/families/expectation.h"
+
+namespace hone::softmax_reference {
+namespace {
+
+using reduce_reference::Expectation;
+
+constexpr std::array<std::string_view, 7> kKinds{"uniform", "wide",     "huge", "masked",
+                                                 "nan",     "infinity", "all_negative_infinity"};
+
+/// A prime: no multiple of any tile.
+constexpr std::int64_t kInputPeriod = 65521;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 65504;
+    case DType::f64: return std::numeric_limits<double>::max();
+    default: return 0x1.fep127;  // of bf16; that of f32 is no larger by half a percent
+  }
+}
+
+std::vector<double> values_of(DType dtype, std::size_t count, std::string_view kind) {
+  std::mt19937_64 random(count);
+  const double spread = kind == "wide" ? (dtype == DType::f64 ? 1000 : 150) : kind == "huge" ? largest_of(dtype) : 4;
+  std::uniform_real_distribution<double> any(-1, 1);
+  std::vector<double> values(count);
+  for (double& value : values) {
+    value = any(random) * spread;
+    if (kind == "huge") value = std::copysign(spread, value) * (random() % 2 == 0 ? 1 : 0.999);
+    if (kind == "masked" && random() % 3 == 0) value = -kInfinity;
+    if (kind == "all_negative_infinity") value = -kInfinity;
+  }
+  if (count > 0 && kind == "nan") values.back() = std::nan("");
+  if (count > 0 && kind == "infinity") values.back() = kInfinity;
+  return values;
+}
+
+/// The state of one line: its largest scaled element, the sum of weights, and by how much a computed sum may be off.
+template <class Wide>
+struct LineState {
+  Wide heaviest = 0;
+  Wide sum = 0;
+  Wide error = 0;  ///< relative
+  bool is_nan = false;
+};
+
+template <class Wide>
+class Reference {
+ public:
+  Reference(const Computation& computation, std::span<const std::byte> pattern) : computation_(computation) {
+    const std::vector<long double> decoded = reduce_reference::decode(computation.dtype, pattern);
+    values_.assign(decoded.begin(), decoded.end());
+    const int digits = reduce_reference::significand_bits(computation.accumulator);
+    roundoff_ = std::ldexp(Wide{1}, -digits);
+    flushed_ = std::ldexp(Wide{1}, computation.accumulator == DType::f64 ? -1021 : -125);
+    // As the kernels do, a scale of 0 is one that is too small to matter, but not for −∞.
+    scale_ = computation.scale == 0 ? std::numeric_limits<double>::denorm_min() : computation.scale;
+  }
+
+  LineState<Wide> state_of(const Line& line) const {
+    const auto period = static_cast<std::int64_t>(values_.size());
+    // With a stride that shares no factor with the period, which is a prime unless it is the whole input, every period
+    // of elements holds every value once; else the line is taken element by element.
+    const bool repeats = line.elements > period && line.in_stride % period != 0;
+    const std::int64_t whole = repeats ? line.elements / period : 0;
+    const std::int64_t rest = line.elements - whole * period;
+    LineState<Wide> state{.heaviest = -std::numeric_limits<Wide>::infinity()};
+    const auto each = [&](std::int64_t count, auto&& use) {
+      std::int64_t at = line.in_first % period;
+      const std::int64_t step = line.in_stride % period;
+      for (std::int64_t i = 0; i < count; ++i) {
+        use(turned(values_[static_cast<std::size_t>(at)]));
+        at += step;
+        if (at >= period) at -= period;
+      }
+    };
+    each(whole > 0 ? period : rest, [&](Wide x) {
+      state.is_nan = state.is_nan || std::isnan(x) || x == std::numeric_limits<Wide>::infinity();
+      state.heaviest = std::max(state.heaviest, x);
+    });
+    if (state.heaviest == -std::numeric_limits<Wide>::infinity()) state.is_nan = state.is_nan || line.elements > 0;
+    if (state.is_nan) return state;
+    Wide weighted = 0;
+    const auto add = [&](Wide times) {
+      return [&, times](Wide x) {
+        const Wide distance = (state.heaviest - x) * std::abs(scale_);
+        const Wide weight = times * std::exp(-distance);
+        state.sum += weight;
+        if (weight > 0) weighted += weight * 2 * weight_error(distance);
+      };
+    };
+    if (whole > 0) each(period, add(static_cast<Wide>(whole)));
+    each(rest, add(1));
+    state.error = weighted / state.sum + static_cast<Wide>(computation_.chain) * 5 * roundoff_;
+    return state;
+  }
+
+  Expectation result_of(const Line& line, std::int64_t index, const LineState<Wide>& state) const {
+    if (state.is_nan) return Expectation::exactly(std::numeric_limits<long double>::quiet_NaN());
+    const auto period = static_cast<std::int64_t>(values_.size());
+    const Wide x = turned(values_[static_cast<std::size_t>(
+        (line.in_first % period + index % period * (line.in_stride % period)) % period)]);
+    const Wide distance = (state.heaviest - x) * std::abs(scale_);
+    if (computation_.is_log) {
+      if (std::isinf(distance)) return Expectation::exactly(-std::numeric_limits<long double>::infinity());
+      const Wide logarithm = std::log(state.sum);
+      const Wide value = -distance - logarithm;
+      const Wide error =
+          roundoff_ * (4 * distance + 2 * logarithm + std::abs(value)) + state.error + 8 * roundoff_ + flushed_;
+      return Expectation::near(value, error, computation_.accumulator);
+    }
+    const Wide value = std::exp(-distance) / state.sum;
+    const Wide error = value > 0 ? value * (2 * weight_error(distance) + state.error + 8 * roundoff_) : Wide{0};
+    return Expectation::near(value, error + flushed_, computation_.accumulator);
+  }
+
+ private:
+  /// Turned around where the scale is negative: the largest has the largest weight.
+  Wide turned(Wide x) const { return computation_.scale < 0 ? -x : x; }
+
+  Wide weight_error(Wide distance) const { return (3 * distance + 4) * roundoff_; }
+
+  const Computation& computation_;
+  std::vector<Wide> values_;
+  Wide roundoff_ = 0;
+  Wide flushed_ = 0;
+  Wide scale_ = 1;
+};
+
+template <class Wide>
+std::string verify_in(const Computation& computation, std::span<const std::byte> pattern,
+                      std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
+                      std::span<const std::byte> output) {
+  const Reference<Wide> reference(computation, pattern);
+  const std::vector<long double> found = reduce_reference::decode(computation.result, output);
+  std::unordered_map<std::int64_t, LineState<Wide>> states;  // by the line's first element
+  std::size_t at = 0;
+  for (const ElementRange& part : parts) {
+    for (std::int64_t element = part.first; element < part.first + part.count; ++element, ++at) {
+      const Line line = line_of(element);
+      const auto [state, is_new] = states.try_emplace(line.in_first);
+      if (is_new) state->second = reference.state_of(line);
+      const std::int64_t index = (element - line.out_first) / line.out_stride;
+      const std::string wrong =
+          reference.result_of(line, index, state->second).compare(computation.result, found.at(at));
+      if (!wrong.empty()) return fmt::format("element {} of the output: {}", element, wrong);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::span<const std::string_view> input_kinds() { return kKinds; }
+
+std::vector<std::byte> input_pattern(DType dtype, std::int64_t elements, std::string_view kind) {
+  const std::vector<double> values = values_of(dtype, static_cast<std::size_t>(std::min(elements, kInputPeriod)), kind);
+  return with_element_type(dtype, [&]<class T>(T) {
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      T element;
+      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
+      else element = static_cast<T>(values[i]);
+      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+    }
+    return bytes;
+  });
+}
+
+std::string verify(const Computation& computation, std::span<const std::byte> pattern,
+                   std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
+                   std::span<const std::byte> output) {
+  return computation.accumulator == DType::f64
+             ? verify_in<long double>(computation, pattern, parts, line_of, output)
+             : verify_in<double>(computation, pattern, parts, line_of, output);
+}
+
+}  // namespace hone::softmax_reference
