@@ -79,7 +79,7 @@ class BareCall {
       prepared.config.dynamicSmemBytes = launch.dynamic_smem_bytes;
       prepared.config.stream = stream;
       for (int i = 0; i < launch.arguments.count(); ++i)
-        prepared.arguments.push_back(const_cast<void*>(launch.arguments.slot(i)));
+        prepared.arguments.push_back(const_cast<void*>(launch.arguments.value(i)));
       prepared_.push_back(std::move(prepared));
     }
   }

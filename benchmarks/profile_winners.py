@@ -38,7 +38,7 @@ STALLS = {f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio": 
 METRICS = [column.metric for column in COLUMNS] + list(STALLS)
 TO_BASE_UNIT = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
 NCU_OPTIONS = ("--profile-from-start off --clock-control none --cache-control all --target-processes all --nvtx "
-               "--print-units base --print-kernel-base function --csv --page raw --metrics").split()
+               "--print-units base --print-kernel-base demangled --csv --page raw --metrics").split()
 DEFAULT_PROBLEMS = ("read::f16:2^28,reduce:logsumexp:f16:2^28,reduce_rows:logsumexp:f16:2^20x64,"
                     "reduce_columns:sum:f16:4x2^24,softmax:softmax:f16:2^10x2^16,softmax:softmax:f16:2^6x2^20")
 Problem = namedtuple("Problem", "text kind operation dtype shape")
@@ -103,6 +103,21 @@ def number_in(text, unit):
     return value if math.isfinite(value) else None
 
 
+def short_name(demangled):
+    """Reduce::last_block of "void hone::kernel<&hone::Reduce<...>::last_block, 256, 1>(...)"; else the name itself."""
+    body = re.search(r"hone::kernel<&(.*)", demangled)
+    if not body:
+        return demangled
+    depth, name = 0, ""
+    for character in re.sub(r"^\((?:void )?", "", body[1]):
+        depth += (character == "<") - (character == ">")
+        if depth < 0 or depth == 0 and character in ",()":
+            break
+        if depth == 0 and character != ">":
+            name += character
+    return name.replace("hone::", "")
+
+
 def parse_raw_page(text):
     """The kernels in what ncu --csv --page raw printed, whatever else was printed around it: the place in each one's
     NVTX range (None without a range), its name, and its METRICS."""
@@ -113,7 +128,7 @@ def parse_raw_page(text):
     for row in table[2:]:
         cells, units = dict(zip(table[0], row)), dict(zip(table[0], table[1]))
         place = re.search(r"hone_problem_(\d+)", " ".join(row))
-        kernels.append((int(place[1]) if place else None, cells["Kernel Name"],
+        kernels.append((int(place[1]) if place else None, short_name(cells["Kernel Name"]),
                         {name: number_in(cells.get(name, ""), units.get(name)) for name in METRICS}))
     return kernels
 

@@ -1,22 +1,11 @@
 // Tiles of columns: how reduce_columns.cuh divides outer × reduced × inner among blocks and threads.
 #pragma once
 
+#include "axis_arguments.h"
 #include "pack.cuh"
 #include "scalars.cuh"
 
 namespace hone {
-
-/// The shape of a call. `pitch` is the leading dimension, in elements: from the start of one row of `inner` elements to
-/// the start of the next. Values derived from these are passed along: kernels of short columns would compute them again
-/// at each use, because of register pressure.
-struct ColumnsShape {
-  unsigned long long outer, reduced, inner, pitch;
-  unsigned long long slice_pitch;  ///< reduced · pitch
-  unsigned long long rows;         ///< ⌈reduced / folds⌉
-  unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / kTileColumns⌉
-  unsigned folds;
-  unsigned parts;  ///< blocks per tile; if there are several, outer · tiles · parts fits 32 bits
-};
 
 /// The alignment of rows, and how threads load packs from them.
 enum class RowStarts {
@@ -71,20 +60,21 @@ struct ColumnTile {
   unsigned folds, inner;
   unsigned part, parts;
 
-  __device__ ColumnTile(const ColumnsShape& shape, unsigned long long slice, unsigned long long column, unsigned part_)
-      : rows(static_cast<Offset>(shape.rows)),
-        folds(Tiling::kFolds ? shape.folds : 1),
-        inner(static_cast<unsigned>(shape.inner)),
+  __device__ ColumnTile(const ColumnsArguments& all, unsigned long long slice, unsigned long long column, unsigned part_,
+                        unsigned parts_)
+      : rows(static_cast<Offset>(all.rows)),
+        folds(Tiling::kFolds ? all.folds : 1),
+        inner(static_cast<unsigned>(all.inner)),
         part(part_),
-        parts(shape.parts) {
+        parts(parts_) {
     constexpr unsigned kPackElements = Tiling::kPackElements, kTileColumns = Tiling::kTileColumns;
-    const unsigned long long left = shape.inner - column;
+    const unsigned long long left = all.inner - column;
     // The last long row of a slice may be incomplete, and the next slice does not belong to it. Without folds a pack
     // may reach into the next row.
-    const unsigned long long slices = Tiling::kFolds ? slice + 1 : shape.outer;
-    first = static_cast<Offset>(slice * shape.slice_pitch + column);
-    end = static_cast<Offset>(slices * shape.slice_pitch - (shape.pitch - shape.inner));
-    pitch = static_cast<Offset>(shape.pitch * folds);
+    const unsigned long long slices = Tiling::kFolds ? slice + 1 : all.outer;
+    first = static_cast<Offset>(slice * all.slice_pitch + column);
+    end = static_cast<Offset>(slices * all.slice_pitch - (all.pitch - all.inner));
+    pitch = static_cast<Offset>(all.pitch * folds);
     width = Tiling::kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
 
     // How far the packs of a row may reach beyond the tile. (A shifted load reads two packs and may need only one.)

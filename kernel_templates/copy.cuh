@@ -11,8 +11,10 @@
 // elements of a row plus two packs.
 #pragma once
 
+#include "copy_arguments.h"
 #include "element.cuh"
 #include "grid.cuh"
+#include "kernel.cuh"
 
 namespace hone {
 
@@ -47,7 +49,10 @@ struct Copy {
   }
 
   /// Copies one row of n elements. The tail behind the last pack is copied by block 0, one element per thread.
-  static __device__ void copy_row(const T* in, T* out, Index n) {
+  static __device__ void copy_row(const CopyArguments& arguments) {
+    const T* const in = static_cast<const T*>(arguments.in);
+    T* const out = static_cast<T*>(arguments.out);
+    const auto n = static_cast<Index>(arguments.columns);
     pdl_release_then_wait();
     const Index packs = n / kWidth;
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
@@ -75,26 +80,25 @@ struct Copy {
     __device__ bool is_full() const { return end - begin == kWidth; }
   };
 
-  static __device__ Window window_at(const T* in, T* out, Index row, Index in_row, Index columns, long long in_pitch,
-                                     long long out_pitch) {
-    T* const row_out = out + static_cast<long long>(row) * out_pitch;
+  static __device__ Window window_at(const CopyArguments& all, Index row, Index in_row) {
+    const auto columns = static_cast<Index>(all.columns);
+    T* const row_out = static_cast<T*>(all.out) + static_cast<long long>(row) * all.out_pitch;
     const unsigned skipped =
         (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // in the first window
     const Index position = in_row * kWidth;
     if (position >= columns + skipped) return {};  // only rows with another alignment have this window
     const long long offset = static_cast<long long>(position) - skipped;
     const Index left = columns + skipped - position;
-    return {.from = in + (static_cast<long long>(row) * in_pitch + offset),
+    return {.from = static_cast<const T*>(all.in) + (static_cast<long long>(row) * all.in_pitch + offset),
             .to = row_out + offset,
             .begin = in_row == 0 ? skipped : 0,
             .end = left < kWidth ? static_cast<unsigned>(left) : kWidth};
   }
 
-  /// Copies `rows` rows of `columns` elements; a row has at most `windows` windows.
-  static __device__ void copy_rows(const T* in, T* out, Index rows, Index columns, Index windows, long long in_pitch,
-                                   long long out_pitch) {
+  static __device__ void copy_rows(const CopyArguments& all) {
     pdl_release_then_wait();
-    const Index total = rows * windows;
+    const auto windows = static_cast<Index>(all.windows);
+    const Index total = static_cast<Index>(all.rows) * windows;
     const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
     for (Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x; first < total; first += stride) {
       Window window[kUnroll];
@@ -104,7 +108,7 @@ struct Copy {
         const Index index = first + u * kBlockThreads;
         if (index >= total) continue;
         const Index row = index / windows;
-        window[u] = window_at(in, out, row, index - row * windows, columns, in_pitch, out_pitch);
+        window[u] = window_at(all, row, index - row * windows);
         if (window[u].is_full()) held[u] = load(window[u].from);
       }
 #pragma unroll

@@ -13,6 +13,8 @@ struct OneArray {
 
   const In* in;
 
+  static __device__ OneArray from(const void* const* arrays) { return {static_cast<const In*>(arrays[0])}; }
+
   __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
   template <class Index>
   __device__ Element element(Index i) const { return in[i]; }
@@ -28,6 +30,10 @@ struct TwoArrays {
 
   const In* a;
   const In* b;
+
+  static __device__ TwoArrays from(const void* const* arrays) {
+    return {static_cast<const In*>(arrays[0]), static_cast<const In*>(arrays[1])};
+  }
 
   __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(In) * kPackElements>(a); }
   template <class Index>

@@ -1,7 +1,9 @@
 // The second kernel of reductions with many outputs: combines the partials that several blocks published per output.
 #pragma once
 
+#include "axis_arguments.h"
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "smem_combine.cuh"
 
 namespace hone {
@@ -9,27 +11,28 @@ namespace hone {
 /// Combines the partials of every output. Partial p of output o is at [p · outputs + o], so that neighbouring threads
 /// load coalesced. A block has kOutputs neighbouring outputs and kBlockThreads ÷ kOutputs threads per output. An output
 /// has kValues elements of `out`.
-template <class Op, unsigned kBlockThreads, unsigned kOutputs, unsigned kValues, class Out>
-__device__ void combine_parts(const void* workspace, unsigned parts, unsigned outputs, typename Op::Index n, Out* out) {
+template <class Op, unsigned kBlockThreads, unsigned kOutputs, class Out, unsigned kValues>
+__device__ void combine_parts(const PartsArguments& all) {
   using State = typename Op::State;
   constexpr unsigned kThreadsPerOutput = kBlockThreads / kOutputs;
   static_assert(kThreadsPerOutput >= 1 && kThreadsPerOutput * kOutputs == kBlockThreads &&
                 (kThreadsPerOutput & (kThreadsPerOutput - 1)) == 0);
   __shared__ State of_thread[kBlockThreads];
   pdl_release_then_wait();
-  const State* partials = partials_in<State>(const_cast<void*>(workspace));
+  const State* partials = partials_in<State>(const_cast<void*>(all.workspace));
   const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
   State state = Op::identity();
-  if (output < outputs) {
+  if (output < all.outputs) {
 #pragma unroll 8
-    for (unsigned part = threadIdx.x / kOutputs; part < parts; part += kThreadsPerOutput)
-      state = Op::combine(state, load_from_l2(partials + part * outputs + output));
+    for (unsigned part = threadIdx.x / kOutputs; part < all.parts; part += kThreadsPerOutput)
+      state = Op::combine(state, load_from_l2(partials + part * all.outputs + output));
   }
   of_thread[threadIdx.x] = state;
   __syncthreads();
   const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kOutputs> smem(of_thread, kOutputs);
-  if (threadIdx.x < kOutputs && output < outputs)
-    Op::write(smem.combined(threadIdx.x), n, out + static_cast<unsigned long long>(output) * kValues);
+  if (threadIdx.x < kOutputs && output < all.outputs)
+    Op::write(smem.combined(threadIdx.x), static_cast<typename Op::Index>(all.reduced),
+              static_cast<Out*>(all.out) + static_cast<unsigned long long>(output) * kValues);
 }
 
 }  // namespace hone

@@ -23,12 +23,16 @@
 #include "block_reduce.cuh"
 #include "grid.cuh"
 #include "input_arrays.cuh"
+#include "kernel.cuh"
+#include "outputs.cuh"
+#include "reduce_arguments.h"
 #include "tile_loop.cuh"
 
 namespace hone {
 
-template <class Op, template <class, unsigned> class Arrays, unsigned kBlockThreads, unsigned kVectorBytes,
-          unsigned kUnroll, Tail kTail = Tail::warp>
+/// Outputs_ are the types of the results: Outputs<float, long long>.
+template <class Op, template <class, unsigned> class Arrays, class Outputs_, unsigned kBlockThreads,
+          unsigned kVectorBytes, unsigned kUnroll, Tail kTail = Tail::warp>
 struct Reduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -45,6 +49,11 @@ struct Reduce {
   struct Tile {
     ElementPack packs[kUnroll];
   };
+
+  static __device__ Index size_of(const ReduceArguments& arguments) { return static_cast<Index>(arguments.n); }
+  static __device__ void write(State state, const ReduceArguments& arguments) {
+    Outputs_::template write<Op>(state, size_of(arguments), arguments.out);
+  }
 
   /// The partial of this thread, in block `block` of the `blocks` that share the array.
   static __device__ State thread_partial(const Source& source, Index n, unsigned block, unsigned blocks) {
@@ -77,60 +86,57 @@ struct Reduce {
     return state;
   }
 
-  static __device__ State block_partial(const Source& source, Index n) {
-    return block_reduce<Op, kBlockThreads, kTail>(thread_partial(source, n, blockIdx.x, gridDim.x));
+  static __device__ State block_partial(const ReduceArguments& arguments) {
+    return block_reduce<Op, kBlockThreads, kTail>(
+        thread_partial(Source::from(arguments.in), size_of(arguments), blockIdx.x, gridDim.x));
   }
 
   /// Combines `count` partials, in one block.
-  template <class... Out>
-  static __device__ void combine_partials(const void* workspace, unsigned count, Index n, Out*... out) {
-    const State* partials = partials_in<State>(const_cast<void*>(workspace));
+  static __device__ void combine_partials(const ReduceArguments& arguments, unsigned count) {
+    const State* partials = partials_in<State>(arguments.workspace);
     State state = Op::identity();
     for (unsigned i = threadIdx.x; i < count; i += kBlockThreads)
       state = Op::combine(state, load_from_l2(partials + i));
     state = block_reduce<Op, kBlockThreads, kTail>(state);
-    if (threadIdx.x == 0) Op::write(state, n, out...);
+    if (threadIdx.x == 0) write(state, arguments);
   }
 
-  template <class... Out>
-  static __device__ void one_block(const Source& source, Index n, Out*... out) {
+  static __device__ void one_block(const ReduceArguments& arguments) {
     pdl_release_then_wait();
-    const State state = block_partial(source, n);
-    if (threadIdx.x == 0) Op::write(state, n, out...);
+    const State state = block_partial(arguments);
+    if (threadIdx.x == 0) write(state, arguments);
   }
 
-  static __device__ void publish_partials(const Source& source, Index n, void* workspace) {
+  static __device__ void publish_partials(const ReduceArguments& arguments) {
     pdl_release_then_wait();
-    const State state = block_partial(source, n);
-    if (threadIdx.x == 0) partials_in<State>(workspace)[blockIdx.x] = state;
+    const State state = block_partial(arguments);
+    if (threadIdx.x == 0) partials_in<State>(arguments.workspace)[blockIdx.x] = state;
   }
 
-  template <class... Out>
-  static __device__ void finish(const void* workspace, unsigned count, Index n, Out*... out) {
+  static __device__ void finish(const ReduceArguments& arguments) {
     pdl_release_then_wait();
-    combine_partials(workspace, count, n, out...);
+    combine_partials(arguments, arguments.partials);
   }
 
-  template <class... Out>
-  static __device__ void last_block(const Source& source, Index n, void* workspace, Out*... out) {
+  static __device__ void last_block(const ReduceArguments& arguments) {
     __shared__ bool is_last;
     pdl_release_then_wait();
-    const State state = block_partial(source, n);
+    const State state = block_partial(arguments);
     if (threadIdx.x == 0) {
-      partials_in<State>(workspace)[blockIdx.x] = state;
-      is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
+      partials_in<State>(arguments.workspace)[blockIdx.x] = state;
+      is_last = take_last_ticket(static_cast<unsigned*>(arguments.workspace), gridDim.x);
     }
     __syncthreads();
-    if (is_last) combine_partials(workspace, gridDim.x, n, out...);
+    if (is_last) combine_partials(arguments, gridDim.x);
   }
 
 #ifndef HONE_HOST_DEVICE
-  template <unsigned kClusterBlocks, class... Out>
-  static __device__ void cluster(const Source& source, Index n, Out*... out) {
+  template <unsigned kClusterBlocks>
+  static __device__ void cluster(const ReduceArguments& arguments) {
     __shared__ State of_block[kClusterBlocks];
     arrive_at_cluster_barrier();
     pdl_release_then_wait();
-    const State state = block_partial(source, n);
+    const State state = block_partial(arguments);
     wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
     const unsigned rank = rank_in_cluster();
     if (threadIdx.x == 0) store_in_block(&of_block[rank], 0, state);
@@ -139,7 +145,7 @@ struct Reduce {
     if (rank != 0 || threadIdx.x >= kWarpThreads) return;
     const unsigned lane = threadIdx.x;
     const State all = warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[lane] : Op::identity());
-    if (lane == 0) Op::write(all, n, out...);
+    if (lane == 0) write(all, arguments);
   }
 #endif
 };

@@ -21,13 +21,14 @@
 // end (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 if a pitch leaves gaps).
 //
 // Few rows: kFewTiles says that a thread has few tiles of kUnroll rows, so the first iteration is peeled
-// (for_each_full_tile()). It changes no result.
+// (for_each_full_tile()). It changes no result. Without kSplitsRows there is one part.
 //
 // Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is
 // a multiple of kPackElements; with shifted_loads packs have 4 bytes or more; Op::Index holds `reduced` plus one tile
 // of rows.
 #pragma once
 
+#include "kernel.cuh"
 #include "partials.cuh"
 #include "smem_combine.cuh"
 #include "thread_columns.cuh"
@@ -36,7 +37,8 @@
 namespace hone {
 
 template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kPackElements, unsigned kUnroll,
-          RowStarts kStarts, bool kFolds, bool kFewTiles, unsigned kValues>
+          RowStarts kStarts, bool kFolds, bool kFewTiles, bool kSplitsRows, class Out,
+          unsigned kValues>
 struct ColumnReduce {
   using Tiling = ColumnTiling<Op, kBlockThreads, kThreadsPerOutput, kPackElements, kUnroll, kStarts, kFolds>;
   using In = typename Op::In;
@@ -54,25 +56,27 @@ struct ColumnReduce {
   static constexpr unsigned kManyFolds = 32;  ///< from here on folds are combined in two steps
   static constexpr unsigned kFoldsLeft = 8;   ///< after the first step
 
-  template <class Out>
-  static __device__ void reduce(const In* in, const ColumnsShape& shape, void* workspace, Out* out) {
+  static __device__ void reduce(const ColumnsArguments& all) {
     __shared__ State of_column[kThreadsPerOutput][kTileColumns];
-    const unsigned long long slice_tiles = kFolds ? 1 : shape.slice_tiles;
-    const unsigned long long tiles = shape.outer * slice_tiles;
-    if (blockIdx.x >= tiles * shape.parts) pdl_release_then_wait();  // blocks without a tile call it, too
-    for (unsigned long long item = blockIdx.x; item < tiles * shape.parts; item += gridDim.x) {
+    const In* const in = static_cast<const In*>(all.in);
+    Out* const out = static_cast<Out*>(all.out);
+    const unsigned parts = kSplitsRows ? all.parts : 1;
+    const unsigned long long slice_tiles = kFolds ? 1 : all.slice_tiles;
+    const unsigned long long tiles = all.outer * slice_tiles;
+    if (blockIdx.x >= tiles * parts) pdl_release_then_wait();  // blocks without a tile call it, too
+    for (unsigned long long item = blockIdx.x; item < tiles * parts; item += gridDim.x) {
       // A 64-bit division takes longer than a tile of few rows: avoided if the quotient is known.
       const unsigned part =  // neighbouring blocks differ in columns
-          shape.parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
+          parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
-      const unsigned long long slice = shape.outer == 1 ? 0 : number / slice_tiles;
+      const unsigned long long slice = all.outer == 1 ? 0 : number / slice_tiles;
       const unsigned long long column = (number - slice * slice_tiles) * kTileColumns;
-      const Tile tile(shape, slice, column, part);
+      const Tile tile(all, slice, column, part, parts);
       pdl_release_then_wait();  // at the first tile; its position is already computed
       const Columns columns = columns_of(in, tile);
       if constexpr (kWritesPacks) {
-        if (shape.parts == 1 && tile.has_packs_only()) {
-          columns.write(static_cast<Index>(shape.reduced), tile, out + (slice * shape.inner + column));
+        if (parts == 1 && tile.has_packs_only()) {
+          columns.write(static_cast<Index>(all.reduced), tile, out + (slice * all.inner + column));
           continue;
         }
       }
@@ -81,7 +85,7 @@ struct ColumnReduce {
       combine_row_lanes(in, tile, of_column);
       unsigned folds = 1;
       if constexpr (kFolds) folds = combine_folds(tile, of_column[0]);
-      finish(of_column[0], folds, shape, tile, slice * shape.inner + column, workspace, out);
+      finish(of_column[0], folds, all, tile, slice * all.inner + column);
       __syncthreads();
     }
   }
@@ -160,14 +164,16 @@ struct ColumnReduce {
   }
 
   /// Combines `folds` columns per output, and writes or publishes the tile's outputs, the first of which is `output`.
-  template <class Out>
-  static __device__ void finish(const State* states, unsigned folds, const ColumnsShape& shape, const Tile& tile,
-                                unsigned long long output, void* workspace, Out* out) {
+  static __device__ void finish(const State* states, unsigned folds, const ColumnsArguments& all, const Tile& tile,
+                                unsigned long long output) {
     const unsigned width = kFolds ? tile.inner : tile.width;
     for_columns(width, [&](unsigned c) {
       const State state = Op::of_states(&states[c], folds, tile.inner);
-      if (shape.parts == 1) Op::write(state, static_cast<Index>(shape.reduced), out + (output + c) * kValues);
-      else partials_in<State>(workspace)[tile.part * shape.outer * shape.inner + output + c] = state;
+      if (tile.parts == 1) {
+        Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + c) * kValues);
+      } else {
+        partials_in<State>(all.workspace)[tile.part * all.outer * all.inner + output + c] = state;
+      }
     });
   }
 

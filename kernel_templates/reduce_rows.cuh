@@ -19,13 +19,14 @@
 // of a row.
 #pragma once
 
+#include "axis_arguments.h"
 #include "partials.cuh"
 #include "reduce.cuh"
 
 namespace hone {
 
 template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, bool kIsAligned,
-          unsigned kValues>
+          class Out, unsigned kValues>
 struct RowLanes {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -49,9 +50,10 @@ struct RowLanes {
     ElementPack packs[kRows][kUnroll];
   };
 
-  template <class Out>
-  static __device__ void reduce(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
-                                Out* out) {
+  static __device__ void reduce(const RowsArguments& all) {
+    const In* const in = static_cast<const In*>(all.in);
+    const auto columns = static_cast<Index>(all.columns);
+    const unsigned long long rows = all.rows, pitch = all.pitch;
     pdl_release_then_wait();
     const unsigned lane = threadIdx.x % kLanes;
     const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * kTileRows;
@@ -70,7 +72,8 @@ struct RowLanes {
       for (unsigned r = 0; r < kRows; ++r) {
         accumulate_ends(states[r], row[r], columns, lane);
         const State state = lanes_reduce<Op, kLanes>(states[r]);
-        if (lane == 0 && row[r].is_there) Op::write(state, columns, out + (first + r * kGroups) * kValues);
+        if (lane == 0 && row[r].is_there)
+          Op::write(state, columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
       }
     }
   }
@@ -128,59 +131,66 @@ struct RowLanes {
   }
 };
 
-template <class Op, unsigned kBlockThreads, unsigned kUnroll, unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues>
 struct RowBlocks {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-  using Row = Reduce<Op, OneArray, kBlockThreads, 16, kUnroll>;
+  using Row = Reduce<Op, OneArray, Outputs<>, kBlockThreads, 16, kUnroll>;
+
+  /// The partial of block `part` of the `parts` that share a row.
+  static __device__ State block_partial(const RowsArguments& all, unsigned long long row, unsigned part,
+                                        unsigned parts) {
+    const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
+    return block_reduce<Op, kBlockThreads>(
+        Row::thread_partial({first}, static_cast<Index>(all.columns), part, parts));
+  }
+
+  static __device__ void write(State state, const RowsArguments& all, unsigned long long row) {
+    Op::write(state, static_cast<Index>(all.columns), static_cast<Out*>(all.out) + row * kValues);
+  }
 
   /// One block per row.
-  template <class Out>
-  static __device__ void whole(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
-                               Out* out) {
+  static __device__ void whole(const RowsArguments& all) {
     pdl_release_then_wait();
-    for (unsigned long long row = blockIdx.x; row < rows; row += gridDim.x) {
-      const State state = block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, 0, 1));
-      if (threadIdx.x == 0) Op::write(state, columns, out + row * kValues);
+    for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
+      const State state = block_partial(all, row, 0, 1);
+      if (threadIdx.x == 0) write(state, all, row);
       __syncthreads();
     }
   }
 
   /// `parts` blocks per row, neighbours in the grid.
-  static __device__ void publish_parts(const In* in, unsigned rows, Index columns, unsigned long long pitch,
-                                       unsigned parts, void* workspace) {
-    const unsigned row = blockIdx.x / parts;
-    const unsigned part = blockIdx.x % parts;
+  static __device__ void publish_parts(const RowsArguments& all) {
+    const auto rows = static_cast<unsigned>(all.rows);
+    const unsigned row = blockIdx.x / all.parts;
+    const unsigned part = blockIdx.x % all.parts;
     pdl_release_then_wait();
     if (row >= rows) return;
-    const State state =
-        block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, part, parts));
-    if (threadIdx.x == 0) partials_in<State>(workspace)[part * rows + row] = state;
+    const State state = block_partial(all, row, part, all.parts);
+    if (threadIdx.x == 0) partials_in<State>(all.workspace)[part * rows + row] = state;
   }
 
 #ifndef HONE_HOST_DEVICE
   /// One cluster per row. Double buffering: the partials of one row are read while those of the next are written.
-  template <unsigned kClusterBlocks, class Out>
-  static __device__ void cluster(const In* in, unsigned long long rows, Index columns, unsigned long long pitch,
-                                 Out* out) {
+  template <unsigned kClusterBlocks>
+  static __device__ void cluster(const RowsArguments& all) {
     __shared__ State of_block[2][kClusterBlocks];
     arrive_at_cluster_barrier();
     pdl_release_then_wait();
     wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
     const unsigned rank = rank_in_cluster();
     unsigned buffer = 0;
-    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < rows; row += gridDim.x / kClusterBlocks) {
-      const State state =
-          block_reduce<Op, kBlockThreads>(Row::thread_partial({in + row * pitch}, columns, rank, kClusterBlocks));
+    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += gridDim.x / kClusterBlocks) {
+      const State state = block_partial(all, row, rank, kClusterBlocks);
       if (threadIdx.x == 0) store_in_block(&of_block[buffer][rank], 0, state);
       arrive_at_cluster_barrier();
       wait_at_cluster_barrier();
       if (rank == 0 && threadIdx.x < kWarpThreads) {
         const unsigned lane = threadIdx.x;
-        const State all =
+        const State of_row =
             warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[buffer][lane] : Op::identity());
-        if (lane == 0) Op::write(all, columns, out + row * kValues);
+        if (lane == 0) write(of_row, all, row);
       }
       buffer ^= 1;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "segments.cuh"
 
 namespace hone {
@@ -13,7 +14,8 @@ struct DirectSegments {
   using State = typename Op::State;
 
   template <unsigned kGroupThreads>
-  static __device__ void reduce(const Arrays& arrays) {
+  static __device__ void reduce(const SegmentsArguments& arguments) {
+    const Arrays arrays(arguments);
     static_assert(kGroupThreads == kWarpThreads || kGroupThreads == kBlockThreads);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
     pdl_release_then_wait();
@@ -52,7 +54,8 @@ struct StagedSegments {
   using Tile = ElementTile<In, kBlockThreads, kPacks>;
 
   template <unsigned kGroupThreads>
-  static __device__ void reduce(const Arrays& arrays) {
+  static __device__ void reduce(const SegmentsArguments& arguments) {
+    const Arrays arrays(arguments);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
     alignas(kPackBytes) __shared__ unsigned char shared[Tile::kBytes];
     pdl_release_then_wait();

@@ -21,6 +21,7 @@
 
 #include "block_reduce.cuh"
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "merge_path.cuh"
 #include "merge_path_tile.cuh"
 #include "segment_carries.cuh"
@@ -97,27 +98,28 @@ struct MergePath {
     }
   }
 
-  static __device__ void publish_shares(const Arrays& arrays, void* workspace) {
+  static __device__ void publish_shares(const SegmentsArguments& arguments) {
     pdl_release_then_wait();
-    reduce_share(arrays, partials_in<Carry<Op>>(workspace)[blockIdx.x]);
+    reduce_share(Arrays(arguments), partials_in<Carry<Op>>(arguments.workspace)[blockIdx.x]);
   }
 
-  static __device__ void last_block(const Arrays& arrays, void* workspace) {
+  static __device__ void last_block(const SegmentsArguments& arguments) {
     __shared__ bool is_last;
     pdl_release_then_wait();
-    reduce_share(arrays, partials_in<Carry<Op>>(workspace)[blockIdx.x]);
+    const Arrays arrays(arguments);
+    reduce_share(arrays, partials_in<Carry<Op>>(arguments.workspace)[blockIdx.x]);
     __syncthreads();
-    if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
+    if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(arguments.workspace), gridDim.x);
     __syncthreads();
-    if (is_last) combine_carries<Op, kBlockThreads>(arrays, workspace, gridDim.x);
+    if (is_last) combine_carries<Op, kBlockThreads>(arrays, arguments.workspace, gridDim.x);
   }
 };
 
 /// The second kernel of MergePath, of one block.
-template <class Op, unsigned kBlockThreads, class Arrays>
-__device__ void combine_shares(const Arrays& arrays, void* workspace, unsigned blocks) {
+template <class Op, class Arrays, unsigned kBlockThreads>
+__device__ void combine_shares(const SegmentsArguments& arguments) {
   pdl_release_then_wait();
-  combine_carries<Op, kBlockThreads>(arrays, workspace, blocks);
+  combine_carries<Op, kBlockThreads>(Arrays(arguments), arguments.workspace, arguments.blocks);
 }
 
 }  // namespace hone

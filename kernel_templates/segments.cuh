@@ -4,6 +4,7 @@
 
 #include "pack.cuh"
 #include "reduction.cuh"
+#include "segments_arguments.h"
 
 namespace hone {
 
@@ -21,6 +22,13 @@ struct Segments {
   const Offset* offsets;
   Index count;
   Out* out;
+
+  explicit __device__ Segments(const SegmentsArguments& arguments)
+      : in(static_cast<const In*>(arguments.in)),
+        elements(static_cast<Index>(arguments.elements)),
+        offsets(static_cast<const Offset*>(arguments.offsets)),
+        count(static_cast<Index>(arguments.segments)),
+        out(static_cast<Out*>(arguments.out)) {}
 
   __device__ Index offset(Index i) const { return static_cast<Index>(offsets[i]); }
 

@@ -5,16 +5,22 @@
 // a single thread that folds from the left or from the right.
 #pragma once
 
+#include "kernel.cuh"
+#include "reduce_arguments.h"
+
 namespace hone {
 
 inline constexpr unsigned kSerialThreads = 1024;
 inline constexpr unsigned kSerialRun = 256;  ///< elements that a thread combines before it adds them to its accumulator
 
-/// kMirrored: from the last element to the first, with the operands of each combination exchanged.
-template <class Op, bool kMirrored = false, class Out>
-__device__ void serial_reduce(const typename Op::In* in, typename Op::Index n, Out* out) {
+/// The result has the type Out. kMirrored: from the last element to the first, with the operands of each combination
+/// exchanged.
+template <class Op, class Out, bool kMirrored>
+__device__ void serial_reduce(const ReduceArguments& arguments) {
   using Index = typename Op::Index;
   using State = typename Op::State;
+  const auto* const in = static_cast<const typename Op::In*>(arguments.in[0]);
+  const auto n = static_cast<Index>(arguments.n);
   __shared__ State of_thread[kSerialThreads];
   const auto combine = [](State a, State b) { return kMirrored ? Op::combine(b, a) : Op::combine(a, b); };
   State state = Op::identity();
@@ -32,19 +38,21 @@ __device__ void serial_reduce(const typename Op::In* in, typename Op::Index n, O
     __syncthreads();
     if (threadIdx.x < half) of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
   }
-  if (threadIdx.x == 0) Op::write(of_thread[0], n, out);
+  if (threadIdx.x == 0) Op::write(of_thread[0], n, static_cast<Out*>(arguments.out[0]));
 }
 
 /// A fold by one thread: ((identity · x₀) · x₁) · … or, from the right, … · (xₙ₋₁ · identity).
-template <class Op, bool kFromTheRight, class Out>
-__device__ void fold(const typename Op::In* in, typename Op::Index n, Out* out) {
+template <class Op, class Out, bool kFromTheRight>
+__device__ void fold(const ReduceArguments& arguments) {
   using Index = typename Op::Index;
+  const auto* const in = static_cast<const typename Op::In*>(arguments.in[0]);
+  const auto n = static_cast<Index>(arguments.n);
   typename Op::State state = Op::identity();
   for (Index i = 0; i < n; ++i) {
     const Index at = kFromTheRight ? n - 1 - i : i;
     state = kFromTheRight ? Op::combine(Op::of(in[at], at), state) : Op::combine(state, Op::of(in[at], at));
   }
-  Op::write(state, n, out);
+  Op::write(state, n, static_cast<Out*>(arguments.out[0]));
 }
 
 }  // namespace hone

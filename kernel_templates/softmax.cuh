@@ -15,6 +15,7 @@
 #pragma once
 
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "softmax_shares.cuh"
 
 namespace hone {
@@ -29,6 +30,17 @@ struct SoftmaxRows {
   long long in_pitch;
   long long out_pitch;
   typename Types::Scale scale;
+
+  using Arguments = SoftmaxArguments<typename Types::Acc>;
+
+  explicit __device__ SoftmaxRows(const Arguments& arguments)
+      : in(static_cast<const typename Types::In*>(arguments.in)),
+        out(static_cast<typename Types::Out*>(arguments.out)),
+        rows(static_cast<typename Types::Index>(arguments.rows)),
+        columns(static_cast<typename Types::Index>(arguments.columns)),
+        in_pitch(arguments.in_pitch),
+        out_pitch(arguments.out_pitch),
+        scale(arguments.scale) {}
 
   /// Row r; behind the last row, an empty one.
   __device__ Row<Types> row(typename Types::Index r) const {
@@ -56,12 +68,14 @@ struct Softmax {
   using Index = typename Types::Index;
   using State = typename Types::State;
   using Rows = SoftmaxRows<Types>;
+  using Arguments = typename Rows::Arguments;
   using Ends = Singles<Types, kBlockThreads>;
   static_assert(kBlockThreads % 32 == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
 
   /// kPacks: packs of a row in a thread's registers.
   template <unsigned kGroup, unsigned kPacks, unsigned kRows>
-  static __device__ void groups(const Rows& all) {
+  static __device__ void groups(const Arguments& arguments) {
+    const Rows all(arguments);
     constexpr unsigned kGroups = kBlockThreads / kGroup;
     pdl_release_then_wait();
     const unsigned thread = threadIdx.x % kGroup;
@@ -95,11 +109,11 @@ struct Softmax {
   }
 
   template <unsigned kPacks>
-  static __device__ void block_in_registers(const Rows& all) {
-    block(all, RegisterShare<Types, kBlockThreads, kPacks>());
+  static __device__ void block_in_registers(const Arguments& arguments) {
+    block(Rows(arguments), RegisterShare<Types, kBlockThreads, kPacks>());
   }
-  static __device__ void block_in_shared(const Rows& all, unsigned packs_per_thread) {
-    block(all, SharedShare<Types, kBlockThreads, kBlockThreads>(packs_per_thread));
+  static __device__ void block_in_shared(const Arguments& arguments) {
+    block(Rows(arguments), SharedShare<Types, kBlockThreads, kBlockThreads>(arguments.packs_per_thread));
   }
 
   /// Chunk `part` of the `parts` chunks of a row: the packs [first, end).
@@ -115,7 +129,9 @@ struct Softmax {
 
   /// The single elements of a row belong to its first chunk.
   template <unsigned kTile>
-  static __device__ void publish_chunks(const Rows& all, unsigned parts, void* workspace) {
+  static __device__ void publish_chunks(const Arguments& arguments) {
+    const Rows all(arguments);
+    const unsigned parts = arguments.chunks;
     pdl_release_then_wait();
     const auto items = static_cast<unsigned>(all.rows) * parts;
     unsigned buffer = 0;
@@ -131,13 +147,15 @@ struct Softmax {
       PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
       const State state =
           combine_block<kBlockThreads>(State{all.scale.oriented(heaviest), sum}, all.scale.magnitude(), buffer);
-      if (threadIdx.x == 0) partials_in<State>(workspace)[item] = state;
+      if (threadIdx.x == 0) partials_in<State>(arguments.workspace)[item] = state;
     }
   }
 
   /// In reverse order: the chunks that were read last may still be in cache.
   template <unsigned kTile>
-  static __device__ void write_chunks(const Rows& all, unsigned parts, void* workspace) {
+  static __device__ void write_chunks(const Arguments& arguments) {
+    const Rows all(arguments);
+    const unsigned parts = arguments.chunks;
     pdl_release_then_wait();
     const auto items = static_cast<unsigned>(all.rows) * parts;
     unsigned buffer = 0;
@@ -145,7 +163,7 @@ struct Softmax {
       const unsigned item = items - 1 - i;
       const Row<Types> row = all.row(item / parts);
       const Chunk chunk(row, item % parts, parts);
-      const State* const of_row = partials_in<State>(workspace) + item / parts * parts;
+      const State* const of_row = partials_in<State>(arguments.workspace) + item / parts * parts;
       State state = State::identity();
       for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
         state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
@@ -179,12 +197,13 @@ struct Softmax {
   }
 
   template <unsigned kClusterBlocks, unsigned kPacks>
-  static __device__ void cluster_in_registers(const Rows& all) {
-    cluster<kClusterBlocks>(all, RegisterShare<Types, kClusterBlocks * kBlockThreads, kPacks>());
+  static __device__ void cluster_in_registers(const Arguments& arguments) {
+    cluster<kClusterBlocks>(Rows(arguments), RegisterShare<Types, kClusterBlocks * kBlockThreads, kPacks>());
   }
   template <unsigned kClusterBlocks>
-  static __device__ void cluster_in_shared(const Rows& all, unsigned packs_per_thread) {
-    cluster<kClusterBlocks>(all, SharedShare<Types, kClusterBlocks * kBlockThreads, kBlockThreads>(packs_per_thread));
+  static __device__ void cluster_in_shared(const Arguments& arguments) {
+    using Share = SharedShare<Types, kClusterBlocks * kBlockThreads, kBlockThreads>;
+    cluster<kClusterBlocks>(Rows(arguments), Share(arguments.packs_per_thread));
   }
 #endif
 };

@@ -14,6 +14,18 @@ struct SoftmaxArray {
   long long outer, reduced, inner;
   long long in_pitch, out_pitch;
   typename Types::Scale scale;
+
+  using Arguments = SoftmaxColumnsArguments<typename Types::Acc>;
+
+  explicit __device__ SoftmaxArray(const Arguments& arguments)
+      : in(static_cast<const typename Types::In*>(arguments.in)),
+        out(static_cast<typename Types::Out*>(arguments.out)),
+        outer(arguments.outer),
+        reduced(arguments.reduced),
+        inner(arguments.inner),
+        in_pitch(arguments.in_pitch),
+        out_pitch(arguments.out_pitch),
+        scale(arguments.scale) {}
 };
 
 /// A tile of neighbouring columns, and the rows of one thread in it.

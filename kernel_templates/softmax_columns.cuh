@@ -14,6 +14,7 @@
 #pragma once
 
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "softmax_column_share.cuh"
 
 namespace hone {
@@ -24,6 +25,7 @@ struct SoftmaxColumns {
   using State = typename Types::State;
   using Scale = typename Types::Scale;
   using Array = SoftmaxArray<Types>;
+  using Arguments = typename Array::Arguments;
   using States = ColumnStates<Types>;
   using Tile = SoftmaxColumnTile<Types, kBlockThreads, kLanes>;
   using Share = SoftmaxColumnShare<Types, kBlockThreads, kLanes, kPacks>;
@@ -65,7 +67,8 @@ struct SoftmaxColumns {
     }
   }
 
-  static __device__ void block(const Array& all) {
+  static __device__ void block(const Arguments& arguments) {
+    const Array all(arguments);
     __shared__ State combined[kColumns];
     pdl_release_then_wait();
     const long long tiles = Tile::tiles_of(all);
@@ -85,7 +88,9 @@ struct SoftmaxColumns {
     return partials_in<State>(workspace) + tile * chunks * kColumns;
   }
 
-  static __device__ void publish_chunks(const Array& all, unsigned chunks, void* workspace) {
+  static __device__ void publish_chunks(const Arguments& arguments) {
+    const Array all(arguments);
+    const unsigned chunks = arguments.chunks;
     pdl_release_then_wait();
     const long long items = Tile::tiles_of(all) * chunks;
     for (long long item = blockIdx.x; item < items; item += gridDim.x) {
@@ -94,14 +99,16 @@ struct SoftmaxColumns {
       const Tile tile = Tile::chunk_of(all, at, chunk, chunks);
       States states(all.scale);
       Share::add_rows(all, tile, tile.first, states);
-      State* const partials = partials_of(workspace, at, chunks) + chunk * kColumns;
+      State* const partials = partials_of(arguments.workspace, at, chunks) + chunk * kColumns;
       combine_columns(states, all.scale, [&](unsigned column, State state) { partials[column] = state; });
       __syncthreads();  // before the partials in shared memory are overwritten
     }
   }
 
   /// In reverse order: the chunks that were read last may still be in cache.
-  static __device__ void write_chunks(const Array& all, unsigned chunks, void* workspace) {
+  static __device__ void write_chunks(const Arguments& arguments) {
+    const Array all(arguments);
+    const unsigned chunks = arguments.chunks;
     __shared__ State combined[kColumns];
     pdl_release_then_wait();
     const long long items = Tile::tiles_of(all) * chunks;
@@ -109,7 +116,7 @@ struct SoftmaxColumns {
       const long long item = items - 1 - i;
       const long long at = item / chunks;
       const Tile tile = Tile::chunk_of(all, at, static_cast<unsigned>(item - at * chunks), chunks);
-      const State* const partials = partials_of(workspace, at, chunks) + threadIdx.x % kLanes * kElements;
+      const State* const partials = partials_of(arguments.workspace, at, chunks) + threadIdx.x % kLanes * kElements;
       States states(all.scale);
       for (unsigned chunk = threadIdx.x / kLanes; chunk < chunks; chunk += kRowLanes) {
 #pragma unroll
@@ -124,7 +131,8 @@ struct SoftmaxColumns {
 
 #ifndef HONE_HOST_DEVICE
   template <unsigned kClusterBlocks>
-  static __device__ void cluster(const Array& all) {
+  static __device__ void cluster(const Arguments& arguments) {
+    const Array all(arguments);
     __shared__ State of_block[kClusterBlocks][kColumns];
     __shared__ State combined[kColumns];
     arrive_at_cluster_barrier();

@@ -13,6 +13,7 @@
 #include "pack.cuh"
 #include "pack_extremes.cuh"
 #include "scalars.cuh"
+#include "softmax_arguments.h"
 
 namespace hone {
 
@@ -22,6 +23,9 @@ template <class Acc>
 struct SoftmaxScale {
   Acc factor;    ///< 2 · scale
   Acc exponent;  ///< 2 · scale · log2 e
+
+  explicit __device__ SoftmaxScale(const SoftmaxFactors<Acc>& scale)
+      : factor(scale.factor), exponent(scale.exponent) {}
 
   __device__ bool descends() const { return exponent < Acc(0); }
 

@@ -78,21 +78,23 @@ struct SoftmaxPipeline {
     if (item.part == 0) Ends::write(row, threadIdx.x, result);
   }
 
-  static __device__ void run(const Rows& all, unsigned parts, unsigned lag, void* workspace) {
+  static __device__ void run(const typename Rows::Arguments& arguments) {
+    const Rows all(arguments);
+    const unsigned parts = arguments.chunks;
     __shared__ unsigned tickets[2];
     pdl_release_then_wait();
-    auto* const header = static_cast<unsigned*>(workspace);
+    auto* const header = static_cast<unsigned*>(arguments.workspace);
     const auto rows = static_cast<unsigned>(all.rows);
     const unsigned items = 2 * rows * parts;
     if (threadIdx.x == 0) tickets[0] = atomicAdd(header, 1u);
     __syncthreads();
     unsigned buffer = 0;
     for (unsigned ticket = tickets[0]; ticket < items; buffer ^= 1, ticket = tickets[buffer]) {
-      const Item item(ticket, rows, parts, lag);
+      const Item item(ticket, rows, parts, arguments.lag);
       const unsigned slot = item.row % kRing;
       unsigned* const counter = header + kCounters + slot;
       const unsigned before = item.row / kRing * (2 * parts);  // counted for earlier rows in the slot
-      State* const of_row = partials_in<State>(workspace) + slot * parts;
+      State* const of_row = partials_in<State>(arguments.workspace) + slot * parts;
       unsigned next = 0;
       if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // prefetched: it is needed much later
       if (item.publishes) {

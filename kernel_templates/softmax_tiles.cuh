@@ -156,7 +156,8 @@ struct SoftmaxTiles {
     });
   }
 
-  static __device__ void run(const Rows& all) {
+  static __device__ void run(const typename Rows::Arguments& arguments) {
+    const Rows all(arguments);
     const auto columns = static_cast<unsigned>(all.columns);
     unsigned char* const in_area = dynamic_smem;
     unsigned char* const out_area = in_area + area_bytes(columns, sizeof(In));

@@ -13,14 +13,17 @@
 // a multiple of a warp and at least two packs' elements.
 #pragma once
 
+#include "axis_arguments.h"
 #include "block_reduce.cuh"
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "pack.cuh"
 #include "streaming.cuh"
 
 namespace hone {
 
-template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, bool kIsFlat, unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, bool kIsFlat, class Out,
+          unsigned kValues>
 struct StagedReduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -34,21 +37,20 @@ struct StagedReduce {
 
   using ElementPack = Pack<In, kPackElements>;
 
-  template <class Out>
-  static __device__ void reduce(const In* in, unsigned long long slices, unsigned reduced, unsigned inner,
-                                unsigned slices_per_tile, Out* out) {
+  static __device__ void reduce(const StagedArguments& all) {
     __shared__ ElementPack tile[kBlockThreads * kUnroll + 1];
     pdl_release_then_wait();
-    const unsigned slice_elements = reduced * inner;
-    const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * slices_per_tile;
-    for (unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * slices_per_tile; first < slices;
+    const unsigned inner = kIsFlat ? 1 : all.inner;
+    const unsigned slice_elements = all.reduced * inner;
+    const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * all.slices_per_tile;
+    for (unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * all.slices_per_tile; first < all.slices;
          first += tile_stride) {
-      const unsigned long long left = slices - first;
-      const unsigned count = left < slices_per_tile ? static_cast<unsigned>(left) : slices_per_tile;
-      const In* elements = copy(tile, in + first * slice_elements, count * slice_elements);
+      const unsigned long long left = all.slices - first;
+      const unsigned count = left < all.slices_per_tile ? static_cast<unsigned>(left) : all.slices_per_tile;
+      const In* elements = copy(tile, static_cast<const In*>(all.in) + first * slice_elements, count * slice_elements);
       wait_for_copies();
       __syncthreads();
-      reduce_tile(elements, count, reduced, inner, out + first * inner * kValues);
+      reduce_tile(elements, count, all.reduced, inner, static_cast<Out*>(all.out) + first * inner * kValues);
       __syncthreads();
     }
   }
@@ -71,7 +73,6 @@ struct StagedReduce {
     return to;
   }
 
-  template <class Out>
   static __device__ void reduce_tile(const In* elements, unsigned slices, unsigned reduced, unsigned inner, Out* out) {
     const unsigned lane = threadIdx.x % kLanes;
     const unsigned outputs = kIsFlat ? slices : slices * inner;

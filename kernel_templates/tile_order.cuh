@@ -1,6 +1,8 @@
 // The order in which the grid goes through the tiles of a batch of matrices.
 #pragma once
 
+#include "transpose_arguments.h"
+
 namespace hone {
 
 /// The order of tiles: along the rows of the input, along the rows of the output, or in groups of kGroupRows rows of
@@ -16,6 +18,15 @@ struct Matrices {
   T* out;
   Index batch, rows, columns;
   long long in_pitch, out_pitch;
+
+  explicit __device__ Matrices(const TransposeArguments& arguments)
+      : in(static_cast<const T*>(arguments.in)),
+        out(static_cast<T*>(arguments.out)),
+        batch(static_cast<Index>(arguments.batch)),
+        rows(static_cast<Index>(arguments.rows)),
+        columns(static_cast<Index>(arguments.columns)),
+        in_pitch(arguments.in_pitch),
+        out_pitch(arguments.out_pitch) {}
 };
 
 /// The position of a tile: the index of its matrix, and its row and column in units of tiles.

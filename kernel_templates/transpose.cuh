@@ -17,6 +17,7 @@
 #pragma once
 
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "transpose_tile.cuh"
 
 namespace hone {
@@ -41,7 +42,8 @@ struct Transpose {
     Steps::template store<kFull>(at, out_pitch, tile);
   }
 
-  static __device__ void transpose(const Given& given) {
+  static __device__ void transpose(const TransposeArguments& arguments) {
+    const Given given(arguments);
     __shared__ Tile tile;
     pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kTileRows - 1)) / kTileRows;
@@ -73,8 +75,9 @@ struct Transpose {
   /// Square matrices, possibly in place: each block loads a tile and its mirror image before it stores either. The
   /// upper triangle of n rows of tiles is enumerated by pairs of rows, the first with the last, which together have n +
   /// 1 tiles.
-  static __device__ void swap(const Given& given) {
+  static __device__ void swap(const TransposeArguments& arguments) {
     static_assert(kTileRows == kTileColumns);
+    const Given given(arguments);
     __shared__ Tile tiles[2];
     pdl_release_then_wait();
     const Index n = (given.rows + (kTileRows - 1)) / kTileRows;

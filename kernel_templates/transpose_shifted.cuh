@@ -16,6 +16,7 @@
 #pragma once
 
 #include "grid.cuh"
+#include "kernel.cuh"
 #include "shifted_load.cuh"
 
 namespace hone {
@@ -117,7 +118,8 @@ struct ShiftedTranspose {
       if (row + i >= at.first && row + i < at.end) to[i] = elements[i];
   }
 
-  static __device__ void transpose(const Given& given) {
+  static __device__ void transpose(const TransposeArguments& arguments) {
+    const Given given(arguments);
     __shared__ Tile tile;
     pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kStep - 1) + (kTileRows - 1)) / kTileRows;

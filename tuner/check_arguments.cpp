@@ -170,9 +170,16 @@ CheckArgument parse_check_argument(std::string_view text) {
 
 void push_argument(Arguments& arguments, const CheckArgument& argument, void* memory) {
   if (argument.is_buffer) return arguments.push(memory);
-  std::array<std::byte, Arguments::kSlotBytes> bits{};
-  std::copy(argument.bytes.begin(), argument.bytes.end(), bits.begin());
-  arguments.push(bits);
+  const auto push_as = [&]<class Bits>(Bits bits) {
+    std::memcpy(&bits, argument.bytes.data(), sizeof(Bits));
+    arguments.push(bits);
+  };
+  switch (argument.bytes.size()) {
+    case 1: return push_as(std::uint8_t());
+    case 2: return push_as(std::uint16_t());
+    case 4: return push_as(std::uint32_t());
+    default: return push_as(std::uint64_t());
+  }
 }
 
 }  // namespace hone::tuner

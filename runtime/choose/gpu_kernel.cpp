@@ -12,13 +12,9 @@ namespace hone {
 
 Resources gpu_resources(const Unit& unit, std::string_view architecture) {
   const Binary cubin = compile_for_gpu(unit, architecture);
-  const std::string& entry = unit.entries.at(0);
-  const std::string mangled = fmt::format("_Z{}{}", entry.size(), entry);  // Itanium C++ ABI; parameters follow
-  for (const std::string& kernel : cubin_kernels(cubin.code)) {
-    if (kernel != entry && !kernel.starts_with(mangled)) continue;
-    if (const auto resources = cubin_resources(cubin.code, kernel)) return *resources;
-  }
-  throw Error(ErrorCode::not_found, fmt::format("'{}' compiled, but holds no kernel '{}'", unit.name, entry));
+  if (const auto resources = cubin_resources(cubin.code, cubin.entries.at(0))) return *resources;
+  throw Error(ErrorCode::not_found,
+              fmt::format("'{}' compiled, but holds no kernel '{}'", unit.name, unit.entries.at(0)));
 }
 
 int gpu_resident_blocks(const DeviceFacts& facts, const Resources& resources, int block_threads,

@@ -37,10 +37,10 @@ std::vector<ResultCheck> result_checks(const Problem& problem) {
 }
 
 Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Policy& policy) {
-  const std::string source = problem.family->unit(problem, policy).source;
+  const Unit unit = problem.family->unit(problem, policy);
   const auto serves = [&](const Problem& smaller) {
     return smaller.family->refuse(smaller).empty() && smaller.family->is_valid(smaller, policy, facts).empty() &&
-           smaller.family->unit(smaller, policy).source == source;
+           smaller.family->unit(smaller, policy).has_code_of(unit);
   };
   Problem small = problem;
   while (small.family->bytes_moved(small) > kSmallBytes) {

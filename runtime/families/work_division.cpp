@@ -14,4 +14,8 @@ std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks) {
   return fmt::format("{}", block_threads);
 }
 
+std::string kernel_entry(std::string_view body, std::string_view launch_bounds) {
+  return fmt::format("hone::kernel<&{}, {}>", body, launch_bounds);
+}
+
 }  // namespace hone

@@ -106,4 +106,8 @@ std::string pruned_by(const std::array<PruneRule<Fields>, kCount>& rules, const 
 /// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
+/// The entry of a unit that runs `body`, a function of kernel_templates/ or of what the unit calls Kernel, with the
+/// launch bounds of launch_bounds(): "hone::kernel<&Kernel::last_block, 256, 2>".
+std::string kernel_entry(std::string_view body, std::string_view launch_bounds);
+
 }  // namespace hone

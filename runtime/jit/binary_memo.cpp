@@ -21,6 +21,7 @@ std::size_t most_ahead(const Device& device) {
 std::string unit_digest(const Unit& unit) {
   cache::Digest digest;
   digest.add("source", unit.source);
+  for (const std::string& entry : unit.entries) digest.add("entry", entry);
   for (const SourceFile& header : unit.headers) digest.add("name", header.name).add("text", header.text);
   return digest.hex();
 }

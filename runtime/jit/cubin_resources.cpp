@@ -77,17 +77,6 @@ constexpr int kReservedBytes = 1024;
 
 }  // namespace
 
-std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
-  const Elf elf(cubin);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < elf.sections(); ++i) {
-    const Elf64_Shdr section = elf.section(i);
-    const std::string name = elf.name(section);
-    if (name.starts_with(kTextPrefix)) names.push_back(name.substr(kTextPrefix.size()));
-  }
-  return names;
-}
-
 std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {
   const Elf elf(cubin);
   std::optional<Resources> found;

@@ -59,7 +59,8 @@ std::string string_literal(std::string_view text) {
 std::string trampolines(const Unit& unit) {
   std::string text = "\n#line 1 \"hone_entries\"\nnamespace hone_host {\nconstexpr Entry kEntries[] = {\n";
   for (const std::string& entry : unit.entries) {
-    text += fmt::format("    {{{0}, &Trampoline<&::{1}>::call, Trampoline<&::{1}>::kParameters}},\n",
+    text += fmt::format("    {{{0}, &Trampoline<&::{1}>::call, Trampoline<&::{1}>::kParameters,\n"
+                        "     Trampoline<&::{1}>::kParameterBytes}},\n",
                         string_literal(entry), entry);
   }
   text += fmt::format(

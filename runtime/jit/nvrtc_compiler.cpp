@@ -38,6 +38,8 @@ class Program {
                 nvrtc_.create(&program_, unit.source.c_str(), kSourceName, static_cast<int>(unit.headers.size()),
                               texts.data(), names.data()),
                 "creating a program");
+    for (const std::string& entry : unit.entries)
+      check_nvrtc(nvrtc_, nvrtc_.add_name_expression(program_, entry.c_str()), "naming a kernel");
   }
   ~Program() { nvrtc_.destroy(&program_); }
   Program(const Program&) = delete;
@@ -56,6 +58,13 @@ class Program {
     if (nvrtc_.log(program_, text.data()) != NVRTC_SUCCESS) return "(the compiler's log cannot be read)";
     text.resize(text.find_last_not_of(std::string_view("\0\n", 2)) + 1);
     return text;
+  }
+
+  /// The symbol of a kernel that the unit names.
+  std::string symbol(const std::string& entry) const {
+    const char* name = nullptr;
+    check_nvrtc(nvrtc_, nvrtc_.lowered_name(program_, entry.c_str(), &name), "asking for the symbol of a kernel");
+    return name;
   }
 
   std::vector<std::byte> cubin() const {
@@ -128,7 +137,9 @@ Binary NvrtcCompiler::compile(const Unit& unit, std::string_view architecture) c
                 fmt::format("the kernel \"{}\" does not compile with NVRTC {} and the options {}: {}\n{}", unit.name,
                             version_string(nvrtc), fmt::join(options, " "), nvrtc.error_string(result), program.log()));
   }
-  return {.format = "cubin", .architecture = std::string(architecture), .code = program.cubin()};
+  Binary binary{.format = "cubin", .architecture = std::string(architecture), .code = program.cubin()};
+  for (const std::string& entry : unit.entries) binary.entries.push_back(program.symbol(entry));
+  return binary;
 }
 
 }  // namespace hone

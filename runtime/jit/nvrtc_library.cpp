@@ -111,6 +111,8 @@ NvrtcLibrary::NvrtcLibrary(const fs::path& path) : path_(path.native()) {
   look_up(handle, "nvrtcGetSupportedArchs", path_, supported);
   look_up(handle, "nvrtcCreateProgram", path_, create);
   look_up(handle, "nvrtcDestroyProgram", path_, destroy);
+  look_up(handle, "nvrtcAddNameExpression", path_, add_name_expression);
+  look_up(handle, "nvrtcGetLoweredName", path_, lowered_name);
   look_up(handle, "nvrtcCompileProgram", path_, compile);
   look_up(handle, "nvrtcGetProgramLogSize", path_, log_size);
   look_up(handle, "nvrtcGetProgramLog", path_, log);

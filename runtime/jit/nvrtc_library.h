@@ -45,6 +45,8 @@ class NvrtcLibrary {
   decltype(&nvrtcGetSupportedArchs) supported = nullptr;
   decltype(&nvrtcCreateProgram) create = nullptr;
   decltype(&nvrtcDestroyProgram) destroy = nullptr;
+  decltype(&nvrtcAddNameExpression) add_name_expression = nullptr;
+  decltype(&nvrtcGetLoweredName) lowered_name = nullptr;
   decltype(&nvrtcCompileProgram) compile = nullptr;
   decltype(&nvrtcGetProgramLogSize) log_size = nullptr;
   decltype(&nvrtcGetProgramLog) log = nullptr;

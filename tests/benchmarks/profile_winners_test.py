@@ -24,6 +24,11 @@ HEADER = ["ID", "Process ID", "Process Name", "Host Name", RANGES, "Kernel Name"
           "smsp__average_warps_issue_stalled_drain_per_issue_active.ratio"]
 
 
+SOFTMAX = ("void hone::kernel<&(void hone::Softmax<hone::SoftmaxTypes<__half, __half, float, unsigned int, (bool)0, "
+           "(bool)1>, (unsigned int)512>::groups<32u, 4u, 1u>(hone::SoftmaxArguments<float> const&)), 512u, 0u>(T1)")
+REDUCE = "void hone::kernel<&hone::Reduce<hone::Sum<float, float, unsigned int, false>, 256>::last_block, 256, 1>(T1)"
+
+
 def csv_line(cells):
     return ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
 
@@ -37,18 +42,18 @@ def kernel_line(place, name, *values):
 def printed(time_unit="ns", time="116,224"):
     return "\n".join([
         "==PROF== Connected to process 4711 (/usr/bin/python3.11)", "NVIDIA H200, PyTorch 2.9.0, 2026-11-22", "",
-        "problem 0: block_threads=512", '==PROF== Profiling "hone_softmax" - 0: 0%....50%....100% - 12 passes', "",
+        "problem 0: block_threads=512", '==PROF== Profiling "kernel" - 0: 0%....50%....100% - 12 passes', "",
         "problem 1: block_threads=256", "==PROF== Disconnected from process 4711",
         csv_line(HEADER), csv_line([""] * 12 + ["byte", "%", time_unit, "register/thread"] + ["inst"] * 4),
-        kernel_line(0, "hone_softmax", "144,200,000", "45.04", time, "80", "8.125", "1.25", "0.02", "2.5"),
-        kernel_line(1, "hone_reduce", "134,217,728", "n/a", "57,600.00", "46", "nan", "3", "n/a", "0"),
+        kernel_line(0, SOFTMAX, "144,200,000", "45.04", time, "80", "8.125", "1.25", "0.02", "2.5"),
+        kernel_line(1, REDUCE, "134,217,728", "n/a", "57,600.00", "46", "nan", "3", "n/a", "0"),
         kernel_line(1, "hone_finish", "512", "0.10", "2,100", "24", "0", "0", "0", "0"),
         "==WARNING== Something else", ""])
 
 
 # The CSV.
 kernels = program.parse_raw_page(printed())
-assert [(place, name) for place, name, _ in kernels] == [(0, "hone_softmax"), (1, "hone_reduce"), (1, "hone_finish")]
+assert [(place, name) for place, name, _ in kernels] == [(0, "Softmax::groups"), (1, "Reduce::last_block"), (1, "hone_finish")]
 assert kernels[0][2]["gpu__time_duration.sum"] == 116224 and kernels[0][2]["dram__bytes_read.sum"] == 144200000
 assert kernels[1][2]["dram__throughput.avg.pct_of_peak_sustained_elapsed"] is None
 assert kernels[0][2]["lts__t_sector_hit_rate.pct"] is None  # a metric that ncu did not give
@@ -63,10 +68,10 @@ assert problems[0].shape == (64, 1 << 20) and problems[1].shape == (1, (1 << 26)
 rows = program.rows_of(problems, ["block_threads=512", "block_threads=256"], kernels, printed())
 lines = program.table_text(rows).splitlines()
 assert lines[1] == "softmax:softmax:f16:2^6x2^20  block_threads=512", lines[1]
-assert lines[2].split()[:6] == ["hone_softmax", "116.2", "144.2", "-", "45.0", "-"], lines[2]
+assert lines[2].split()[:6] == ["Softmax::groups", "116.2", "144.2", "-", "45.0", "-"], lines[2]
 assert lines[2].endswith(" 80  long_scoreboard 8.1, drain 2.5, wait 1.2"), lines[2]
 assert lines[3].startswith("reduce:sum:f16:2^26+1 "), lines[3]
-assert lines[4].split()[:5] == ["hone_reduce", "57.6", "134.2", "-", "-"], lines[4]
+assert lines[4].split()[:5] == ["Reduce::last_block", "57.6", "134.2", "-", "-"], lines[4]
 assert lines[4].endswith(" 46  wait 3.0") and lines[5].startswith("  hone_finish ") and lines[5].endswith(" 24  -")
 assert len(lines) == 6
 
@@ -200,7 +205,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert program.main() == 0
     with open(path_of("json"), encoding="utf-8") as file:
         run = json.load(file)
-    assert run["device"] == "host" and [row["kernel"] for row in run["rows"]] == ["hone_softmax"]
+    assert run["device"] == "host" and [row["kernel"] for row in run["rows"]] == ["Softmax::groups"]
     with open(path_of("table"), encoding="utf-8") as file:
         table = file.read()
     assert table.startswith("host, PyTorch 2.9.0, ") and "\nread::f16:2^26\n" in table, table

@@ -219,7 +219,7 @@ StreamState CudaDevice::stream_state(Stream stream) const {
 void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream stream) {
   std::array<void*, Arguments::kCapacity> pointers;
   for (int i = 0; i < launch.arguments.count(); ++i) {
-    pointers[static_cast<std::size_t>(i)] = const_cast<void*>(launch.arguments.slot(i));  // CUDA only reads them
+    pointers[static_cast<std::size_t>(i)] = const_cast<void*>(launch.arguments.value(i));  // CUDA only reads them
   }
   cudaLaunchConfig_t config{};
   config.gridDim = dim3{launch.grid.x, launch.grid.y, launch.grid.z};

@@ -99,8 +99,8 @@ std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::ve
         fmt::format("loading a cubin of {} bytes on cuda:{}", binary.code.size(), ordinal));
   std::unique_ptr<CudaModule> module(new CudaModule(library));
   module->kernels_.reserve(entries.size());
-  for (const std::string& entry : entries) {
-    module->kernels_.push_back(find_kernel(library, entry, ordinal, facts));
+  for (const std::string& symbol : binary.entries.empty() ? entries : binary.entries) {
+    module->kernels_.push_back(find_kernel(library, symbol, ordinal, facts));
   }
   return module;
 }

@@ -216,6 +216,12 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
                 fmt::format("the launch of kernel {} has {} arguments, and the kernel {} parameters", kernel.label,
                             launch.arguments.count(), kernel.entry->parameters));
   }
+  for (int i = 0; i < kernel.entry->parameters; ++i) {
+    if (launch.arguments.bytes(i) >= kernel.entry->parameter_bytes[i]) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("argument {} of the launch of kernel {} has {} bytes, and the kernel's parameter {}", i + 1,
+                            kernel.label, launch.arguments.bytes(i), kernel.entry->parameter_bytes[i]));
+  }
 }
 
 void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream stream) {
@@ -223,7 +229,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
   const HostKernel& kernel = *static_cast<const HostKernel*>(handle.handle);
   check_launch(kernel, launch);
   void* arguments[Arguments::kCapacity];
-  for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.slot(i));
+  for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.value(i));
   const BlockWork work{.call = kernel.entry->call,
                        .code = kernel.module->code(),
                        .arguments = arguments,

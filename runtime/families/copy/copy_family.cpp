@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "kernel_templates/copy_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
+#include "runtime/families/work_division.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -130,16 +132,12 @@ Unit CopyFamily::unit(const ProblemClass& problem_class, const Policy& policy) c
       "#include \"copy.cuh\"\n\n"
       "using T = {type};\n"
       "using Index = {index};\n"
-      "using Kernel = hone::Copy<T, {vector}, {threads}, {unroll}, {streaming}, Index>;\n\n"
-      "extern \"C\" __global__ void __launch_bounds__({threads}) hone_copy(\n",
+      "using Kernel = hone::Copy<T, {vector}, {threads}, {unroll}, {streaming}, Index>;\n",
       fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", copy.block_threads),
       fmt::arg("unroll", copy.unroll), fmt::arg("streaming", copy.hint == CopyPolicy::Hint::streaming));
-  unit.source += is_one_row(problem) ? "    const T* in, T* out, Index n) {\n  Kernel::copy_row(in, out, n);\n}\n"
-                                     : "    const T* in, T* out, Index rows, Index columns, Index packs, long long "
-                                       "in_pitch, long long out_pitch) {\n"
-                                       "  Kernel::copy_rows(in, out, rows, columns, packs, in_pitch, out_pitch);\n}\n";
-  unit.entries.emplace_back("hone_copy");
+  unit.entries.push_back(
+      kernel_entry(is_one_row(problem) ? "Kernel::copy_row" : "Kernel::copy_rows", std::to_string(copy.block_threads)));
   return unit;
 }
 
@@ -164,13 +162,15 @@ void CopyFamily::encode(const Problem& problem, const Candidate& candidate, std:
   launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles));
   launch.block.x = static_cast<unsigned>(copy.block_threads);
   launch.dependent_launch = true;
-  for (void* buffer : buffers) launch.arguments.push(buffer);
-  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
-  if (!is_one_row(problem)) launch.arguments.push(static_cast<std::uint64_t>(problem.extents[0]));
-  launch.arguments.push(static_cast<std::uint64_t>(problem.extents[1]));
-  if (is_one_row(problem)) return;
-  launch.arguments.push(static_cast<std::uint64_t>(packs_per_row(problem)));
-  for (const std::int64_t pitch : pitches_of(problem)) launch.arguments.push(pitch);
+  const auto [rows, columns, unused] = problem.extents;
+  const auto [in_pitch, out_pitch] = pitches_of(problem);
+  launch.arguments.push(CopyArguments{.in = buffers[0],
+                                      .out = buffers[1],
+                                      .rows = static_cast<std::uint64_t>(rows),
+                                      .columns = static_cast<std::uint64_t>(columns),
+                                      .windows = static_cast<std::uint64_t>(packs_per_row(problem)),
+                                      .in_pitch = in_pitch,
+                                      .out_pitch = out_pitch});
 }
 
 std::vector<BufferSpec> CopyFamily::buffers(const Problem& problem) const {

@@ -13,6 +13,7 @@
 
 #include <hone/error.h>
 
+#include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/jit/include_closure.h"
 
@@ -25,15 +26,15 @@ constexpr std::int64_t kSerialRun = 256;
 
 constexpr std::string_view kInputKind = "positive";
 
-/// The orders of serial.cuh: the kernels of the reference unit, and what they call.
+/// The orders of combination in serial.cuh: the kernels of the reference unit.
 struct ReferenceOrder {
-  std::string_view entry, function;
+  std::string_view body;
   unsigned threads;
 };
-constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone_reference", "serial_reduce<{}>", kSerialThreads},
-                                                 {"hone_reference_mirrored", "serial_reduce<{}, true>", kSerialThreads},
-                                                 {"hone_reference_from_the_left", "fold<{}, false>", 1},
-                                                 {"hone_reference_from_the_right", "fold<{}, true>", 1}}};
+constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone::serial_reduce<Op, Out, false>", kSerialThreads},
+                                                 {"hone::serial_reduce<Op, Out, true>", kSerialThreads},
+                                                 {"hone::fold<Op, Out, false>", 1},
+                                                 {"hone::fold<Op, Out, true>", 1}}};
 
 /// Sizes that orders are compared at: around a thread, a warp and the plain kernel's block.
 constexpr std::array<std::int64_t, 8> kOrderSizes{1025, 257, 33, 7, 4, 3, 2, 1};
@@ -237,18 +238,13 @@ Unit CustomFamily::reference_unit(const Problem& problem) const {
   const OperationSource op = operation(problem);
   Unit unit{.name = fmt::format("{} reference", to_string(problem)),
             .source = fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
+                                  "using Op = {};\nusing Out = {};\n"
                                   "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
-                                  kHeader, kSerialThreads, kSerialRun),
+                                  kHeader, op.type, info(*problem.result).cuda_name, kSerialThreads, kSerialRun),
             .headers = {},
             .entries = {}};
-  for (const ReferenceOrder& order : kOrders) {
-    const std::string function = fmt::format(fmt::runtime(order.function), op.type);
-    unit.source += fmt::format("extern \"C\" __global__ void {}(const {}* in, {} n, {}* out) {{\n"
-                               "  hone::{}(in, n, out);\n}}\n",
-                               order.entry, info(problem.dtype).cuda_name, index_type(problem),
-                               info(*problem.result).cuda_name, function);
-    unit.entries.emplace_back(order.entry);
-  }
+  for (const ReferenceOrder& order : kOrders)
+    unit.entries.push_back(kernel_entry(order.body, std::to_string(order.threads)));
   return unit;
 }
 
@@ -257,9 +253,11 @@ void CustomFamily::encode_reference(const Problem& problem, int order, std::span
   Launch& launch = launches.add();
   launch.entry = order;
   launch.block.x = kOrders[static_cast<std::size_t>(order)].threads;
-  launch.arguments.push(buffers[0]);
-  launch.arguments.push(static_cast<std::uint64_t>(problem.extents[0]));
-  launch.arguments.push(buffers[1]);
+  launch.arguments.push(ReduceArguments{.in = {buffers[0]},
+                                        .n = static_cast<std::uint64_t>(problem.extents[0]),
+                                        .workspace = nullptr,
+                                        .out = {buffers[1]},
+                                        .partials = 0});
 }
 
 std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
 
 namespace hone {
@@ -47,21 +48,13 @@ constexpr std::array<PruneRule<ReducePolicy>, 4> kPruneRules{{
      }},
 }};
 
-/// The parameters and arguments of the outputs: "float* out0, long long* out1" and "out0, out1".
-struct OutputNames {
-  std::string parameters, arguments;
-
-  explicit OutputNames(const std::vector<BufferSpec>& buffers) {
-    int count = 0;
-    for (const BufferSpec& buffer : buffers) {
-      if (buffer.is_input) continue;
-      const std::string_view comma = count == 0 ? "" : ", ";
-      parameters += fmt::format("{}{}* out{}", comma, info(buffer.dtype).cuda_name, count);
-      arguments += fmt::format("{}out{}", comma, count);
-      ++count;
-    }
-  }
-};
+/// "float, long long"
+std::string output_types(const std::vector<BufferSpec>& buffers) {
+  std::string types;
+  for (const BufferSpec& buffer : buffers)
+    if (!buffer.is_input) types += fmt::format("{}{}", types.empty() ? "" : ", ", info(buffer.dtype).cuda_name);
+  return types;
+}
 
 std::int64_t bytes_per_tile(const ReducePolicy& policy) {
   return std::int64_t{policy.block_threads} * policy.unroll * policy.vector_bytes;
@@ -169,10 +162,6 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   const Problem& problem = problem_class.typical();
   const auto reduce = policy.as<ReducePolicy>();
   const OperationSource op = operation(problem);
-  const OutputNames out(buffers(problem));
-  const std::string_view in = info(problem.dtype).cuda_name;
-  const std::string_view index = index_type(problem);
-  const bool is_pair = inputs(problem) == 2;
 
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_index(problem) ? 64 : 32,
@@ -181,45 +170,29 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   unit.source += fmt::format(
       "#include \"reduce.cuh\"\n\n"
       "using Op = {op};\n"
-      "using Kernel = hone::Reduce<Op, hone::{arrays}, {threads}, {vector}, {unroll}, hone::Tail::{tail}>;\n"
+      "using Kernel = hone::Reduce<Op, hone::{arrays}, hone::Outputs<{outputs}>, {threads}, {vector}, {unroll},\n"
+      "                            hone::Tail::{tail}>;\n"
       "static_assert(Kernel::kTilePacks * {vector} == {tile} && sizeof(Op::State) == {partial} &&\n"
       "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the "
-      "policy\");\n\n",
-      fmt::arg("op", op.type), fmt::arg("arrays", is_pair ? "TwoArrays" : "OneArray"),
+      "policy\");\n",
+      fmt::arg("op", op.type), fmt::arg("arrays", inputs(problem) == 2 ? "TwoArrays" : "OneArray"),
+      fmt::arg("outputs", output_types(buffers(problem))),
       fmt::arg("threads", reduce.block_threads), fmt::arg("vector", reduce.vector_bytes),
       fmt::arg("unroll", reduce.unroll), fmt::arg("tail", kTailNames[static_cast<std::size_t>(reduce.tail)]),
       fmt::arg("tile", bytes_per_tile(reduce)),
       fmt::arg("partial", partial_bytes(problem)), fmt::arg("workspace_header", kWorkspaceHeaderBytes));
 
-  const std::string arrays = is_pair ? fmt::format("const {0}* a, const {0}* b, {1} n", in, index)
-                                     : fmt::format("const {}* in, {} n", in, index);
-  const std::string_view source = is_pair ? "{a, b}" : "{in}";
-  const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce",
-                  launch_bounds(reduce.block_threads, reduce.min_blocks));
+  const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
   switch (reduce.finish) {
-    case ReducePolicy::Finish::one_block:
-      unit.source += fmt::format("{}({}, {}) {{ Kernel::one_block({}, n, {}); }}\n", entry, arrays, out.parameters,
-                                 source, out.arguments);
-      break;
+    case ReducePolicy::Finish::one_block: unit.entries = {kernel_entry("Kernel::one_block", bounds)}; break;
     case ReducePolicy::Finish::cluster:
-      unit.source += fmt::format("{}({}, {}) {{ Kernel::cluster<{}>({}, n, {}); }}\n", entry, arrays, out.parameters,
-                                 reduce.cluster_blocks, source, out.arguments);
+      unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", reduce.cluster_blocks), bounds)};
       break;
-    case ReducePolicy::Finish::last_block:
-      unit.source += fmt::format("{}({}, void* workspace, {}) {{ Kernel::last_block({}, n, workspace, {}); }}\n", entry,
-                                 arrays, out.parameters, source, out.arguments);
-      break;
+    case ReducePolicy::Finish::last_block: unit.entries = {kernel_entry("Kernel::last_block", bounds)}; break;
     case ReducePolicy::Finish::second_kernel:
-      unit.source += fmt::format(
-          "{0}({1}, void* workspace) {{ Kernel::publish_partials({2}, n, workspace); }}\n"
-          "{0}_finish(const void* workspace, unsigned count, {3} n, {4}) {{\n"
-          "  Kernel::finish(workspace, count, n, {5});\n}}\n",
-          entry, arrays, source, index, out.parameters, out.arguments);
+      unit.entries = {kernel_entry("Kernel::publish_partials", bounds), kernel_entry("Kernel::finish", bounds)};
       break;
   }
-  unit.entries.emplace_back("hone_reduce");
-  if (reduce.finish == ReducePolicy::Finish::second_kernel) unit.entries.emplace_back("hone_reduce_finish");
   return unit;
 }
 
@@ -253,35 +226,24 @@ void ReductionFamily::encode(const Problem& problem, const Candidate& candidate,
   const auto reduce = candidate.policy.as<ReducePolicy>();
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
   const auto arrays = static_cast<std::size_t>(inputs(problem));
-  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
-  const auto push_count = [&](Launch& launch) {
-    launch.arguments.push(static_cast<std::uint64_t>(problem.extents[0]));
-  };
-  const auto push_outputs = [&](Launch& launch) {
-    for (void* out : buffers.subspan(arrays)) launch.arguments.push(out);
-  };
+  ReduceArguments arguments{.in = {}, .n = static_cast<std::uint64_t>(problem.extents[0]), .workspace = workspace,
+                            .out = {}, .partials = grid};
+  std::copy_n(buffers.begin(), arrays, arguments.in);
+  std::copy(buffers.begin() + static_cast<std::ptrdiff_t>(arrays), buffers.end(), arguments.out);
 
   Launch& main = launches.add();
   main.grid.x = grid;
   main.block.x = static_cast<unsigned>(reduce.block_threads);
   main.cluster_blocks = static_cast<unsigned>(reduce.cluster_blocks);
   main.dependent_launch = true;
-  for (void* in : buffers.first(arrays)) main.arguments.push(in);
-  push_count(main);
-  if (uses_workspace(reduce)) main.arguments.push(workspace);
+  main.arguments.push(arguments);
+  if (reduce.finish != ReducePolicy::Finish::second_kernel) return;
 
-  if (reduce.finish != ReducePolicy::Finish::second_kernel) {
-    push_outputs(main);
-    return;
-  }
   Launch& finish = launches.add();
   finish.entry = 1;
   finish.block.x = static_cast<unsigned>(reduce.block_threads);
   finish.dependent_launch = true;
-  finish.arguments.push(workspace);
-  finish.arguments.push(grid);
-  push_count(finish);
-  push_outputs(finish);
+  finish.arguments.push(arguments);
 }
 
 }  // namespace hone

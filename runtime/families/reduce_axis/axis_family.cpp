@@ -250,27 +250,19 @@ CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads
   while (outputs < kMostOutputs && 2 * outputs * kEnoughBlocks <= all_outputs) outputs *= 2;
 }
 
-std::string combining_entry(std::string_view name, const CombiningBlock& block, int values) {
-  return fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__({}) {}(\n"
-      "    const void* workspace, unsigned parts, unsigned outputs, Index reduced, Out* out) {{\n"
-      "  hone::combine_parts<Op, {}, {}, {}>(workspace, parts, outputs, reduced, out);\n}}\n",
-      block.threads, name, block.threads, block.outputs, values);
+std::string combining_entry(const CombiningBlock& block, int values) {
+  return kernel_entry(fmt::format("hone::combine_parts<Op, {}, {}, Out, {}>", block.threads, block.outputs, values),
+                      std::to_string(block.threads));
 }
 
-void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const void* workspace, unsigned parts,
-                          std::int64_t outputs, std::int64_t reduced, void* out) {
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const PartsArguments& arguments) {
   Launch& launch = launches.add();
   launch.entry = 1;
   launch.block.x = static_cast<unsigned>(block.threads);
-  launch.grid.x = static_cast<unsigned>(std::max<std::int64_t>(1, divide_up(outputs, block.outputs)));
+  launch.grid.x =
+      static_cast<unsigned>(std::max<std::int64_t>(1, divide_up(std::int64_t{arguments.outputs}, block.outputs)));
   launch.dependent_launch = true;
-  launch.arguments.push(workspace);
-  launch.arguments.push(parts);
-  launch.arguments.push(static_cast<unsigned>(outputs));
-  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
-  launch.arguments.push(static_cast<std::uint64_t>(reduced));
-  launch.arguments.push(out);
+  launch.arguments.push(arguments);
 }
 
 }  // namespace hone

@@ -9,6 +9,7 @@
 
 #include <hone/reduce_axis.h>
 
+#include "kernel_templates/axis_arguments.h"
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
@@ -86,11 +87,10 @@ struct CombiningBlock {
   CombiningBlock(int threads, std::int64_t all_outputs);
 };
 
-/// That kernel, as the entry `name` of a unit behind axis_prologue().
-std::string combining_entry(std::string_view name, const CombiningBlock& block, int values);
+/// That kernel, as an entry of a unit behind axis_prologue().
+std::string combining_entry(const CombiningBlock& block, int values);
 
-/// Adds its launch, as the unit's second entry. `reduced`: elements of an output.
-void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const void* workspace, unsigned parts,
-                          std::int64_t outputs, std::int64_t reduced, void* out);
+/// Adds its launch, as the unit's second entry.
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const PartsArguments& arguments);
 
 }  // namespace hone

@@ -251,56 +251,38 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
   const auto columns = policy.as<ColumnsPolicy>();
   const Tiling tiling(problem, columns);
   const int values = values_of(problem);
-  const std::string entry = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_columns",
-                                        launch_bounds(problem, columns));
-  const auto direct_entry = [&](std::string_view suffix, std::int64_t sharing, std::int64_t pack, int unroll,
-                                bool folds) {
+  const std::string bounds = launch_bounds(problem, columns);
+  const auto direct = [&](std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
     const std::string_view starts =
         is_aligned(problem) ? "aligned" : tiling.takes_turns ? "phase_matched" : "shifted_loads";
     return fmt::format(
         "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
-        "{folds}, {few_tiles}, {values}>;\n"
-        "{entry}{suffix}(const In* in, unsigned long long outer, unsigned long long reduced, unsigned long long "
-        "inner,\n"
-        "    unsigned long long pitch, unsigned long long slice_pitch, unsigned long long rows,\n"
-        "    unsigned long long slice_tiles, unsigned folds, {more_parameters}Out* out) {{\n"
-        "  Columns::reduce(in, {{outer, reduced, inner, pitch, slice_pitch, rows, slice_tiles, folds, {parts}}},\n"
-        "                  {workspace}, out);\n}}\n",
-        fmt::arg("more_parameters", columns.is_split() ? "unsigned parts, void* workspace, " : ""),
-        fmt::arg("parts", columns.is_split() ? "parts" : "1u"),
-        fmt::arg("workspace", columns.is_split() ? "workspace" : "nullptr"), fmt::arg("threads", columns.block_threads),
-        fmt::arg("sharing", sharing), fmt::arg("pack", pack), fmt::arg("unroll", unroll), fmt::arg("starts", starts),
-        fmt::arg("folds", folds), fmt::arg("values", values),
-        fmt::arg("few_tiles", takes_tiles_up_to(kFewTiles, problem, columns)), fmt::arg("entry", entry),
-        fmt::arg("suffix", suffix));
+        "{folds},\n                                    {few_tiles}, {is_split}, Out, {values}>;\n",
+        fmt::arg("threads", columns.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
+        fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds),
+        fmt::arg("few_tiles", takes_tiles_up_to(kFewTiles, problem, columns)),
+        fmt::arg("is_split", columns.is_split()), fmt::arg("values", values));
   };
 
   Unit unit;
   unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_axis(problem) ? 64 : 32,
                           space().to_string(policy));
-  unit.entries.emplace_back("hone_reduce_columns");
   if (columns.is_staged()) {
     unit.source = axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh");
     unit.source += fmt::format(
-        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, false, {}>;\n"
-        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n"
-        "{}(const In* in, unsigned long long outer, unsigned reduced, unsigned inner, unsigned tile_slices, Out* out) "
-        "{{\n"
-        "  Kernel::reduce(in, outer, reduced, inner, tile_slices, out);\n}}\n",
-        columns.block_threads, columns.threads_per_column, columns.unroll, values, staged_elements(problem, columns),
-        entry);
-    unit.source += direct_entry("_with_gaps", columns.block_threads / kLanesOfGaps, 1, 2, false);
-    unit.entries.emplace_back("hone_reduce_columns_with_gaps");
+        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, false, Out, {}>;\n"
+        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n",
+        columns.block_threads, columns.threads_per_column, columns.unroll, values, staged_elements(problem, columns));
+    unit.source += direct(columns.block_threads / kLanesOfGaps, 1, 2, false);  // for rows with gaps
+    unit.entries = {kernel_entry("Kernel::reduce", bounds), kernel_entry("Columns::reduce", bounds)};
     return unit;
   }
   unit.source = axis_prologue(problem, "reduce_columns.cuh");
-  unit.source += direct_entry("", columns.threads_per_column, tiling.pack_elements, columns.unroll, tiling.may_fold);
+  unit.source += direct(columns.threads_per_column, tiling.pack_elements, columns.unroll, tiling.may_fold);
   unit.source += fmt::format("static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n",
                              tiling.columns);
-  if (columns.is_split()) {
-    unit.entries.emplace_back("hone_reduce_columns_finish");
-    unit.source += combining_entry(unit.entries.back(), combining_block(problem, columns), values);
-  }
+  unit.entries = {kernel_entry("Columns::reduce", bounds)};
+  if (columns.is_split()) unit.entries.push_back(combining_entry(combining_block(problem, columns), values));
   return unit;
 }
 
@@ -350,43 +332,42 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
   Launch& main = launches.add();
   main.block.x = static_cast<unsigned>(columns.block_threads);
   main.dependent_launch = true;
-  main.arguments.push(buffers[0]);
-  main.arguments.push(static_cast<std::uint64_t>(outer_of(problem)));
-  // What the kernel takes in 32 bits is the lower half (all that CUDA runs on is little-endian).
-  main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem)));
-  main.arguments.push(static_cast<std::uint64_t>(inner_of(problem)));
   if (columns.is_staged() && !has_gaps) {
     const std::int64_t slices = staged_slices(problem, columns);
     main.grid.x = grid(divide_up(outer_of(problem), slices));
-    main.arguments.push(static_cast<unsigned>(slices));
-    main.arguments.push(buffers[1]);
+    main.arguments.push(StagedArguments{.in = buffers[0],
+                                        .out = buffers[1],
+                                        .slices = static_cast<std::uint64_t>(outer_of(problem)),
+                                        .reduced = static_cast<unsigned>(reduced_of(problem)),
+                                        .inner = static_cast<unsigned>(inner_of(problem)),
+                                        .slices_per_tile = static_cast<unsigned>(slices)});
     return;
   }
   const Tiling tiling(problem, columns);
+  const std::int64_t gap_tiles = divide_up(inner_of(problem), kLanesOfGaps);
   const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
-  main.arguments.push(static_cast<std::uint64_t>(pitch_of(problem)));
-  main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem) * pitch_of(problem)));
-  if (columns.is_staged()) {
-    const std::int64_t tiles = divide_up(inner_of(problem), kLanesOfGaps);
-    main.entry = 1;
-    main.grid.x = grid(outer_of(problem) * tiles);
-    main.arguments.push(static_cast<std::uint64_t>(reduced_of(problem)));
-    main.arguments.push(static_cast<std::uint64_t>(tiles));
-    main.arguments.push(1u);
-  } else {
-    main.grid.x = grid(tiling.tiles * parts);
-    main.arguments.push(static_cast<std::uint64_t>(tiling.rows));
-    main.arguments.push(static_cast<std::uint64_t>(tiling.slice_tiles));
-    main.arguments.push(static_cast<unsigned>(tiling.folds));
-  }
-  if (columns.is_split()) {
-    main.arguments.push(parts);
-    main.arguments.push(workspace);
-  }
-  main.arguments.push(buffers[1]);
+  if (columns.is_staged()) main.entry = 1;
+  main.grid.x = grid(columns.is_staged() ? outer_of(problem) * gap_tiles : tiling.tiles * parts);
+  main.arguments.push(ColumnsArguments{
+      .in = buffers[0],
+      .out = buffers[1],
+      .workspace = workspace,
+      .outer = static_cast<std::uint64_t>(outer_of(problem)),
+      .reduced = static_cast<std::uint64_t>(reduced_of(problem)),
+      .inner = static_cast<std::uint64_t>(inner_of(problem)),
+      .pitch = static_cast<std::uint64_t>(pitch_of(problem)),
+      .slice_pitch = static_cast<std::uint64_t>(reduced_of(problem) * pitch_of(problem)),
+      .rows = static_cast<std::uint64_t>(columns.is_staged() ? reduced_of(problem) : tiling.rows),
+      .slice_tiles = static_cast<std::uint64_t>(columns.is_staged() ? gap_tiles : tiling.slice_tiles),
+      .folds = columns.is_staged() ? 1u : static_cast<unsigned>(tiling.folds),
+      .parts = parts});
   if (parts > 1)
-    add_combining_launch(launches, combining_block(problem, columns), workspace, parts,
-                         outer_of(problem) * inner_of(problem), reduced_of(problem), buffers[1]);
+    add_combining_launch(launches, combining_block(problem, columns),
+                         {.workspace = workspace,
+                          .out = buffers[1],
+                          .reduced = static_cast<std::uint64_t>(reduced_of(problem)),
+                          .parts = parts,
+                          .outputs = static_cast<unsigned>(outer_of(problem) * inner_of(problem))});
 }
 
 std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {

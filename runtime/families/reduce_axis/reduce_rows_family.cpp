@@ -192,47 +192,34 @@ Unit ReduceRowsFamily::unit(const ProblemClass& problem_class, const Policy& pol
                           space().to_string(policy));
   unit.source = axis_prologue(problem, rows.is_staged() ? "staged_reduce.cuh\"\n#include \"reduce_rows.cuh"
                                                                : "reduce_rows.cuh");
-  const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_reduce_rows",
-                  launch_bounds(rows.block_threads, rows.min_blocks));
-  constexpr std::string_view kMatrix = "const In* in, unsigned long long rows, Index columns, unsigned long long pitch";
-  const auto lanes_entry = [&](std::string_view suffix, int unroll, int at_once) {
-    return fmt::format(
-        "{}{}({}, Out* out) {{\n  hone::RowLanes<Op, {}, {}, {}, {}, {}, {}>::reduce(in, rows, columns, "
-        "pitch, out);\n}}\n",
-        entry, suffix, kMatrix, rows.block_threads, rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
+  const std::string bounds = launch_bounds(rows.block_threads, rows.min_blocks);
+  const auto lanes = [&](int unroll, int at_once) {
+    return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", rows.block_threads,
+                       rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
   };
-  unit.entries.emplace_back("hone_reduce_rows");
   if (rows.is_direct_warp()) {
-    unit.source += lanes_entry("", rows.unroll, rows.rows_per_thread);
+    unit.source += lanes(rows.unroll, rows.rows_per_thread);
+    unit.entries = {kernel_entry("Lanes::reduce", bounds)};
     return unit;
   }
   if (rows.is_staged()) {
     unit.source += fmt::format(
-        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, true, {}>;\n"
-        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n"
-        "{}(const In* in, unsigned long long rows, unsigned columns, unsigned tile_rows, Out* out) {{\n"
-        "  Kernel::reduce(in, rows, columns, 1, tile_rows, out);\n}}\n",
-        rows.block_threads, rows.threads_per_row, rows.unroll, values, staged_elements(problem, rows), entry);
-    unit.source += lanes_entry("_with_gaps", 1, 1);
-    unit.entries.emplace_back("hone_reduce_rows_with_gaps");
+        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, true, Out, {}>;\n"
+        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n",
+        rows.block_threads, rows.threads_per_row, rows.unroll, values, staged_elements(problem, rows));
+    unit.source += lanes(1, 1);  // for rows with gaps
+    unit.entries = {kernel_entry("Kernel::reduce", bounds), kernel_entry("Lanes::reduce", bounds)};
     return unit;
   }
   unit.source +=
-      fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, {}>;\n", rows.block_threads, rows.unroll, values);
+      fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}>;\n", rows.block_threads, rows.unroll, values);
   if (rows.scope == Scope::block) {
-    unit.source +=
-        fmt::format("{}({}, Out* out) {{ Kernel::whole(in, rows, columns, pitch, out); }}\n", entry, kMatrix);
+    unit.entries = {kernel_entry("Kernel::whole", bounds)};
   } else if (rows.scope == Scope::cluster) {
-    unit.source += fmt::format("{}({}, Out* out) {{ Kernel::cluster<{}>(in, rows, columns, pitch, out); }}\n", entry,
-                               kMatrix, rows.cluster_blocks);
+    unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", rows.cluster_blocks), bounds)};
   } else {
-    unit.source += fmt::format(
-        "{}({}, unsigned parts, void* workspace) {{\n"
-        "  Kernel::publish_parts(in, static_cast<unsigned>(rows), columns, pitch, parts, workspace);\n}}\n",
-        entry, kMatrix);
-    unit.entries.emplace_back("hone_reduce_rows_finish");
-    unit.source += combining_entry(unit.entries.back(), combining_block(problem, rows), values);
+    unit.entries = {kernel_entry("Kernel::publish_parts", bounds),
+                    combining_entry(combining_block(problem, rows), values)};
   }
   return unit;
 }
@@ -290,19 +277,11 @@ void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate
   Launch& main = launches.add();
   main.block.x = static_cast<unsigned>(policy.block_threads);
   main.dependent_launch = true;
-  main.arguments.push(buffers[0]);
-  main.arguments.push(static_cast<std::uint64_t>(rows));
-  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
-  main.arguments.push(static_cast<std::uint64_t>(columns));
   std::int64_t tiles = divide_up(rows, tile_rows(problem, policy));
-  if (policy.is_staged() && !has_gaps) {
-    main.arguments.push(static_cast<unsigned>(tile_rows(problem, policy)));
-  } else {
-    main.arguments.push(static_cast<std::uint64_t>(pitch));
-    if (policy.is_staged()) {
-      main.entry = 1;
-      tiles = divide_up(rows, policy.block_threads / policy.threads_per_row);
-    }
+  const bool is_staged = policy.is_staged() && !has_gaps;
+  if (policy.is_staged() && has_gaps) {
+    main.entry = 1;
+    tiles = divide_up(rows, policy.block_threads / policy.threads_per_row);
   }
   if (policy.scope == Scope::cluster) {
     main.cluster_blocks = static_cast<unsigned>(policy.cluster_blocks);
@@ -312,15 +291,32 @@ void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate
   } else {
     main.grid.x = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks));
   }
-  if (policy.scope != Scope::grid) {
-    main.arguments.push(buffers[1]);
+  if (is_staged) {
+    main.arguments.push(StagedArguments{.in = buffers[0],
+                                        .out = buffers[1],
+                                        .slices = static_cast<std::uint64_t>(rows),
+                                        .reduced = static_cast<unsigned>(columns),
+                                        .inner = 1,
+                                        .slices_per_tile = static_cast<unsigned>(tile_rows(problem, policy))});
     return;
   }
-  const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
+  const bool is_shared = policy.scope == Scope::grid;
+  const auto parts = is_shared ? static_cast<unsigned>(parts_of(problem, candidate)) : 1u;
+  main.arguments.push(RowsArguments{.in = buffers[0],
+                                    .out = buffers[1],
+                                    .workspace = workspace,
+                                    .rows = static_cast<std::uint64_t>(rows),
+                                    .columns = static_cast<std::uint64_t>(columns),
+                                    .pitch = static_cast<std::uint64_t>(pitch),
+                                    .parts = parts});
+  if (!is_shared) return;
   main.grid.x = static_cast<unsigned>(std::max<std::int64_t>(1, rows * parts));
-  main.arguments.push(parts);
-  main.arguments.push(workspace);
-  add_combining_launch(launches, combining_block(problem, policy), workspace, parts, rows, columns, buffers[1]);
+  add_combining_launch(launches, combining_block(problem, policy),
+                       {.workspace = workspace,
+                        .out = buffers[1],
+                        .reduced = static_cast<std::uint64_t>(columns),
+                        .parts = parts,
+                        .outputs = static_cast<unsigned>(rows)});
 }
 
 std::int64_t ReduceRowsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {

@@ -8,6 +8,7 @@
 
 #include <hone/error.h>
 
+#include "kernel_templates/segments_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/reduce_family.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
@@ -221,25 +222,15 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                merged_items(problem, segmented));
 
-  const auto entry = [&](std::string_view bounds, std::string_view kernel, std::string_view more,
-                         std::string_view body) {
-    unit.source += fmt::format(
-        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(\n"
-        "    const {}* in, {} elements, const {}* offsets, {} segments, {}* out{}) {{\n  const Arrays arrays{{in, "
-        "elements, offsets, segments, out}};\n  {}\n}}\n",
-        bounds, kernel, info(problem.dtype).cuda_name, index, info(offsets_).cuda_name, index,
-        info(spec.result_dtype()).cuda_name, more, body);
-    unit.entries.emplace_back(kernel);
-  };
   const std::string bounds = launch_bounds(problem, segmented);
   if (!segmented.is_merged()) {
-    entry(bounds, "hone_segments", "", fmt::format("Kernel::reduce<{}>(arrays);", segmented.group_threads()));
+    unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", segmented.group_threads()), bounds)};
   } else if (segmented.joins_in_second_kernel()) {
-    entry(bounds, "hone_segments", ", void* workspace", "Kernel::publish_shares(arrays, workspace);");
-    entry(std::to_string(kJoinThreads), "hone_segments_join", ", void* workspace, unsigned blocks",
-          fmt::format("hone::combine_shares<Op, {}>(arrays, workspace, blocks);", kJoinThreads));
+    unit.entries = {kernel_entry("Kernel::publish_shares", bounds),
+                    kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads),
+                                 std::to_string(kJoinThreads))};
   } else {
-    entry(bounds, "hone_segments", ", void* workspace", "Kernel::last_block(arrays, workspace);");
+    unit.entries = {kernel_entry("Kernel::last_block", bounds)};
   }
   return unit;
 }
@@ -281,28 +272,25 @@ void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& cand
                                    void* workspace, LaunchList& launches) const {
   const auto segmented = candidate.policy.as<SegmentedPolicy>();
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
-  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
-  const auto push_arrays = [&](Launch& launch) {
-    launch.dependent_launch = true;
-    launch.arguments.push(buffers[0]);
-    launch.arguments.push(static_cast<std::uint64_t>(elements_of(problem)));
-    launch.arguments.push(buffers[1]);
-    launch.arguments.push(static_cast<std::uint64_t>(segments_of(problem)));
-    launch.arguments.push(buffers[2]);
-  };
+  const SegmentsArguments arguments{.in = buffers[0],
+                                    .offsets = buffers[1],
+                                    .out = buffers[2],
+                                    .workspace = workspace,
+                                    .elements = static_cast<std::uint64_t>(elements_of(problem)),
+                                    .segments = static_cast<std::uint64_t>(segments_of(problem)),
+                                    .blocks = grid};
   Launch& main = launches.add();
   main.grid.x = grid;
   main.block.x = static_cast<unsigned>(segmented.block_threads);
-  push_arrays(main);
-  if (segmented.is_merged()) main.arguments.push(workspace);
+  main.dependent_launch = true;
+  main.arguments.push(arguments);
   if (!segmented.joins_in_second_kernel()) return;
 
   Launch& join = launches.add();
   join.entry = 1;
   join.block.x = kJoinThreads;
-  push_arrays(join);
-  join.arguments.push(workspace);
-  join.arguments.push(grid);
+  join.dependent_launch = true;
+  join.arguments.push(arguments);
 }
 
 std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) const {

@@ -23,13 +23,6 @@ Acc nonzero(double value) {
   return rounded != 0 ? rounded : std::copysign(std::numeric_limits<Acc>::denorm_min(), static_cast<Acc>(value));
 }
 
-template <class Acc>
-void push_scale_as(double scale, Launch& launch) {
-  if (scale == 0) scale = 0.0;  // −0, too
-  launch.arguments.push(nonzero<Acc>(2 * scale));
-  launch.arguments.push(nonzero<Acc>(2 * scale * std::numbers::log2e));
-}
-
 double scale_of(const Problem& problem) { return problem.scalars[0].value_or(1); }
 
 }  // namespace
@@ -208,11 +201,14 @@ std::string SoftmaxBase::type_list(const Problem& problem) {
                      info(traits.accumulator).cuda_name);
 }
 
-void SoftmaxBase::push_tail(const Problem& problem, Launch& launch) {
-  for (int buffer : {0, 1}) launch.arguments.push(static_cast<long long>(pitch(problem, buffer)));
-  if (SoftmaxTraits(problem).accumulator == DType::f64) push_scale_as<double>(scale_of(problem), launch);
-  else push_scale_as<float>(scale_of(problem), launch);
+template <class Acc>
+SoftmaxFactors<Acc> softmax_factors(const Problem& problem) {
+  double scale = scale_of(problem);
+  if (scale == 0) scale = 0.0;  // −0, too
+  return {.factor = nonzero<Acc>(2 * scale), .exponent = nonzero<Acc>(2 * scale * std::numbers::log2e)};
 }
+template SoftmaxFactors<float> softmax_factors(const Problem& problem);
+template SoftmaxFactors<double> softmax_factors(const Problem& problem);
 
 bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
                   std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows) {

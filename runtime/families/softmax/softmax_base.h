@@ -7,6 +7,7 @@
 
 #include <hone/softmax.h>
 
+#include "kernel_templates/softmax_arguments.h"
 #include "runtime/families/counts.h"
 
 namespace hone {
@@ -74,10 +75,18 @@ class SoftmaxBase : public KernelFamily {
 
   /// The types that a kernel is instantiated for, up to the index: "float, hone::Half, float".
   static std::string type_list(const Problem& problem);
-
-  /// Adds what the arguments of all kernels end with: pitches, factor and exponent of hone::SoftmaxScale.
-  static void push_tail(const Problem& problem, Launch& launch);
 };
+
+/// Calls act(Acc()) with the type that weights are computed in: float or double.
+template <class Act>
+void with_accumulator(const SoftmaxTraits& traits, const Act& act) {
+  if (traits.accumulator == DType::f64) act(double());
+  else act(float());
+}
+
+/// The scale of a problem, for kernels that compute weights as Acc: float or double.
+template <class Acc>
+SoftmaxFactors<Acc> softmax_factors(const Problem& problem);
 
 /// The bytes that two arrays of rows have in common, if any. Rows of one may lie between those of the other.
 bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,

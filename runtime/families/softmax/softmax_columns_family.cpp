@@ -146,31 +146,18 @@ Unit SoftmaxColumnsFamily::unit(const ProblemClass& problem_class, const Policy&
       "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
       "using Kernel = hone::SoftmaxColumns<Types, {threads}, {lanes}, {packs}>;\n"
       "static_assert(Kernel::kColumns == {columns} && sizeof(Types::State) == {state}, \"host and device "
-      "disagree\");\n\n"
-      "#define HONE_PARAMETERS const Types::In* in, Types::Out* out, long long outer, long long reduced, long long "
-      "inner, \\\n"
-      "    long long in_pitch, long long out_pitch, {acc} factor, {acc} exponent\n"
-      "#define HONE_ARRAY {{in, out, outer, reduced, inner, in_pitch, out_pitch, {{factor, exponent}}}}\n\n",
+      "disagree\");\n",
       fmt::arg("types", type_list(problem)), fmt::arg("log", layout.traits.is_log),
       fmt::arg("elements", layout.elements), fmt::arg("threads", column.block_threads), fmt::arg("lanes", column.lanes),
       fmt::arg("packs", column.packs_per_thread), fmt::arg("columns", layout.tile_columns()),
-      fmt::arg("state", layout.traits.state_bytes()), fmt::arg("acc", info(layout.traits.accumulator).cuda_name));
-  const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_softmax_columns", column.block_threads);
-  unit.entries.emplace_back("hone_softmax_columns");
+      fmt::arg("state", layout.traits.state_bytes()));
+  const std::string bounds = std::to_string(column.block_threads);
   if (column.in_chunks()) {
-    unit.source += fmt::format(
-        "{0}(HONE_PARAMETERS, unsigned chunks, void* workspace) {{\n"
-        "  Kernel::publish_chunks(HONE_ARRAY, chunks, workspace);\n}}\n"
-        "{0}_write(HONE_PARAMETERS, unsigned chunks, void* workspace) {{\n"
-        "  Kernel::write_chunks(HONE_ARRAY, chunks, workspace);\n}}\n",
-        entry);
-    unit.entries.emplace_back("hone_softmax_columns_write");
+    unit.entries = {kernel_entry("Kernel::publish_chunks", bounds), kernel_entry("Kernel::write_chunks", bounds)};
   } else if (column.cluster_blocks > 1) {
-    unit.source +=
-        fmt::format("{}(HONE_PARAMETERS) {{ Kernel::cluster<{}>(HONE_ARRAY); }}\n", entry, column.cluster_blocks);
+    unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", column.cluster_blocks), bounds)};
   } else {
-    unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::block(HONE_ARRAY); }}\n", entry);
+    unit.entries = {kernel_entry("Kernel::block", bounds)};
   }
   return unit;
 }
@@ -208,12 +195,20 @@ void SoftmaxColumnsFamily::encode(const Problem& problem, const Candidate& candi
     launch.block.x = static_cast<unsigned>(layout.policy.block_threads);
     launch.cluster_blocks = static_cast<unsigned>(layout.policy.cluster_blocks);
     launch.dependent_launch = true;
-    for (void* buffer : buffers) launch.arguments.push(buffer);
-    for (const std::int64_t extent : problem.extents) launch.arguments.push(static_cast<long long>(extent));
-    push_tail(problem, launch);
-    if (!layout.policy.in_chunks()) continue;
-    launch.arguments.push(static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)));
-    launch.arguments.push(workspace);
+    const bool has_chunks = layout.policy.in_chunks();
+    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
+      launch.arguments.push(SoftmaxColumnsArguments<Acc>{
+          .in = buffers[0],
+          .out = buffers[1],
+          .workspace = workspace,
+          .outer = problem.extents[0],
+          .reduced = problem.extents[1],
+          .inner = problem.extents[2],
+          .in_pitch = pitch(problem, 0),
+          .out_pitch = pitch(problem, 1),
+          .scale = softmax_factors<Acc>(problem),
+          .chunks = has_chunks ? static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)) : 0});
+    });
   }
 }
 

@@ -39,7 +39,6 @@ Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy
   const Problem& problem = problem_class.typical();
   const Layout layout(problem, policy);
   const SoftmaxRowPolicy& row = layout.policy;
-  const std::string_view acc = info(layout.traits.accumulator).cuda_name;
   const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
 
   Unit unit;
@@ -48,65 +47,46 @@ Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy
       "#include \"{header}\"\n\n"
       "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
       "using Kernel = hone::Softmax<Types, {threads}>;\n"
-      "static_assert(Types::kElements == {pack} && sizeof(Types::State) == {state}, \"host and device disagree\");\n\n"
-      "#define HONE_PARAMETERS const Types::In* in, Types::Out* out, long long rows, long long columns, \\\n"
-      "    long long in_pitch, long long out_pitch, {acc} factor, {acc} exponent\n"
-      "#define HONE_ROWS {{in, out, static_cast<Types::Index>(rows), static_cast<Types::Index>(columns), in_pitch, \\\n"
-      "    out_pitch, {{factor, exponent}}}}\n\n",
+      "static_assert(Types::kElements == {pack} && sizeof(Types::State) == {state}, \"host and device disagree\");\n",
       fmt::arg("header", layout.algorithm == Algorithm::tiles      ? "softmax_tiles.cuh"
                          : layout.algorithm == Algorithm::pipeline ? "softmax_pipeline.cuh"
                                                     : "softmax.cuh"),
       fmt::arg("types", type_list(problem)), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
       fmt::arg("threads", row.block_threads), fmt::arg("pack", layout.traits.pack_elements),
-      fmt::arg("state", layout.traits.state_bytes()), fmt::arg("acc", acc));
+      fmt::arg("state", layout.traits.state_bytes()));
 
-  const std::string entry =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}) hone_softmax", row.block_threads);
+  const auto add_entry = [&](std::string_view body) {
+    unit.entries.push_back(kernel_entry(body, std::to_string(row.block_threads)));
+  };
   switch (layout.algorithm) {
     case Algorithm::group:
-      unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::groups<{}, {}, {}>(HONE_ROWS); }}\n", entry,
-                                 row.threads_per_row, layout.row_packs, layout.rows_at_once);
+      add_entry(fmt::format("Kernel::groups<{}, {}, {}>", row.threads_per_row, layout.row_packs, layout.rows_at_once));
       break;
     case Algorithm::tiles:
-      unit.source +=
-          fmt::format("{}(HONE_PARAMETERS) {{\n  hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run(HONE_ROWS);\n}}\n",
-                      entry, row.block_threads, row.threads_per_row, layout.least_each, layout.elements_each,
-                      layout.rows_at_once);
+      add_entry(fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", row.block_threads,
+                            row.threads_per_row, layout.least_each, layout.elements_each, layout.rows_at_once));
       break;
     case Algorithm::block:
-    case Algorithm::cluster: {
-      const std::string cluster = layout.algorithm == Algorithm::cluster ? fmt::format("{}", row.cluster_blocks) : "";
-      const std::string_view kind = layout.algorithm == Algorithm::cluster ? "cluster" : "block";
-      if (row.smem_kib > 0) {
-        unit.source +=
-            fmt::format("{}(HONE_PARAMETERS, unsigned packs) {{ Kernel::{}_in_shared{}(HONE_ROWS, packs); }}\n", entry,
-                        kind, cluster.empty() ? "" : "<" + cluster + ">");
-      } else {
-        unit.source += fmt::format("{}(HONE_PARAMETERS) {{ Kernel::{}_in_registers<{}{}{}>(HONE_ROWS); }}\n", entry,
-                                   kind, cluster, cluster.empty() ? "" : ", ", row.packs_per_thread);
-      }
+      if (row.smem_kib > 0) add_entry("Kernel::block_in_shared");
+      else add_entry(fmt::format("Kernel::block_in_registers<{}>", row.packs_per_thread));
       break;
-    }
+    case Algorithm::cluster:
+      if (row.smem_kib > 0) add_entry(fmt::format("Kernel::cluster_in_shared<{}>", row.cluster_blocks));
+      else add_entry(fmt::format("Kernel::cluster_in_registers<{}, {}>", row.cluster_blocks, row.packs_per_thread));
+      break;
     case Algorithm::chunks:
-      unit.source += fmt::format(
-          "{0}(HONE_PARAMETERS, unsigned chunks, void* workspace) {{\n"
-          "  Kernel::publish_chunks<{1}>(HONE_ROWS, chunks, workspace);\n}}\n"
-          "{0}_write(HONE_PARAMETERS, unsigned chunks, void* workspace) {{\n"
-          "  Kernel::write_chunks<{1}>(HONE_ROWS, chunks, workspace);\n}}\n",
-          entry, row.packs_per_thread);
+      add_entry(fmt::format("Kernel::publish_chunks<{}>", row.packs_per_thread));
+      add_entry(fmt::format("Kernel::write_chunks<{}>", row.packs_per_thread));
       break;
     case Algorithm::pipeline:
       unit.source += fmt::format(
-          "{}(HONE_PARAMETERS, unsigned chunks, void* workspace, unsigned lag) {{\n"
-          "  using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
-          "  static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n"
-          "  Pipeline::run(HONE_ROWS, chunks, lag, workspace);\n}}\n",
-          entry, row.block_threads, row.packs_per_thread, Layout::kPipelinedRows);
+          "using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
+          "static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n",
+          row.block_threads, row.packs_per_thread, Layout::kPipelinedRows);
+      add_entry("Pipeline::run");
       break;
   }
-  unit.entries.emplace_back("hone_softmax");
-  if (layout.algorithm == Algorithm::chunks) unit.entries.emplace_back("hone_softmax_write");
   return unit;
 }
 
@@ -156,18 +136,25 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
     launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
     launch.cluster_blocks = static_cast<unsigned>(row.cluster_blocks);
     launch.dependent_launch = true;
-    for (void* buffer : buffers) launch.arguments.push(buffer);
-    launch.arguments.push(static_cast<long long>(layout.rows));
-    launch.arguments.push(static_cast<long long>(layout.columns));
-    push_tail(problem, launch);
-    if (row.cuts_rows()) {
-      launch.arguments.push(static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)));
-      launch.arguments.push(workspace);
-      if (layout.algorithm == Algorithm::pipeline)
-        launch.arguments.push(static_cast<unsigned>(layout.lag(candidate.geometry.max_blocks)));
-    } else if (row.smem_kib > 0 && layout.algorithm != Algorithm::tiles) {
-      launch.arguments.push(static_cast<unsigned>(layout.shared_packs(layout.packs())));
-    }
+    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
+      SoftmaxArguments<Acc> arguments{.in = buffers[0],
+                                      .out = buffers[1],
+                                      .workspace = workspace,
+                                      .rows = static_cast<std::uint64_t>(layout.rows),
+                                      .columns = static_cast<std::uint64_t>(layout.columns),
+                                      .in_pitch = pitch(problem, 0),
+                                      .out_pitch = pitch(problem, 1),
+                                      .scale = softmax_factors<Acc>(problem),
+                                      .chunks = 0,
+                                      .packs_per_thread = 0,
+                                      .lag = 0};
+      const std::int64_t max_blocks = candidate.geometry.max_blocks;
+      if (row.cuts_rows()) arguments.chunks = static_cast<unsigned>(layout.chunks(max_blocks));
+      if (layout.algorithm == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
+      if (row.smem_kib > 0 && (layout.algorithm == Algorithm::block || layout.algorithm == Algorithm::cluster))
+        arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
+      launch.arguments.push(arguments);
+    });
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel_templates/transpose_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
 #include "runtime/jit/include_closure.h"
@@ -288,10 +289,7 @@ Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& poli
       "using Index = {index};\n"
       "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
       "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
-      "              \"host and device disagree on the policy\");\n\n"
-      "extern \"C\" __global__ void __launch_bounds__({threads}) hone_transpose(\n"
-      "    const T* in, T* out, Index batch, Index rows, Index columns, long long in_pitch, long long out_pitch) {{\n"
-      "  Kernel::{call}({{in, out, batch, rows, columns, in_pitch, out_pitch}});\n}}\n",
+      "              \"host and device disagree on the policy\");\n",
       fmt::arg("type", moved::element_type(problem.dtype, is_of_pairs(problem), problem.alignment)),
       fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
       fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
@@ -299,9 +297,9 @@ Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& poli
       fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns),
       fmt::arg("threads", tile.block_threads()),
       fmt::arg("order", kOrders[static_cast<std::size_t>(tile.policy.order)]), fmt::arg("bytes", tile.element_bytes),
-      fmt::arg("tiles", tile.in_place ? 2 : 1), fmt::arg("smem", tile.smem_bytes()),
-      fmt::arg("call", tile.in_place ? "swap" : "transpose"));
-  unit.entries.emplace_back("hone_transpose");
+      fmt::arg("tiles", tile.in_place ? 2 : 1), fmt::arg("smem", tile.smem_bytes()));
+  unit.entries.push_back(kernel_entry(tile.in_place ? "Kernel::swap" : "Kernel::transpose",
+                                      std::to_string(tile.block_threads())));
   return unit;
 }
 
@@ -326,10 +324,13 @@ void TransposeFamily::encode(const Problem& problem, const Candidate& candidate,
   launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)));
   launch.block.x = static_cast<unsigned>(tile.block_threads());
   launch.dependent_launch = true;
-  for (void* buffer : buffers) launch.arguments.push(buffer);
-  // A kernel whose index has 32 bits takes the lower half (all that CUDA runs on is little-endian).
-  for (const std::int64_t extent : problem.extents) launch.arguments.push(static_cast<std::uint64_t>(extent));
-  for (const std::int64_t pitch : pitches) launch.arguments.push(pitch);
+  launch.arguments.push(TransposeArguments{.in = buffers[0],
+                                           .out = buffers[1],
+                                           .batch = static_cast<std::uint64_t>(problem.extents[0]),
+                                           .rows = static_cast<std::uint64_t>(rows_of(problem)),
+                                           .columns = static_cast<std::uint64_t>(columns_of(problem)),
+                                           .in_pitch = pitches[0],
+                                           .out_pitch = pitches[1]});
 }
 
 std::vector<BufferSpec> TransposeFamily::buffers(const Problem& problem) const {

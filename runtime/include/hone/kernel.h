@@ -21,9 +21,15 @@ struct SourceFile {
 /// One thing to compile: a generated source of a few lines that instantiates one Policy of a template.
 struct Unit {
   std::string name;                  ///< for messages: "reduce sum f32 block_threads=256 …"
-  std::string source;                ///< defines the entries as extern "C" __global__ functions
+  std::string source;                ///< defines or includes the kernels
   std::vector<SourceFile> headers;   ///< what `source` may include
-  std::vector<std::string> entries;  ///< names of the kernels; Launch::entry indexes this list
+
+  /// The kernels, as expressions that name a __global__ function at the end of the source: "scale",
+  /// "hone::transpose<Kernel>". A template is instantiated by being named here. Launch::entry indexes this list.
+  std::vector<std::string> entries;
+
+  /// Whether both compile to the same kernels.
+  bool has_code_of(const Unit& other) const { return source == other.source && entries == other.entries; }
 };
 
 /// A compiled Unit, as it is stored beside its winner.
@@ -31,6 +37,7 @@ struct Binary {
   std::string format;        ///< "cubin" or "elf"
   std::string architecture;  ///< DeviceFacts::architecture of the device that can load it
   std::vector<std::byte> code;
+  std::vector<std::string> entries{};  ///< the kernels' symbols, in the order of Unit::entries; empty: those names
 };
 
 /// What a compiled kernel needs, as the device reports it.
@@ -66,26 +73,35 @@ class Module {
 class Arguments {
  public:
   static constexpr int kCapacity = 12;
-  static constexpr std::size_t kSlotBytes = 8;
+  static constexpr std::size_t kBytes = 160;  ///< of all parameters together
 
-  /// Appends one kernel parameter: a pointer or scalar of at most 8 bytes. Throws Error(invalid_argument) beyond
-  /// kCapacity.
+  /// Appends one kernel parameter: a pointer, a scalar, or a struct that host and device share. Throws
+  /// Error(invalid_argument) beyond kCapacity parameters or kBytes.
   template <class T>
-  void push(T value) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kSlotBytes);
-    if (count_ == kCapacity) [[unlikely]] throw_too_many();
-    std::memcpy(slots_[static_cast<std::size_t>(count_)].data(), &value, sizeof(T));
+  void push(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlignment && sizeof(T) <= kBytes);
+    const std::size_t offset = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
+    if (count_ == kCapacity || offset + sizeof(T) > kBytes) [[unlikely]] throw_too_many();
+    std::memcpy(bytes_.data() + offset, &value, sizeof(T));
+    offsets_[static_cast<std::size_t>(count_)] = static_cast<std::uint8_t>(offset);
+    sizes_[static_cast<std::size_t>(count_)] = static_cast<std::uint8_t>(sizeof(T));
     ++count_;
+    used_ = offset + sizeof(T);
   }
 
   int count() const { return count_; }
-  const void* slot(int index) const { return slots_[static_cast<std::size_t>(index)].data(); }
+
+  /// The value of parameter `index`, aligned for its type.
+  const void* value(int index) const { return bytes_.data() + offsets_[static_cast<std::size_t>(index)]; }
+  int bytes(int index) const { return sizes_[static_cast<std::size_t>(index)]; }
 
  private:
   [[noreturn]] static void throw_too_many();
 
-  struct alignas(kSlotBytes) Slot : std::array<std::byte, kSlotBytes> {};
-  std::array<Slot, kCapacity> slots_;
+  static constexpr std::size_t kAlignment = 8;
+  alignas(kAlignment) std::array<std::byte, kBytes> bytes_;
+  std::array<std::uint8_t, kCapacity> offsets_, sizes_;
+  std::size_t used_ = 0;
   int count_ = 0;
 };
 

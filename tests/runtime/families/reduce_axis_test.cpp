@@ -136,19 +136,12 @@ TEST(ReduceAxisFamilies, AllShapesOfASizeClassShareTheUnitAndTheBoundOfTheWorksp
     }
     for (const RankedPolicy& ranked : rank_policies(h100_facts(), problem).policies) {
       const Candidate candidate{ranked.policy, {264}};
-      EXPECT_EQ(problem.family->unit(smallest, ranked.policy).source,
-                problem.family->unit(largest, ranked.policy).source);
+      EXPECT_TRUE(problem.family->unit(smallest, ranked.policy)
+                      .has_code_of(problem.family->unit(largest, ranked.policy)));
       EXPECT_EQ(problem.family->workspace_bytes(smallest, candidate),
                 problem.family->workspace_bytes(largest, candidate));
     }
   }
-}
-
-/// The arguments of a launch as 64-bit numbers; smaller ones in their lower half.
-std::int64_t argument(const Launch& launch, int index) {
-  std::int64_t value = 0;
-  std::memcpy(&value, launch.arguments.slot(index), sizeof(value));
-  return value;
 }
 
 TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
@@ -167,8 +160,8 @@ TEST(ReduceAxisFamilies, PartialsFitTheWorkspaceThatIsAskedFor) {
           if (launches.end() - launches.begin() < 2) continue;
           ++split;
           const Launch& finish = *(launches.begin() + 1);
-          const auto parts = static_cast<std::uint32_t>(argument(finish, 1));
-          const auto outputs = static_cast<std::uint32_t>(argument(finish, 2));
+          const auto& combined = *static_cast<const PartsArguments*>(finish.arguments.value(0));
+          const unsigned parts = combined.parts, outputs = combined.outputs;
           EXPECT_EQ(outputs, problem.extents[0] * problem.extents[2]);
           EXPECT_LE(kWorkspaceHeaderBytes + std::size_t{parts} * outputs * axis_state_bytes(problem),
                     problem.family->workspace_bytes(problem, candidate))
@@ -264,10 +257,9 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   const auto bounds = [&](DType dtype, std::int64_t reduced, std::string_view policy,
                           ReduceOp op = ReduceOp::logsumexp) {
     const Problem problem = reduce_columns_problem({.op = op, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
-    const std::string source = family.unit(problem, family.space().parse(policy).value()).source;
-    const std::string begin = "__launch_bounds__(";
-    const std::size_t at = source.find(begin) + begin.size();
-    return source.substr(at, source.find(')', at) - at);
+    const std::string entry = family.unit(problem, family.space().parse(policy).value()).entries.front();
+    const std::size_t at = entry.find(", ") + 2;
+    return entry.substr(at, entry.find('>', at) - at);
   };
   const std::string_view four = "block_threads=128 threads_per_column=1 unroll=4 scope=block staging=direct";
   EXPECT_EQ(bounds(DType::f16, 4, four), "128, 8");

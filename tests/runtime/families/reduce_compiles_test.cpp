@@ -52,9 +52,9 @@ class UnitsCompile : public testing::Test {
   std::string fault_of(const Unit& unit) {
     try {
       const Binary binary = compiler_.compile(unit, kArchitecture);
-      for (const std::string& entry : unit.entries) {
-        const std::optional<Resources> resources = cubin_resources(binary.code, entry);
-        if (!resources) return fmt::format("no kernel {} in the cubin", entry);
+      for (const std::string& symbol : binary.entries) {
+        const std::optional<Resources> resources = cubin_resources(binary.code, symbol);
+        if (!resources) return fmt::format("no kernel {} in the cubin", symbol);
         if (resources->local_bytes > kMostCallFrameBytes) ++spilling_;
       }
       return "";

@@ -1,10 +1,10 @@
+#include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/reduce/reduce_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
 #include <limits>
 
 #include <hone/tuned_reduce.h>
@@ -16,6 +16,7 @@
 namespace hone {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -35,11 +36,8 @@ Policy policy(Finish finish, std::int32_t threads = 256, std::int32_t unroll = 2
 struct Encoded {
   std::vector<Launch> launches;
 
-  template <class T>
-  T argument(std::size_t launch, int index) const {
-    T value;
-    std::memcpy(&value, launches[launch].arguments.slot(index), sizeof(T));
-    return value;
+  const ReduceArguments& arguments(std::size_t launch) const {
+    return *static_cast<const ReduceArguments*>(launches[launch].arguments.value(0));
   }
 };
 
@@ -173,34 +171,30 @@ TEST(ReduceFamily, OneBlockIsOneLaunchOfOneBlock) {
   EXPECT_EQ(encoded.launches[0].entry, 0);
   EXPECT_EQ(encoded.launches[0].grid.x, 1u);
   EXPECT_EQ(encoded.launches[0].block.x, 256u);
-  ASSERT_EQ(encoded.launches[0].arguments.count(), 3);
-  EXPECT_EQ(encoded.argument<void*>(0, 0), kIn);
-  EXPECT_EQ(encoded.argument<std::uint32_t>(0, 1), 1u << 20);
-  EXPECT_EQ(encoded.argument<void*>(0, 2), kOut);
+  EXPECT_EQ(encoded.arguments(0).in[0], kIn);
+  EXPECT_EQ(encoded.arguments(0).n, 1u << 20);
+  EXPECT_EQ(encoded.arguments(0).out[0], kOut);
 }
 
 TEST(ReduceFamily, LastBlockGetsTheWorkspaceToo) {
   const Encoded encoded = encode(sum_f32(1 << 20), policy(Finish::last_block), 264);
   ASSERT_EQ(encoded.launches.size(), 1u);
   EXPECT_EQ(encoded.launches[0].grid.x, 264u);
-  ASSERT_EQ(encoded.launches[0].arguments.count(), 4);
-  EXPECT_EQ(encoded.argument<void*>(0, 2), kWorkspace);
-  EXPECT_EQ(encoded.argument<void*>(0, 3), kOut);
+  EXPECT_EQ(encoded.arguments(0).workspace, kWorkspace);
+  EXPECT_EQ(encoded.arguments(0).out[0], kOut);
 }
 
 TEST(ReduceFamily, SecondKernelCombinesAsManyPartialsAsThereWereBlocks) {
   const Encoded encoded = encode(sum_f32(5000), policy(Finish::second_kernel), 264);
   ASSERT_EQ(encoded.launches.size(), 2u);
   EXPECT_EQ(encoded.launches[0].grid.x, 3u);
-  ASSERT_EQ(encoded.launches[0].arguments.count(), 3);
-  EXPECT_EQ(encoded.argument<void*>(0, 2), kWorkspace);
+  EXPECT_EQ(encoded.arguments(0).workspace, kWorkspace);
   EXPECT_EQ(encoded.launches[1].entry, 1);
   EXPECT_EQ(encoded.launches[1].grid.x, 1u);
-  ASSERT_EQ(encoded.launches[1].arguments.count(), 4);
-  EXPECT_EQ(encoded.argument<void*>(1, 0), kWorkspace);
-  EXPECT_EQ(encoded.argument<unsigned>(1, 1), 3u);
-  EXPECT_EQ(encoded.argument<std::uint32_t>(1, 2), 5000u);
-  EXPECT_EQ(encoded.argument<void*>(1, 3), kOut);
+  EXPECT_EQ(encoded.arguments(1).workspace, kWorkspace);
+  EXPECT_EQ(encoded.arguments(1).partials, 3u);
+  EXPECT_EQ(encoded.arguments(1).n, 5000u);
+  EXPECT_EQ(encoded.arguments(1).out[0], kOut);
 }
 
 TEST(ReduceFamily, TheGridIsCappedByTheWork) {
@@ -213,37 +207,39 @@ TEST(ReduceFamily, TheGridIsCappedByTheWork) {
 
 TEST(ReduceFamily, IndicesAreWideWhereTheSizeClassReachesTwoToThe31) {
   const std::int64_t narrow = size_range(30 * kClassesPerOctave + 3).last;
-  EXPECT_THAT(family().unit(sum_f32(narrow), policy(Finish::last_block)).source, HasSubstr("unsigned n"));
+  EXPECT_THAT(family().unit(sum_f32(narrow), policy(Finish::last_block)).source, HasSubstr("unsigned,"));
   EXPECT_THAT(family().unit(sum_f32(narrow), policy(Finish::last_block)).source, Not(HasSubstr("unsigned long long")));
-  EXPECT_THAT(family().unit(sum_f32(narrow + 1), policy(Finish::last_block)).source, HasSubstr("unsigned long long n"));
-  EXPECT_EQ(encode(sum_f32(narrow), policy(Finish::last_block), 8).argument<std::uint32_t>(0, 1),
-            static_cast<std::uint32_t>(narrow));
+  EXPECT_THAT(family().unit(sum_f32(narrow + 1), policy(Finish::last_block)).source, HasSubstr("unsigned long long,"));
+  EXPECT_EQ(encode(sum_f32(narrow), policy(Finish::last_block), 8).arguments(0).n, static_cast<std::uint64_t>(narrow));
   const std::int64_t wide = (std::int64_t{1} << 33) + 5;
-  EXPECT_EQ(encode(sum_f32(wide), policy(Finish::last_block), 8).argument<std::int64_t>(0, 1), wide);
+  EXPECT_EQ(encode(sum_f32(wide), policy(Finish::last_block), 8).arguments(0).n, static_cast<std::uint64_t>(wide));
 }
 
 TEST(ReduceFamily, AllSizesOfOneClassShareOneUnit) {
   for (int k = kSmallestSizeClass; k <= 40 * kClassesPerOctave; ++k)
-    EXPECT_EQ(family().unit(sum_f32(size_range(k).first), policy(Finish::last_block)).source,
-              family().unit(sum_f32(size_range(k).last), policy(Finish::last_block)).source);
+    EXPECT_TRUE(family().unit(sum_f32(size_range(k).first), policy(Finish::last_block))
+                    .has_code_of(family().unit(sum_f32(size_range(k).last), policy(Finish::last_block))));
 }
 
 TEST(ReduceFamily, EveryPolicyHasAUnitOfItsOwn) {
-  std::vector<std::string> sources;
+  std::vector<std::string> codes;
   DeviceFacts facts = h100_facts();
   facts.compute_capability = 100;
   for (const Policy& each : family().space().all())
-    if (family().is_valid(sum_f32(99), each, facts).empty())
-      sources.push_back(family().unit(sum_f32(99), each).source);
-  EXPECT_GT(sources.size(), 1000u);
-  std::sort(sources.begin(), sources.end());
-  EXPECT_EQ(std::adjacent_find(sources.begin(), sources.end()), sources.end());
+    if (family().is_valid(sum_f32(99), each, facts).empty()) {
+      const Unit unit = family().unit(sum_f32(99), each);
+      codes.push_back(unit.source + unit.entries.front());
+    }
+  EXPECT_GT(codes.size(), 1000u);
+  std::sort(codes.begin(), codes.end());
+  EXPECT_EQ(std::adjacent_find(codes.begin(), codes.end()), codes.end());
 }
 
 TEST(ReduceFamily, UnitsNameTheirEntries) {
-  EXPECT_EQ(family().unit(sum_f32(9), policy(Finish::last_block)).entries, std::vector<std::string>{"hone_reduce"});
-  EXPECT_EQ(family().unit(sum_f32(9), policy(Finish::second_kernel)).entries,
-            (std::vector<std::string>{"hone_reduce", "hone_reduce_finish"}));
+  EXPECT_THAT(family().unit(sum_f32(9), policy(Finish::last_block)).entries,
+              ElementsAre("hone::kernel<&Kernel::last_block, 256, 1>"));
+  EXPECT_THAT(family().unit(sum_f32(9), policy(Finish::second_kernel)).entries,
+              ElementsAre("hone::kernel<&Kernel::publish_partials, 256, 1>", "hone::kernel<&Kernel::finish, 256, 1>"));
 }
 
 TEST(ReduceFamily, SumsOfI32AreWide) {

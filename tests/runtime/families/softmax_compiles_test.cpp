@@ -52,9 +52,9 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
       std::string fault;
       try {
         const Binary binary = compiler.compile(units[i], "sm_90");
-        for (const std::string& entry : units[i].entries) {
-          const auto resources = cubin_resources(binary.code, entry);
-          if (!resources) fault = "no kernel " + entry;
+        for (const std::string& symbol : binary.entries) {
+          const auto resources = cubin_resources(binary.code, symbol);
+          if (!resources) fault = "no kernel " + symbol;
           else if (resources->local_bytes > kMostCallFrameBytes)
             fault = std::to_string(resources->local_bytes) + " bytes of local memory";
         }

@@ -35,7 +35,7 @@ class FakeModule final : public Module {
 template <class T>
 T argument(const Launch& launch, int index) {
   T value;
-  std::memcpy(&value, launch.arguments.slot(index), sizeof(T));
+  std::memcpy(&value, launch.arguments.value(index), sizeof(T));
   return value;
 }
 

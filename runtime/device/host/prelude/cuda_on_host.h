@@ -95,7 +95,7 @@ template <auto* kKernel>
 struct Trampoline;
 template <class... Parameters, void (*kKernel)(Parameters...)>
 struct Trampoline<kKernel> {
-  static_assert(((sizeof(Parameters) <= 8) && ...), "a kernel parameter may have at most 8 bytes (hone::Arguments)");
+  static_assert((sizeof(Parameters) + ... + 0) <= 160, "a kernel's parameters may have 160 bytes (hone::Arguments)");
 
   template <int... kIndices>
   static void unpack(void* const* arguments, Indices<kIndices...>) {
@@ -103,6 +103,7 @@ struct Trampoline<kKernel> {
   }
   static void call(void* const* arguments) { unpack(arguments, typename CountTo<sizeof...(Parameters)>::type{}); }
   static constexpr int kParameters = sizeof...(Parameters);
+  static constexpr int kParameterBytes[kParameters + 1] = {static_cast<int>(sizeof(Parameters))..., 0};
 };
 
 }  // namespace hone_host

@@ -4,7 +4,7 @@
 namespace hone_host {
 
 /// Raise it when anything below changes: a stored binary of another version is refused.
-inline constexpr int kAbiVersion = 2;
+inline constexpr int kAbiVersion = 3;
 
 /// Each lane (CUDA thread) has a stack of this size. The stacks of one SM lie side by side in an arena that is aligned
 /// to its own size, so that the stack pointer alone leads to the block: no thread-local variable is needed, and none
@@ -94,6 +94,7 @@ struct Entry {
   const char* name;
   void (*call)(void* const* arguments);
   int parameters;
+  const int* parameter_bytes;  ///< of each
 };
 
 /// What a module exports, under the name hone_host_module.

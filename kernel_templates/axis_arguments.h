@@ -1,0 +1,48 @@
+// The arguments of the kernels that reduce rows and columns, as host and device see them. A pitch is a leading
+// dimension, in elements.
+#pragma once
+
+namespace hone {
+
+/// reduce_rows.cuh
+struct RowsArguments {
+  const void* in;
+  void* out;
+  void* workspace;
+  unsigned long long rows, columns, pitch;
+  unsigned parts;  ///< blocks per row
+};
+
+/// reduce_columns.cuh. Values derived from the extents are passed along: kernels of short columns would compute them
+/// again at each use, because of register pressure.
+struct ColumnsArguments {
+  const void* in;
+  void* out;
+  void* workspace;
+  unsigned long long outer, reduced, inner, pitch;
+  unsigned long long slice_pitch;  ///< reduced · pitch
+  unsigned long long rows;         ///< ⌈reduced / folds⌉
+  unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / kTileColumns⌉
+  unsigned folds;
+  unsigned parts;  ///< blocks per tile; if there are several, outer · tiles · parts fits 32 bits
+};
+
+/// staged_reduce.cuh
+struct StagedArguments {
+  const void* in;
+  void* out;
+  unsigned long long slices;
+  unsigned reduced, inner;
+  unsigned slices_per_tile;
+};
+
+/// partials.cuh
+struct PartsArguments {
+  const void* workspace;
+  void* out;
+  unsigned long long reduced;  ///< elements of an output
+  unsigned parts;              ///< partials per output
+  unsigned outputs;
+};
+
+}  // namespace hone

@@ -1,0 +1,40 @@
+// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh and softmax_columns.cuh, as host
+// and device see them. Acc is the type that weights are computed in.
+#pragma once
+
+namespace hone {
+
+/// The weight of an element x is exp(scale · x).
+template <class Acc>
+struct SoftmaxFactors {
+  Acc factor;    ///< 2 · scale
+  Acc exponent;  ///< 2 · scale · log2 e
+};
+
+/// Softmax of rows.
+template <class Acc>
+struct SoftmaxArguments {
+  const void* in;
+  void* out;
+  void* workspace;
+  unsigned long long rows, columns;
+  long long in_pitch, out_pitch;  ///< in elements
+  SoftmaxFactors<Acc> scale;
+  unsigned chunks;            ///< blocks per row
+  unsigned packs_per_thread;  ///< in shared memory
+  unsigned lag;               ///< of the pipeline, in rows
+};
+
+/// Softmax over the middle extent.
+template <class Acc>
+struct SoftmaxColumnsArguments {
+  const void* in;
+  void* out;
+  void* workspace;
+  long long outer, reduced, inner;
+  long long in_pitch, out_pitch;  ///< in elements, from one row of `inner` elements to the next
+  SoftmaxFactors<Acc> scale;
+  unsigned chunks;  ///< blocks per tile
+};
+
+}  // namespace hone
