@@ -36,10 +36,9 @@ TEST(Selection, RefusalsSuggestAndList) {
     }
     return "";
   };
-  EXPECT_EQ(
-      refusal([] { parse_ops("sun"); }),
-      "unknown operation 'sun' (did you mean 'sum'?); known are sum, product, min, max, minmax, argmin, argmax, mean, "
-      "mean_variance, sum_of_squares, l1_norm, l2_norm, max_norm, logsumexp, dot, any, all, count_nonzero, every");
+  EXPECT_THAT(refusal([] { parse_ops("sun"); }), HasSubstr("'sun' (did you mean 'sum'?)"));
+  for (const ReduceOpInfo& op : kReduceOps)
+    EXPECT_THAT(refusal([] { parse_ops("sun"); }), HasSubstr(std::string(op.name) + ", "));
   EXPECT_EQ(
       refusal([] { parse_one_dtype("c64"); }),
       "unknown dtype 'c64' (did you mean 'f64'?); known are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, "

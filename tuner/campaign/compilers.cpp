@@ -69,7 +69,8 @@ Binary binary_from_json(const Json& answer) {
   const Json& compiled = answer.at("compiled");
   std::optional<std::vector<std::byte>> code = from_base64(compiled.at("code").get<std::string>());
   if (!code) throw Error(ErrorCode::compile_failed, "a compiler's answer is no base64");
-  return {.format = compiled.at("format"), .architecture = compiled.at("architecture"), .code = std::move(*code)};
+  return {.format = compiled.at("format"), .architecture = compiled.at("architecture"), .code = std::move(*code),
+          .entries = compiled.at("entries")};
 }
 
 class DeviceWithCompilers final : public ForwardingDevice {
@@ -100,11 +101,15 @@ void run_compiler() {
   while (true) {
     const Json order = orders.next().at("compile");
     if (order.contains("headers")) headers = headers_from_json(order["headers"]);
-    const Unit unit{.name = order.at("name"), .source = order.at("source"), .headers = headers, .entries = {}};
+    const Unit unit{.name = order.at("name"), .source = order.at("source"), .headers = headers,
+                    .entries = order.at("entries")};
     try {
       const Binary binary = compiler.compile(unit, order.at("architecture").get<std::string>());
       answer("compiled",
-             {{"format", binary.format}, {"architecture", binary.architecture}, {"code", base64(binary.code)}});
+             {{"format", binary.format},
+              {"architecture", binary.architecture},
+              {"code", base64(binary.code)},
+              {"entries", binary.entries}});
     } catch (const Error& error) {
       answer("failed", {{"code", static_cast<int>(error.code())}, {"message", error.what()}});
     }
@@ -145,7 +150,7 @@ class Compilers::Lease {
 
   /// The answer; null when the process ended instead, then `how_it_ended` says how.
   Json ask(const Unit& unit, std::string_view architecture, std::string& how_it_ended) {
-    Json order{{"architecture", architecture}, {"name", unit.name}, {"source", unit.source}};
+    Json order{{"architecture", architecture}, {"name", unit.name}, {"source", unit.source}, {"entries", unit.entries}};
     if (!are_alike(compiler_->headers, unit.headers)) order["headers"] = to_json(unit.headers);
     compiler_->process.send({{"compile", std::move(order)}});
     compiler_->headers = unit.headers;

@@ -12,35 +12,6 @@
 namespace hone {
 namespace {
 
-/// How an operation is spelled in kernel source, and what it carries from element to element.
-struct OpTemplate {
-  std::string_view name;
-  std::string_view header;
-  int accumulators = 1;
-  int indices = 0;
-};
-
-constexpr std::array<OpTemplate, kReduceOps.size()> kOpTemplates{{
-    {"Sum", "reduce_ops.cuh"},
-    {"Product", "reduce_ops.cuh"},
-    {"Min", "reduce_ops.cuh"},
-    {"Max", "reduce_ops.cuh"},
-    {"MinMax", "extreme_ops.cuh", 2},
-    {"ArgMin", "extreme_ops.cuh", 1, 1},
-    {"ArgMax", "extreme_ops.cuh", 1, 1},
-    {"Mean", "moment_ops.cuh"},
-    {"MeanVariance", "moment_ops.cuh", 3, 1},
-    {"SumOfSquares", "reduce_ops.cuh"},
-    {"L1Norm", "reduce_ops.cuh"},
-    {"L2Norm", "reduce_ops.cuh"},
-    {"MaxNorm", "reduce_ops.cuh"},
-    {"LogSumExp", "logsumexp.cuh", 2},
-    {"Dot", "reduce_ops.cuh"},
-    {"Any", "reduce_ops.cuh"},
-    {"All", "reduce_ops.cuh"},
-    {"CountNonzero", "reduce_ops.cuh"},
-}};
-
 constexpr auto kOperations = [] {
   std::array<std::string_view, kReduceOps.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
@@ -60,7 +31,7 @@ ReduceSpec reduce_spec_of(const Problem& problem) {
 }
 
 std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
-  const OpTemplate& op = kOpTemplates[static_cast<std::size_t>(spec.op)];
+  const ReduceOpInfo& op = info(spec.op);
   const bool is_exact = !info(spec.dtype).is_floating() && info(spec.dtype).size_bytes <= 2;
   if (spec.op == ReduceOp::mean_variance && is_exact) return 24;  // hone::IntegerSums
   const int indices = spec.op == ReduceOp::mean && spec.nan == NanPolicy::ignore ? 1 : op.indices;
@@ -75,14 +46,14 @@ std::span<const SourceFile> ReduceFamily::sources() const {
 
 std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
   std::vector<std::string_view> roots(kernels);
-  for (const OpTemplate& op : kOpTemplates) roots.push_back(op.header);
+  for (const ReduceOpInfo& op : kReduceOps) roots.push_back(op.header);
   return kernel_sources(roots);
 }
 
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
-  const OpTemplate& op = kOpTemplates[static_cast<std::size_t>(spec.op)];
+  const ReduceOpInfo& op = info(spec.op);
   return {.headers = {std::string(op.header)},
-          .type = fmt::format("hone::{}<{}, {}, {}, {}>", op.name, info(spec.dtype).cuda_name,
+          .type = fmt::format("hone::{}<{}, {}, {}, {}>", op.functor, info(spec.dtype).cuda_name,
                               info(spec.accumulator_dtype()).cuda_name, index_type, spec.nan == NanPolicy::ignore)};
 }
 

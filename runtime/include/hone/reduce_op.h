@@ -18,32 +18,43 @@ enum class ReduceOp : std::uint8_t {
 struct ReduceOpInfo {
   ReduceOp op;
   std::string_view name;
-  int inputs = 1;              ///< arrays read
-  int outputs = 1;             ///< values written, next to each other
-  bool needs_elements = false; ///< an empty array has no result
-  bool converts = false;       ///< accumulator and result dtype may be chosen
+  int inputs = 1;               ///< arrays read
+  int outputs = 1;              ///< values written, next to each other
+  bool needs_elements = false;  ///< an empty array has no result
+  bool converts = false;        ///< accumulator and result dtype may be chosen
+
+  /// The template of hone:: in kernel_templates/ that computes it, the file that has it, and what its State holds.
+  std::string_view functor;
+  std::string_view header = "reduce_ops.cuh";
+  int accumulators = 1;
+  int indices = 0;
 };
 
-inline constexpr std::array<ReduceOpInfo, 18> kReduceOps{{
-    {ReduceOp::sum, "sum", 1, 1, false, true},
-    {ReduceOp::product, "product", 1, 1, false, true},
-    {ReduceOp::min, "min"},
-    {ReduceOp::max, "max"},
-    {ReduceOp::minmax, "minmax", 1, 2},
-    {ReduceOp::argmin, "argmin", 1, 1, true},
-    {ReduceOp::argmax, "argmax", 1, 1, true},
-    {ReduceOp::mean, "mean", 1, 1, false, true},
-    {ReduceOp::mean_variance, "mean_variance", 1, 2, false, true},
-    {ReduceOp::sum_of_squares, "sum_of_squares", 1, 1, false, true},
-    {ReduceOp::l1_norm, "l1_norm", 1, 1, false, true},
-    {ReduceOp::l2_norm, "l2_norm", 1, 1, false, true},
-    {ReduceOp::max_norm, "max_norm"},
-    {ReduceOp::logsumexp, "logsumexp", 1, 1, false, true},
-    {ReduceOp::dot, "dot", 2, 1, false, true},
-    {ReduceOp::any, "any"},
-    {ReduceOp::all, "all"},
-    {ReduceOp::count_nonzero, "count_nonzero"},
-}};
+inline constexpr std::array kReduceOps = std::to_array<ReduceOpInfo>({
+    {.op = ReduceOp::sum, .name = "sum", .converts = true, .functor = "Sum"},
+    {.op = ReduceOp::product, .name = "product", .converts = true, .functor = "Product"},
+    {.op = ReduceOp::min, .name = "min", .functor = "Min"},
+    {.op = ReduceOp::max, .name = "max", .functor = "Max"},
+    {.op = ReduceOp::minmax, .name = "minmax", .outputs = 2, .functor = "MinMax", .header = "extreme_ops.cuh",
+     .accumulators = 2},
+    {.op = ReduceOp::argmin, .name = "argmin", .needs_elements = true, .functor = "ArgMin",
+     .header = "extreme_ops.cuh", .indices = 1},
+    {.op = ReduceOp::argmax, .name = "argmax", .needs_elements = true, .functor = "ArgMax",
+     .header = "extreme_ops.cuh", .indices = 1},
+    {.op = ReduceOp::mean, .name = "mean", .converts = true, .functor = "Mean", .header = "moment_ops.cuh"},
+    {.op = ReduceOp::mean_variance, .name = "mean_variance", .outputs = 2, .converts = true,
+     .functor = "MeanVariance", .header = "moment_ops.cuh", .accumulators = 3, .indices = 1},
+    {.op = ReduceOp::sum_of_squares, .name = "sum_of_squares", .converts = true, .functor = "SumOfSquares"},
+    {.op = ReduceOp::l1_norm, .name = "l1_norm", .converts = true, .functor = "L1Norm"},
+    {.op = ReduceOp::l2_norm, .name = "l2_norm", .converts = true, .functor = "L2Norm"},
+    {.op = ReduceOp::max_norm, .name = "max_norm", .functor = "MaxNorm"},
+    {.op = ReduceOp::logsumexp, .name = "logsumexp", .converts = true, .functor = "LogSumExp",
+     .header = "logsumexp.cuh", .accumulators = 2},
+    {.op = ReduceOp::dot, .name = "dot", .inputs = 2, .converts = true, .functor = "Dot"},
+    {.op = ReduceOp::any, .name = "any", .functor = "Any"},
+    {.op = ReduceOp::all, .name = "all", .functor = "All"},
+    {.op = ReduceOp::count_nonzero, .name = "count_nonzero", .functor = "CountNonzero"},
+});
 
 constexpr const ReduceOpInfo& info(ReduceOp op) { return kReduceOps[static_cast<std::size_t>(op)]; }
 constexpr std::string_view name(ReduceOp op) { return info(op).name; }
