@@ -39,29 +39,24 @@ constexpr auto kIntegerTruths = kinds("uniform", "mixed", "all_zero", "all_one",
 constexpr auto kBooleans = kinds("mixed", "all_zero", "all_one", "single_one", "single_zero");
 
 Kinds float_kinds(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::product: return kFloatProducts;
-    case ReduceOp::min:
-    case ReduceOp::max:
-    case ReduceOp::minmax:
-    case ReduceOp::argmin:
-    case ReduceOp::argmax:
-    case ReduceOp::max_norm: return kFloatExtremes;
-    case ReduceOp::mean_variance: return kFloatVariances;
-    case ReduceOp::logsumexp: return kFloatExponentials;
-    case ReduceOp::any:
-    case ReduceOp::all:
-    case ReduceOp::count_nonzero: return kFloatTruths;
-    default: return kFloatSums;
+  switch (info(op).hazard) {
+    case ReduceHazard::factors: return kFloatProducts;
+    case ReduceHazard::extremes: return kFloatExtremes;
+    case ReduceHazard::variance: return kFloatVariances;
+    case ReduceHazard::exponentials: return kFloatExponentials;
+    case ReduceHazard::truth: return kFloatTruths;
+    case ReduceHazard::cancellation: break;
   }
+  return kFloatSums;
 }
 
 Kinds integer_kinds(ReduceOp op, bool in_floats) {
-  const Kinds of_floats = float_kinds(op);
-  if (of_floats.data() == kFloatProducts.data()) return in_floats ? Kinds(kIntegerProductsInFloats) : kIntegerProducts;
-  if (of_floats.data() == kFloatExtremes.data()) return kIntegerExtremes;
-  if (of_floats.data() == kFloatTruths.data()) return kIntegerTruths;
-  return in_floats ? Kinds(kIntegerSumsInFloats) : kIntegerSums;
+  switch (info(op).hazard) {
+    case ReduceHazard::factors: return in_floats ? Kinds(kIntegerProductsInFloats) : kIntegerProducts;
+    case ReduceHazard::extremes: return kIntegerExtremes;
+    case ReduceHazard::truth: return kIntegerTruths;
+    default: return in_floats ? Kinds(kIntegerSumsInFloats) : kIntegerSums;
+  }
 }
 
 /// Significand bits of a floating element.

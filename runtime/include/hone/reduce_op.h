@@ -14,6 +14,9 @@ enum class ReduceOp : std::uint8_t {
   logsumexp, dot, any, all, count_nonzero
 };
 
+/// What makes an operation hard to compute: the inputs that winners are verified on follow from it.
+enum class ReduceHazard : std::uint8_t { cancellation, factors, extremes, variance, exponentials, truth };
+
 /// One row of the table of reductions.
 struct ReduceOpInfo {
   ReduceOp op;
@@ -22,6 +25,7 @@ struct ReduceOpInfo {
   int outputs = 1;              ///< values written, next to each other
   bool needs_elements = false;  ///< an empty array has no result
   bool converts = false;        ///< accumulator and result dtype may be chosen
+  ReduceHazard hazard = ReduceHazard::cancellation;
 
   /// The template of hone:: in kernel_templates/ that computes it, the file that has it, and what its State holds.
   std::string_view functor;
@@ -32,32 +36,60 @@ struct ReduceOpInfo {
 
 inline constexpr std::array kReduceOps = std::to_array<ReduceOpInfo>({
     {.op = ReduceOp::sum, .name = "sum", .converts = true, .functor = "Sum"},
-    {.op = ReduceOp::product, .name = "product", .converts = true, .functor = "Product"},
-    {.op = ReduceOp::min, .name = "min", .functor = "Min"},
-    {.op = ReduceOp::max, .name = "max", .functor = "Max"},
-    {.op = ReduceOp::minmax, .name = "minmax", .outputs = 2, .functor = "MinMax", .header = "extreme_ops.cuh",
-     .accumulators = 2},
-    {.op = ReduceOp::argmin, .name = "argmin", .needs_elements = true, .functor = "ArgMin",
-     .header = "extreme_ops.cuh", .indices = 1},
-    {.op = ReduceOp::argmax, .name = "argmax", .needs_elements = true, .functor = "ArgMax",
-     .header = "extreme_ops.cuh", .indices = 1},
+    {.op = ReduceOp::product, .name = "product", .converts = true, .hazard = ReduceHazard::factors,
+     .functor = "Product"},
+    {.op = ReduceOp::min, .name = "min", .hazard = ReduceHazard::extremes, .functor = "Min"},
+    {.op = ReduceOp::max, .name = "max", .hazard = ReduceHazard::extremes, .functor = "Max"},
+    {.op = ReduceOp::minmax, .name = "minmax", .outputs = 2, .hazard = ReduceHazard::extremes, .functor = "MinMax",
+     .header = "extreme_ops.cuh", .accumulators = 2},
+    {.op = ReduceOp::argmin, .name = "argmin", .needs_elements = true, .hazard = ReduceHazard::extremes,
+     .functor = "ArgMin", .header = "extreme_ops.cuh", .indices = 1},
+    {.op = ReduceOp::argmax, .name = "argmax", .needs_elements = true, .hazard = ReduceHazard::extremes,
+     .functor = "ArgMax", .header = "extreme_ops.cuh", .indices = 1},
     {.op = ReduceOp::mean, .name = "mean", .converts = true, .functor = "Mean", .header = "moment_ops.cuh"},
     {.op = ReduceOp::mean_variance, .name = "mean_variance", .outputs = 2, .converts = true,
-     .functor = "MeanVariance", .header = "moment_ops.cuh", .accumulators = 3, .indices = 1},
+     .hazard = ReduceHazard::variance, .functor = "MeanVariance", .header = "moment_ops.cuh", .accumulators = 3,
+     .indices = 1},
     {.op = ReduceOp::sum_of_squares, .name = "sum_of_squares", .converts = true, .functor = "SumOfSquares"},
     {.op = ReduceOp::l1_norm, .name = "l1_norm", .converts = true, .functor = "L1Norm"},
     {.op = ReduceOp::l2_norm, .name = "l2_norm", .converts = true, .functor = "L2Norm"},
-    {.op = ReduceOp::max_norm, .name = "max_norm", .functor = "MaxNorm"},
-    {.op = ReduceOp::logsumexp, .name = "logsumexp", .converts = true, .functor = "LogSumExp",
-     .header = "logsumexp.cuh", .accumulators = 2},
+    {.op = ReduceOp::max_norm, .name = "max_norm", .hazard = ReduceHazard::extremes, .functor = "MaxNorm"},
+    {.op = ReduceOp::logsumexp, .name = "logsumexp", .converts = true, .hazard = ReduceHazard::exponentials,
+     .functor = "LogSumExp", .header = "logsumexp.cuh", .accumulators = 2},
     {.op = ReduceOp::dot, .name = "dot", .inputs = 2, .converts = true, .functor = "Dot"},
-    {.op = ReduceOp::any, .name = "any", .functor = "Any"},
-    {.op = ReduceOp::all, .name = "all", .functor = "All"},
-    {.op = ReduceOp::count_nonzero, .name = "count_nonzero", .functor = "CountNonzero"},
+    {.op = ReduceOp::any, .name = "any", .hazard = ReduceHazard::truth, .functor = "Any"},
+    {.op = ReduceOp::all, .name = "all", .hazard = ReduceHazard::truth, .functor = "All"},
+    {.op = ReduceOp::count_nonzero, .name = "count_nonzero", .hazard = ReduceHazard::truth,
+     .functor = "CountNonzero"},
 });
 
 constexpr const ReduceOpInfo& info(ReduceOp op) { return kReduceOps[static_cast<std::size_t>(op)]; }
 constexpr std::string_view name(ReduceOp op) { return info(op).name; }
+
+/// The operations as types, so that dtypes are checked at compile time: tuned_reduce(session, hone::sum, in, n, out,
+/// stream).
+template <ReduceOp kOp>
+struct ReduceTag {
+  static constexpr ReduceOp op = kOp;
+};
+inline constexpr ReduceTag<ReduceOp::sum> sum;
+inline constexpr ReduceTag<ReduceOp::product> product;
+inline constexpr ReduceTag<ReduceOp::min> min;
+inline constexpr ReduceTag<ReduceOp::max> max;
+inline constexpr ReduceTag<ReduceOp::minmax> minmax;
+inline constexpr ReduceTag<ReduceOp::argmin> argmin;
+inline constexpr ReduceTag<ReduceOp::argmax> argmax;
+inline constexpr ReduceTag<ReduceOp::mean> mean;
+inline constexpr ReduceTag<ReduceOp::mean_variance> mean_variance;  ///< of the population: divided by n
+inline constexpr ReduceTag<ReduceOp::sum_of_squares> sum_of_squares;
+inline constexpr ReduceTag<ReduceOp::l1_norm> l1_norm;
+inline constexpr ReduceTag<ReduceOp::l2_norm> l2_norm;
+inline constexpr ReduceTag<ReduceOp::max_norm> max_norm;
+inline constexpr ReduceTag<ReduceOp::logsumexp> logsumexp;
+inline constexpr ReduceTag<ReduceOp::dot> dot;
+inline constexpr ReduceTag<ReduceOp::any> any;
+inline constexpr ReduceTag<ReduceOp::all> all;
+inline constexpr ReduceTag<ReduceOp::count_nonzero> count_nonzero;
 
 /// The ReduceOp called `name`. Throws Error(not_found) that lists the known names.
 ReduceOp parse_reduce_op(std::string_view name);
@@ -68,14 +100,17 @@ constexpr bool reduce_supports(ReduceOp op, DType dtype) {
 }
 
 /// The dtype in which sums of `dtype` neither overflow early nor lose much: f32 for 16-bit floats, 64 bits for
-/// integers. i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64 where it is summed. A max_norm of i64 is a
-/// u64, which holds it. Squares leave the range of a float where elements come near its root: the l2_norm of
+/// integers. i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64 where it is summed. A max_norm or range of
+/// i64 is a u64, which holds it. Squares leave the range of a float where elements come near its root: the l2_norm of
 /// {3e30f, 4e30f} is infinite, unless f64 is chosen as accumulator.
 constexpr DType wide_dtype(DType dtype) {
   switch (info(dtype).kind) {
-    case DTypeKind::floating: return dtype == DType::f64 ? DType::f64 : DType::f32;
-    case DTypeKind::unsigned_integer: return DType::u64;
-    default: return DType::i64;
+    case DTypeKind::floating:
+      return dtype == DType::f64 ? DType::f64 : DType::f32;
+    case DTypeKind::unsigned_integer:
+      return DType::u64;
+    default:
+      return DType::i64;
   }
 }
 
@@ -91,16 +126,22 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
       if (element.is_floating()) return wide_dtype(in);
       return element.size_bytes < 4 ? DType::i32 : in;
     case ReduceOp::any:
-    case ReduceOp::all: return DType::u32;
-    case ReduceOp::count_nonzero: return DType::i64;
-    case ReduceOp::mean: return !element.is_floating() && element.size_bytes == 8 ? DType::f64 : wide_dtype(in);
-    case ReduceOp::mean_variance: return element.is_floating() ? wide_dtype(in) : DType::f64;
-    case ReduceOp::l2_norm: return element.is_floating() || element.size_bytes <= 2 ? wide_dtype(in) : DType::f64;
+    case ReduceOp::all:
+      return DType::u32;
+    case ReduceOp::count_nonzero:
+      return DType::i64;
+    case ReduceOp::mean:
+      return !element.is_floating() && element.size_bytes == 8 ? DType::f64 : wide_dtype(in);
+    case ReduceOp::mean_variance:
+      return element.is_floating() ? wide_dtype(in) : DType::f64;
+    case ReduceOp::l2_norm:
+      return element.is_floating() || element.size_bytes <= 2 ? wide_dtype(in) : DType::f64;
     case ReduceOp::max_norm:
       if (in == DType::i64) return DType::u64;
       if (element.kind == DTypeKind::signed_integer) return element.size_bytes <= 2 ? DType::i32 : DType::i64;
       return !element.is_floating() && element.size_bytes <= 4 ? DType::u32 : wide_dtype(in);
-    default: return wide_dtype(in);
+    default:
+      return wide_dtype(in);
   }
 }
 
@@ -109,18 +150,23 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
   switch (op) {
     case ReduceOp::min:
     case ReduceOp::max:
-    case ReduceOp::minmax: return in;
+    case ReduceOp::minmax:
+      return in;
     case ReduceOp::max_norm:
       if (in == DType::i64) return DType::u64;
       return info(in).is_floating() ? in : wide_dtype(in);
     case ReduceOp::argmin:
-    case ReduceOp::argmax: return DType::i64;
+    case ReduceOp::argmax:
+      return DType::i64;
     case ReduceOp::any:
-    case ReduceOp::all: return DType::boolean;
+    case ReduceOp::all:
+      return DType::boolean;
     case ReduceOp::mean:
     case ReduceOp::mean_variance:
-    case ReduceOp::l2_norm: return info(in).is_floating() ? wide_dtype(in) : DType::f64;
-    default: return reduce_accumulator_dtype(op, in);
+    case ReduceOp::l2_norm:
+      return info(in).is_floating() ? wide_dtype(in) : DType::f64;
+    default:
+      return reduce_accumulator_dtype(op, in);
   }
 }
 

@@ -59,31 +59,6 @@ Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const 
 Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out_host,
                              Stream stream);
 
-/// The operations as types, so that dtypes are checked at compile time: tuned_reduce(session, hone::sum, in, n, out,
-/// s).
-template <ReduceOp kOp>
-struct ReduceTag {
-  static constexpr ReduceOp op = kOp;
-};
-inline constexpr ReduceTag<ReduceOp::sum> sum;
-inline constexpr ReduceTag<ReduceOp::product> product;
-inline constexpr ReduceTag<ReduceOp::min> min;
-inline constexpr ReduceTag<ReduceOp::max> max;
-inline constexpr ReduceTag<ReduceOp::minmax> minmax;
-inline constexpr ReduceTag<ReduceOp::argmin> argmin;
-inline constexpr ReduceTag<ReduceOp::argmax> argmax;
-inline constexpr ReduceTag<ReduceOp::mean> mean;
-inline constexpr ReduceTag<ReduceOp::mean_variance> mean_variance;  ///< of the population: divided by n
-inline constexpr ReduceTag<ReduceOp::sum_of_squares> sum_of_squares;
-inline constexpr ReduceTag<ReduceOp::l1_norm> l1_norm;
-inline constexpr ReduceTag<ReduceOp::l2_norm> l2_norm;
-inline constexpr ReduceTag<ReduceOp::max_norm> max_norm;
-inline constexpr ReduceTag<ReduceOp::logsumexp> logsumexp;
-inline constexpr ReduceTag<ReduceOp::dot> dot;
-inline constexpr ReduceTag<ReduceOp::any> any;
-inline constexpr ReduceTag<ReduceOp::all> all;
-inline constexpr ReduceTag<ReduceOp::count_nonzero> count_nonzero;
-
 namespace detail {
 /// The spec of a typed call: the type of *out chooses the result dtype.
 template <ReduceOp kOp, class T, class Result>

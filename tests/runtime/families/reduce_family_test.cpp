@@ -87,8 +87,8 @@ TEST(ReduceFamily, TheLargestAcceptedSizeOverflowsNowhere) {
 
 TEST(ReduceFamily, RefusesUnknownOperations) {
   Problem problem = sum_f32(1);
-  problem.operation = 18;
-  EXPECT_THAT(family().refuse(problem), HasSubstr("no operation 18"));
+  problem.operation = kReduceOps.size();
+  EXPECT_THAT(family().refuse(problem), HasSubstr("no operation " + std::to_string(kReduceOps.size())));
 }
 
 TEST(ReduceFamily, RefusesDTypesThatDoNotGoWithTheOperation) {
