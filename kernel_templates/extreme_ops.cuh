@@ -39,6 +39,20 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
   }
 };
 
+/// The largest element minus the smallest; 0 of none. It is computed modulo 2^64 for integers, and then fits the result.
+template <class In, class Acc, class Index, bool kIgnoreNan>
+struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
+  template <class Out>
+  static __device__ void write(Extremes<Acc> state, Index, Out* out) {
+    if constexpr (kIsFloating<Acc>) {
+      *out = convert<Out>(state.max < state.min ? Acc(0) : state.max - state.min);
+    } else {
+      using Wide = unsigned long long;
+      *out = convert<Out>(state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min));
+    }
+  }
+};
+
 /// A value's rank (the highest wins) and the lowest index with that value; the index is all ones if there is no value.
 template <class Rank, class Index>
 struct Located {

@@ -374,6 +374,15 @@ Expectation expected_max_norm(const Inputs& inputs) {
   return Expectation::exactly(norm);
 }
 
+/// One subtraction: rounded once, to the accumulator.
+Expectation expected_range(const Inputs& inputs) {
+  const Wide low = smallest(inputs).value, high = largest(inputs).value;
+  if (high < low) return Expectation::exactly(0);
+  const Wide range = high - low;
+  if (!info(inputs.spec.dtype).is_floating() || !std::isfinite(range)) return Expectation::exactly(range);
+  return Expectation::near(range, inputs.unit() * range, inputs.spec.accumulator_dtype());
+}
+
 /// How many elements are not zero; NaN is none of the zeros.
 std::int64_t nonzeros(const Inputs& inputs) {
   return static_cast<std::int64_t>(
@@ -390,6 +399,7 @@ std::array<Expectation, 2> expectations(const Inputs& inputs) {
     case ReduceOp::min: return {E::exactly(smallest(inputs).value)};
     case ReduceOp::max: return {E::exactly(largest(inputs).value)};
     case ReduceOp::minmax: return {E::exactly(smallest(inputs).value), E::exactly(largest(inputs).value)};
+    case ReduceOp::range: return {expected_range(inputs)};
     case ReduceOp::argmin: return {E::exactly(static_cast<Wide>(smallest(inputs).index))};
     case ReduceOp::argmax: return {E::exactly(static_cast<Wide>(largest(inputs).index))};
     case ReduceOp::max_norm: return {expected_max_norm(inputs)};

@@ -11,7 +11,7 @@ namespace hone {
 
 enum class ReduceOp : std::uint8_t {
   sum, product, min, max, minmax, argmin, argmax, mean, mean_variance, sum_of_squares, l1_norm, l2_norm, max_norm,
-  logsumexp, dot, any, all, count_nonzero
+  logsumexp, dot, any, all, count_nonzero, range
 };
 
 /// What makes an operation hard to compute: the inputs that winners are verified on follow from it.
@@ -61,6 +61,8 @@ inline constexpr std::array kReduceOps = std::to_array<ReduceOpInfo>({
     {.op = ReduceOp::all, .name = "all", .hazard = ReduceHazard::truth, .functor = "All"},
     {.op = ReduceOp::count_nonzero, .name = "count_nonzero", .hazard = ReduceHazard::truth,
      .functor = "CountNonzero"},
+    {.op = ReduceOp::range, .name = "range", .hazard = ReduceHazard::extremes, .functor = "Range",
+     .header = "extreme_ops.cuh", .accumulators = 2},
 });
 
 constexpr const ReduceOpInfo& info(ReduceOp op) { return kReduceOps[static_cast<std::size_t>(op)]; }
@@ -90,6 +92,7 @@ inline constexpr ReduceTag<ReduceOp::dot> dot;
 inline constexpr ReduceTag<ReduceOp::any> any;
 inline constexpr ReduceTag<ReduceOp::all> all;
 inline constexpr ReduceTag<ReduceOp::count_nonzero> count_nonzero;
+inline constexpr ReduceTag<ReduceOp::range> range;
 
 /// The ReduceOp called `name`. Throws Error(not_found) that lists the known names.
 ReduceOp parse_reduce_op(std::string_view name);
@@ -121,6 +124,7 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
     case ReduceOp::min:
     case ReduceOp::max:
     case ReduceOp::minmax:
+    case ReduceOp::range:
     case ReduceOp::argmin:
     case ReduceOp::argmax:
       if (element.is_floating()) return wide_dtype(in);
@@ -153,6 +157,7 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
     case ReduceOp::minmax:
       return in;
     case ReduceOp::max_norm:
+    case ReduceOp::range:
       if (in == DType::i64) return DType::u64;
       return info(in).is_floating() ? in : wide_dtype(in);
     case ReduceOp::argmin:

@@ -155,6 +155,11 @@ std::array<R, 2> finish(ReduceOp op, const Partial<A>& total, A pivot) {
     case ReduceOp::min: return {convert<R>(total.smallest)};
     case ReduceOp::max: return {convert<R>(total.largest)};
     case ReduceOp::minmax: return {convert<R>(total.smallest), convert<R>(total.largest)};
+    case ReduceOp::range:
+      if (total.largest < total.smallest) return {R{}};
+      if constexpr (std::is_integral_v<A>)
+        return {convert<R>(static_cast<std::uint64_t>(total.largest) - static_cast<std::uint64_t>(total.smallest))};
+      else return {convert<R>(total.largest - total.smallest)};
     case ReduceOp::argmin: return {convert<R>(total.first_smallest)};
     case ReduceOp::argmax: return {convert<R>(total.first_largest)};
     case ReduceOp::mean: return {convert<R>(total.count == 0 ? nan : static_cast<Q>(total.sum) / n)};
