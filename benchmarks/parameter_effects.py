@@ -11,7 +11,7 @@ import sqlite3
 from collections import defaultdict
 
 QUERY = """SELECT t.winner_id, w.operation, w.dtype, w.extent0, w.extent1, w.extent2, w.launch_context, t.device,
-                  t.family, t.variant, t.median_us, t.is_default
+                  t.family, t.policy, t.median_us, t.is_default
            FROM trials t JOIN winner w ON w.id = t.winner_id WHERE t.verdict = 'ok' AND t.median_us > 0"""
 
 
@@ -19,9 +19,9 @@ def read(path):
     """{problem: [(policy as a dict, median in µs, is the model's choice)]}"""
     problems = defaultdict(list)
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as cache:
-        for (_, operation, dtype, *extents, context, device, family, variant, median, is_default) in cache.execute(QUERY):
+        for (_, operation, dtype, *extents, context, device, family, text, median, is_default) in cache.execute(QUERY):
             shape = "x".join(str(extent) for extent in extents if extent != 1) or "1"
-            policy = dict(field.split("=") for field in variant.split())
+            policy = dict(field.split("=") for field in text.split())
             problems[(device, family, operation, dtype, shape, context)].append((policy, median, bool(is_default)))
     return problems
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -50,6 +51,11 @@ class Connection {
   /// The one number that `sql` asks for; 0 where it gives no row.
   std::int64_t read_number(std::string_view sql);
 
+  /// The schema version that check_schema() found or create_schema() made; 0 before. Earlier versions have other names
+  /// for some columns (see stored_name()).
+  std::int64_t schema_version() const { return schema_version_; }
+  void set_schema_version(std::int64_t version) { schema_version_ = version; }
+
   /// Lets statements take any time from here on: for work that a person asked for and can end.
   void lift_deadline() noexcept;
 
@@ -77,6 +83,7 @@ class Connection {
   std::unique_ptr<GuardedVfs> vfs_;  ///< of the handle
   std::unique_ptr<sqlite3, Closer> handle_;
   StatementPool statements_;  ///< of the handle
+  std::int64_t schema_version_ = 0;
 };
 
 /// All statements between construction and commit() happen, or none. Not movable; ends before its Connection.

@@ -60,7 +60,7 @@ void each_field(Some<ProblemRecord> auto& problem, Visit visit) {
 
 template <class Visit>
 void each_field(Some<CandidateRecord> auto& candidate, Visit visit) {
-  visit("variant", candidate.policy);
+  visit("policy", candidate.policy);
   visit("max_blocks", candidate.max_blocks);
   visit("block_threads", candidate.block_threads);
   visit("registers", candidate.registers);
@@ -109,6 +109,7 @@ void each_field(Some<BinaryRecord> auto& binary, Visit visit) {
   visit("format", binary.format);
   visit("architecture", binary.architecture);
   visit("code", binary.code);
+  visit("entries", binary.entries);
 }
 
 }  // namespace hone::cache

@@ -12,14 +12,15 @@ namespace hone::cache {
 namespace {
 
 /// From one earlier version to ours. A table whose statement changed has to be made anew, since a file keeps the text
-/// that each was made with. Its rows, and those of the tables that refer to it, wait in temporary tables meanwhile.
+/// that each was made with. Its rows, and those of the tables that refer to it, wait meanwhile in temporary tables, or
+/// under another name. A column that is renamed leaves the text as ours has it, so that its table may stay.
 struct Migration {
   std::int64_t from;
   std::span<const std::string_view> before;  ///< takes away what the new version has otherwise
   std::span<const std::string_view> after;   ///< fills the new tables
 };
 
-constexpr std::array<std::string_view, 9> kBefore1{
+constexpr std::array<std::string_view, 10> kBefore1{
     "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner",
     "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning",
     "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial",
@@ -29,10 +30,11 @@ constexpr std::array<std::string_view, 9> kBefore1{
     "DROP TABLE trial",
     "DROP TABLE tuning",
     "DROP TABLE winner",
+    "ALTER TABLE binary RENAME TO old_binary",
 };
 
 // A row that breaks a constraint now did so before, by damage: it is left out, and the rest is kept.
-constexpr std::array<std::string_view, 9> kAfter1{
+constexpr std::array<std::string_view, 11> kAfter1{
     "INSERT OR IGNORE INTO winner SELECT * FROM old_winner"
     " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)",
     "INSERT OR IGNORE INTO tuning SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)",
@@ -44,12 +46,27 @@ constexpr std::array<std::string_view, 9> kAfter1{
     "DROP TABLE temp.old_tuning",
     "DROP TABLE temp.old_trial",
     "DROP TABLE temp.old_sequence",
+    "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary",
+    "DROP TABLE old_binary",
 };
 
-/// Only a view has changed.
-constexpr std::array<std::string_view, 1> kBefore2{"DROP VIEW winners"};
+/// Versions 2 and 3 differ in the view `winners` alone.
+constexpr std::array<std::string_view, 6> kBefore2{
+    "DROP VIEW winners",
+    "DROP VIEW trials",
+    "DROP VIEW binaries",
+    "ALTER TABLE winner RENAME COLUMN variant TO policy",
+    "ALTER TABLE trial RENAME COLUMN variant TO policy",
+    "ALTER TABLE binary RENAME TO old_binary",
+};
 
-constexpr std::array<Migration, 2> kMigrations{{{1, kBefore1, kAfter1}, {2, kBefore2, {}}}};
+constexpr std::array<std::string_view, 2> kAfter2{
+    "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary",
+    "DROP TABLE old_binary",
+};
+
+constexpr std::array<Migration, 3> kMigrations{
+    {{1, kBefore1, kAfter1}, {2, kBefore2, kAfter2}, {3, kBefore2, kAfter2}}};
 
 }  // namespace
 

@@ -117,6 +117,7 @@ struct BinaryRecord {
   std::string format;  ///< "cubin" or "elf"
   std::string architecture;
   std::vector<std::byte> code;
+  std::string entries = {};  ///< symbols of the kernels, one a line, in the unit's order; "": its own names of them
 
   bool operator==(const BinaryRecord&) const = default;
 };

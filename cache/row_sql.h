@@ -4,28 +4,32 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
-#include <limits>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cache/field_digester.h"
 #include "cache/fields.h"
+#include "cache/schema.h"
 #include "cache/statement.h"
 
 namespace hone::cache {
 
 using Names = std::vector<std::string_view>;
 
-/// NULL is how SQLite stores what is not a number; an infinite time means as little.
-inline double storable(double value) {
-  return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+/// What to select for a column of ours in a file of an earlier version.
+inline std::string_view stored_name(std::string_view name, std::int64_t schema_version) {
+  if (schema_version >= 4) return name;
+  if (name == "policy") return "variant";
+  if (name == "entries") return "''";
+  return name;
 }
 
 template <class Record>
-void append_names(Names& names) {
+void append_names(Names& names, std::int64_t schema_version = kSchemaVersion) {
   const Record record;
-  each_field(record, [&](std::string_view name, const auto&) { names.push_back(name); });
+  each_field(record, [&](std::string_view name, const auto&) { names.push_back(stored_name(name, schema_version)); });
 }
 
 struct Binder {

@@ -2,28 +2,14 @@
 
 #include <vector>
 
-#include "cache/digest.h"
 #include "cache/row_sql.h"
 
 namespace hone::cache {
 namespace {
 
-struct Digester {
-  Digest& digest;
-
-  void operator()(std::string_view name, double value) const { digest.add(name, storable(value)); }
-  void operator()(std::string_view name, std::integral auto value) const {
-    digest.add(name, static_cast<std::int64_t>(value));
-  }
-  void operator()(std::string_view name, const std::string& value) const { digest.add(name, std::string_view(value)); }
-  void operator()(std::string_view name, const std::vector<std::byte>& value) const {
-    digest.add(name, std::span(value));
-  }
-};
-
 std::string device_digest(const DeviceRecord& device) {
   Digest digest;
-  each_field(device, Digester{digest});
+  each_field(device, FieldDigester{digest});
   return digest.hex();
 }
 
@@ -31,10 +17,10 @@ std::string device_digest(const DeviceRecord& device) {
 std::string winner_digest(const WinnerRow& winner) {
   Digest digest;
   const KeyRecord& key = winner.stored.key;
-  each_key_field(key.device, Digester{digest});
-  each_field(key.toolchain, Digester{digest});
-  each_field(key.problem, Digester{digest});
-  each_field(winner.stored.winner, Digester{digest});
+  each_key_field(key.device, FieldDigester{digest});
+  each_field(key.toolchain, FieldDigester{digest});
+  each_field(key.problem, FieldDigester{digest});
+  each_field(winner.stored.winner, FieldDigester{digest});
   digest.add("binary", std::string_view(winner.stored.binary_digest)).add("created_at", winner.stored.created_at);
   return digest.hex();
 }
@@ -43,8 +29,8 @@ std::string winner_digest(const WinnerRow& winner) {
 std::string tuning_digest(std::int64_t winner_id, const TuningRecord& tuning) {
   Digest digest;
   digest.add("winner", winner_id);
-  each_field(tuning, Digester{digest});
-  for (const TrialRecord& trial : tuning.trials) each_field(trial, Digester{digest});
+  each_field(tuning, FieldDigester{digest});
+  for (const TrialRecord& trial : tuning.trials) each_field(trial, FieldDigester{digest});
   return digest.hex();
 }
 
@@ -57,12 +43,12 @@ std::int64_t returned_id(Statement statement) {
 }
 
 /// What read_winner() reads.
-std::string winner_columns() {
+std::string winner_columns(std::int64_t schema_version) {
   Names device, rest;
   append_names<DeviceRecord>(device);
   append_names<ToolchainRecord>(rest);
   append_names<ProblemRecord>(rest);
-  append_names<WinnerRecord>(rest);
+  append_names<WinnerRecord>(rest, schema_version);
   return fmt::format(
       "w.id, d.{}, d.digest, {}, w.binary, w.created_at, w.digest, "
       "(SELECT length(code) FROM binary WHERE binary.digest = w.binary)",
@@ -93,15 +79,18 @@ Statement select_winners(Connection& connection, std::string_view tail) {
   // CROSS JOIN keeps SQLite to this order, in which every step is a look into an index.
   return connection.prepare(fmt::format(
       "SELECT {} FROM device d CROSS JOIN toolchain t CROSS JOIN winner w ON w.device = d.id AND w.toolchain = t.id {}",
-      winner_columns(), tail));
+      winner_columns(connection.schema_version()), tail));
 }
 
 std::optional<WinnerRow> find_winner(Connection& connection, std::int64_t id) {
-  static const std::string query = fmt::format(
-      "SELECT {} FROM winner w CROSS JOIN device d ON d.id = w.device CROSS JOIN toolchain t ON t.id = w.toolchain"
-      " WHERE w.id = ?",
-      winner_columns());
-  Statement statement = connection.prepare(query);
+  const auto query = [](std::int64_t schema_version) {
+    return fmt::format(
+        "SELECT {} FROM winner w CROSS JOIN device d ON d.id = w.device CROSS JOIN toolchain t ON t.id = w.toolchain"
+        " WHERE w.id = ?",
+        winner_columns(schema_version));
+  };
+  static const std::string current = query(kSchemaVersion), earlier = query(kSchemaVersion - 1);
+  Statement statement = connection.prepare(connection.schema_version() >= kSchemaVersion ? current : earlier);
   statement.bind(id);
   std::optional<WinnerRow> row;
   while ((!row || !row->intact) && statement.step()) row = read_winner(statement);
@@ -139,12 +128,18 @@ WinnerRow read_winner(Statement& statement) {
 
 std::string binary_digest(const BinaryRecord& binary) {
   Digest digest;
-  each_field(binary, Digester{digest});
+  each_field(binary, [&](std::string_view name, const auto& value) {
+    // Winners refer to a binary without entries by the digest that it had before there were any.
+    if (name != "entries" || !binary.entries.empty()) FieldDigester{digest}(name, value);
+  });
   return digest.hex();
 }
 
 std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest) {
-  Statement statement = connection.prepare("SELECT format, architecture, code FROM binary WHERE digest = ?");
+  Names names;
+  append_names<BinaryRecord>(names, connection.schema_version());
+  Statement statement =
+      connection.prepare(fmt::format("SELECT {} FROM binary WHERE digest = ?", fmt::join(names, ", ")));
   statement.bind(digest);
   if (!statement.step()) return std::nullopt;
   BinaryRecord binary;
@@ -166,7 +161,7 @@ std::optional<TuningRow> read_tuning(Connection& connection, std::int64_t winner
   statement.read(digest);
 
   Names trial_names;
-  append_names<TrialRecord>(trial_names);
+  append_names<TrialRecord>(trial_names, connection.schema_version());
   Statement trials = connection.prepare(
       fmt::format("SELECT {} FROM trial WHERE winner = ? ORDER BY rank", fmt::join(trial_names, ", ")));
   trials.bind(winner_id);
@@ -202,9 +197,11 @@ std::string put_binary(Connection& connection, const BinaryRecord& binary) {
   std::string digest = binary_digest(binary);
   // The comparison keeps a binary that winners share from being written again; a damaged one is.
   Statement statement = connection.prepare(
-      "INSERT INTO binary (format, architecture, code, digest) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE"
-      " SET format = excluded.format, architecture = excluded.architecture, code = excluded.code"
-      " WHERE code <> excluded.code OR format <> excluded.format OR architecture <> excluded.architecture");
+      "INSERT INTO binary (format, architecture, code, entries, digest) VALUES (?, ?, ?, ?, ?)"
+      " ON CONFLICT (digest) DO UPDATE SET format = excluded.format, architecture = excluded.architecture,"
+      " code = excluded.code, entries = excluded.entries"
+      " WHERE code <> excluded.code OR format <> excluded.format OR architecture <> excluded.architecture"
+      " OR entries <> excluded.entries");
   each_field(binary, Binder{statement});
   statement.bind(digest).run();
   return digest;

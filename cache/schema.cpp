@@ -64,9 +64,7 @@ bool is_readable(Connection& connection, Objects found) {
   return reads_from && *reads_from <= kSchemaVersion;
 }
 
-}  // namespace
-
-std::int64_t check_schema(Connection& connection, const std::filesystem::path& path, Access access) {
+std::int64_t checked_version(Connection& connection, const std::filesystem::path& path, Access access) {
   // These two stand in the header of the file: reading them parses no schema yet.
   const std::int64_t application_id = connection.read_number("PRAGMA application_id");
   const std::int64_t version = connection.read_number("PRAGMA user_version");
@@ -92,6 +90,14 @@ std::int64_t check_schema(Connection& connection, const std::filesystem::path& p
   return version;
 }
 
+}  // namespace
+
+std::int64_t check_schema(Connection& connection, const std::filesystem::path& path, Access access) {
+  const std::int64_t version = checked_version(connection, path, access);
+  connection.set_schema_version(version);
+  return version;
+}
+
 void create_schema(Connection& connection) {
   const Objects there = read_objects(connection);
   for (const SchemaObject& object : schema_objects()) {
@@ -100,6 +106,7 @@ void create_schema(Connection& connection) {
   write_property(connection, kReadsFromProperty, kReadsFrom);
   connection.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
   connection.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  connection.set_schema_version(kSchemaVersion);
 }
 
 }  // namespace hone::cache

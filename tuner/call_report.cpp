@@ -44,7 +44,7 @@ CallReport::CallReport(const InputFile& input, const Device& device, Json::objec
 void CallReport::add(std::string_view op, const std::string& result, const Json& members, const MadeCall& made) {
   Json row{{"op", op}};
   row.update(members);
-  row.update({{"variant", made.policy.empty() ? Json(nullptr) : Json(made.policy)},
+  row.update({{"policy", made.policy.empty() ? Json(nullptr) : Json(made.policy)},
               {"max_blocks", made.blocks},
               {"source", name(made.source)},
               {"tuned", made.tuned},

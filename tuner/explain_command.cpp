@@ -151,7 +151,7 @@ Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
   json["predicted_before_winner"] = explanation.place_of_winner ? Json(*explanation.place_of_winner) : Json(nullptr);
   for (const CandidateFate& candidate : explanation.candidates) {
     const cache::TrialRecord& trial = *candidate.trial;
-    json["candidates"].push_back({{"variant", trial.candidate.policy},
+    json["candidates"].push_back({{"policy", trial.candidate.policy},
                                   {"max_blocks", trial.candidate.max_blocks},
                                   {"bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm},
                                   {"predicted_us", trial.predicted_us},

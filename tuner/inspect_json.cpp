@@ -16,7 +16,7 @@ Json known(Number value) {
 }
 
 Json to_json(const cache::CandidateRecord& candidate) {
-  return {{"variant", candidate.policy},
+  return {{"policy", candidate.policy},
           {"max_blocks", candidate.max_blocks},
           {"block_threads", candidate.block_threads},
           {"registers", known(candidate.registers)},

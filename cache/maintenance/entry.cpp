@@ -1,30 +1,12 @@
 #include "cache/maintenance/entry.h"
 
 #include <algorithm>
-#include <cmath>
-#include <concepts>
-#include <limits>
-#include <span>
-#include <vector>
 
-#include "cache/digest.h"
+#include "cache/field_digester.h"
 #include "cache/fields.h"
 
 namespace hone::cache {
 namespace {
-
-struct Digester {
-  Digest& digest;
-
-  /// As it comes back from a file: there an infinity is stored as what is not a number.
-  void operator()(std::string_view name, double value) const {
-    digest.add(name, std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN());
-  }
-  void operator()(std::string_view name, std::integral auto value) const {
-    digest.add(name, static_cast<std::int64_t>(value));
-  }
-  void operator()(std::string_view name, const std::string& value) const { digest.add(name, std::string_view(value)); }
-};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -41,14 +23,14 @@ std::string_view take_number(std::string_view& text) {
 
 std::string entry_digest(const Entry& entry) {
   Digest digest;
-  each_key_field(entry.key.device, Digester{digest});
-  each_field(entry.key.toolchain, Digester{digest});
-  each_field(entry.key.problem, Digester{digest});
-  each_field(entry.winner, Digester{digest});
+  each_key_field(entry.key.device, FieldDigester{digest});
+  each_field(entry.key.toolchain, FieldDigester{digest});
+  each_field(entry.key.problem, FieldDigester{digest});
+  each_field(entry.winner, FieldDigester{digest});
   digest.add("created_at", entry.created_at).add("binary", std::string_view(entry.binary));
   if (!entry.tuning) return digest.hex();
-  each_field(*entry.tuning, Digester{digest});
-  for (const TrialRecord& trial : entry.tuning->trials) each_field(trial, Digester{digest});
+  each_field(*entry.tuning, FieldDigester{digest});
+  for (const TrialRecord& trial : entry.tuning->trials) each_field(trial, FieldDigester{digest});
   return digest.hex();
 }
 

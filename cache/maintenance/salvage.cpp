@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cache/maintenance/page_records.h"
+#include "cache/row_sql.h"
 #include "cache/schema.h"
 
 namespace hone::cache {
@@ -18,6 +19,7 @@ struct Column {
   std::string name;
   std::string type;  ///< "INTEGER", "REAL", "TEXT" or "BLOB", as in the statement that makes the table
   bool nullable = false;
+  std::string default_value;  ///< in SQL; "": the column has none. Rows of earlier versions end before those that have
 };
 
 /// A table whose rows carry digests, or are covered by those of others.
@@ -45,7 +47,8 @@ void make_unconstrained(Connection& scratch, SalvagedTable& table) {
     if (object.type == "table" && object.name == table.name) scratch.execute(object.sql);
   }
   {
-    Statement info = scratch.prepare("SELECT name, type, \"notnull\" FROM pragma_table_info(?)");
+    Statement info =
+        scratch.prepare("SELECT name, type, \"notnull\", coalesce(dflt_value, '') FROM pragma_table_info(?)");
     info.bind(table.name);
     while (info.step()) {
       Column& column = table.columns.emplace_back();
@@ -53,11 +56,15 @@ void make_unconstrained(Connection& scratch, SalvagedTable& table) {
       info.read(column.name);
       info.read(column.type);
       info.read(not_null);
+      info.read(column.default_value);
       column.nullable = !not_null && column.name != table.row_id_column;
     }
   }
   std::vector<std::string> definitions;
-  for (const Column& column : table.columns) definitions.push_back(column.name + " " + column.type);
+  for (const Column& column : table.columns) {
+    definitions.push_back(column.name + " " + column.type);
+    if (!column.default_value.empty()) definitions.back() += " DEFAULT " + column.default_value;
+  }
   scratch.execute("DROP TABLE " + table.name);
   scratch.execute(fmt::format("CREATE TABLE {} ({})", table.name, fmt::join(definitions, ", ")));
   scratch.execute(fmt::format("CREATE INDEX {}_key ON {} ({})", table.name, table.name, table.key));
@@ -73,8 +80,10 @@ bool fits(const RawValue& value, const Column& column) {
 }
 
 bool fits(const RawRecord& record, const SalvagedTable& table) {
-  if (record.is_table_row != table.has_row_ids || record.values.size() != table.columns.size()) return false;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+  const std::size_t count = record.values.size();
+  if (record.is_table_row != table.has_row_ids || count > table.columns.size()) return false;
+  if (count < table.columns.size() && table.columns[count].default_value.empty()) return false;
+  for (std::size_t i = 0; i < count; ++i) {
     const bool is_row_id = table.columns[i].name == table.row_id_column;
     const bool is_null = std::holds_alternative<std::monostate>(record.values[i]);
     if (is_row_id ? !is_null : !fits(record.values[i], table.columns[i])) return false;
@@ -83,10 +92,10 @@ bool fits(const RawRecord& record, const SalvagedTable& table) {
 }
 
 void insert(Connection& scratch, const SalvagedTable& table, const RawRecord& record) {
-  const std::vector<std::string_view> places(table.columns.size(), "?");
-  Statement statement =
-      scratch.prepare(fmt::format("INSERT INTO {} VALUES ({})", table.name, fmt::join(places, ", ")));
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < record.values.size(); ++i) names.push_back(table.columns[i].name);
+  Statement statement = scratch.prepare(insert_sql(table.name, names));
+  for (std::size_t i = 0; i < record.values.size(); ++i) {
     const RawValue& value = record.values[i];
     if (table.columns[i].name == table.row_id_column) statement.bind(record.row_id);
     else if (const auto* text = std::get_if<std::string>(&value)) statement.bind(std::string_view(*text));
@@ -103,6 +112,7 @@ void insert(Connection& scratch, const SalvagedTable& table, const RawRecord& re
 SalvageCounts salvage(const RawFile& damaged, Connection& scratch) {
   std::vector<SalvagedTable> wanted = tables();
   for (SalvagedTable& table : wanted) make_unconstrained(scratch, table);
+  scratch.set_schema_version(kSchemaVersion);
 
   SalvageCounts counts;
   const ReadBytes read = [&](std::int64_t offset, std::span<std::byte> bytes) { return damaged.read(offset, bytes); };

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <hone/tune_arguments.h>
 
@@ -72,6 +75,13 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
   return result;
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
 std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -134,7 +144,8 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
     found.unit_digest = hit->binary->format.substr(mark + kUnitMark.size());
     found.binary = Binary{.format = hit->binary->format.substr(0, mark),
                           .architecture = std::move(hit->binary->architecture),
-                          .code = std::move(hit->binary->code)};
+                          .code = std::move(hit->binary->code),
+                          .entries = lines_of(hit->binary->entries)};
   }
   return found;
 }
@@ -171,7 +182,8 @@ cache::Publication CacheBridge::publication(const Problem& problem, const Winner
       .binary = {.format = fmt::format("{}{}{}", binary.format, kUnitMark,
                                        unit_digest(unit_of(problem, winner.candidate.policy))),
                  .architecture = binary.architecture,
-                 .code = binary.code},
+                 .code = binary.code,
+                 .entries = fmt::format("{}", fmt::join(binary.entries, "\n"))},
       .tuning = {}};
   if (tuning) publication.tuning = to_record(*tuning);
   return publication;

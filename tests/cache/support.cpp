@@ -91,7 +91,7 @@ void interrupt_a_write(const std::filesystem::path& file) {
     sqlite3_exec(connection,
                  "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;"
                  "UPDATE winner SET block_threads = 1, digest = '';"
-                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000));",
+                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000), '');",
                  nullptr, nullptr, nullptr);
     return 0;
   });

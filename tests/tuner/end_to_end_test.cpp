@@ -184,7 +184,7 @@ TEST_F(EndToEnd, ExplainsWhatWasTunedWithoutMeasuring) {
   const nlohmann::json json = nlohmann::json::parse(hone({"explain", "--size", "2^12", "--json"}).out);
   const nlohmann::json& winner = json["winners"].at(0);
   EXPECT_EQ(winner["candidates"][0]["fate"], "won");
-  EXPECT_EQ(winner["candidates"][0]["variant"], winner["candidate"]["variant"]);
+  EXPECT_EQ(winner["candidates"][0]["policy"], winner["candidate"]["policy"]);
   EXPECT_GT(winner["measured"], 1);
   for (const auto& candidate : winner["candidates"]) {
     EXPECT_TRUE(candidate["fate"] != "rejected" || candidate["why"] != "") << candidate;

@@ -94,8 +94,12 @@ class ObjectReader {
     if (!object.is_object()) throw LineError(fmt::format("'{}' is no object", name));
   }
 
+  bool has(std::string_view name) const { return object_.contains(std::string(name)); }
+
   const Json& take(std::string_view name) {
-    const auto found = object_.find(std::string(name));
+    auto found = object_.find(std::string(name));
+    // Format 1 had another name for it.
+    if (found == object_.end() && name == "policy") found = object_.find("variant");
     if (found == object_.end()) throw LineError(fmt::format("'{}' has no '{}'", name_, name));
     ++taken_;
     return *found;
@@ -106,20 +110,20 @@ class ObjectReader {
     throw LineError(fmt::format("'{}' has {} members, {} are known", name_, object_.size(), taken_));
   }
 
-  [[noreturn]] void refuse(std::string_view name, std::string_view expected) const {
-    const std::string value = object_.at(std::string(name)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  [[noreturn]] void refuse(std::string_view name, const Json& json, std::string_view expected) const {
+    const std::string value = json.dump(-1, ' ', false, Json::error_handler_t::replace);
     throw LineError(fmt::format("'{}' of '{}' is {}, not {}", name, name_, truncate(printable(value), 40), expected));
   }
 
   void read(std::string_view name, std::string& value) {
     const Json& json = take(name);
-    if (!json.is_string()) refuse(name, "a string");
+    if (!json.is_string()) refuse(name, json, "a string");
     value = json.get<std::string>();
   }
 
   void read(std::string_view name, bool& value) {
     const Json& json = take(name);
-    if (!json.is_boolean()) refuse(name, "true or false");
+    if (!json.is_boolean()) refuse(name, json, "true or false");
     value = json.get<bool>();
   }
 
@@ -129,7 +133,7 @@ class ObjectReader {
     const Json& json = take(name);
     constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
     if (!json.is_number_unsigned() || json.get<std::uint64_t>() > kMax) {
-      refuse(name, fmt::format("a whole number from 0 to {}", kMax));
+      refuse(name, json, fmt::format("a whole number from 0 to {}", kMax));
     }
     value = static_cast<Integer>(json.get<std::uint64_t>());
   }
@@ -137,7 +141,7 @@ class ObjectReader {
   /// Null is what is not a number.
   void read(std::string_view name, double& value) {
     const Json& json = take(name);
-    if (!json.is_null() && !json.is_number()) refuse(name, "a number or null");
+    if (!json.is_null() && !json.is_number()) refuse(name, json, "a number or null");
     value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
   }
 
@@ -145,7 +149,7 @@ class ObjectReader {
     const Json& json = take(name);
     std::optional<std::vector<std::byte>> bytes;
     if (json.is_string()) bytes = from_base64(json.get_ref<const std::string&>());
-    if (!bytes) refuse(name, "base64");
+    if (!bytes) refuse(name, json, "base64");
     value = *std::move(bytes);
   }
 
@@ -221,8 +225,8 @@ Entry read_entry(const Json& json) {
 
 HeaderLine read_header(const Json& json) {
   const Json& format = json.at("hone_cache_export");
-  if (!format.is_number_unsigned() || format.get<std::int64_t>() != kExchangeFormat) {
-    throw LineError(fmt::format("the export has the format {}, this Hone knows {}; use a newer one",
+  if (!format.is_number_unsigned() || format.get<std::uint64_t>() - 1 >= kExchangeFormat) {
+    throw LineError(fmt::format("the export has the format {}, this Hone knows 1 to {}; use a newer one",
                                 truncate(format.dump(), 20), kExchangeFormat));
   }
   HeaderLine header;
@@ -236,7 +240,10 @@ HeaderLine read_header(const Json& json) {
 BinaryLine read_binary(const Json& json) {
   BinaryLine line;
   ObjectReader object(json, "binary");
-  each_field(line.binary, FieldReader{object});
+  each_field(line.binary, [&](std::string_view name, auto& value) {
+    // Format 1 had no entries.
+    if (name != "entries" || object.has(name)) object.read(name, value);
+  });
   object.read("digest", line.digest);
   object.finish();
   return line;

@@ -69,7 +69,9 @@ Binary binary_from_json(const Json& answer) {
   const Json& compiled = answer.at("compiled");
   std::optional<std::vector<std::byte>> code = from_base64(compiled.at("code").get<std::string>());
   if (!code) throw Error(ErrorCode::compile_failed, "a compiler's answer is no base64");
-  return {.format = compiled.at("format"), .architecture = compiled.at("architecture"), .code = std::move(*code),
+  return {.format = compiled.at("format"),
+          .architecture = compiled.at("architecture"),
+          .code = std::move(*code),
           .entries = compiled.at("entries")};
 }
 
@@ -101,15 +103,16 @@ void run_compiler() {
   while (true) {
     const Json order = orders.next().at("compile");
     if (order.contains("headers")) headers = headers_from_json(order["headers"]);
-    const Unit unit{.name = order.at("name"), .source = order.at("source"), .headers = headers,
+    const Unit unit{.name = order.at("name"),
+                    .source = order.at("source"),
+                    .headers = headers,
                     .entries = order.at("entries")};
     try {
       const Binary binary = compiler.compile(unit, order.at("architecture").get<std::string>());
-      answer("compiled",
-             {{"format", binary.format},
-              {"architecture", binary.architecture},
-              {"code", base64(binary.code)},
-              {"entries", binary.entries}});
+      answer("compiled", {{"format", binary.format},
+                          {"architecture", binary.architecture},
+                          {"code", base64(binary.code)},
+                          {"entries", binary.entries}});
     } catch (const Error& error) {
       answer("failed", {{"code", static_cast<int>(error.code())}, {"message", error.what()}});
     }

@@ -24,7 +24,8 @@ inline constexpr std::string_view kCompilerCommand = "compiler-of-hone-tune";
 
 /// Compiles what standard input asks for, by a GpuCompiler, and answers on standard output (see orders.h):
 ///
-///     compile {architecture, name, source, headers}  → compiled {format, architecture, code} or failed {code, message}
+///     compile {architecture, name, source, headers}
+///         → compiled {format, architecture, code, entries} or failed {code, message}
 ///
 /// `code` is in base64; without `headers` those of the order before are meant.
 [[noreturn]] void run_compiler();

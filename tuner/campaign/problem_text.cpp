@@ -150,14 +150,15 @@ Problem problem_from_json(const Json& json, Families families) {
 }
 
 Json to_json(const Candidate& candidate, const Problem& problem) {
-  return {{"variant", problem.family->space().to_string(candidate.policy)},
+  return {{"policy", problem.family->space().to_string(candidate.policy)},
           {"max_blocks", candidate.geometry.max_blocks}};
 }
 
 Candidate candidate_from_json(const Json& json, const Problem& problem) {
-  const std::string text = json.at("variant");
+  // Campaign files of earlier versions have another name for it.
+  const std::string text = json.contains("policy") ? json["policy"] : json.at("variant");
   const std::optional<Policy> policy = problem.family->space().parse(text);
-  if (!policy) throw malformed("variant", text);
+  if (!policy) throw malformed("policy", text);
   return {*policy, {.max_blocks = json.at("max_blocks")}};
 }
 

@@ -37,7 +37,7 @@ struct Binary {
   std::string format;        ///< "cubin" or "elf"
   std::string architecture;  ///< DeviceFacts::architecture of the device that can load it
   std::vector<std::byte> code;
-  std::vector<std::string> entries{};  ///< the kernels' symbols, in the order of Unit::entries; empty: those names
+  std::vector<std::string> entries = {};  ///< the kernels' symbols, in the order of Unit::entries; empty: those names
 };
 
 /// What a compiled kernel needs, as the device reports it.

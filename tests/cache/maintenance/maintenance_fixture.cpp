@@ -16,6 +16,7 @@ Publication numbered(int number, std::size_t code_bytes) {
   publication.winner.candidate.block_threads = 32 + number;
   publication.winner.tuned = number % 2 == 1;
   if (!publication.winner.tuned) publication.tuning.reset();
+  if (number % 3 == 1) publication.binary.entries = fmt::format("_Z5firstILi{}EEvv\nsecond", number);
   std::mt19937 random(static_cast<unsigned>(number) + 1);
   publication.binary.code.resize(code_bytes);
   for (std::byte& byte : publication.binary.code) byte = static_cast<std::byte>(random());
@@ -58,6 +59,9 @@ int CacheMaintenance::found(const std::filesystem::path& file, int count, CodeUs
     const std::optional<Hit> hit = Store(file).find(query);
     if (!hit) continue;
     EXPECT_EQ(hit->winner, numbered(number).winner);
+    if (hit->binary) {
+      EXPECT_EQ(hit->binary->entries, numbered(number).binary.entries);
+    }
     ++found;
   }
   return found;

@@ -10,6 +10,7 @@
 #include "cache/maintenance/prune.h"
 #include "cache/maintenance/raw_file.h"
 #include "cache/maintenance/verify.h"
+#include "cache/schema.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
 
 namespace hone::cache {
@@ -167,7 +168,7 @@ TEST_F(CacheRepair, InterruptedWriteIsUndoneFirst) {
     sqlite3_open(file_.c_str(), &connection);
     sqlite3_exec(connection,
                  "PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE winner SET digest = '';"
-                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000));",
+                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000), '');",
                  nullptr, nullptr, nullptr);
     return 0;
   });
@@ -191,18 +192,18 @@ TEST_F(CacheRepair, WhatNeverWasACacheIsLeftAlone) {
 }
 
 TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 4; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
+  sql(file_, "PRAGMA user_version = 5; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
   const std::vector<std::byte> before = read_bytes(file_);
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 4"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 5"), StoreFault::newer);
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 4"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 5"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 4");
+  sql(file_, "PRAGMA user_version = 5");
   overwrite(100, 300, std::byte{0xff});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 4"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 5"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {
@@ -227,10 +228,17 @@ TEST_F(CacheRepair, FileInUseIsBusyInTheEnd) {
 }
 
 TEST_F(CacheRepair, OldFileIsRepairedIntoOurSchema) {
-  make_fixture(other_, 1);
-  sql(other_, "CREATE TABLE extra (x)");
-  EXPECT_EQ(repair(other_).winners, 4);
-  EXPECT_THAT(sql(other_, "PRAGMA user_version"), testing::ElementsAre("3"));
+  for (std::int64_t version = 1; version < kSchemaVersion; ++version) {
+    SCOPED_TRACE(version);
+    const fs::path old = folder_ / fmt::format("version_{}.sqlite", version);
+    make_fixture(old, static_cast<int>(version));
+    sql(old, "CREATE TABLE extra (x)");
+    const RepairReport report = repair(old);
+    EXPECT_EQ(report.winners, 4);
+    EXPECT_EQ(report.without_code + report.without_trials + report.damaged_winners, 0);
+    EXPECT_THAT(sql(old, "PRAGMA user_version"), testing::ElementsAre(std::to_string(kSchemaVersion)));
+    EXPECT_THAT(sql(old, "SELECT DISTINCT entries FROM binary"), testing::ElementsAre(""));
+  }
 }
 
 }  // namespace

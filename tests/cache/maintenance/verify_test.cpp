@@ -31,7 +31,7 @@ TEST_F(CacheVerify, IntactFileHasNoFindings) {
   const VerifyReport report = verify(file_);
   EXPECT_TRUE(report.intact());
   EXPECT_THAT(report.findings, IsEmpty());
-  EXPECT_EQ(report.schema_version, 3);
+  EXPECT_EQ(report.schema_version, 4);
   EXPECT_EQ(report.devices, 1);
   EXPECT_EQ(report.winners, 4);
   EXPECT_EQ(report.binaries, 4);
@@ -102,7 +102,7 @@ TEST_F(CacheVerify, DamagedTreesAreNamedAndTheRestIsStillChecked) {
 TEST_F(CacheVerify, ListsAHundredFindingsAndCountsAll) {
   sql(file_,
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
-      " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
+      " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00', '' FROM n");
   const VerifyReport report = verify(file_);
   EXPECT_THAT(report.findings, SizeIs(100));
   EXPECT_EQ(report.damaged, 150);

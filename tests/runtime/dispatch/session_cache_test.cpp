@@ -73,6 +73,14 @@ TEST_F(SessionCacheTest, AFreshlyWrittenRowIsAHit) {
   EXPECT_EQ(launch(session).source, ChoiceSource::cache);
 }
 
+TEST_F(SessionCacheTest, SymbolsOfABinaryComeBack) {
+  device_->symbols = {"_Z5firstPKf", "_Z6secondIfEvPKT_"};
+  Session(device_, options()).prepare(family_.problem(kSize));
+  Session session(device_, options());
+  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
+  EXPECT_EQ(session.counters().cache_rejects, 0u);
+}
+
 TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
   const std::vector<std::function<void(cache::Publication&)>> changes{
       [](auto& row) { row.winner.candidate.policy = "threads=512 work=1 finish=alone"; },

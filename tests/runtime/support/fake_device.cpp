@@ -116,11 +116,15 @@ Binary FakeDevice::compile(const Unit& unit) const {
   const FakeKernel behaviour = script(unit.source);
   if (!behaviour.compile_error.empty()) throw Error(ErrorCode::compile_failed, behaviour.compile_error);
   const auto bytes = std::as_bytes(std::span(unit.source));
-  return {.format = std::string(kFormat), .architecture = facts_.architecture, .code = {bytes.begin(), bytes.end()}};
+  return {.format = std::string(kFormat),
+          .architecture = facts_.architecture,
+          .code = {bytes.begin(), bytes.end()},
+          .entries = symbols};
 }
 
 std::unique_ptr<Module> FakeDevice::load(const Binary& binary, const std::vector<std::string>& entries) {
   if (binary.format != kFormat) throw Error(ErrorCode::device_failed, "not a binary of this device");
+  if (binary.entries != symbols) throw Error(ErrorCode::device_failed, "its kernels have other symbols");
   std::string source(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
   FakeKernel behaviour = script(source);
   if (!behaviour.load_error.empty()) throw Error(ErrorCode::device_failed, behaviour.load_error);

@@ -51,6 +51,7 @@ class FakeDevice final : public Device {
   double timing_overhead_us = 0;             ///< that the events around timed work add
   std::function<void()> on_compile = [] {};  ///< called in every compile(), without a lock
   std::string compiler = "fake-1";           ///< compiler_identity(); "" and compile() throws unsupported
+  std::vector<std::string> symbols;          ///< Binary::entries of what it compiles, and must be of what it loads
   std::size_t memory_limit = SIZE_MAX;       ///< of one allocation
 
   void begin_capture(Stream stream, std::uint64_t capture_id);

@@ -66,6 +66,35 @@ TEST(ExchangeLines, OtherLinesComeBack) {
   EXPECT_EQ(back.binary, binary.binary);
 }
 
+TEST(ExchangeLines, EntriesOfABinaryComeBack) {
+  BinaryLine binary{"abc", cache::sample_publication().binary};
+  binary.binary.entries = "_Z5firstv\nsecond";
+  EXPECT_EQ(std::get<BinaryLine>(parse_line(*to_line(binary))).binary, binary.binary);
+}
+
+TEST(ExchangeLines, LinesOfFormat1AreRead) {
+  EXPECT_FALSE(std::get<HeaderLine>(parse_line(R"({"hone_cache_export":1,"binaries":false})")).binaries);
+  Json winner = Json::parse(*to_line(sample()));
+  const auto rename = [](Json& candidate) {
+    candidate["variant"] = candidate["policy"];
+    candidate.erase("policy");
+  };
+  rename(winner["winner"]["chosen"]);
+  for (Json& trial : winner["winner"]["tuning"]["trials"]) rename(trial);
+  const auto back = std::get<Entry>(parse_line(winner.dump()));
+  EXPECT_EQ(cache::entry_digest(back), cache::entry_digest(sample()));
+  winner["winner"]["chosen"]["policy"] = "of both names";
+  EXPECT_THAT(error_of(winner.dump()), HasSubstr("16 members"));
+  winner["winner"]["chosen"].erase("policy");
+  winner["winner"]["chosen"]["variant"] = 3;
+  EXPECT_THAT(error_of(winner.dump()), HasSubstr("a string"));
+
+  const BinaryLine binary{"abc", cache::sample_publication().binary};
+  Json line = Json::parse(*to_line(binary));
+  line["binary"].erase("entries");
+  EXPECT_EQ(std::get<BinaryLine>(parse_line(line.dump())).binary, binary.binary);
+}
+
 TEST(ExchangeLines, TextThatIsNoUtf8HasNoLine) {
   Entry entry = sample();
   entry.key.problem.operation = "\xff";
@@ -111,7 +140,7 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["chosen"]["registers"] = 1.5; }, "not a whole number from 0"},
       {[](Json& w) { w["chosen"]["registers"] = 4294967296; }, "not a whole number from 0"},
       {[](Json& w) { w["chosen"]["bytes_moved"] = 9223372036854775808u; }, "not a whole number from 0"},
-      {[](Json& w) { w["chosen"]["variant"] = 1; }, "'variant' of 'chosen' is 1, not a string"},
+      {[](Json& w) { w["chosen"]["policy"] = 1; }, "'policy' of 'chosen' is 1, not a string"},
       {[](Json& w) { w["chosen"]["tuned"] = 1; }, "not true or false"},
       {[](Json& w) { w["chosen"]["median_us"] = "fast"; }, "not a number or null"},
       {[](Json& w) { w["chosen"]["median_us"] = nullptr; }, "'median_us' of the winner is not a number"},
@@ -125,7 +154,7 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["tuning"] = 3; }, "'tuning' is no object"},
       {[](Json& w) { w = 3; }, "'winner' is no object"},
       {[](Json& w) {
-         w["chosen"]["variant"] = Json{{"a", {{"b", {{"c", 1}}}}}};
+         w["chosen"]["policy"] = Json{{"a", {{"b", {{"c", 1}}}}}};
        },
        "nested deeper"},
   };
@@ -154,8 +183,9 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
       {R"({"end":{"binaries":-Infinity,"winners":0}})", "is no JSON"},
       {R"({"end":{"binaries":1e999,"winners":0}})", "larger than any double"},
       {R"({"end":{"binaries":0}})", "'end' has no 'winners'"},
-      {R"({"hone_cache_export":2,"binaries":true})", "has the format 2, this Hone knows 1; use a newer one"},
-      {R"({"hone_cache_export":"1","binaries":true})", "this Hone knows 1"},
+      {R"({"hone_cache_export":3,"binaries":true})", "has the format 3, this Hone knows 1 to 2; use a newer one"},
+      {R"({"hone_cache_export":0,"binaries":true})", "has the format 0"},
+      {R"({"hone_cache_export":"1","binaries":true})", "this Hone knows 1 to 2"},
       {R"({"hone_cache_export":1})", "'header' has no 'binaries'"},
       {R"({"hone_cache_export":1,"binaries":true,"x":1})", "'header' has 3 members"},
       {R"({"binary":{"format":"cubin","architecture":"sm_90","code":"!","digest":"0"}})", "not base64"},

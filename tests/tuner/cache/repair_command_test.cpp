@@ -68,7 +68,7 @@ TEST_F(CacheRepairCommand, JsonCounts) {
 TEST_F(CacheRepairCommand, MoreThanAHundredFindingsAreCounted) {
   cache::sql(file_,
              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
-             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00' FROM n");
+             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00', '' FROM n");
   EXPECT_THAT(hone({"verify"}).out, HasSubstr("… and 50 more\n"));
 }
 

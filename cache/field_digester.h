@@ -1,0 +1,41 @@
+// FieldDigester: puts the fields of records into a Digest.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/digest.h"
+
+namespace hone::cache {
+
+/// NULL is how SQLite stores what is not a number; an infinite time means as little.
+inline double storable(double value) { return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN(); }
+
+/// What each_field() visits a record with. Values count as they come back from a file.
+struct FieldDigester {
+  Digest& digest;
+
+  void operator()(std::string_view name, double value) const { digest.add(tag(name), storable(value)); }
+  void operator()(std::string_view name, std::integral auto value) const {
+    digest.add(tag(name), static_cast<std::int64_t>(value));
+  }
+  void operator()(std::string_view name, const std::string& value) const {
+    digest.add(tag(name), std::string_view(value));
+  }
+  void operator()(std::string_view name, const std::vector<std::byte>& value) const {
+    digest.add(tag(name), std::span(value));
+  }
+
+ private:
+  /// A column keeps its first name here, so that the digests of rows and exports of earlier versions hold.
+  static std::string_view tag(std::string_view name) { return name == "policy" ? "variant" : name; }
+};
+
+}  // namespace hone::cache
