@@ -138,11 +138,11 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += constants.memory_latency_us + constants.block_thread_us * shape.block_threads;
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots);
-  us += constants.memory_latency_us * shape.idle_loads * static_cast<double>(divide_up(blocks, slots));
-  us = std::max(us, first_us + constants.memory_latency_us * shape.serial_loads);
-  if (shape.joins_blocks) us += constants.join_us;
+  us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(divide_up(blocks, slots));
+  us = std::max(us, first_us + constants.memory_latency_us * shape.critical_path_loads);
+  if (shape.uses_last_block_ticket) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
-  else if (blocks > 1 && (shape.joins_blocks || shape.launches > 1))
+  else if (blocks > 1 && (shape.uses_last_block_ticket || shape.launches > 1))
     us += constants.partials_us * static_cast<double>(divide_up(blocks, shape.block_threads));
   return {.blocks = blocks,
           .bytes_in_flight_per_sm = in_flight,

@@ -204,7 +204,7 @@ WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) c
           .bytes_in_flight_per_block = bytes_per_tile(reduce) * inputs(problem),
           .one_block = reduce.finish == ReducePolicy::Finish::one_block || reduce.cluster_blocks > 1,
           .launches = reduce.finish == ReducePolicy::Finish::second_kernel ? 2 : 1,
-          .joins_blocks = reduce.finish == ReducePolicy::Finish::last_block,
+          .uses_last_block_ticket = reduce.finish == ReducePolicy::Finish::last_block,
           .dependent_launch = true,
           .cluster_blocks = reduce.cluster_blocks};
 }

@@ -32,11 +32,11 @@ constexpr std::int64_t kMostBytesOfMany = 128;
 /// to 48.6 (H200); of more, code is long enough as it is.
 constexpr std::int64_t kFewTiles = 4;
 
-/// What a block that shares the rows of a tile takes to begin and to end, in latencies of memory: its first and last
-/// tiles, and what its threads found, combined. That is by how much each wave of blocks beyond the first makes a call
-/// longer: 1.8 to 2.5 µs, logsumexp 2.2 to 4.9 (medians of f16 and f32, H100 and H200, CUDA 13.0, 2026-11).
-constexpr double kIdleLoads = 3.5;
-constexpr double kIdleLoadsOfLogsumexp = 6;
+/// Pipeline fill and drain of a block that shares the rows of a tile, in memory latencies: its first and last tiles,
+/// and the combination of its threads' States. Each wave of blocks beyond the first makes a call so much longer: 1.8 to
+/// 2.5 µs, logsumexp 2.2 to 4.9 (medians of f16 and f32, H100 and H200, CUDA 13.0, 2026-11).
+constexpr double kPipelineFillLatencies = 3.5;
+constexpr double kPipelineFillLatenciesOfLogsumexp = 6;
 
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
@@ -51,7 +51,7 @@ std::int64_t largest_inner(const Problem& problem) { return size_ranges(problem.
 
 /// How a policy lies on a problem.
 struct Tiling {
-  bool takes_turns;  ///< a thread takes rows that begin alike
+  bool is_phase_matched;  ///< all rows of a thread have the same alignment
   std::int64_t pack_elements;
   std::int64_t columns;  ///< of a tile
   bool may_fold;         ///< whether several rows fit a tile, in the whole size class
@@ -61,13 +61,13 @@ struct Tiling {
   std::int64_t tiles;  ///< of all slices
 
   Tiling(const Problem& problem, const ColumnsPolicy& policy)
-      : takes_turns(!is_aligned(problem) && policy.staging != Staging::shifted),
+      : is_phase_matched(!is_aligned(problem) && policy.staging != Staging::shifted),
         pack_elements(kMaxAlignment / element_bytes(problem)) {
     const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
     while (pack_elements > 1 && (pack_elements * state_bytes > kMostStateBytes ||
-                                 (takes_turns && pack_elements > policy.threads_per_column)))
+                                 (is_phase_matched && pack_elements > policy.threads_per_column)))
       pack_elements /= 2;
-    const bool shifts = takes_turns && pack_elements > 1;
+    const bool shifts = is_phase_matched && pack_elements > 1;
     columns = std::int64_t{policy.lanes() - (shifts ? 1 : 0)} * pack_elements;
     may_fold = 2 * largest_inner(problem) <= columns;
     const std::int64_t inner = std::max<std::int64_t>(1, inner_of(problem));
@@ -254,7 +254,7 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
   const std::string bounds = launch_bounds(problem, columns);
   const auto direct = [&](std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
     const std::string_view starts =
-        is_aligned(problem) ? "aligned" : tiling.takes_turns ? "phase_matched" : "shifted_loads";
+        is_aligned(problem) ? "aligned" : tiling.is_phase_matched ? "phase_matched" : "shifted_loads";
     return fmt::format(
         "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
         "{folds},\n                                    {few_tiles}, {is_split}, Out, {values}>;\n",
@@ -302,7 +302,9 @@ WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Policy& polic
   if (columns.is_split()) {
     shape.tiles *= std::max<std::int64_t>(1, divide_up(tiling.rows, tile_rows));
     shape.launches = 2;
-    shape.idle_loads = reduce_spec_of(problem).op == ReduceOp::logsumexp ? kIdleLoadsOfLogsumexp : kIdleLoads;
+    shape.pipeline_fill_latencies = reduce_spec_of(problem).op == ReduceOp::logsumexp
+                                        ? kPipelineFillLatenciesOfLogsumexp
+                                        : kPipelineFillLatencies;
   }
   const std::int64_t used_columns = std::min(tiling.columns, tiling.folds * inner_of(problem));
   shape.bytes_in_flight_per_block = std::max<std::int64_t>(

@@ -72,7 +72,7 @@ double typical_segment_bytes(const ProblemClass& problem_class) {
          static_cast<double>(element_bytes(problem_class.typical()));
 }
 
-/// What blocks take turns at.
+/// Tiles of the grid-stride loop.
 std::int64_t tiles_of(const Problem& problem, const SegmentedPolicy& policy) {
   const std::int64_t tiles =
       policy.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, policy))
@@ -241,13 +241,13 @@ WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& pol
                   .tiles = tiles_of(problem, segmented),
                   .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
                   .launches = segmented.joins_in_second_kernel() ? 2 : 1,
-                  .joins_blocks = segmented.is_merged() && !segmented.joins_in_second_kernel(),
+                  .uses_last_block_ticket = segmented.is_merged() && !segmented.joins_in_second_kernel(),
                   .dependent_launch = true};
   if (segmented.is_merged()) return shape;
   // Of short segments less is under way than threads could load.
   const std::int64_t bytes_of_tile = elements_of(problem) * element_bytes(problem) / shape.tiles;
   shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
-  shape.serial_loads = loads_of_longest(problem, segmented);
+  shape.critical_path_loads = loads_of_longest(problem, segmented);
   return shape;
 }
 

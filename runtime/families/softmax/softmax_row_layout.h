@@ -66,7 +66,7 @@ struct SoftmaxRowLayout {
   /// Packs of a row that its threads hold together.
   std::int64_t held_packs(std::int64_t packs_of_row) const;
 
-  /// Blocks at work of which each has its turns.
+  /// Tiles of the grid-stride loop.
   std::int64_t tiles() const;
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.

@@ -32,7 +32,7 @@ constexpr int kMostRegisters = 255;  ///< of a thread
 /// The input rows that a tile has in common with the next are a fourth of those of smaller tiles, and more.
 constexpr int kSmallestShiftedTileKib = 16;
 
-/// Of packs of 16 bytes: fewer leave threads idle in the last turn, more occupy half of a thread's registers.
+/// Packs of 16 bytes a thread: fewer leave threads idle in the last iteration, more occupy half of its registers.
 constexpr int kFewestShiftedLoads = 5, kMostShiftedLoads = 14;
 
 /// Static shared memory of a block, on every GPU.

@@ -21,7 +21,7 @@ struct Geometry {
 
   std::int64_t max_blocks = 0;  ///< 1, or the same number for every SM; 0: none was listed
 
-  /// Whether blocks take no turns: a block for every tile of any call (WorkShape::independent_blocks).
+  /// One block per tile of any call, instead of a persistent grid (WorkShape::independent_blocks).
   constexpr bool is_block_per_tile() const { return max_blocks > kMostBlocks / 2; }
 
   bool operator==(const Geometry&) const = default;

@@ -43,18 +43,23 @@ struct ElementRange {
 struct WorkShape {
   int block_threads = 0;
   std::uint32_t dynamic_smem_bytes = 0;
-  std::int64_t tiles = 1;                      ///< pieces of work that blocks take turns at
-  std::int64_t bytes_in_flight_per_block = 0;  ///< loads that a block has outstanding at once
-  bool one_block = false;    ///< the policy only works as a single block, or as a single cluster of cluster_blocks
-  int launches = 1;          ///< kernels per call
-  bool joins_blocks = false; ///< blocks meet through memory (ticket, fence and reload)
-  bool dependent_launch = false;  ///< its launches overlap the end of the ones ahead (Launch::dependent_launch)
-  int cluster_blocks = 1;         ///< blocks of a thread-block cluster
-  double traffic = 1;             ///< bytes that go through memory ÷ KernelFamily::bytes_moved(): above 1 where
-                                  ///< something is read twice
-  bool independent_blocks = false;  ///< blocks leave nothing to combine: a block for every tile is a choice, too
-  double serial_loads = 0;  ///< that wait for each other in the largest piece of work that is not divided; 0: all alike
-  double idle_loads = 0;    ///< how many loads' latency a block spends, at its ends, with hardly any load in flight
+  std::int64_t tiles = 1;  ///< of the grid-stride loop over the problem
+  std::int64_t bytes_in_flight_per_block = 0;
+  bool one_block = false;               ///< the grid is a single block, or a single cluster of cluster_blocks
+  int launches = 1;                     ///< kernels per call
+  bool uses_last_block_ticket = false;  ///< the last block combines partials: a ticket, a fence and a reload
+  bool dependent_launch = false;        ///< launches overlap those ahead in the stream (Launch::dependent_launch)
+  int cluster_blocks = 1;               ///< blocks of a thread-block cluster
+  double traffic = 1;  ///< bytes of DRAM traffic ÷ KernelFamily::bytes_moved(): above 1 where elements are read twice
+
+  /// Blocks share no output, so one block per tile is possible beside a persistent grid.
+  bool independent_blocks = false;
+
+  /// Dependent loads of the slowest thread, where threads have unequal shares; 0 where all are alike.
+  double critical_path_loads = 0;
+
+  /// Memory latencies that a block spends on pipeline fill and drain, with hardly any load in flight.
+  double pipeline_fill_latencies = 0;
 };
 
 /// The start of every workspace: zero before the first launch, and left zero by every launch (a ticket that resets

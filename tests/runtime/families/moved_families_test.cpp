@@ -156,7 +156,7 @@ TEST(MovedFamilies, ABlockForEveryTileIsAGeometryAndNothingIsCombined) {
   const std::vector<Geometry> all = geometries(h100_facts(), shape, 8);
   EXPECT_GE(all.back().max_blocks, shape.tiles);
   WorkShape combining = shape;
-  combining.joins_blocks = true;
+  combining.uses_last_block_ticket = true;
   EXPECT_LT(predict(h100_facts(), shape, 1 << 29, 8, all.back()).us(),
             predict(h100_facts(), combining, 1 << 29, 8, all.back()).us());
 }

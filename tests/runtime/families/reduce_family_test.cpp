@@ -138,15 +138,15 @@ TEST(ReduceFamily, ShapeSaysHowBlocksMeet) {
   const WorkShape one = family().shape(sum_f32(9), policy(Finish::one_block));
   EXPECT_TRUE(one.one_block);
   EXPECT_EQ(one.launches, 1);
-  EXPECT_FALSE(one.joins_blocks);
+  EXPECT_FALSE(one.uses_last_block_ticket);
   const WorkShape last = family().shape(sum_f32(9), policy(Finish::last_block));
   EXPECT_FALSE(last.one_block);
   EXPECT_EQ(last.launches, 1);
-  EXPECT_TRUE(last.joins_blocks);
+  EXPECT_TRUE(last.uses_last_block_ticket);
   const WorkShape second = family().shape(sum_f32(9), policy(Finish::second_kernel));
   EXPECT_FALSE(second.one_block);
   EXPECT_EQ(second.launches, 2);
-  EXPECT_FALSE(second.joins_blocks);
+  EXPECT_FALSE(second.uses_last_block_ticket);
 }
 
 TEST(ReduceFamily, MovesEveryElementOnceAndTheResult) {

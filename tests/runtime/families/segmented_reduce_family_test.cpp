@@ -161,11 +161,11 @@ TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
 
 TEST(SegmentedReduceFamily, TheLongestSegmentHoldsUpThoseThatDoNotDivideIt) {
   const Problem problem = sum_f32(1 << 20, 32 << 20);
-  EXPECT_EQ(segmented_reduce_family().shape(problem, policy(kGrid)).serial_loads, 0);
-  const double of_warp = segmented_reduce_family().shape(problem, policy(kWarp)).serial_loads;
+  EXPECT_EQ(segmented_reduce_family().shape(problem, policy(kGrid)).critical_path_loads, 0);
+  const double of_warp = segmented_reduce_family().shape(problem, policy(kWarp)).critical_path_loads;
   EXPECT_NEAR(of_warp, 1300 * 32 * 4 / (32 * 32), 5);
-  EXPECT_GT(segmented_reduce_family().shape(problem, policy(kThread)).serial_loads, of_warp);
-  EXPECT_LT(segmented_reduce_family().shape(problem, policy(kBlock)).serial_loads, of_warp);
+  EXPECT_GT(segmented_reduce_family().shape(problem, policy(kThread)).critical_path_loads, of_warp);
+  EXPECT_LT(segmented_reduce_family().shape(problem, policy(kBlock)).critical_path_loads, of_warp);
 }
 
 TEST(SegmentedReduceFamily, WhatServesOneShapeServesAllOfItsClass) {

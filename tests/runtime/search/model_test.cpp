@@ -100,9 +100,9 @@ TEST(Model, NothingExceedsTheBandwidth) {
 TEST(Model, FurtherLaunchesAndJoinsCost) {
   Work work(10000);
   const double plain = work.on(h100_facts(), 528).us();
-  work.shape.joins_blocks = true;
+  work.shape.uses_last_block_ticket = true;
   const double joined = work.on(h100_facts(), 528).us();
-  work.shape.joins_blocks = false;
+  work.shape.uses_last_block_ticket = false;
   work.shape.launches = 2;
   EXPECT_GT(joined, plain);
   EXPECT_GT(work.on(h100_facts(), 528).us(), joined);
@@ -112,7 +112,7 @@ TEST(Model, WhatBlocksSpendIdleCountsOnceAWave) {
   Work work(10000);
   const auto us = [&](std::int64_t blocks) { return work.on(h100_facts(), blocks, 1).us(); };
   const double one_wave = us(132), two_waves = us(264);
-  work.shape.idle_loads = 4;
+  work.shape.pipeline_fill_latencies = 4;
   const double idle_us = 4 * model_constants(h100_facts()).memory_latency_us;
   EXPECT_NEAR(us(132), one_wave + idle_us, 1e-9);
   EXPECT_NEAR(us(264), two_waves + 2 * idle_us, 1e-9);
@@ -153,7 +153,7 @@ TEST(Model, ASecondKernelIsCheaperThanALastBlockInGraphsAlone) {
   const auto us = [](std::int64_t bytes_in_flight, bool second_kernel, LaunchContext context) {
     Work work(64);
     work.shape.bytes_in_flight_per_block = bytes_in_flight;
-    work.shape.joins_blocks = !second_kernel;
+    work.shape.uses_last_block_ticket = !second_kernel;
     work.shape.launches = second_kernel ? 2 : 1;
     work.shape.dependent_launch = true;
     return predict(h100_facts(), work.shape, work.bytes, kResident, {.max_blocks = 132}, context).us();

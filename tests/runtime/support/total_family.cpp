@@ -58,7 +58,7 @@ WorkShape TotalFamily::shape(const Problem& problem, const Policy& policy) const
           .bytes_in_flight_per_block = 4 * tile,
           .one_block = options_.alone_is_one_block && policy[kFinish] != kJoined,
           .launches = policy[kFinish] == kJoined ? 2 : 1,
-          .joins_blocks = false};
+          .uses_last_block_ticket = false};
 }
 
 std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * count_of(problem) + 8; }
