@@ -24,6 +24,7 @@
 #include "tuner/cache_path.h"
 #include "tuner/campaign/campaign.h"
 #include "tuner/campaign/campaign_file.h"
+#include "tuner/campaign/campaign_plan.h"
 #include "tuner/campaign/compilers.h"
 #include "tuner/campaign/device_lock.h"
 #include "tuner/campaign/missed.h"

@@ -121,13 +121,13 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
   }
 }
 
-std::string shared_text(const LineResult& line) {
-  const std::string label = line_label(line.first);
-  if (!line.failure.empty()) return fmt::format("{}: each size keeps its own winner: {}", label, line.failure);
+std::string consolidated_text(const SweepResult& sweep) {
+  const std::string label = sweep_label(sweep.first);
+  if (!sweep.failure.empty()) return fmt::format("{}: each size keeps its own winner: {}", label, sweep.failure);
   return fmt::format("{}: {} for {} sizes (each size's own: {}), at most {:.2f} % behind, {:.2f} % in the mean{}",
-                     label, count_text(line.winners, "winner"), line.sizes, line.winners_before,
-                     100 * line.worst_regret, 100 * line.mean_regret,
-                     line.filled > 0 ? fmt::format("; {} size classes between them served, too", line.filled) : "");
+                     label, count_text(sweep.winners, "winner"), sweep.sizes, sweep.winners_before,
+                     100 * sweep.worst_regret, 100 * sweep.mean_regret,
+                     sweep.filled > 0 ? fmt::format("; {} size classes between them served, too", sweep.filled) : "");
 }
 
 void print_reasons(const CampaignResult& result, std::ostream& out) {
@@ -183,8 +183,8 @@ void TuneProgressPrinter::started(std::size_t lane, const Problem& problem) {
   draw();
 }
 
-void TuneProgressPrinter::sharing(std::size_t lane, const Problem& smallest) {
-  progress_->begin_other(line_label(smallest) + ": comparing winners", lane);
+void TuneProgressPrinter::consolidating(std::size_t lane, const Problem& smallest) {
+  progress_->begin_other(sweep_label(smallest) + ": comparing winners", lane);
   draw();
 }
 
@@ -204,11 +204,11 @@ void TuneProgressPrinter::finished(const CampaignItem& item, std::size_t lane) {
                << std::endl;
 }
 
-void TuneProgressPrinter::shared(const LineResult& line, std::size_t lane) {
+void TuneProgressPrinter::consolidated(const SweepResult& sweep, std::size_t lane) {
   progress_->end_other(lane);
   if (quiet_) return;
   erase();
-  context_.err << printable(shared_text(line)) << std::endl;
+  context_.err << printable(consolidated_text(sweep)) << std::endl;
 }
 
 void TuneProgressPrinter::warned(const std::string& what) {
@@ -254,10 +254,10 @@ void print_summary(const CampaignResult& result, std::chrono::milliseconds elaps
   }
   table.print(context.out, context.environment.out_columns());
   print_reasons(result, context.out);
-  if (!result.lines.empty()) context.out << '\n';
-  for (const LineResult& line : result.lines) {
-    measure_ms += line.measure_ms;
-    context.out << printable(shared_text(line)) << '\n';
+  if (!result.sweeps.empty()) context.out << '\n';
+  for (const SweepResult& sweep : result.sweeps) {
+    measure_ms += sweep.measure_ms;
+    context.out << printable(consolidated_text(sweep)) << '\n';
   }
 
   const auto duration = [](double ms) { return format_duration(std::chrono::milliseconds{std::llround(ms)}); };

@@ -24,10 +24,10 @@ class TuneProgressPrinter final : public CampaignObserver {
 
   void planned(const std::vector<CampaignDevice>& devices, std::size_t to_tune, std::size_t kept) override;
   void started(std::size_t lane, const Problem& problem) override;
-  void sharing(std::size_t lane, const Problem& smallest) override;
+  void consolidating(std::size_t lane, const Problem& smallest) override;
   void progressed(std::size_t lane, const TuningProgress& progress) override;
   void finished(const CampaignItem& item, std::size_t lane) override;
-  void shared(const LineResult& line, std::size_t lane) override;
+  void consolidated(const SweepResult& sweep, std::size_t lane) override;
   void warned(const std::string& what) override;
 
  private:

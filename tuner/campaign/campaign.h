@@ -41,7 +41,7 @@ inline std::string device_identity(std::string_view kind, std::string_view tunin
 struct CampaignResult {
   std::vector<CampaignDevice> devices;
   std::vector<CampaignItem> items;  ///< in the order of the problems, once for each kind of device
-  std::vector<LineResult> lines;
+  std::vector<SweepResult> sweeps;
   bool interrupted = false;
   bool out_of_budget = false;  ///< the total budget ended it
   std::string cache_failure;   ///< winners could not be stored: why; ended the campaign
@@ -54,10 +54,10 @@ class CampaignObserver {
   virtual ~CampaignObserver() = default;
   virtual void planned(const std::vector<CampaignDevice>& devices, std::size_t to_tune, std::size_t kept) = 0;
   virtual void started(std::size_t lane, const Problem& problem) = 0;
-  virtual void sharing(std::size_t lane, const Problem& smallest) = 0;
+  virtual void consolidating(std::size_t lane, const Problem& smallest) = 0;
   virtual void progressed(std::size_t lane, const TuningProgress& progress) = 0;
   virtual void finished(const CampaignItem& item, std::size_t lane) = 0;
-  virtual void shared(const LineResult& line, std::size_t lane) = 0;
+  virtual void consolidated(const SweepResult& sweep, std::size_t lane) = 0;
   virtual void warned(const std::string& what) = 0;
 };
 
@@ -77,13 +77,10 @@ struct CampaignOptions {
   std::function<std::chrono::steady_clock::time_point()> now = &std::chrono::steady_clock::now;
 };
 
-/// The problems without those that share a size class, and so a winner, with an earlier one.
-std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem> problems);
-
 /// Tunes each problem that the cache has no tuned winner for, in this order; devices of one identity share the work,
 /// others do all of it. A candidate that hangs or kills its worker is recorded as failed, and its problem tuned again
-/// without it. When all sizes of a line are tuned, share_winners() makes them few. A problem that fails does not end
-/// the campaign; a stop, a spent total budget, a lost device or a cache that cannot be written does. Everything
+/// without it. When all sizes of a sweep are tuned, consolidate_winners() makes them few. A problem that fails does not
+/// end the campaign; a stop, a spent total budget, a lost device or a cache that cannot be written does. Everything
 /// finished by then is stored. Throws CommandError when a device cannot be opened or is too small for a problem.
 CampaignResult run_campaign(std::span<const WeightedProblem> problems, const CampaignOptions& options,
                             CampaignObserver& observer);

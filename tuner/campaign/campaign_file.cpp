@@ -163,7 +163,7 @@ class Reader {
 
   static void add(const Problem& problem, double weight, CampaignFile& file) {
     for (WeightedProblem& known : file.problems) {
-      if (!same_line(known.problem, problem) || known.problem.extents != problem.extents) continue;
+      if (!same_sweep(known.problem, problem) || known.problem.extents != problem.extents) continue;
       known.weight = std::max(known.weight, weight);
       return;
     }

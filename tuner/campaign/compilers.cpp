@@ -6,20 +6,16 @@
 #include <hone/error.h>
 #include <hone/sdk/forwarding_device.h>
 #include <hone/sdk/gpu_compiler.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "tuner/base64.h"
-#include "tuner/campaign/orders.h"
+#include "tuner/campaign/standard_streams.h"
 #include "tuner/command_error.h"
 
 namespace hone::tuner {
 namespace {
-
-using Json = nlohmann::json;
 
 /// For the thread that measures, and what else goes on.
 constexpr unsigned kSpareCores = 2;
@@ -35,44 +31,24 @@ bool are_alike(const std::vector<SourceFile>& a, const std::vector<SourceFile>& 
   });
 }
 
-Json to_json(const std::vector<SourceFile>& headers) {
-  Json list = Json::array();
-  for (const SourceFile& header : headers) list.push_back({header.name, header.text});
-  return list;
-}
-
-std::vector<SourceFile> headers_from_json(const Json& list) {
-  std::vector<SourceFile> headers;
-  for (const Json& header : list) headers.push_back({header.at(0), header.at(1)});
-  return headers;
-}
-
-/// What a compiler answers, or what its end is called.
-Json answer_of(WorkerProcess& process, std::string& how_it_ended) {
+/// What a compiler answers; nullopt when it ended instead, then `how_it_ended` says how.
+std::optional<Answer> answer_of(WorkerProcess& process, std::string& how_it_ended) {
   while (true) {
-    const std::vector<Json> answers = process.receive();
-    if (!answers.empty()) return answers.front();
+    std::vector<Answer> answers = process.receive();
+    if (!answers.empty()) return std::move(answers.front());
     if (process.has_ended()) {
       how_it_ended = process.how_it_ended();
-      return {};
+      return std::nullopt;
     }
     pollfd waiting{.fd = process.descriptor(), .events = POLLIN, .revents = 0};
     poll(&waiting, 1, -1);
   }
 }
 
-Binary binary_from_json(const Json& answer) {
-  if (answer.contains("failed")) {
-    const Json& failure = answer["failed"];
-    throw Error(static_cast<ErrorCode>(failure.at("code").get<int>()), failure.at("message"));
-  }
-  const Json& compiled = answer.at("compiled");
-  std::optional<std::vector<std::byte>> code = from_base64(compiled.at("code").get<std::string>());
-  if (!code) throw Error(ErrorCode::compile_failed, "a compiler's answer is no base64");
-  return {.format = compiled.at("format"),
-          .architecture = compiled.at("architecture"),
-          .code = std::move(*code),
-          .entries = compiled.at("entries")};
+Binary binary_of(Answer&& answer) {
+  if (auto* compiled = std::get_if<CompiledAnswer>(&answer)) return std::move(compiled->binary);
+  if (const auto* failed = std::get_if<CompileFailedAnswer>(&answer)) throw Error(failed->code, failed->message);
+  throw Error(ErrorCode::compile_failed, "a compiler's answer is none of its own");
 }
 
 class DeviceWithCompilers final : public ForwardingDevice {
@@ -97,24 +73,18 @@ class DeviceWithCompilers final : public ForwardingDevice {
 }  // namespace
 
 void run_compiler() {
-  auto& orders = *new Orders;  // lives as long as the process
+  auto& requests = *new RequestStream;  // lives as long as the process
   const GpuCompiler compiler;
   std::vector<SourceFile> headers;
   while (true) {
-    const Json order = orders.next().at("compile");
-    if (order.contains("headers")) headers = headers_from_json(order["headers"]);
-    const Unit unit{.name = order.at("name"),
-                    .source = order.at("source"),
-                    .headers = headers,
-                    .entries = order.at("entries")};
+    auto request = std::get<CompileRequest>(requests.next());
+    if (request.headers) headers = *std::move(request.headers);
+    const Unit unit{
+        .name = request.name, .source = request.source, .headers = headers, .entries = request.entries};
     try {
-      const Binary binary = compiler.compile(unit, order.at("architecture").get<std::string>());
-      answer("compiled", {{"format", binary.format},
-                          {"architecture", binary.architecture},
-                          {"code", base64(binary.code)},
-                          {"entries", binary.entries}});
+      answer(CompiledAnswer{compiler.compile(unit, request.architecture)});
     } catch (const Error& error) {
-      answer("failed", {{"code", static_cast<int>(error.code())}, {"message", error.what()}});
+      answer(CompileFailedAnswer{error.code(), error.what()});
     }
   }
 }
@@ -151,14 +121,14 @@ class Compilers::Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  /// The answer; null when the process ended instead, then `how_it_ended` says how.
-  Json ask(const Unit& unit, std::string_view architecture, std::string& how_it_ended) {
-    Json order{{"architecture", architecture}, {"name", unit.name}, {"source", unit.source}, {"entries", unit.entries}};
-    if (!are_alike(compiler_->headers, unit.headers)) order["headers"] = to_json(unit.headers);
-    compiler_->process.send({{"compile", std::move(order)}});
+  /// As answer_of().
+  std::optional<Answer> ask(const Unit& unit, std::string_view architecture, std::string& how_it_ended) {
+    CompileRequest request{std::string(architecture), unit.name, unit.source, unit.entries, std::nullopt};
+    if (!are_alike(compiler_->headers, unit.headers)) request.headers = unit.headers;
+    compiler_->process.send(std::move(request));
     compiler_->headers = unit.headers;
-    Json answer = answer_of(compiler_->process, how_it_ended);
-    is_alive_ = !answer.is_null();
+    std::optional<Answer> answer = answer_of(compiler_->process, how_it_ended);
+    is_alive_ = answer.has_value();
     return answer;
   }
 
@@ -171,8 +141,8 @@ class Compilers::Lease {
 Binary Compilers::compile(const Unit& unit, std::string_view architecture) {
   std::string how_it_ended;
   for (int tried = 0; tried < kTries; ++tried) {
-    const Json answer = Lease(*this).ask(unit, architecture, how_it_ended);
-    if (!answer.is_null()) return binary_from_json(answer);
+    std::optional<Answer> answer = Lease(*this).ask(unit, architecture, how_it_ended);
+    if (answer) return binary_of(*std::move(answer));
   }
   throw Error(ErrorCode::compile_failed, fmt::format("the process that compiled \"{}\" {}", unit.name, how_it_ended));
 }

@@ -22,12 +22,7 @@ namespace hone::tuner {
 /// The subcommand, unknown to people, that makes the hone command a compiler.
 inline constexpr std::string_view kCompilerCommand = "compiler-of-hone-tune";
 
-/// Compiles what standard input asks for, by a GpuCompiler, and answers on standard output (see orders.h):
-///
-///     compile {architecture, name, source, headers}
-///         → compiled {format, architecture, code, entries} or failed {code, message}
-///
-/// `code` is in base64; without `headers` those of the order before are meant.
+/// Compiles by a GpuCompiler what CompileRequests on standard input ask for, and answers on standard output.
 [[noreturn]] void run_compiler();
 
 /// Processes of run_compiler(), started as they are needed. Thread-safe: as many units as there are processes compile at

@@ -1,4 +1,4 @@
-// CampaignItem and LineResult: what became of one problem of a campaign, and of all sizes of one problem.
+// CampaignItem and SweepResult: what became of one problem of a campaign, and of a size sweep.
 #pragma once
 
 #include <cstddef>
@@ -47,9 +47,9 @@ struct CampaignItem {
   std::string disturbance = {};  ///< what was seen then
 };
 
-/// What the portfolio made of the sizes of one line: problems that differ in size alone.
-struct LineResult {
-  Problem first;                  ///< the line's smallest problem
+/// What the portfolio made of a size sweep: problems that differ in size alone.
+struct SweepResult {
+  Problem first;  ///< the smallest one
   std::size_t device = 0;
   std::size_t sizes = 0;          ///< of them measured
   std::size_t winners_before = 0;

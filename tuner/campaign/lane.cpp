@@ -3,18 +3,18 @@
 #include <fmt/core.h>
 
 #include <hone/kernel_family.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <utility>
 
-#include "tuner/campaign/problem_text.h"
+#include "tuner/campaign/problem_json.h"
 #include "tuner/quantities.h"
 #include "tuner/report.h"
 
 namespace hone::tuner {
 namespace {
 
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 /// Opening a device and looking winners up may take its driver longer than any candidate.
@@ -27,12 +27,20 @@ constexpr int kDeathsOfAPolicy = 2;
 constexpr std::size_t kMostDeaths = 8;
 constexpr int kMostUnexplainedDeaths = 2;
 
+/// By whose space the candidates of a job that runs some are read.
+const Problem& problem_of(const Job& job) {
+  if (const auto* tune = std::get_if<TuneRequest>(&job.request)) return tune->problem;
+  return std::get<ConsolidateRequest>(job.request).problems.front();
+}
+
+std::vector<ExcludedCandidate>& excluded_of(Job& job) {
+  if (auto* tune = std::get_if<TuneRequest>(&job.request)) return tune->excluded;
+  return std::get<ConsolidateRequest>(job.request).excluded;
+}
+
 }  // namespace
 
-Lane::Lane(std::string device, Json open, const CampaignOptions& options)
-    : device_(std::move(device)), open_(std::move(open)), options_(options) {
-  start();
-}
+Lane::Lane(OpenRequest open, const CampaignOptions& options) : open_(std::move(open)), options_(options) { start(); }
 
 void Lane::start() {
   is_ready_ = false;
@@ -40,7 +48,7 @@ void Lane::start() {
   runs_at_start_ = runs_seen_ = 0;
   last_sign_ = Clock::now();
   worker_.emplace(options_.worker);
-  worker_->send({{"open", open_}});
+  worker_->send(open_);
 }
 
 void Lane::give(Job job) {
@@ -52,20 +60,13 @@ void Lane::send_job() {
   is_done_ = false;
   last_sign_ = Clock::now();
   runs_at_start_ = runs_seen_ = worker_->running().count;
-  Json order = job_->order;
-  if (job_->kind != Job::Kind::look_up) {
-    order["excluded"] = Json::array();
-    for (const ExcludedCandidate& out : job_->excluded)
-      order["excluded"].push_back({{"candidate", to_json(out.candidate, job_->problem)}, {"reason", out.reason}});
-  }
-  constexpr std::array<const char*, 3> kOrders{"look_up", "tune", "share"};
-  worker_->send({{kOrders[static_cast<std::size_t>(job_->kind)], std::move(order)}});
+  std::visit([this](const auto& request) { worker_->send(request); }, job_->request);
   if (is_stopping_) stop();
 }
 
 void Lane::stop() {
   is_stopping_ = true;
-  if (worker_ && job_) worker_->send({{"stop", true}});
+  if (worker_ && job_) worker_->send(StopRequest{});
 }
 
 Job Lane::take_job() {
@@ -78,11 +79,11 @@ Job Lane::take_job() {
 std::vector<LaneEvent> Lane::look() {
   std::vector<LaneEvent> events;
   if (!worker_) return events;
-  for (const Json& answer : worker_->receive()) {
+  for (Answer& answer : worker_->receive()) {
     last_sign_ = Clock::now();
-    take(answer, events);
+    take(std::move(answer), events);
+    if (is_gone()) return events;
   }
-  if (is_gone()) return events;
   if (worker_->has_ended()) {
     const std::string how = "its process " + worker_->how_it_ended();
     handle_death(last_words_.empty() ? how : last_words_, events);
@@ -93,42 +94,47 @@ std::vector<LaneEvent> Lane::look() {
   return events;
 }
 
-void Lane::take(const Json& answer, std::vector<LaneEvent>& events) {
-  const std::string& kind = answer.begin().key();
-  const Json& body = answer.begin().value();
-  if (kind == "ready") {
+void Lane::take(Answer&& answer, std::vector<LaneEvent>& events) {
+  if (auto* ready = std::get_if<ReadyAnswer>(&answer)) {
     is_ready_ = true;
-    if (!was_ready_) events.push_back({LaneEvent::Kind::ready, body, {}});
+    if (!was_ready_) events.push_back(std::move(*ready));
     was_ready_ = true;
     if (job_) send_job();
-  } else if (kind == "progress") {
-    events.push_back({LaneEvent::Kind::progress, body, {}});
-  } else if (kind == "looked_up" || kind == "tuned" || kind == "shared") {
-    is_done_ = true;
-    events.push_back({LaneEvent::Kind::done, body, {}});
-  } else if (kind == "failed") {
-    last_words_ = body.value("message", "");
-    const std::string code = body.value("code", "");
-    if (code == "cache") events.push_back({LaneEvent::Kind::cache_failed, {}, last_words_});
-    if (code == "cache" || code == "absent") worker_.reset();
-    if (code == "absent") events.push_back({LaneEvent::Kind::lost, {}, last_words_});
+  } else if (auto* progress = std::get_if<ProgressAnswer>(&answer)) {
+    events.push_back(*progress);
+  } else if (auto* looked_up = std::get_if<LookedUpAnswer>(&answer)) {
+    finish(std::move(*looked_up), events);
+  } else if (auto* tuned = std::get_if<TunedAnswer>(&answer)) {
+    finish(std::move(*tuned), events);
+  } else if (auto* consolidated = std::get_if<ConsolidatedAnswer>(&answer)) {
+    finish(std::move(*consolidated), events);
+  } else if (const auto* failed = std::get_if<FailedAnswer>(&answer)) {
+    last_words_ = failed->message;
+    if (failed->failure == WorkerFailure::cache) events.push_back(CacheFailed{last_words_});
+    if (failed->failure == WorkerFailure::absent) events.push_back(DeviceGone{last_words_});
+    if (failed->failure == WorkerFailure::cache || failed->failure == WorkerFailure::absent) worker_.reset();
   }
+}
+
+void Lane::finish(LaneEvent&& answer, std::vector<LaneEvent>& events) {
+  is_done_ = true;
+  events.push_back(std::move(answer));
 }
 
 bool Lane::hangs() {
   const std::uint64_t runs = worker_->running().count;
   if (runs != runs_seen_) last_sign_ = Clock::now();
   runs_seen_ = runs;
-  const bool is_opening = !is_ready_ || (job_ && job_->kind == Job::Kind::look_up);
+  const bool is_opening = !is_ready_ || (job_ && job_->is<LookUpRequest>());
   if (!is_opening && (!job_ || is_done_)) return false;
   return Clock::now() - last_sign_ > (is_opening ? std::max(kOpeningPatience, options_.patience) : options_.patience);
 }
 
 void Lane::handle_death(const std::string& how, std::vector<LaneEvent>& events) {
   const WorkerProcess::Running running = worker_->running();
-  if (!is_ready_ || !job_ || job_->kind == Job::Kind::look_up) {
+  if (!is_ready_ || !job_ || job_->is<LookUpRequest>()) {
     worker_.reset();
-    events.push_back({LaneEvent::Kind::lost, {}, fmt::format("{}: {}", device_, how)});
+    events.push_back(DeviceGone{fmt::format("{}: {}", device(), how)});
     return;
   }
   if (!is_done_) {
@@ -138,10 +144,10 @@ void Lane::handle_death(const std::string& how, std::vector<LaneEvent>& events) 
       ++job_->unexplained_deaths;
     }
     if (job_->unexplained_deaths >= kMostUnexplainedDeaths || job_->died.size() >= kMostDeaths) {
-      events.push_back({LaneEvent::Kind::job_failed, {},
-                        job_->died.empty() ? how
-                                           : fmt::format("{} candidates hung or killed their process, at last {}",
-                                                         job_->died.size(), job_->died.back())});
+      events.push_back(JobFailed{job_->died.empty()
+                                     ? how
+                                     : fmt::format("{} candidates hung or killed their process, at last {}",
+                                                   job_->died.size(), job_->died.back())});
       is_done_ = true;
     }
   }
@@ -149,21 +155,23 @@ void Lane::handle_death(const std::string& how, std::vector<LaneEvent>& events) 
 }
 
 void Lane::blame(const std::string& text, const std::string& how) {
-  const Json json = Json::parse(text, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) {
     ++job_->unexplained_deaths;
     return;
   }
-  Candidate candidate = candidate_from_json(json, job_->problem);
-  job_->died.push_back(fmt::format("{} in {}: {}", job_->problem.family->space().to_string(candidate.policy),
+  const Problem& problem = problem_of(*job_);
+  std::vector<ExcludedCandidate>& excluded = excluded_of(*job_);
+  Candidate candidate = candidate_from_json(json, problem);
+  job_->died.push_back(fmt::format("{} in {}: {}", problem.family->space().to_string(candidate.policy),
                                    blocks_text(candidate.geometry.max_blocks), how));
-  const auto deaths = std::count_if(job_->excluded.begin(), job_->excluded.end(), [&](const ExcludedCandidate& out) {
+  const auto deaths = std::count_if(excluded.begin(), excluded.end(), [&](const ExcludedCandidate& out) {
     return out.candidate.policy == candidate.policy;
   });
-  job_->excluded.push_back({candidate, how});
+  excluded.push_back({candidate, how});
   if (deaths + 1 < kDeathsOfAPolicy) return;
   candidate.geometry.max_blocks = 0;
-  job_->excluded.push_back({candidate, "not run, as it ended badly with other geometries: " + how});
+  excluded.push_back({candidate, "not run, as it ended badly with other geometries: " + how});
 }
 
 }  // namespace hone::tuner

@@ -1,41 +1,49 @@
 // Lane: one device of a campaign: its worker, what that works on, and what happens when it dies.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
-#include <functional>
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "tuner/campaign/campaign.h"
+#include "tuner/campaign/messages.h"
 #include "tuner/campaign/worker_process.h"
 
 namespace hone::tuner {
 
-/// An order, and what has gone wrong with it so far.
+/// A request, and what has gone wrong with it so far.
 struct Job {
-  enum class Kind { look_up, tune, share };
-  Kind kind = Kind::tune;
-  nlohmann::json order;             ///< without its "excluded"
-  std::size_t target = 0;           ///< the item, or the line
-  Problem problem;                  ///< by whose space the candidates are read
-  std::vector<ExcludedCandidate> excluded = {};
+  std::variant<LookUpRequest, TuneRequest, ConsolidateRequest> request;
+  std::size_t target = 0;              ///< what it is for, by whoever gives it
   std::vector<std::string> died = {};  ///< candidates, with what happened
   int unexplained_deaths = 0;          ///< before any candidate ran
+
+  template <class Of>
+  bool is() const {
+    return std::holds_alternative<Of>(request);
+  }
 };
 
-/// What a lane tells the campaign. Either an answer to its job, or why there is none.
-struct LaneEvent {
-  enum class Kind { ready, progress, done, job_failed, lost, cache_failed };
-  Kind kind = Kind::progress;
-  nlohmann::json body = {};
-  std::string message = {};
+struct JobFailed {
+  std::string message;
 };
+
+/// The device cannot be opened any more, or looking up ended its worker.
+struct DeviceGone {
+  std::string message;
+};
+
+struct CacheFailed {
+  std::string message;
+};
+
+/// What a lane tells the campaign: an answer, or why there is none.
+using LaneEvent = std::variant<ReadyAnswer, ProgressAnswer, LookedUpAnswer, TunedAnswer, ConsolidatedAnswer, JobFailed,
+                               DeviceGone, CacheFailed>;
 
 /// Owns a worker process, starts it again when it dies or hangs, and then gives it the same job without the candidate
 /// that it died of. Used by one thread.
@@ -43,10 +51,9 @@ class Lane {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `open` is the order that opens the device.
-  Lane(std::string device, nlohmann::json open, const CampaignOptions& options);
+  Lane(OpenRequest open, const CampaignOptions& options);
 
-  const std::string& device() const { return device_; }
+  const std::string& device() const { return open_.device; }
   int descriptor() const { return worker_ ? worker_->descriptor() : -1; }
   bool is_idle() const { return is_ready_ && !job_; }
   bool is_gone() const { return !worker_; }
@@ -68,13 +75,13 @@ class Lane {
  private:
   void start();
   void send_job();
-  void take(const nlohmann::json& answer, std::vector<LaneEvent>& events);
+  void take(Answer&& answer, std::vector<LaneEvent>& events);
+  void finish(LaneEvent&& answer, std::vector<LaneEvent>& events);
   void handle_death(const std::string& how, std::vector<LaneEvent>& events);
   void blame(const std::string& candidate, const std::string& how);
   bool hangs();
 
-  std::string device_;
-  nlohmann::json open_;
+  OpenRequest open_;
   const CampaignOptions& options_;
   std::optional<WorkerProcess> worker_;
   std::optional<Job> job_;

@@ -80,7 +80,7 @@ class Listing {
       problem.launch_context = context;
       // Several alignments may be the same for rows that begin anywhere.
       const auto same = [&](const Problem& other) {
-        return same_line(other, problem) && other.extents == problem.extents && other.pitches == problem.pitches;
+        return same_sweep(other, problem) && other.extents == problem.extents && other.pitches == problem.pitches;
       };
       const auto first = problems_.begin() + static_cast<std::ptrdiff_t>(first_of_kind_);
       if (!row_.as_called || std::none_of(first, problems_.end(), same)) problems_.push_back(problem);

@@ -1,5 +1,4 @@
-// Problems, candidates and results of a campaign as JSON, and the problems of cache rows: how the processes of a
-// campaign tell each other what to do, and how a campaign finds what a cache says of a problem.
+// Problems in words, and the problems that cache rows are of: how a campaign finds what a cache says of a problem.
 #pragma once
 
 #include <optional>
@@ -8,7 +7,6 @@
 #include <hone/candidate.h>
 #include <hone/problem.h>
 #include <hone/tuning.h>
-#include <nlohmann/json_fwd.hpp>
 
 #include "cache/records.h"
 #include "tuner/campaign/item.h"
@@ -28,22 +26,10 @@ bool is_described(const Problem& problem, const cache::ProblemRecord& record);
 /// ignored", "align 4", "graph".
 std::string problem_label(const Problem& problem);
 
-/// The same without the size: what problems of one line have in common.
-std::string line_label(const Problem& problem);
+/// The same without the size: what the problems of a size sweep have in common.
+std::string sweep_label(const Problem& problem);
 
 /// Same but for extents and pitches.
-bool same_line(const Problem& a, const Problem& b);
-
-/// Each throws nlohmann::json::exception, or CommandError(failed), for what is none.
-nlohmann::json to_json(const Problem& problem);
-Problem problem_from_json(const nlohmann::json& json, Families families = built_in_families());
-nlohmann::json to_json(const Candidate& candidate, const Problem& problem);
-Candidate candidate_from_json(const nlohmann::json& json, const Problem& problem);
-nlohmann::json to_json(const CampaignItem& item);
-CampaignItem item_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const LineResult& line);
-LineResult line_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const TuningProgress& progress);
-TuningProgress progress_from_json(const nlohmann::json& json);
+bool same_sweep(const Problem& a, const Problem& b);
 
 }  // namespace hone::tuner

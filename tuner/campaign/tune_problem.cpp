@@ -79,7 +79,7 @@ CampaignItem look_up(Session& session, const Problem& problem) {
   return item;
 }
 
-CampaignItem tune_problem(Session& session, const TuneRequest& request) {
+CampaignItem tune_problem(Session& session, const TuneRequest& request, const WorkHooks& hooks) {
   CampaignItem item{.problem = request.problem, .weight = request.weight, .measured_problem = request.problem};
   TuningOptions options;
   options.budget = request.budget;
@@ -87,9 +87,9 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request) {
   options.inputs = request.inputs;
   options.excluded = request.excluded;
   options.next = request.next;
-  options.stop = request.stop;
-  options.on_progress = request.on_progress;
-  options.on_run = request.on_run;
+  options.stop = hooks.stop;
+  options.on_progress = hooks.on_progress;
+  options.on_run = hooks.on_run;
   const std::uint64_t failures_before = session.counters().cache_failures;
   try {
     record(session.tune(item.problem, options), item);

@@ -19,16 +19,9 @@ inline constexpr int kRunningDescriptor = 3;
 /// Bytes of that record: a count that rises with every run, and the candidate as JSON.
 inline constexpr std::size_t kRunningBytes = 1024;
 
-/// Obeys the orders on standard input, one JSON object on each line, and answers on standard output likewise:
-///
-///     open     {device, compiler, cores, cache, max_bytes, …}            → ready {facts and condition}
-///     look_up  [problem …]                                               → looked_up [item …]
-///     tune     {item to be, budget, …, next}                             → progress …, then tuned item
-///     share    {problems, …, next}                                       → progress …, then shared {line, changed}
-///     stop                                                               → nothing; what runs ends early
-///
-/// and failed {code, message} when it has to give up: then it ends. It ends at once when standard input ends, for then
-/// nobody is there to read what it finds. `open_device` is Device::open, or a test's. Returns the exit code.
+/// Does what the requests on standard input say (see messages.h), and answers on standard output. When it has to give
+/// up, it says so by a FailedAnswer and ends. It ends at once when standard input ends, for then nobody is there to
+/// read what it finds. `open_device` is Device::open, or a test's. Returns the exit code.
 int run_worker(const std::function<std::shared_ptr<Device>(const std::string&)>& open_device);
 
 }  // namespace hone::tuner

@@ -138,8 +138,8 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   return *this;
 }
 
-void WorkerProcess::send(const Json& order) const {
-  const std::string text = order.dump() + '\n';
+void WorkerProcess::send(const Request& request) const {
+  const std::string text = to_json(request).dump() + '\n';
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = write(in_, text.data() + written, text.size() - written);
@@ -149,7 +149,7 @@ void WorkerProcess::send(const Json& order) const {
   }
 }
 
-std::vector<Json> WorkerProcess::receive() {
+std::vector<Answer> WorkerProcess::receive() {
   std::array<char, 65536> buffer{};
   while (!ended_) {
     const ssize_t count = read(out_, buffer.data(), buffer.size());
@@ -161,12 +161,12 @@ std::vector<Json> WorkerProcess::receive() {
       break;
     }
   }
-  std::vector<Json> answers;
+  std::vector<Answer> answers;
   std::size_t begin = 0;
   for (std::size_t end = unread_.find('\n'); end != std::string::npos; end = unread_.find('\n', begin)) {
-    Json answer = Json::parse(unread_.begin() + static_cast<std::ptrdiff_t>(begin),
-                              unread_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (answer.is_object() && !answer.empty()) answers.push_back(std::move(answer));
+    const Json answer = Json::parse(unread_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    unread_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (answer.is_object()) answers.push_back(answer_from_json(answer));
     begin = end + 1;
   }
   unread_.erase(0, begin);

@@ -1,5 +1,5 @@
-// WorkerProcess: a worker as its campaign sees it, or a compiler as its worker does: orders in, answers out, and what it
-// ran when it died.
+// WorkerProcess: a worker as its campaign sees it, or a compiler as its worker does: requests in, answers out, and
+// what it ran when it died.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include "tuner/campaign/messages.h"
 
 namespace hone::tuner {
 
@@ -25,11 +25,12 @@ class WorkerProcess {
   WorkerProcess(WorkerProcess&& other) noexcept;
   WorkerProcess& operator=(WorkerProcess&& other) noexcept;
 
-  /// Writes one order. A worker that is gone is noticed by has_ended().
-  void send(const nlohmann::json& order) const;
+  /// A worker that is gone is noticed by has_ended().
+  void send(const Request& request) const;
 
-  /// The answers that have arrived since; what is no JSON object is left out.
-  std::vector<nlohmann::json> receive();
+  /// The answers that have arrived since; lines that are no JSON object are left out. Throws CommandError(failed) for
+  /// an object that is no answer.
+  std::vector<Answer> receive();
 
   /// Readable when there is something to receive, or when the worker has ended.
   int descriptor() const { return out_; }

@@ -27,18 +27,18 @@ class Recorder final : public CampaignObserver {
     ++begun;
     order.push_back(problem);
   }
-  void sharing(std::size_t, const Problem&) override { ++lines_begun; }
+  void consolidating(std::size_t, const Problem&) override { ++sweeps_begun; }
   void progressed(std::size_t, const TuningProgress&) override {
     if (begun > stop_after) stop.request_stop();
   }
   void finished(const CampaignItem& item, std::size_t) override {
     if (item.outcome != Outcome::kept) ++ended;
   }
-  void shared(const LineResult&, std::size_t) override { ++lines_ended; }
+  void consolidated(const SweepResult&, std::size_t) override { ++sweeps_ended; }
   void warned(const std::string& what) override { warnings.push_back(what); }
 
   std::size_t to_tune = 0, already = 0;
-  int begun = 0, ended = 0, lines_begun = 0, lines_ended = 0;
+  int begun = 0, ended = 0, sweeps_begun = 0, sweeps_ended = 0;
   int stop_after = 1000;
   std::vector<Problem> order;
   std::vector<std::string> warnings;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/tuner/campaign/campaign_fixture.h"
+#include "tuner/campaign/campaign_plan.h"
 #include "tuner/command_error.h"
 
 namespace hone::tuner {
@@ -89,8 +90,8 @@ TEST_F(CampaignTest, TheTotalBudgetLeavesLinesAsTheyAre) {
   const CampaignResult result = run(three_sizes(), limited);
   for (const CampaignItem& item : result.items) EXPECT_EQ(item.outcome, Outcome::tuned) << item.reason;
   EXPECT_FALSE(result.out_of_budget);
-  ASSERT_EQ(result.lines.size(), 1U);
-  EXPECT_EQ(result.lines[0].failure, "the total budget was spent");
+  ASSERT_EQ(result.sweeps.size(), 1U);
+  EXPECT_EQ(result.sweeps[0].failure, "the total budget was spent");
   EXPECT_EQ(tunings().size(), 3U);
 }
 
@@ -120,12 +121,12 @@ TEST_F(CampaignTest, SizesOfOneLineShareWinnersAndSizesBetweenAreServed) {
   CampaignOptions generous = options();
   generous.most_regret = 1000;  // whatever serves all sizes will do
   const CampaignResult result = run({sum_of(1 << 10), sum_of(1 << 12), sum_of(1 << 16)}, generous);
-  ASSERT_EQ(result.lines.size(), 1U);
-  const LineResult& line = result.lines[0];
-  EXPECT_EQ(line.failure, "");
-  EXPECT_EQ(line.sizes, 3U);
-  EXPECT_EQ(line.winners, 1U);
-  EXPECT_EQ(line.filled, 22U) << "quarters of octaves";
+  ASSERT_EQ(result.sweeps.size(), 1U);
+  const SweepResult& sweep = result.sweeps[0];
+  EXPECT_EQ(sweep.failure, "");
+  EXPECT_EQ(sweep.sizes, 3U);
+  EXPECT_EQ(sweep.winners, 1U);
+  EXPECT_EQ(sweep.filled, 22U) << "quarters of octaves";
   for (const CampaignItem& item : result.items) EXPECT_EQ(item.candidate, result.items[0].candidate);
 
   SessionOptions lookup;
@@ -146,14 +147,14 @@ TEST_F(CampaignTest, ALineThatWasTunedButNotSharedIsSharedLaterAndOnce) {
   const std::vector<Problem> sizes{sum_of(1 << 10), sum_of(1 << 11)};
   CampaignOptions apart = options();
   apart.most_regret = 0;
-  EXPECT_TRUE(run(sizes, apart).lines.empty());
+  EXPECT_TRUE(run(sizes, apart).sweeps.empty());
 
   const CampaignResult later = run(sizes, options());
   for (const CampaignItem& item : later.items) EXPECT_EQ(item.outcome, Outcome::kept);
-  ASSERT_EQ(later.lines.size(), 1U);
-  EXPECT_EQ(later.lines[0].failure, "");
-  EXPECT_EQ(later.lines[0].filled, 3U);
-  EXPECT_TRUE(run(sizes, options()).lines.empty());
+  ASSERT_EQ(later.sweeps.size(), 1U);
+  EXPECT_EQ(later.sweeps[0].failure, "");
+  EXPECT_EQ(later.sweeps[0].filled, 3U);
+  EXPECT_TRUE(run(sizes, options()).sweeps.empty());
 }
 
 TEST_F(CampaignTest, AGridOfShapesSharesWinnersAndShapesBetweenAreServed) {
@@ -165,12 +166,12 @@ TEST_F(CampaignTest, AGridOfShapesSharesWinnersAndShapesBetweenAreServed) {
   generous.most_regret = 1000;  // whatever serves all shapes will do
   const CampaignResult result =
       run({rows_of(64, 64), rows_of(64, 256), rows_of(256, 64), rows_of(256, 256)}, generous);
-  ASSERT_EQ(result.lines.size(), 1U);
-  const LineResult& line = result.lines[0];
-  EXPECT_EQ(line.failure, "");
-  EXPECT_EQ(line.sizes, 4U);
-  EXPECT_LE(line.winners, line.winners_before);
-  EXPECT_EQ(line.filled, 5U) << "with 128 rows, with 128 columns, or both";
+  ASSERT_EQ(result.sweeps.size(), 1U);
+  const SweepResult& sweep = result.sweeps[0];
+  EXPECT_EQ(sweep.failure, "");
+  EXPECT_EQ(sweep.sizes, 4U);
+  EXPECT_LE(sweep.winners, sweep.winners_before);
+  EXPECT_EQ(sweep.filled, 5U) << "with 128 rows, with 128 columns, or both";
 
   SessionOptions lookup;
   lookup.cache_path = cache_;
@@ -197,9 +198,9 @@ TEST_F(CampaignTest, AShapeKeepsItsOwnWinnerWhereNothingElseIsAsGood) {
   double worst_regret = 0;
   for (int attempt = 0; attempt < 3 && (attempt == 0 || worst_regret >= 1); ++attempt) {
     const CampaignResult result = run(shapes, generous);
-    ASSERT_EQ(result.lines.size(), 1U);
-    EXPECT_EQ(result.lines[0].failure, "");
-    worst_regret = result.lines[0].worst_regret;
+    ASSERT_EQ(result.sweeps.size(), 1U);
+    EXPECT_EQ(result.sweeps[0].failure, "");
+    worst_regret = result.sweeps[0].worst_regret;
   }
   EXPECT_LT(worst_regret, 1);
 }
@@ -207,7 +208,7 @@ TEST_F(CampaignTest, AShapeKeepsItsOwnWinnerWhereNothingElseIsAsGood) {
 TEST_F(CampaignTest, WithoutARegretEachSizeKeepsItsOwn) {
   CampaignOptions own = options();
   own.most_regret = 0;
-  EXPECT_TRUE(run(three_sizes(), own).lines.empty());
+  EXPECT_TRUE(run(three_sizes(), own).sweeps.empty());
 }
 
 TEST_F(CampaignTest, ADeviceThatIsNotThereIsAnError) {

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/runtime/support/total_family.h"
-#include "tuner/campaign/campaign.h"
+#include "tuner/campaign/campaign_plan.h"
+#include "tuner/campaign/problem_json.h"
 #include "tuner/campaign/problem_text.h"
 #include "tuner/command_error.h"
 
@@ -106,7 +107,7 @@ TEST(ProblemText, ShapesHaveLabelsAndSurviveJson) {
   EXPECT_EQ(problem_label(problem), "rows total i32 2^13x64 pitch 128,128");
   EXPECT_EQ(shape_text(problem), "8192x64");
   const Problem back = problem_from_json(to_json(problem), kFamilies);
-  EXPECT_TRUE(same_line(back, problem));
+  EXPECT_TRUE(same_sweep(back, problem));
   EXPECT_EQ(back.extents, problem.extents);
   EXPECT_EQ(back.pitches, problem.pitches);
   problem = list_problems({.family = "total", .sizes = "2^13x64"}, kFamilies).front();

@@ -1,4 +1,4 @@
-#include "tuner/campaign/line_rows.h"
+#include "tuner/campaign/size_sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,56 +19,56 @@ std::vector<Problem> sums_of(const std::vector<std::int64_t>& sizes) {
   return problems;
 }
 
-LineRows rows_of(const std::vector<Problem>& problems, std::optional<std::size_t> axis = 0) {
-  return list_rows(problems, std::vector<bool>(problems.size(), true), axis, [](const Problem&) { return true; });
+SizeSweep rows_of(const std::vector<Problem>& problems, std::optional<std::size_t> axis = 0) {
+  return list_sweep(problems, std::vector<bool>(problems.size(), true), axis, [](const Problem&) { return true; });
 }
 
-std::vector<std::int64_t> sizes_of(const std::vector<Row>& rows) {
+std::vector<std::int64_t> sizes_of(const std::vector<SweepRow>& rows) {
   std::vector<std::int64_t> sizes;
-  for (const Row& row : rows) sizes.push_back(row.problem.extents[0]);
+  for (const SweepRow& row : rows) sizes.push_back(row.problem.extents[0]);
   return sizes;
 }
 
-std::vector<std::int64_t> measured_sizes(const LineRows& rows) {
-  std::vector<Row> measured = rows.chosen_for;
-  std::erase_if(measured, [](const Row& row) { return !row.is_measured; });
+std::vector<std::int64_t> measured_sizes(const SizeSweep& rows) {
+  std::vector<SweepRow> measured = rows.compared;
+  std::erase_if(measured, [](const SweepRow& row) { return !row.is_measured; });
   return sizes_of(measured);
 }
 
-TEST(LineRows, RowsAscendAndWhatLiesBetweenTwoOctavesIsMeasured) {
-  const LineRows rows = rows_of(sums_of({1024, 2048, 4096}));
-  EXPECT_THAT(sizes_of(rows.chosen_for), ElementsAre(1024, 1217, 1448, 1722, 2048, 2435, 2896, 3444, 4096));
-  EXPECT_EQ(measured_sizes(rows), sizes_of(rows.chosen_for));
+TEST(SizeSweep, RowsAscendAndWhatLiesBetweenTwoOctavesIsMeasured) {
+  const SizeSweep rows = rows_of(sums_of({1024, 2048, 4096}));
+  EXPECT_THAT(sizes_of(rows.compared), ElementsAre(1024, 1217, 1448, 1722, 2048, 2435, 2896, 3444, 4096));
+  EXPECT_EQ(measured_sizes(rows), sizes_of(rows.compared));
   EXPECT_THAT(rows.between, IsEmpty());
-  EXPECT_TRUE(rows.chosen_for[4].is_tuned);
-  EXPECT_EQ(rows.chosen_for[4].server, 1U);
-  EXPECT_FALSE(rows.chosen_for[5].is_tuned);
-  EXPECT_EQ(rows.chosen_for[5].server, 2U) << "the next larger one's winner, until more is known";
+  EXPECT_TRUE(rows.compared[4].is_tuned);
+  EXPECT_EQ(rows.compared[4].nearest_winner, 1U);
+  EXPECT_FALSE(rows.compared[5].is_tuned);
+  EXPECT_EQ(rows.compared[5].nearest_winner, 2U) << "the next larger one's winner, until more is known";
 }
 
-TEST(LineRows, OfAWideGapAFewAreMeasured) {
-  const LineRows rows = rows_of(sums_of({1 << 10, 1 << 14}));
+TEST(SizeSweep, OfAWideGapAFewAreMeasured) {
+  const SizeSweep rows = rows_of(sums_of({1 << 10, 1 << 14}));
   EXPECT_THAT(measured_sizes(rows), ElementsAre(1024, 2048, 4096, 8192, 16384));
-  EXPECT_EQ(rows.chosen_for.size(), 17U);
+  EXPECT_EQ(rows.compared.size(), 17U);
 }
 
-TEST(LineRows, WhatIsNotWantedIsLeftOut) {
+TEST(SizeSweep, WhatIsNotWantedIsLeftOut) {
   const std::vector<Problem> problems = sums_of({1024, 4096});
-  const LineRows rows = list_rows(problems, {true, false}, 0,
-                                  [](const Problem& problem) { return problem.extents[0] > 2000; });
-  EXPECT_THAT(sizes_of(rows.chosen_for), ElementsAre(1024, 2048, 2435, 2896, 3444, 4096));
-  EXPECT_TRUE(rows.chosen_for.front().may_change);
-  EXPECT_FALSE(rows.chosen_for.back().may_change);
+  const SizeSweep rows =
+      list_sweep(problems, {true, false}, 0, [](const Problem& problem) { return problem.extents[0] > 2000; });
+  EXPECT_THAT(sizes_of(rows.compared), ElementsAre(1024, 2048, 2435, 2896, 3444, 4096));
+  EXPECT_TRUE(rows.compared.front().may_change);
+  EXPECT_FALSE(rows.compared.back().may_change);
 }
 
-TEST(LineRows, WithoutAnOrderSomethingIsChosenForTheTunedShapesAlone) {
+TEST(SizeSweep, WithoutAnOrderSomethingIsChosenForTheTunedShapesAlone) {
   std::vector<Problem> problems;
   for (const std::int64_t rows : {16, 64})
     for (const std::int64_t columns : {16, 64})
       problems.push_back(reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32},
                                              {.rows = rows, .columns = columns}));
-  const LineRows rows = rows_of(problems, std::nullopt);
-  EXPECT_EQ(rows.chosen_for.size(), 4U);
+  const SizeSweep rows = rows_of(problems, std::nullopt);
+  EXPECT_EQ(rows.compared.size(), 4U);
   EXPECT_EQ(rows.between.size(), 5U);
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/campaign/share_winners.h"
+#include "tuner/campaign/consolidate_winners.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Lines of two sizes, whose times a test invents for each policy.
-class ShareWinnersTest : public FakeSessionTest {
+/// Sweeps of two sizes, whose times a test invents for each policy.
+class ConsolidateWinnersTest : public FakeSessionTest {
  protected:
   static constexpr std::int64_t kSmaller = 4096, kLarger = 8192;
 
-  ShareWinnersTest() {
+  ConsolidateWinnersTest() {
     family_ = TotalFamily({.alone_is_one_block = true});
     device_->script = [this](std::string_view source) {
       const auto at = us_.find(std::string(source));
@@ -37,10 +37,10 @@ class ShareWinnersTest : public FakeSessionTest {
     return tuning.trials.at(tuning.winner.value()).candidate;
   }
 
-  ShareResult share(Session& session) {
-    return share_winners(session, {.problems = {family_.problem(kSmaller), family_.problem(kLarger)},
-                                   .may_change = {true, true},
-                                   .budget = 1min});
+  ConsolidatedAnswer consolidate(Session& session) {
+    return consolidate_winners(session, {.problems = {family_.problem(kSmaller), family_.problem(kLarger)},
+                                         .may_change = {true, true},
+                                         .budget = 1min});
   }
 
   const std::string kOne = "threads=128 work=1 finish=alone";
@@ -49,22 +49,22 @@ class ShareWinnersTest : public FakeSessionTest {
   std::map<std::string, double> us_;
 };
 
-TEST_F(ShareWinnersTest, WhatASizesOwnSearchMissedIsTakenFromTheNextOne) {
+TEST_F(ConsolidateWinnersTest, WhatASizesOwnSearchMissedIsTakenFromTheNextOne) {
   Session session(device_, options(MissPolicy::error));
   EXPECT_EQ(tune(session, kSmaller, {{kOne, 50}, {kOther, 51}}), candidate(kOne));
   EXPECT_EQ(tune(session, kLarger, {{kOne, 100}, {kThird, 60}}), candidate(kThird));
   us_ = {{kOne, 70}, {kOther, 50}, {kThird, 60}};
-  const ShareResult result = share(session);
-  EXPECT_EQ(result.line.failure, "");
+  const ConsolidatedAnswer result = consolidate(session);
+  EXPECT_EQ(result.sweep.failure, "");
   EXPECT_EQ(session.prepare(family_.problem(kLarger)).winner->candidate, candidate(kOther));
 }
 
-TEST_F(ShareWinnersTest, WhatASizesOwnSearchMeasuredIsNotMeasuredAgain) {
+TEST_F(ConsolidateWinnersTest, WhatASizesOwnSearchMeasuredIsNotMeasuredAgain) {
   Session session(device_, options(MissPolicy::error));
   tune(session, kSmaller, {{kOne, 50}, {kOther, 51}, {kThird, 500}});
   EXPECT_EQ(tune(session, kLarger, {{kOne, 100}, {kOther, 90}, {kThird, 60}}), candidate(kThird));
   us_ = {{kOne, 70}, {kOther, 50}, {kThird, 60}};
-  share(session);
+  consolidate(session);
   EXPECT_EQ(session.prepare(family_.problem(kLarger)).winner->candidate, candidate(kThird));
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/campaign/line_rows.h"
+#include "tuner/campaign/size_sweep.h"
 
 #include <algorithm>
 #include <array>
@@ -13,34 +13,35 @@ namespace hone::tuner {
 namespace {
 
 /// Of the rows between two tuned ones.
-void choose_measured(std::span<Row> gap) {
-  for (Row& row : gap) row.is_measured = false;
+void choose_measured(std::span<SweepRow> gap) {
+  for (SweepRow& row : gap) row.is_measured = false;
   const std::size_t count = std::min(kMostBetween, gap.size());
   for (std::size_t i = 1; i <= count; ++i) gap[i * (gap.size() + 1) / (count + 1) - 1].is_measured = true;
 }
 
 }  // namespace
 
-LineRows list_rows(const std::vector<Problem>& problems, const std::vector<bool>& may_change,
-                   std::optional<std::size_t> axis, const std::function<bool(const Problem&)>& is_wanted) {
-  LineRows rows;
+SizeSweep list_sweep(const std::vector<Problem>& problems, const std::vector<bool>& may_change,
+                     std::optional<std::size_t> axis, const std::function<bool(const Problem&)>& is_wanted) {
+  SizeSweep rows;
   std::vector<Extents> tuned;
   for (std::size_t i = 0; i < problems.size(); ++i) {
     tuned.push_back(problems[i].extents);
-    rows.chosen_for.push_back({.problem = problems[i], .server = i, .is_tuned = true, .may_change = may_change[i]});
+    rows.compared.push_back(
+        {.problem = problems[i], .nearest_winner = i, .is_tuned = true, .may_change = may_change[i]});
   }
   for (const ShapeBetween& between : shapes_between(tuned)) {
-    Row row{.problem = problems[between.served_by], .server = between.served_by};
+    SweepRow row{.problem = problems[between.served_by], .nearest_winner = between.served_by};
     row.problem.extents = between.extents;
-    if (is_wanted(row.problem)) (axis ? rows.chosen_for : rows.between).push_back(std::move(row));
+    if (is_wanted(row.problem)) (axis ? rows.compared : rows.between).push_back(std::move(row));
   }
   if (!axis) return rows;
-  std::vector<Row>& line = rows.chosen_for;
-  std::sort(line.begin(), line.end(),
-            [&](const Row& a, const Row& b) { return a.problem.extents[*axis] < b.problem.extents[*axis]; });
-  const auto is_tuned = [](const Row& row) { return row.is_tuned; };
-  for (auto row = line.begin(); row != line.end();) {  // the first and the last one are tuned
-    const auto next = std::find_if(row + 1, line.end(), is_tuned);
+  std::vector<SweepRow>& sweep = rows.compared;
+  std::sort(sweep.begin(), sweep.end(),
+            [&](const SweepRow& a, const SweepRow& b) { return a.problem.extents[*axis] < b.problem.extents[*axis]; });
+  const auto is_tuned = [](const SweepRow& row) { return row.is_tuned; };
+  for (auto row = sweep.begin(); row != sweep.end();) {  // the first and the last one are tuned
+    const auto next = std::find_if(row + 1, sweep.end(), is_tuned);
     choose_measured({row + 1, next});
     row = next;
   }

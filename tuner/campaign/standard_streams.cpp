@@ -1,48 +1,48 @@
-#include "tuner/campaign/orders.h"
+#include "tuner/campaign/standard_streams.h"
 
 #include <unistd.h>
 
 #include <iostream>
-#include <string>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace hone::tuner {
 
 using Json = nlohmann::json;
 
-Orders::Orders() : reader_([this] { read(); }) { reader_.detach(); }
+RequestStream::RequestStream() : reader_([this] { read(); }) { reader_.detach(); }
 
-Json Orders::next() {
+Request RequestStream::next() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !waiting_.empty(); });
-  Json order = std::move(waiting_.front());
+  const std::string line = std::move(waiting_.front());
   waiting_.pop_front();
-  return order;
+  lock.unlock();
+  return request_from_json(Json::parse(line, nullptr, false));
 }
 
-std::stop_token Orders::stop() {
+std::stop_token RequestStream::stop() {
   const std::scoped_lock lock(mutex_);
   return stop_.get_token();
 }
 
-void Orders::read() {
+void RequestStream::read() {
+  static const std::string stop = to_json(Request(StopRequest{})).dump();
   for (std::string line; std::getline(std::cin, line);) {
-    Json order = Json::parse(line, nullptr, false);
     const std::scoped_lock lock(mutex_);
-    if (order.contains("stop")) {
+    if (line == stop) {
       stop_.request_stop();
     } else {
-      waiting_.push_back(std::move(order));
+      waiting_.push_back(std::move(line));
       changed_.notify_one();
     }
   }
   _exit(0);
 }
 
-void answer(std::string_view kind, Json body) {
-  Json message;
-  message[std::string(kind)] = std::move(body);
-  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+void answer(const Answer& answer) {
+  const std::string text = to_json(answer).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);

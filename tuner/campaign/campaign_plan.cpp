@@ -1,0 +1,233 @@
+#include "tuner/campaign/campaign_plan.h"
+
+#include <fmt/core.h>
+
+#include <hone/kernel_family.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tuner/campaign/problem_text.h"
+#include "tuner/quantities.h"
+
+namespace hone::tuner {
+
+using std::chrono::milliseconds;
+
+void CampaignPlan::set_devices(std::vector<CampaignDevice> devices) {
+  result_.devices = std::move(devices);
+  for (std::size_t device = 0; device < result_.devices.size(); ++device) {
+    const std::string& identity = result_.devices[device].identity;
+    const auto same = std::find_if(groups_.begin(), groups_.end(),
+                                   [&](const DeviceGroup& group) { return group.identity == identity; });
+    if (same != groups_.end()) {
+      same->devices.push_back(device);
+    } else {
+      groups_.push_back({.identity = identity, .devices = {device}});
+    }
+  }
+}
+
+bool CampaignPlan::are_all_looked_up() const {
+  return std::all_of(groups_.begin(), groups_.end(), [](const DeviceGroup& group) { return group.is_looked_up; });
+}
+
+bool CampaignPlan::is_done(const DeviceGroup& group) const {
+  return group.is_looked_up && group.pending.empty() && ready_sweep(group) == group.sweeps.end();
+}
+
+bool CampaignPlan::is_for(const WeightedProblem& weighted, const DeviceGroup& group) const {
+  return weighted.identity.empty() || weighted.identity == group.identity;
+}
+
+std::vector<Problem> CampaignPlan::problems_of(const DeviceGroup& group) const {
+  std::vector<Problem> problems;
+  for (const WeightedProblem& weighted : problems_)
+    if (is_for(weighted, group)) problems.push_back(weighted.problem);
+  return problems;
+}
+
+void CampaignPlan::take_looked_up(std::size_t index, std::size_t device, std::vector<CampaignItem> found) {
+  DeviceGroup& group = groups_[index];
+  auto next = found.begin();
+  for (const WeightedProblem& weighted : problems_) {
+    if (!is_for(weighted, group)) continue;
+    CampaignItem item = std::move(*next++);
+    if (options_.again || (item.is_stale && weighted.again_when_stale))
+      item = {.problem = weighted.problem, .measured_problem = weighted.problem};
+    item.weight = weighted.weight;
+    item.device = device;
+    group.items.push_back(result_.items.size());
+    if (item.outcome != Outcome::kept) group.pending.push_back(result_.items.size());
+    result_.items.push_back(std::move(item));
+  }
+  group.is_looked_up = true;
+  if (options_.most_regret > 0) list_sweeps(group);
+}
+
+void CampaignPlan::list_sweeps(DeviceGroup& group) const {
+  const auto problem_of = [&](std::size_t item) -> const Problem& { return result_.items[item].problem; };
+  for (const std::size_t item : group.items) {
+    const auto same = std::find_if(group.sweeps.begin(), group.sweeps.end(), [&](const Sweep& sweep) {
+      return same_sweep(problem_of(sweep.front()), problem_of(item));
+    });
+    if (same != group.sweeps.end()) {
+      same->push_back(item);
+    } else {
+      group.sweeps.push_back({item});
+    }
+  }
+  for (Sweep& sweep : group.sweeps)
+    std::sort(sweep.begin(), sweep.end(),
+              [&](std::size_t a, std::size_t b) { return problem_of(a).extents < problem_of(b).extents; });
+}
+
+/// One whose sizes are all tuned, by this campaign or an earlier one.
+std::deque<CampaignPlan::Sweep>::const_iterator CampaignPlan::ready_sweep(const DeviceGroup& group) const {
+  return std::find_if(group.sweeps.begin(), group.sweeps.end(), [&](const Sweep& sweep) {
+    const auto count = [&](Outcome outcome) {
+      return std::count_if(sweep.begin(), sweep.end(),
+                           [&](std::size_t item) { return result_.items[item].outcome == outcome; });
+    };
+    return count(Outcome::not_reached) == 0 && count(Outcome::tuned) + count(Outcome::kept) > 1;
+  });
+}
+
+bool CampaignPlan::has_new_winner(const Sweep& sweep) const {
+  return std::any_of(sweep.begin(), sweep.end(),
+                     [&](std::size_t item) { return result_.items[item].outcome == Outcome::tuned; });
+}
+
+DeviceGroup& CampaignPlan::group_of(std::size_t device) {
+  return *std::find_if(groups_.begin(), groups_.end(), [&](const DeviceGroup& group) {
+    return std::find(group.devices.begin(), group.devices.end(), device) != group.devices.end();
+  });
+}
+
+/// What will be tuned after the step, so that it is compiled meanwhile.
+std::optional<Problem> CampaignPlan::next_problem(const DeviceGroup& group) const {
+  if (group.pending.empty()) return std::nullopt;
+  return result_.items[group.pending.front()].problem;
+}
+
+Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
+  DeviceGroup& group = group_of(device);
+  if (!group.is_looked_up) return {};
+  for (auto ready = ready_sweep(group); ready != group.sweeps.end(); ready = ready_sweep(group)) {
+    const Sweep sweep = *ready;
+    group.sweeps.erase(ready);
+    if (left > milliseconds::zero()) return ConsolidateStep{consolidate_request(sweep, group)};
+    if (!has_new_winner(sweep)) continue;
+    result_.sweeps.push_back({.first = result_.items[sweep.front()].problem,
+                              .device = device,
+                              .sizes = sweep.size(),
+                              .failure = "the total budget was spent"});
+    return SweepLeftStep{};
+  }
+  if (group.pending.empty()) return {};
+  if (left <= milliseconds::zero()) {
+    // Whatever else runs ends by its own budget.
+    result_.out_of_budget = true;
+    group.pending.clear();
+    group.sweeps.clear();
+    return {};
+  }
+  const std::size_t target = group.pending.front();
+  group.pending.pop_front();
+  CampaignItem& item = result_.items[target];
+  std::vector<CampaignDevice> devices;
+  for (const std::size_t each : group.devices) devices.push_back(result_.devices[each]);
+  if (const std::string refusal = refuse_for_memory(devices, item.problem); !refusal.empty()) {
+    take_failed(target, device, refusal, {});
+    return SkippedStep{target};
+  }
+  return TuneStep{target,
+                  {.problem = item.problem,
+                   .weight = item.weight,
+                   .budget = std::min(options_.budget, left),
+                   .exhaustive = options_.exhaustive,
+                   .inputs = options_.inputs,
+                   .next = next_problem(group)}};
+}
+
+ConsolidateRequest CampaignPlan::consolidate_request(const Sweep& sweep, const DeviceGroup& group) const {
+  ConsolidateRequest request{.problems = {},
+                             .may_change = {},
+                             .most_regret = options_.most_regret,
+                             .budget = options_.budget,
+                             .inputs = options_.inputs,
+                             .next = next_problem(group)};
+  for (const std::size_t item : sweep) {
+    const Outcome outcome = result_.items[item].outcome;
+    if (outcome != Outcome::tuned && outcome != Outcome::kept) continue;
+    request.problems.push_back(result_.items[item].problem);
+    request.may_change.push_back(outcome == Outcome::tuned);
+  }
+  return request;
+}
+
+const CampaignItem& CampaignPlan::take_tuned(std::size_t item, std::size_t device, CampaignItem tuned,
+                                             std::vector<std::string> died) {
+  tuned.device = device;
+  tuned.died = std::move(died);
+  return result_.items[item] = std::move(tuned);
+}
+
+const CampaignItem& CampaignPlan::take_failed(std::size_t target, std::size_t device, std::string reason,
+                                              std::vector<std::string> died) {
+  CampaignItem& item = result_.items[target];
+  item.device = device;
+  item.outcome = Outcome::failed;
+  item.reason = std::move(reason);
+  item.died = std::move(died);
+  return item;
+}
+
+void CampaignPlan::give_back(std::size_t item, std::size_t device) { group_of(device).pending.push_front(item); }
+
+const SweepResult* CampaignPlan::take_consolidated(std::size_t device, const ConsolidatedAnswer& answer) {
+  if (answer.sweep.winners == 0 && answer.sweep.failure.empty()) return nullptr;
+  for (const CampaignItem& changed : answer.changed) {
+    for (CampaignItem& item : result_.items) {
+      const bool is_meant = same_sweep(item.problem, changed.problem) &&
+                            item.problem.extents == changed.problem.extents &&
+                            result_.devices[item.device].identity == result_.devices[device].identity;
+      if (!is_meant) continue;
+      item.candidate = changed.candidate;
+      item.median_us = changed.median_us;
+    }
+  }
+  SweepResult& sweep = result_.sweeps.emplace_back(answer.sweep);
+  sweep.device = device;
+  return &sweep;
+}
+
+const SweepResult& CampaignPlan::take_failed_sweep(std::size_t device, const ConsolidateRequest& request,
+                                                   std::string failure) {
+  return result_.sweeps.emplace_back(
+      SweepResult{.first = request.problems.front(), .device = device, .failure = std::move(failure)});
+}
+
+std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem> problems) {
+  std::vector<WeightedProblem> kept;
+  for (const WeightedProblem& weighted : problems) {
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const WeightedProblem& earlier) {
+      return earlier.identity == weighted.identity && same_sweep(earlier.problem, weighted.problem) &&
+             size_ranges(earlier.problem.extents) == size_ranges(weighted.problem.extents);
+    });
+    if (same == kept.end()) kept.push_back(weighted);
+  }
+  return kept;
+}
+
+std::string refuse_for_memory(std::span<const CampaignDevice> devices, const Problem& problem) {
+  const CampaignDevice& device = *std::max_element(
+      devices.begin(), devices.end(),
+      [](const CampaignDevice& a, const CampaignDevice& b) { return a.free_memory_bytes < b.free_memory_bytes; });
+  const std::int64_t needed = problem.family->bytes_moved(problem);
+  if (device.free_memory_bytes == 0 || needed <= device.free_memory_bytes) return "";
+  return fmt::format("takes {}, but {} has {} of free memory; give smaller sizes, or free memory", format_bytes(needed),
+                     device.name, format_bytes(device.free_memory_bytes));
+}
+
+}  // namespace hone::tuner

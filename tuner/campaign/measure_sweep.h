@@ -1,0 +1,39 @@
+// SweepMeasurer: runs the candidates of a sweep where a SweepComparison wants to know what they take.
+#pragma once
+
+#include <vector>
+
+#include <hone/session.h>
+
+#include "tuner/campaign/messages.h"
+#include "tuner/campaign/sweep_choice.h"
+#include "tuner/campaign/tune_problem.h"
+
+namespace hone::tuner {
+
+/// All references must outlive it.
+class SweepMeasurer {
+ public:
+  SweepMeasurer(Session& session, const ConsolidateRequest& request, const WorkHooks& hooks)
+      : session_(session), request_(request), hooks_(hooks) {}
+
+  /// All winners at the tuned rows that may change, and then those that are fast beside them at the rows between;
+  /// `winners` are those of the request's problems. False when it was stopped.
+  bool measure(std::vector<SweepRow>& rows, const std::vector<Candidate>& winners, SweepComparison& comparison);
+
+  /// Verifies a lone candidate.
+  Tuning compare_at(const Problem& problem, const std::vector<Candidate>& compared);
+
+  double spent_ms() const { return spent_ms_; }
+
+ private:
+  void measure(SweepRow& row, const std::vector<Candidate>& compared, const Candidate* own, std::size_t index,
+               SweepComparison& comparison);
+
+  Session& session_;
+  const ConsolidateRequest& request_;
+  const WorkHooks& hooks_;
+  double spent_ms_ = 0;
+};
+
+}  // namespace hone::tuner
