@@ -32,7 +32,8 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   std::optional<ModelChoice> best;
   int compiled = 0;
   for (const RankedPolicy& ranked : ranking.policies) {
-    if (best && (compiled == kMostCompiled || ranked.prediction.us() > kWorthCompiling * best->trial.predicted_us))
+    if (best && (compiled == kMostCompiled ||
+                 ranked.prediction.us() > kWorthCompiling * best->trial.predicted_us))
       break;
     const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
