@@ -1,6 +1,3 @@
-#include <optional>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include <hone/error.h>
@@ -11,15 +8,6 @@
 
 namespace hone {
 
-namespace {
-
-/// Compiling tells the registers of a policy, and so how many blocks are resident. If they are fewer than the ranking
-/// assumed, the next policies may be better; each costs a compilation, which the caller waits for.
-constexpr int kMostCompiled = 3;
-constexpr double kWorthCompiling = 0.98;  ///< of the time that is predicted so far
-
-}  // namespace
-
 void require_accepted(const Problem& problem) {
   const std::string refusal = problem.family->refuse(problem);
   if (!refusal.empty()) throw Error(ErrorCode::invalid_argument, refusal);
@@ -29,12 +17,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   require_accepted(problem);
   const PolicyRanking ranking = rank_policies(device.facts(), problem);
   std::string last_reason;
-  std::optional<ModelChoice> best;
-  int compiled = 0;
   for (const RankedPolicy& ranked : ranking.policies) {
-    if (best && (compiled == kMostCompiled ||
-                 ranked.prediction.us() > kWorthCompiling * best->trial.predicted_us))
-      break;
     const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
     if (!outcome.binary) {
@@ -46,21 +29,16 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
     try {
       const CompiledCode code = load_policy(device, problem, ranked.policy, unit, outcome.binary);
       CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
-      if (list.candidates.empty()) {
-        last_reason = list.rejected.front().reason;
-        continue;
+      if (!list.candidates.empty()) {
+        list.candidates.front().is_default = true;
+        return {.trial = list.candidates.front(), .binary = code.binary, .module = code.module};
       }
-      ++compiled;
-      Trial& first = list.candidates.front();
-      if (best && first.predicted_us >= best->trial.predicted_us) continue;
-      first.is_default = true;
-      best = {.trial = first, .binary = code.binary, .module = code.module};
+      last_reason = list.rejected.front().reason;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost) throw;
       last_reason = error.what();
     }
   }
-  if (best) return *std::move(best);
   if (last_reason.empty())
     last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
   throw Error(ErrorCode::compile_failed, fmt::format("no policy of {} can run on {}: {}", to_string(problem),

@@ -260,24 +260,6 @@ TEST(ChooseByModel, GoesOnWhereTheFirstChoiceDoesNotCompileOrLoad) {
   }
 }
 
-TEST(ChooseByModel, ComparesSomeWhereTheFirstIsLessResidentThanAssumed) {
-  constexpr std::int64_t kMany = 200'000;
-  FakeDevice device;
-  device.script = [](std::string_view) { return FakeKernel{.resident_blocks = 32}; };
-  TotalFamily family;
-  BinaryMemo memo;
-  const Candidate first = choose_by_model(device, family.problem(kMany), 131072, memo).trial.candidate;
-  EXPECT_EQ(device.compiles(), 1) << "the first is as resident as assumed";
-  const std::string text = family.space().to_string(first.policy);
-  FakeDevice crowded;
-  crowded.script = [&](std::string_view source) { return FakeKernel{.resident_blocks = source == text ? 1 : 32}; };
-  BinaryMemo other;
-  const ModelChoice second = choose_by_model(crowded, family.problem(kMany), 131072, other);
-  EXPECT_NE(second.trial.candidate.policy, first.policy);
-  EXPECT_TRUE(second.trial.is_default);
-  EXPECT_LE(crowded.compiles(), 3);
-}
-
 TEST(ChooseByModel, SaysWhyNothingWorks) {
   FakeDevice device;
   device.script = [](std::string_view) { return FakeKernel{.compile_error = "line 3: no"}; };
