@@ -70,6 +70,12 @@ constexpr ModelConstants kHost{.enqueue_us = 0,
 /// loads each: 4.8 µs in four rounds, 8.1 in eight (H200, CUDA 13.0, 2026-11).
 constexpr double kClusterRound = 1.5;
 
+/// A launch that overlaps the one ahead fills the slots that are free. Where its blocks per SM do not divide those that
+/// are resident, some SMs get more than others, and all wait for them: with 2 blocks an SM where 3 are resident, sums of
+/// 2^24 f32, 2^24 i8 and 2^26 i8 took 26.7, 9.71 and 27.9 µs, with 3 they took 24.7, 9.08 and 24.8 (H100, CUDA 13.0,
+/// 2026-11-24).
+constexpr double kUnevenSms = 1.08;
+
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
@@ -137,7 +143,9 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   double us = first_us + (overlaps ? constants.extra_dependent_us : constants.extra_launch_us) * (shape.launches - 1);
   us += constants.memory_latency_us + constants.block_thread_us * shape.block_threads;
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
-  us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots);
+  const std::int64_t blocks_per_sm = divide_up(blocks, facts.sm_count);
+  const bool is_uneven = overlaps && blocks_per_sm < resident_blocks && resident_blocks % blocks_per_sm != 0;
+  us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1);
   us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(divide_up(blocks, slots));
   us = std::max(us, first_us + constants.memory_latency_us * shape.critical_path_loads);
   if (shape.uses_last_block_ticket) us += constants.join_us;

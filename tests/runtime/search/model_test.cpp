@@ -118,6 +118,17 @@ TEST(Model, WhatBlocksSpendIdleCountsOnceAWave) {
   EXPECT_NEAR(us(264), two_waves + 2 * idle_us, 1e-9);
 }
 
+TEST(Model, BlocksThatSmsCannotShareAlikeCost) {
+  Work work(100'000);
+  const auto us = [&](std::int64_t blocks, int resident) { return work.on(h100_facts(), blocks, resident).us(); };
+  for (const bool overlaps : {false, true}) {
+    work.shape.dependent_launch = overlaps;
+    EXPECT_EQ(us(264, 3) > 1.05 * us(264, 4), overlaps);
+    EXPECT_LT(us(396, 3), us(132, 3)) << "as many as are resident";
+    EXPECT_NEAR(us(132, 3), us(132, 4), 1e-9) << "one an SM";
+  }
+}
+
 TEST(Model, NoWorkStillTakesALaunch) {
   const WorkShape empty{.block_threads = 128, .tiles = 1, .bytes_in_flight_per_block = 2048};
   for (const DeviceFacts& facts : {h100_facts(), two_core_host_facts()}) {
