@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tuner/array/reduce_command.h"
+#include "tuner/array/softmax_command.h"
+#include "tuner/array/transpose_command.h"
 #include "tuner/cache/cache_command.h"
-#include "tuner/check_command.h"
-#include "tuner/command_error.h"
-#include "tuner/devices_command.h"
-#include "tuner/explain_command.h"
+#include "tuner/check/check_command.h"
+#include "tuner/devices/devices_command.h"
+#include "tuner/explain/explain_command.h"
 #include "tuner/help.h"
-#include "tuner/inspect_command.h"
-#include "tuner/reduce_command.h"
-#include "tuner/softmax_command.h"
-#include "tuner/suggest.h"
-#include "tuner/table.h"
-#include "tuner/transpose_command.h"
-#include "tuner/tune_command.h"
+#include "tuner/inspect/inspect_command.h"
+#include "tuner/text/command_error.h"
+#include "tuner/text/suggest.h"
+#include "tuner/text/table.h"
+#include "tuner/tune/tune_command.h"
 
 namespace hone::tuner {
 namespace {

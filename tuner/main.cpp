@@ -11,8 +11,8 @@
 #include "tuner/campaign/compilers.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/command.h"
-#include "tuner/command_error.h"
 #include "tuner/interrupt.h"
+#include "tuner/text/command_error.h"
 
 namespace {
 

@@ -27,6 +27,14 @@ FolderRule family(std::string_view folder, std::vector<std::string_view> built_o
   return rule;
 }
 
+/// A command of hone: it includes what all commands share.
+FolderRule command(std::string_view folder, std::vector<std::string_view> built_on = {}) {
+  FolderRule rule{.folder = folder, .may_include = std::move(built_on)};
+  rule.may_include.insert(rule.may_include.end(),
+                          {kPublic, "cache/", "tuner/text/", "tuner/problems/", "tuner/context/", "tuner/winners/"});
+  return rule;
+}
+
 }  // namespace
 
 const IncludeRules& house_rules() {
@@ -62,7 +70,21 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/dispatch/",
                .may_include = {kPublic, "runtime/jit/", "runtime/families/", "runtime/search/", "runtime/measure/",
                                "runtime/choose/", "cache/"}},
-              {.folder = "tuner/", .may_include = {kPublic, "cache/"}},
+              // No command includes another one, but tune, which runs campaigns.
+              {.folder = "tuner/text/", .may_include = {kPublic}},
+              {.folder = "tuner/problems/", .may_include = {kPublic, "cache/", "tuner/text/"}},
+              {.folder = "tuner/context/", .may_include = {kPublic, "cache/", "tuner/text/", "tuner/problems/"}},
+              {.folder = "tuner/winners/",
+               .may_include = {kPublic, "cache/", "tuner/text/", "tuner/problems/", "tuner/context/"}},
+              {.folder = "tuner/campaign/", .may_include = {kPublic, "cache/", "tuner/text/", "tuner/problems/"}},
+              command("tuner/array/"),
+              command("tuner/cache/"),
+              command("tuner/check/"),
+              command("tuner/devices/"),
+              command("tuner/explain/"),
+              command("tuner/inspect/"),
+              command("tuner/tune/", {"tuner/campaign/"}),
+              {.folder = "tuner/", .may_include = {kPublic, "cache/", "tuner/"}},
               {.folder = "examples/", .may_include = {kPublic}},
               {.folder = "examples/kernel_test/", .may_include = {kPublic}},
               {.folder = "benchmarks/", .may_include = {kPublic}},

@@ -81,15 +81,15 @@ TEST_F(PlantedTree, OnlyTheCacheKnowsSqlite) {
 }
 
 TEST_F(PlantedTree, RuntimeKnowsNothingOfTheTuner) {
-  plant("tuner/report.h", "");
-  plant("runtime/dispatch/session.cpp", "#include \"tuner/report.h\"\n");
-  EXPECT_THAT(violations(), ElementsAre(HasSubstr("tuner/report.h")));
+  plant("tuner/text/report.h", "");
+  plant("runtime/dispatch/session.cpp", "#include \"tuner/text/report.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("tuner/text/report.h")));
 }
 
 TEST_F(PlantedTree, TunerUsesThePublicRuntimeOnly) {
   plant("runtime/search/model.h", "");
-  plant("tuner/report.cpp", "#include \"runtime/search/model.h\"\n");
-  EXPECT_THAT(violations(), ElementsAre(HasSubstr("tuner/ may include")));
+  plant("tuner/text/report.cpp", "#include \"runtime/search/model.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("tuner/text/ may include")));
 }
 
 TEST_F(PlantedTree, StageKnowsNoLaterStage) {
@@ -125,7 +125,7 @@ TEST_F(PlantedTree, KernelTemplatesAreHeaderFree) {
 
 TEST_F(PlantedTree, UnknownFoldersHeadersAndFilesAreReported) {
   plant("runtime/extra/thing.cpp", "");
-  plant("tuner/report.cpp", "#include <zlib.h>\n#include \"tuner/gone.h\"\n");
+  plant("tuner/text/report.cpp", "#include <zlib.h>\n#include \"tuner/gone.h\"\n");
   EXPECT_THAT(violations(), ElementsAre(HasSubstr("runtime/extra/thing.cpp: no rule knows its folder"),
                                         HasSubstr("no rule knows this header"), HasSubstr("no such file is there")));
 }

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "tests/tuner/support.h"
-#include "tuner/table.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -2,16 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <hone/tune_arguments.h>
-
 #include <nlohmann/json.hpp>
 
 #include <ostream>
-#include <system_error>
 
-#include "tuner/cache_path.h"
-#include "tuner/command_error.h"
-#include "tuner/table.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/text/command_error.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 
@@ -28,16 +25,6 @@ std::filesystem::path changed_cache_file(const std::string& option, bool dry_run
                                    printable(path.string())));
   }
   return path;
-}
-
-void say_nothing_there(const std::filesystem::path& path, const Context& context) {
-  std::error_code ignored;
-  const std::string file = printable(path.string());
-  context.err << fmt::format("hone: {}; fill it with: hone tune --cache {}\n",
-                             std::filesystem::exists(path, ignored)
-                                 ? fmt::format("the cache {} holds no winner yet", file)
-                                 : fmt::format("there is no cache file {} yet", file),
-                             printable(shell_quoted(path.string())));
 }
 
 nlohmann::ordered_json to_json(const cache::CopyCounts& counts) {

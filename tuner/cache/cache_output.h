@@ -9,9 +9,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cache/maintenance/copy.h"
-#include "tuner/command.h"
-#include "tuner/json_output.h"
-#include "tuner/quantities.h"
+#include "tuner/context/context.h"
+#include "tuner/context/json_output.h"
+#include "tuner/text/quantities.h"
 
 namespace hone::tuner {
 
@@ -21,9 +21,6 @@ std::filesystem::path cache_file(const std::string& option, const Context& conte
 /// The same for a command that changes it; `dry_run`: one that only says what it would do. Throws CommandError(usage)
 /// where the environment says that the file is only read.
 std::filesystem::path changed_cache_file(const std::string& option, bool dry_run, const Context& context);
-
-/// Says on standard error that there is nothing to work on, and what to run.
-void say_nothing_there(const std::filesystem::path& path, const Context& context);
 
 nlohmann::ordered_json to_json(const cache::CopyCounts& counts);
 

@@ -13,8 +13,8 @@
 
 #include "cache/digest.h"
 #include "cache/fields.h"
-#include "tuner/base64.h"
-#include "tuner/table.h"
+#include "tuner/text/base64.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

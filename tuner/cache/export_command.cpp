@@ -10,9 +10,10 @@
 #include "cache/maintenance/exchange.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/cache/exchange_lines.h"
-#include "tuner/device_filter.h"
-#include "tuner/table.h"
-#include "tuner/written_file.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/written_file.h"
+#include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 
 namespace hone::tuner {
 namespace {

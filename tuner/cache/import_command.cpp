@@ -15,7 +15,7 @@
 #include "tuner/cache/cache_output.h"
 #include "tuner/cache/exchange_lines.h"
 #include "tuner/cache/import_lines.h"
-#include "tuner/table.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "cache/rows.h"
 #include "tuner/cache/exchange_lines.h"
-#include "tuner/quantities.h"
-#include "tuner/table.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

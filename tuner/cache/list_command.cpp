@@ -16,12 +16,13 @@
 
 #include "cache/store.h"
 #include "tuner/cache/cache_output.h"
-#include "tuner/device_filter.h"
-#include "tuner/inspect_detail.h"
-#include "tuner/quantities.h"
-#include "tuner/report.h"
-#include "tuner/staleness.h"
-#include "tuner/table.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/staleness.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/report.h"
+#include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
+#include "tuner/winners/winner_detail.h"
 
 namespace hone::tuner {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/command.h"
-#include "tuner/command_error.h"
+#include "tuner/context/context.h"
+#include "tuner/text/command_error.h"
 
 namespace CLI {
 class App;

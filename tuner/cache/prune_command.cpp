@@ -12,10 +12,11 @@
 
 #include "cache/maintenance/prune.h"
 #include "tuner/cache/cache_output.h"
-#include "tuner/device_filter.h"
-#include "tuner/quantities.h"
-#include "tuner/staleness.h"
-#include "tuner/table.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/staleness.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 
 namespace hone::tuner {
 namespace {

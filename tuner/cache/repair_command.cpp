@@ -10,7 +10,7 @@
 
 #include "cache/maintenance/repair.h"
 #include "tuner/cache/cache_output.h"
-#include "tuner/table.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tuner/command.h"
-#include "tuner/command_error.h"
+#include "tuner/context/context.h"
+#include "tuner/text/command_error.h"
 
 namespace CLI {
 class App;

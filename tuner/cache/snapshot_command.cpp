@@ -10,8 +10,8 @@
 
 #include "cache/maintenance/snapshot.h"
 #include "tuner/cache/cache_output.h"
-#include "tuner/quantities.h"
-#include "tuner/table.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 

@@ -13,9 +13,10 @@
 #include "cache/maintenance/summary.h"
 #include "cache/store.h"
 #include "tuner/cache/cache_output.h"
-#include "tuner/quantities.h"
-#include "tuner/staleness.h"
-#include "tuner/table.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/staleness.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -10,7 +10,8 @@
 
 #include "cache/maintenance/verify.h"
 #include "tuner/cache/cache_output.h"
-#include "tuner/table.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "tuner/campaign/campaign_plan.h"
 #include "tuner/campaign/lane.h"
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {

@@ -11,13 +11,13 @@
 #include <span>
 
 #include "tuner/campaign/presets.h"
-#include "tuner/campaign/problem_selection.h"
-#include "tuner/campaign/problem_text.h"
-#include "tuner/families.h"
-#include "tuner/quantities.h"
-#include "tuner/selection.h"
-#include "tuner/suggest.h"
-#include "tuner/table.h"
+#include "tuner/problems/families.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/suggest.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "tuner/campaign/problem_text.h"
-#include "tuner/quantities.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/text/quantities.h"
 
 namespace hone::tuner {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "tuner/campaign/standard_streams.h"
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "cache/place.h"
-#include "tuner/command_error.h"
-#include "tuner/table.h"
+#include "tuner/text/command_error.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -13,7 +13,7 @@
 #include <toml++/toml.h>
 #endif
 
-#include "tuner/table.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 

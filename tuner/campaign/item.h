@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include <hone/candidate.h>
 #include <hone/tuning.h>
+
+#include "tuner/text/reasons.h"
 
 namespace hone::tuner {
 
@@ -34,7 +35,7 @@ struct CampaignItem {
   double default_us = 0;          ///< of the model's default candidate; 0 where it was not measured now
   int measured = 0;               ///< candidates measured
   int rejected = 0;               ///< candidates rejected, failed or wrong
-  std::map<std::string, int> reasons = {};  ///< why those were, without numbers, and how many for each reason
+  std::vector<ReasonCount> reasons = {};    ///< why those were
   std::vector<std::string> died = {};       ///< candidates that hung or killed the worker, with what happened
   bool is_stale = false;  ///< a kept winner was measured under another driver
   double compile_ms = 0;

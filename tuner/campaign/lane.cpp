@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "tuner/campaign/problem_json.h"
-#include "tuner/quantities.h"
-#include "tuner/report.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/report.h"
 
 namespace hone::tuner {
 namespace {

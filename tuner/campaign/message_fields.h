@@ -128,6 +128,13 @@ void each_field(Some<ExcludedCandidate> auto& excluded, Visit& visit) {
   visit("reason", excluded.reason);
 }
 
+template <class Visit>
+void each_field(Some<ReasonCount> auto& reason, Visit& visit) {
+  visit("verdict", reason.verdict);
+  visit("reason", reason.reason);
+  visit("count", reason.count);
+}
+
 /// Without its device, which the campaign knows.
 template <class Visit>
 void each_field(Some<CampaignItem> auto& item, Visit& visit) {

@@ -7,16 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include "tuner/base64.h"
 #include "tuner/campaign/message_fields.h"
 #include "tuner/campaign/problem_json.h"
-#include "tuner/command_error.h"
-#include "tuner/table.h"
+#include "tuner/text/base64.h"
+#include "tuner/text/command_error.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {

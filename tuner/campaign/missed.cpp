@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tuner/campaign/problem_text.h"
+#include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
 

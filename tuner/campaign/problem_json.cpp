@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "cache/records.h"
-#include "tuner/campaign/problem_text.h"
-#include "tuner/command_error.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {

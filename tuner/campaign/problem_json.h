@@ -5,7 +5,7 @@
 #include <hone/problem.h>
 #include <nlohmann/json_fwd.hpp>
 
-#include "tuner/families.h"
+#include "tuner/problems/families.h"
 
 namespace hone::tuner {
 

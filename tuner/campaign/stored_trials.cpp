@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tuner/campaign/problem_text.h"
+#include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "tuner/median.h"
-#include "tuner/quantities.h"
+#include "tuner/text/median.h"
+#include "tuner/text/quantities.h"
 
 namespace hone::tuner {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "tuner/quantities.h"
+#include "tuner/text/reasons.h"
 
 namespace hone::tuner {
 namespace {
@@ -39,13 +39,13 @@ void record(const Tuning& tuning, CampaignItem& item) {
   item.rank_correlation = tuning.rank_correlation;
   item.discarded_samples = tuning.discarded_samples;
   item.roofline_us = tuning.roofline_us;
+  ReasonCounts reasons;
   for (const Trial& trial : tuning.trials) {
     (trial.verdict == Verdict::ok ? item.measured : item.rejected) += trial.policies;
-    if (trial.verdict != Verdict::ok)
-      item.reasons[fmt::format("{}: {}", name(trial.verdict),
-                               without_numbers(trial.reason.substr(0, trial.reason.find('\n'))))] += trial.policies;
+    if (trial.verdict != Verdict::ok) reasons.add(name(trial.verdict), trial.reason, trial.policies);
     if (trial.is_default && trial.verdict == Verdict::ok) item.default_us = trial.median_us;
   }
+  item.reasons = reasons.most_frequent_first();
   if (tuning.winner) {
     const Trial& winner = tuning.trials[*tuning.winner];
     item.outcome = tuning.has_compared() ? Outcome::tuned : Outcome::untuned;

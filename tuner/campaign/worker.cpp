@@ -18,7 +18,7 @@
 #include "tuner/campaign/problem_json.h"
 #include "tuner/campaign/standard_streams.h"
 #include "tuner/campaign/tune_problem.h"
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {

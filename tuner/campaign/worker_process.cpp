@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "tuner/campaign/worker.h"
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 extern char** environ;
 

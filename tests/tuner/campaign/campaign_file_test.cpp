@@ -8,7 +8,7 @@
 
 #include "tests/tuner/support.h"
 #include "tuner/campaign/presets.h"
-#include "tuner/campaign/problem_text.h"
+#include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/tuner/campaign/campaign_fixture.h"
 #include "tuner/campaign/campaign_plan.h"
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/cache/support.h"
-#include "tuner/command_error.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tuner/campaign/problem_text.h"
-#include "tuner/command_error.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {
@@ -43,7 +43,7 @@ CampaignItem item() {
           .default_us = 2,
           .measured = 4,
           .rejected = 5,
-          .reasons = {{"rejected: … blocks", 7}},
+          .reasons = {{"rejected", "… blocks", 7}},
           .died = {"one"},
           .is_stale = true,
           .compile_ms = 6,

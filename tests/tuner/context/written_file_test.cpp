@@ -1,0 +1,118 @@
+#include "tuner/context/written_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include <hone/error.h>
+
+#include "tests/tuner/support.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class WrittenFileTest : public ::testing::Test {
+ protected:
+  void write(const fs::path& path, std::string_view text) {
+    WrittenFile file(path, standard_output_);
+    file.stream() << text;
+    file.finish();
+  }
+  std::string failure_of(const fs::path& path) {
+    try {
+      write(path, std::string(1 << 20, 'x'));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::io_failed);
+      return error.what();
+    }
+    return "it was written";
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
+  }
+
+  testing::TemporaryFolder folder_;
+  std::ostringstream standard_output_;
+};
+
+TEST_F(WrittenFileTest, ARegularFileIsReplacedWhenItIsWholeAndKeepsItsMode) {
+  const fs::path path = folder_ / "a";
+  testing::write_file(path, "before");
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  {
+    WrittenFile abandoned(path, standard_output_);
+    abandoned.stream() << "half" << std::flush;
+    EXPECT_EQ(content_of(path), "before");
+  }
+  EXPECT_EQ(files(), 1U);
+  write(path, "after");
+  EXPECT_EQ(content_of(path), "after");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(WrittenFileTest, ALinkStaysAndItsTargetIsReplaced) {
+  fs::create_directory(folder_ / "elsewhere");
+  testing::write_file(folder_ / "elsewhere" / "a", "before");
+  fs::create_symlink("elsewhere/a", folder_ / "inner");
+  fs::create_symlink(folder_ / "inner", folder_ / "link");
+  write(folder_ / "link", "after");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "inner"));
+  EXPECT_EQ(content_of(folder_ / "elsewhere" / "a"), "after");
+
+  fs::create_symlink("elsewhere/new", folder_ / "dangling");
+  write(folder_ / "dangling", "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "dangling"));
+  EXPECT_EQ(content_of(folder_ / "elsewhere" / "new"), "new");
+}
+
+TEST_F(WrittenFileTest, AFifoIsWrittenToAndStays) {
+  const fs::path fifo = folder_ / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = content_of(fifo); });
+  write(fifo, "through it");
+  reader.join();
+  EXPECT_EQ(read, "through it");
+  EXPECT_TRUE(fs::is_fifo(fifo));
+}
+
+TEST_F(WrittenFileTest, ADeviceIsWrittenToAndSoIsWhatALinkToOneLeadsTo) {
+  fs::create_symlink("/dev/null", folder_ / "link");
+  for (const fs::path& path : {fs::path("/dev/null"), folder_ / "link"}) {
+    write(path, "gone");
+    EXPECT_TRUE(fs::is_character_file(path));
+  }
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(WrittenFileTest, ADashIsTheStandardOutput) {
+  write("-", "one");
+  write("/dev/stdout", "two");
+  EXPECT_EQ(standard_output_.str(), "onetwo");
+  EXPECT_FALSE(fs::exists("-"));
+}
+
+TEST_F(WrittenFileTest, AFullDiskIsAnErrorWithTheReason) {
+  EXPECT_THAT(failure_of("/dev/full"), HasSubstr("No space left"));
+  EXPECT_THAT(failure_of(folder_ / "no" / "a"), HasSubstr("No such file"));
+  EXPECT_THAT(failure_of(folder_.path()), HasSubstr("Is a directory"));
+}
+
+}  // namespace
+}  // namespace hone::tuner

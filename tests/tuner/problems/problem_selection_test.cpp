@@ -1,0 +1,144 @@
+// Problems of families with one, two and three extents, as options and campaign files name them.
+#include "tuner/problems/problem_selection.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "tests/runtime/support/total_family.h"
+#include "tuner/campaign/campaign_plan.h"
+#include "tuner/campaign/problem_json.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/text/command_error.h"
+
+namespace hone::tuner {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const KernelFamily& line() {
+  static const TotalFamily family({.name = "line"});
+  return family;
+}
+const KernelFamily& rows() {
+  static const TotalFamily family({.name = "rows", .extent_names = {"rows", "columns"}});
+  return family;
+}
+const KernelFamily& total() {
+  static const TotalFamily family({.name = "total", .extent_names = {"batch", "rows", "columns"}});
+  return family;
+}
+/// Rows of an odd number of elements begin at multiples of 4 bytes alone.
+Problem with_row_alignment(const Problem& problem) {
+  Problem called = problem;
+  if (problem.extents[1] % 2 == 1) called.alignment = 4;
+  return called;
+}
+
+constexpr std::array<FamilyRow, 3> kFamilies{{{&line, "total", "i32", "1024"},
+                                              {&rows, "total", "i32", "8x8", &with_row_alignment},
+                                              {&total, "total", "i32", "8x8"}}};
+
+std::vector<Extents> extents_of(const Selection& selection) {
+  std::vector<Extents> extents;
+  for (const Problem& problem : list_problems(selection, kFamilies)) extents.push_back(problem.extents);
+  return extents;
+}
+
+std::string refusal(const Selection& selection) {
+  try {
+    extents_of(selection);
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  return "no refusal";
+}
+
+TEST(ListProblems, ShapesAreThoseOfTheFamily) {
+  EXPECT_THAT(extents_of({.family = "line", .sizes = "8,16"}), ElementsAre(Extents{8, 1, 1}, Extents{16, 1, 1}));
+  EXPECT_THAT(extents_of({.family = "rows", .sizes = "2^10x1,1x2^10"}),
+              ElementsAre(Extents{1, 1024, 1}, Extents{1024, 1, 1}));
+  EXPECT_THAT(extents_of({.family = "total", .sizes = "3x4,2x3x4"}), ElementsAre(Extents{2, 3, 4}, Extents{1, 3, 4}));
+}
+
+TEST(ListProblems, EachFamilyHasItsOwnUsualShapes) {
+  EXPECT_THAT(extents_of({.family = "line"}), ElementsAre(Extents{1024, 1, 1}));
+  EXPECT_THAT(extents_of({.family = "total"}), ElementsAre(Extents{1, 8, 8}));
+}
+
+TEST(ListProblems, RefusalsNameTheExtentsOfTheFamily) {
+  EXPECT_EQ(refusal({.family = "rows", .sizes = "1024"}),
+            "rows has 2 extents (rows x columns), but 1024 has 1; give --size 2^10x2^10");
+  EXPECT_EQ(refusal({.family = "line", .sizes = "32x32"}), "line has 1 extent (n), but 32x32 has 2; give --size 2^20");
+  EXPECT_EQ(refusal({.family = "rows", .sizes = "2x3x4"}),
+            "rows has 2 extents (rows x columns), but 2x3x4 has 3; give --size 2^10x2^10");
+  EXPECT_THAT(refusal({.family = "total", .sizes = "8"}), HasSubstr("3 extents (batch x rows x columns), but 8 has 1"));
+  EXPECT_EQ(refusal({.family = "row"}),
+            "unknown kernel family 'row' (did you mean 'rows'?); known are line, rows, total");
+  EXPECT_THAT(refusal({.family = "rows", .ops = "sum"}), HasSubstr("unknown operation 'sum'"));
+}
+
+TEST(ListProblems, PitchesAreForFamiliesWithRows) {
+  const auto pitches = [](const std::string& text) {
+    return list_problems({.family = "rows", .pitch = text}, kFamilies).front().pitches;
+  };
+  EXPECT_EQ(pitches(""), (Pitches{0, 0}));
+  EXPECT_EQ(pitches("64"), (Pitches{64, 64}));
+  EXPECT_EQ(pitches("64,128"), (Pitches{64, 128}));
+  EXPECT_THAT(refusal({.family = "line", .pitch = "64"}), HasSubstr("line has no rows, so there is no pitch"));
+  EXPECT_THAT(refusal({.family = "rows", .pitch = "0"}), HasSubstr("'0' is not a size"));
+  EXPECT_THAT(refusal({.family = "rows", .pitch = "64,"}), HasSubstr("'' is not a size"));
+}
+
+TEST(ListProblems, AlignmentsAreThoseOfTheCalls) {
+  using ColumnsAndAlignment = std::pair<std::int64_t, std::uint32_t>;
+  std::vector<ColumnsAndAlignment> listed;
+  for (const Problem& problem : list_problems({.family = "rows", .sizes = "64x7/8", .alignments = "all"}, kFamilies))
+    listed.emplace_back(problem.extents[1], problem.alignment);
+  EXPECT_THAT(listed, ElementsAre(ColumnsAndAlignment(7, 4), ColumnsAndAlignment(8, 4), ColumnsAndAlignment(8, 8),
+                                  ColumnsAndAlignment(8, 16)));
+}
+
+TEST(ProblemText, ShapesHaveLabelsAndSurviveJson) {
+  Problem problem = list_problems({.family = "rows", .sizes = "2^13x64", .pitch = "128"}, kFamilies).front();
+  EXPECT_EQ(problem_label(problem), "rows total i32 2^13x64 pitch 128,128");
+  EXPECT_EQ(shape_text(problem), "8192x64");
+  const Problem back = problem_from_json(to_json(problem), kFamilies);
+  EXPECT_TRUE(same_sweep(back, problem));
+  EXPECT_EQ(back.extents, problem.extents);
+  EXPECT_EQ(back.pitches, problem.pitches);
+  problem = list_problems({.family = "total", .sizes = "2^13x64"}, kFamilies).front();
+  EXPECT_EQ(problem_label(problem), "total i32 2^13x64") << "the operation is called as the family is";
+}
+
+TEST(ProblemText, RowsOfShapesAreProblemsOfTheirFamily) {
+  const cache::ProblemRecord record{.family = "rows",
+                                    .operation = "total",
+                                    .dtype = "i32",
+                                    .numerics = "reproducible",
+                                    .launch_context = "stream",
+                                    .alignment = 16,
+                                    .sizes = {{{725, 1448}, {46, 90}, {1, 1}}}};
+  const std::optional<Problem> problem = problem_of(record, {1024, 64, 1}, kFamilies);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->family, &rows());
+  EXPECT_TRUE(is_described(*problem, record));
+  Problem transposed = *problem;
+  std::swap(transposed.extents[0], transposed.extents[1]);
+  EXPECT_FALSE(is_described(transposed, record));
+}
+
+TEST(OnePerSizeClass, IsOnePerBoxOfOctaves) {
+  std::vector<WeightedProblem> problems;
+  for (const char* sizes : {"64x64", "80x64", "64x80", "128x64", "64x1", "1x64"})
+    problems.push_back({.problem = list_problems({.family = "rows", .sizes = sizes}, kFamilies).front()});
+  std::vector<Extents> kept;
+  for (const WeightedProblem& weighted : one_per_size_class(problems)) kept.push_back(weighted.problem.extents);
+  EXPECT_THAT(kept, ElementsAre(Extents{64, 64, 1}, Extents{128, 64, 1}, Extents{64, 1, 1}, Extents{1, 64, 1}));
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,172 @@
+#include "tuner/check/check_command.h"
+
+#include <fmt/core.h>
+
+#include <hone/error.h>
+#include <hone/sdk/gpu_kernel.h>
+#include <hone/host_check.h>
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <optional>
+#include <ostream>
+
+#include "tuner/check/check_arguments.h"
+#include "tuner/check/check_process.h"
+#include "tuner/check/kernel_file.h"
+#include "tuner/check/known_architectures.h"
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+unsigned parse_extent(std::string_view option, std::string_view text) {
+  unsigned value = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc() && rest == text.data() + text.size()) return value;
+  throw CommandError(ExitCode::usage,
+                     fmt::format("{}: '{}' is no number of up to 32 bits", option, printable(std::string(text))));
+}
+
+/// "4", "4,2" or "4,2,1".
+Dim3 parse_extents(std::string_view option, std::string_view text) {
+  Dim3 extents;
+  unsigned* const parts[] = {&extents.x, &extents.y, &extents.z};
+  for (unsigned* part : parts) {
+    const std::size_t comma = text.find(',');
+    *part = parse_extent(option, text.substr(0, comma));
+    if (comma == std::string_view::npos) return extents;
+    text.remove_prefix(comma + 1);
+  }
+  throw CommandError(ExitCode::usage, fmt::format("{}: more than three extents", option));
+}
+
+/// The launch that the options describe. What no GPU can launch is refused here, before anything is compiled.
+Launch launch_of(const CheckOptions& options) {
+  const auto refuse = [](const std::string& why) { throw CommandError(ExitCode::usage, why); };
+  Launch launch;
+  launch.grid = parse_extents("--grid", options.grid);
+  if (!options.block.empty()) launch.block = parse_extents("--block", options.block);
+  launch.dynamic_smem_bytes = parse_extent("--smem", options.smem);
+  const auto& [x, y, z] = launch.block;
+  if (const auto threads = std::uint64_t{x} * y * z; threads < 1 || x > 1024 || y > 1024 || z > 64 || threads > 1024)
+    refuse(fmt::format("--block: {}×{}×{} threads; a block has 1 to 1024, and at most 64 in z", x, y, z));
+  if (launch.grid.x < 1 || launch.grid.y < 1 || launch.grid.z < 1) refuse("--grid: a grid has at least one block");
+  return launch;
+}
+
+void print_occupancy(const DeviceFacts& facts, const Resources& resources, const Launch& launch, std::ostream& out) {
+  const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
+  const int blocks = gpu_resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
+  out << fmt::format("  occupancy      {} blocks of {} threads an SM: {} of {} threads, {:.0f} %\n", blocks, threads,
+                     blocks * threads, facts.max_threads_per_sm,
+                     100.0 * blocks * threads / facts.max_threads_per_sm);
+}
+
+/// What NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
+void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch& launch, std::ostream& out) {
+  out << "NVRTC, " << options.architecture << "\n";
+  Resources resources;
+  try {
+    resources = gpu_resources(unit, options.architecture);
+  } catch (const Error& error) {
+    // A template has no kernel before it is instantiated, which NVRTC is not asked for.
+    const std::string& entry = unit.entries.front();
+    const bool is_template = error.code() == ErrorCode::not_found && entry.find('<') != std::string::npos;
+    if (error.code() == ErrorCode::not_found && !is_template) {
+      throw CommandError(ExitCode::usage, fmt::format("{}; if it is a template, name its arguments, like "
+                                                      "--entry '{}<float>'", error.what(), entry));
+    }
+    if (error.code() != ErrorCode::unsupported && !is_template) throw;
+    out << "  not looked at: " << (is_template ? "a template has no figures of its own" : error.what()) << "\n\n";
+    return;
+  }
+  out << fmt::format("  registers      {} a thread\n", resources.registers);
+  out << fmt::format("  local memory   {} bytes a thread ({})\n", resources.local_bytes,
+                     resources.local_bytes == 0 ? "nothing is spilled"
+                                                 : "spilled registers, or arrays indexed at run time");
+  out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources.static_smem_bytes,
+                     launch.dynamic_smem_bytes);
+  const std::optional<DeviceFacts> facts = known_architecture(options.architecture);
+  if (options.block.empty()) out << "  occupancy      give --block to see it\n";
+  else if (facts) print_occupancy(*facts, resources, launch, out);
+  else out << "  occupancy      unknown for this architecture; known are " << known_architecture_names() << "\n";
+  out << "\n";
+}
+
+HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch& launch) {
+  HostCheck check;
+  check.unit = unit;
+  std::vector<CheckArgument> arguments;
+  for (const std::string& text : options.arguments) arguments.push_back(parse_check_argument(text));
+  if (arguments.size() > Arguments::kCapacity) {
+    throw CommandError(ExitCode::usage, fmt::format("{} arguments were given; a kernel may have {}", arguments.size(),
+                                                    Arguments::kCapacity));
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const CheckArgument& argument = arguments[i];
+    if (argument.is_buffer)
+      check.buffers.push_back({fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
+  }
+  if (!options.orders.empty()) check.orders.clear();
+  for (const std::string& order : options.orders) check.orders.push_back(parse_host_order(order));
+  check.run = [arguments, launch](const HostRun& run) {
+    Launch one = launch;
+    std::size_t buffer = 0;
+    for (const CheckArgument& argument : arguments)
+      push_argument(one.arguments, argument, argument.is_buffer ? run.buffer<void>(buffer++) : nullptr);
+    run.launch(one);
+  };
+  return check;
+}
+
+}  // namespace
+
+void set_up_check(CLI::App& app, CheckOptions& options) {
+  CLI::App* sub = app.add_subcommand("check");
+  sub->add_option("file", options.file);
+  sub->add_option("--entry", options.entry);
+  sub->add_option("--arch", options.architecture);
+  sub->add_option("--grid", options.grid);
+  sub->add_option("--block", options.block);
+  sub->add_option("--smem", options.smem);
+  sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--order", options.orders)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+ExitCode run_check(const CheckOptions& options, const Context& context) {
+  if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file");
+  if (options.block.empty() && !options.arguments.empty())
+    throw CommandError(ExitCode::usage, "--arg without --block: how many threads shall run?");
+  const Launch launch = launch_of(options);
+  const Unit unit = read_one_kernel(options.file, options.entry);
+  const HostCheck check = host_check(unit, options, launch);
+
+  context.out << fmt::format("{}: {}\n\n", printable(options.file), printable(unit.entries.front()));
+  report_for_gpu(unit, options, launch, context.out);
+  if (options.block.empty()) {
+    context.out << "Host device: not run; give --block, --grid and an --arg for each parameter\n";
+    return ExitCode::ok;
+  }
+  HostCheckReport report;
+  try {
+    report = check_in_child(check);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    throw CommandError(ExitCode::usage, fmt::format("{}; give an --arg for each parameter", error.what()));
+  }
+  std::string orders;
+  for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
+  context.out << "Host device, threads and blocks in the orders " << orders << "\n";
+  if (report.ok()) {
+    context.out << "  no check found anything, and all orders gave the same bytes\n";
+    return ExitCode::ok;
+  }
+  context.out << report.failure << "\n";
+  context.out << "  to see it again: --order " << to_string(check.orders.front());
+  if (report.failed_order != check.orders.front()) context.out << " --order " << to_string(report.failed_order);
+  context.out << "\n";
+  return ExitCode::failed;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,134 @@
+#include "tuner/context/written_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hone/error.h>
+
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
+constexpr int kMostLinks = 40;     // as many as Linux follows itself
+constexpr int kMostPartials = 100;  // left behind by processes that were killed
+
+/// Where the symbolic links at `path` lead to, whether there is something or not.
+fs::path followed(fs::path path) {
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(path, error); ++links) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  return path;
+}
+
+}  // namespace
+
+class WrittenFile::Buffer final : public std::streambuf {
+ public:
+  explicit Buffer(int descriptor) : descriptor_(descriptor), bytes_(kBufferBytes) { clear(); }
+
+  int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type byte) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(byte, traits_type::eof())) sputc(traits_type::to_char_type(byte));
+    return traits_type::not_eof(byte);
+  }
+
+  int sync() override {
+    for (const char* next = pbase(); next < pptr() && error_ == 0;) {
+      const ::ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
+      if (written >= 0) next += written;
+      else if (errno != EINTR) error_ = errno;
+    }
+    clear();
+    return error_ == 0 ? 0 : -1;
+  }
+
+ private:
+  void clear() { setp(bytes_.data(), bytes_.data() + bytes_.size()); }
+
+  int descriptor_;
+  int error_ = 0;
+  std::vector<char> bytes_;
+};
+
+bool is_standard_output(const fs::path& path) { return path == "-" || path == "/dev/stdout"; }
+
+WrittenFile::WrittenFile(const fs::path& path, std::ostream& standard_output) : path_(path) {
+  if (is_standard_output(path)) {
+    standard_output_ = &standard_output;
+    return;
+  }
+  struct ::stat facts {};
+  const bool exists = ::stat(path.c_str(), &facts) == 0;
+  if (exists && S_ISDIR(facts.st_mode)) fail(EISDIR);
+  if (exists && !S_ISREG(facts.st_mode)) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (descriptor_ < 0) fail(errno);
+  } else {
+    open_beside();
+    if (exists) {
+      // As far as the user may: a file of somebody else's becomes his own, as with any editor.
+      [[maybe_unused]] const int ignored = ::fchown(descriptor_, facts.st_uid, facts.st_gid);
+      ::fchmod(descriptor_, facts.st_mode & 07777);
+    }
+  }
+  buffer_ = std::make_unique<Buffer>(descriptor_);
+  own_.rdbuf(buffer_.get());
+}
+
+WrittenFile::~WrittenFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!partial_.empty()) ::unlink(partial_.c_str());
+}
+
+/// In the target's folder, from where it can be renamed; never onto what somebody has put there.
+void WrittenFile::open_beside() {
+  const fs::path target = followed(path_);
+  for (int i = 0; i < kMostPartials; ++i) {
+    const fs::path name = fmt::format("{}.partial.{}.{}", target.native(), ::getpid(), i);
+    descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) break;
+    partial_ = name;
+    return;
+  }
+  fail(errno);
+}
+
+std::ostream& WrittenFile::stream() { return standard_output_ ? *standard_output_ : own_; }
+
+void WrittenFile::finish() {
+  stream().flush();
+  if (standard_output_) {
+    if (!*standard_output_) fail(EIO);
+    return;
+  }
+  if (buffer_->error() != 0 || !own_) fail(buffer_->error());
+  if (partial_.empty()) return;
+  if (::fsync(descriptor_) != 0) fail(errno);
+  if (::rename(partial_.c_str(), followed(path_).c_str()) != 0) fail(errno);
+  partial_.clear();
+}
+
+void WrittenFile::fail(int error) const {
+  throw Error(ErrorCode::io_failed,
+              fmt::format("cannot write '{}': {}; give another file to write to", printable(path_.string()),
+                          std::generic_category().message(error == 0 ? EIO : error)));
+}
+
+}  // namespace hone::tuner

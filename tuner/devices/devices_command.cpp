@@ -1,0 +1,185 @@
+#include "tuner/devices/devices_command.h"
+
+#include <fmt/core.h>
+
+#include <hone/device.h>
+#include <hone/error.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tuner/context/json_output.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/report.h"
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+/// A device as `hone devices` shows it. `failure` says why it could not be opened; then there are no facts.
+struct ListedDevice {
+  std::string name;
+  DeviceFacts facts;
+  std::string compiler;
+  std::string failure;
+};
+
+std::vector<ListedDevice> list_devices() {
+  std::vector<ListedDevice> devices;
+  for (const std::string& name : device_names()) {
+    ListedDevice& listed = devices.emplace_back();
+    listed.name = name;
+    try {
+      const std::shared_ptr<Device> device = Device::open(name);
+      listed.facts = device->facts();
+      listed.compiler = device->compiler_identity();
+    } catch (const Error& error) {
+      listed.failure = error.what();
+    }
+  }
+  return devices;
+}
+
+std::string count_or_unknown(std::int64_t value) {
+  return value > 0 ? fmt::format("{}", value) : std::string(kUnknown);
+}
+
+std::string bytes_or_unknown(std::int64_t bytes) { return bytes > 0 ? format_bytes(bytes) : std::string(kUnknown); }
+
+std::string capability_text(int capability) {
+  return capability > 0 ? fmt::format("{}.{}", capability / 10, capability % 10) : std::string(kUnknown);
+}
+
+std::string clock_or_unknown(int khz) {
+  return khz > 0 ? fmt::format("{} MHz", khz / 1000) : std::string(kUnknown);
+}
+
+std::string grid_text(const ListedDevice& device) {
+  const DeviceFacts& facts = device.facts;
+  if (facts.max_grid_x == 0) return std::string(kUnknown);
+  return fmt::format("{} × {} × {}", facts.max_grid_x, facts.max_grid_y, facts.max_grid_z);
+}
+
+struct FactRow {
+  std::string_view label;
+  std::string (*text)(const ListedDevice&);
+};
+
+// One row for each fact, one column for each device: facts outnumber devices.
+constexpr std::array<FactRow, 22> kFactRows{{
+    {"name", [](const ListedDevice& d) { return d.facts.name; }},
+    {"compiles for", [](const ListedDevice& d) { return d.facts.architecture; }},
+    {"compute capability", [](const ListedDevice& d) { return capability_text(d.facts.compute_capability); }},
+    {"SMs", [](const ListedDevice& d) { return count_or_unknown(d.facts.sm_count); }},
+    {"threads per warp", [](const ListedDevice& d) { return count_or_unknown(d.facts.warp_threads); }},
+    {"threads per block", [](const ListedDevice& d) { return count_or_unknown(d.facts.max_threads_per_block); }},
+    {"threads per SM", [](const ListedDevice& d) { return count_or_unknown(d.facts.max_threads_per_sm); }},
+    {"blocks per SM", [](const ListedDevice& d) { return count_or_unknown(d.facts.max_blocks_per_sm); }},
+    {"registers per SM", [](const ListedDevice& d) { return count_or_unknown(d.facts.registers_per_sm); }},
+    {"registers per block", [](const ListedDevice& d) { return count_or_unknown(d.facts.registers_per_block); }},
+    {"shared memory per SM", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.smem_bytes_per_sm); }},
+    {"shared memory per block", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.smem_bytes_per_block); }},
+    {"  with opt-in", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.smem_bytes_per_block_optin); }},
+    {"blocks per launch", grid_text},
+    {"SM clock", [](const ListedDevice& d) { return clock_or_unknown(d.facts.sm_clock_khz); }},
+    {"L2 cache", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.l2_bytes); }},
+    {"memory", [](const ListedDevice& d) { return bytes_or_unknown(d.facts.memory_bytes); }},
+    {"memory clock", [](const ListedDevice& d) { return clock_or_unknown(d.facts.memory_clock_khz); }},
+    {"memory bus",
+     [](const ListedDevice& d) {
+       return d.facts.memory_bus_bits > 0 ? fmt::format("{} bits", d.facts.memory_bus_bits) : std::string(kUnknown);
+     }},
+    {"implied bandwidth",
+     [](const ListedDevice& d) {
+       const double gbps = peak_bandwidth_gbps(d.facts);
+       return gbps > 0 ? fmt::format("{:.0f} GB/s", gbps) : std::string(kUnknown);
+     }},
+    {"driver", [](const ListedDevice& d) { return d.facts.driver.empty() ? std::string(kUnknown) : d.facts.driver; }},
+    {"compiler", [](const ListedDevice& d) { return d.compiler.empty() ? std::string("none") : d.compiler; }},
+}};
+
+void print_table(const std::vector<ListedDevice>& devices, std::ostream& out) {
+  std::vector<Column> columns{{"device"}};
+  std::vector<const ListedDevice*> usable;
+  for (const ListedDevice& device : devices) {
+    if (!device.failure.empty()) continue;
+    if (!usable.empty() && usable.back()->facts == device.facts && usable.back()->compiler == device.compiler) {
+      // A row of equal GPUs is one column.
+      columns.back().header = usable.back()->name + " … " + device.name;
+      continue;
+    }
+    usable.push_back(&device);
+    columns.push_back({device.name});
+  }
+  Table table(std::move(columns));
+  for (const FactRow& fact : kFactRows) {
+    std::vector<std::string> cells{std::string(fact.label)};
+    for (const ListedDevice* device : usable) cells.push_back(fact.text(*device));
+    table.add_row(std::move(cells));
+  }
+  table.print(out);
+  for (const ListedDevice& device : devices) {
+    if (!device.failure.empty()) out << "\n" << device.name << ": cannot be opened: " << device.failure << "\n";
+  }
+}
+
+nlohmann::ordered_json device_json(const ListedDevice& device) {
+  const DeviceFacts& facts = device.facts;
+  if (!device.failure.empty()) return {{"device", device.name}, {"failure", device.failure}};
+  return {{"device", device.name},
+          {"kind", facts.kind},
+          {"name", facts.name},
+          {"architecture", facts.architecture},
+          {"compute_capability", facts.compute_capability},
+          {"sm_count", facts.sm_count},
+          {"warp_threads", facts.warp_threads},
+          {"max_threads_per_block", facts.max_threads_per_block},
+          {"max_threads_per_sm", facts.max_threads_per_sm},
+          {"max_blocks_per_sm", facts.max_blocks_per_sm},
+          {"registers_per_sm", facts.registers_per_sm},
+          {"registers_per_block", facts.registers_per_block},
+          {"smem_bytes_per_sm", facts.smem_bytes_per_sm},
+          {"smem_bytes_per_block", facts.smem_bytes_per_block},
+          {"smem_bytes_per_block_optin", facts.smem_bytes_per_block_optin},
+          {"smem_bytes_reserved_per_block", facts.smem_bytes_reserved_per_block},
+          {"l2_bytes", facts.l2_bytes},
+          {"memory_bytes", facts.memory_bytes},
+          {"sm_clock_khz", facts.sm_clock_khz},
+          {"max_grid_blocks", {facts.max_grid_x, facts.max_grid_y, facts.max_grid_z}},
+          {"memory_clock_khz", facts.memory_clock_khz},
+          {"memory_bus_bits", facts.memory_bus_bits},
+          {"has_dependent_launch", facts.has_dependent_launch},
+          {"max_cluster_blocks", facts.max_cluster_blocks},
+          {"peak_bandwidth_gbps", peak_bandwidth_gbps(facts)},
+          {"driver", facts.driver},
+          {"compiler", device.compiler}};
+}
+
+}  // namespace
+
+void set_up_devices(CLI::App& app, DevicesOptions& options) {
+  CLI::App* sub = app.add_subcommand("devices");
+  sub->add_flag("--json", options.json)->disable_flag_override();
+}
+
+ExitCode run_devices(const DevicesOptions& options, const Context& context) {
+  const std::vector<ListedDevice> devices = list_devices();
+  const std::string reason = cuda_unavailable_reason();
+  if (options.json) {
+    nlohmann::ordered_json json{{"devices", nlohmann::ordered_json::array()}};
+    for (const ListedDevice& device : devices) json["devices"].push_back(device_json(device));
+    json["cuda_unavailable_reason"] = reason;
+    print_json(json, context);
+    return ExitCode::ok;
+  }
+  print_table(devices, context.out);
+  if (!reason.empty()) context.out << "\nNo CUDA device: " << reason << "\n";
+  return ExitCode::ok;
+}
+
+}  // namespace hone::tuner

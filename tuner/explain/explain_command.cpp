@@ -1,0 +1,251 @@
+#include "tuner/explain/explain_command.h"
+
+#include <fmt/core.h>
+
+#include <hone/problem.h>
+#include <hone/tune_arguments.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <ostream>
+#include <vector>
+
+#include "cache/store.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/json_output.h"
+#include "tuner/explain/explanation.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/report.h"
+#include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
+#include "tuner/winners/winner_detail.h"
+#include "tuner/winners/winner_json.h"
+
+namespace hone::tuner {
+namespace {
+
+using cache::StoredWinner;
+using Json = nlohmann::ordered_json;
+
+Problem named_problem(const ExplainOptions& options) {
+  const std::vector<Problem> problems = list_problems({.family = options.family,
+                                                       .ops = options.op,
+                                                       .dtypes = options.dtype,
+                                                       .sizes = options.size,
+                                                       .alignments = options.alignment,
+                                                       .context = options.context,
+                                                       .nan = options.nan});
+  if (problems.size() == 1) return problems.front();
+  throw CommandError(ExitCode::usage,
+                     fmt::format("these options name {} problems; one is explained at a time", problems.size()));
+}
+
+/// Winners for the problem, each device's and toolchain's newest; a tuned one before an untuned one.
+std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const Problem& problem,
+                                     const std::string& device) {
+  std::vector<StoredWinner> winners;
+  for (const StoredWinner& stored : all) {
+    if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
+    const auto same = std::find_if(winners.begin(), winners.end(), [&](const StoredWinner& other) {
+      return other.key.device.identity == stored.key.device.identity && other.key.device.kind == stored.key.device.kind;
+    });
+    if (same == winners.end()) {
+      winners.push_back(stored);
+    } else if (std::pair(stored.winner.tuned, stored.id) > std::pair(same->winner.tuned, same->id)) {
+      *same = stored;
+    }
+  }
+  return winners;
+}
+
+std::string faster_text(double than_us, double us) {
+  return than_us > 0 && us > 0 ? fmt::format("{:.2f}× as fast", than_us / us) : std::string(kUnknown);
+}
+
+/// `measured`: the winner whose trials these are.
+void print_gain(const StoredWinner& stored, const StoredWinner& measured, const Explanation& explanation,
+                std::ostream& out) {
+  const double us = stored.winner.median_us;
+  if (explanation.standard != nullptr)
+    out << fmt::format("  as the occupancy model's first choice ({} µs): {}\n",
+                       us_text(explanation.standard->median_us),
+                       explanation.standard == explanation.winner ? "it is that one"
+                                                                  : faster_text(explanation.standard->median_us, us));
+  if (explanation.runner_up != nullptr)
+    out << fmt::format("  as the fastest other one ({} µs): {}\n", us_text(explanation.runner_up->median_us),
+                       faster_text(explanation.runner_up->median_us, us));
+  const double gbps = bandwidth_gbps(measured.winner.bytes_moved, us);
+  if (stored.key.device.peak_bandwidth_gbps > 0)
+    out << fmt::format("  {} GB/s, {} of the bandwidth that clock and bus imply\n", gbps_text(gbps),
+                       share_text(gbps, stored.key.device.peak_bandwidth_gbps));
+}
+
+void print_table(const Explanation& explanation, const Context& context) {
+  Table table({{"candidate"},
+               {"blocks", Align::right, 3},
+               {"in flight/SM", Align::right, 6},
+               {"predicted µs", Align::right, 4},
+               {"µs", Align::right},
+               {"± µs", Align::right, 7},
+               {"gap", Align::right},
+               {"samples", Align::right, 8},
+               {"fate"},
+               {"why"}});
+  for (const CandidateFate& candidate : explanation.candidates) {
+    const cache::TrialRecord& trial = *candidate.trial;
+    const bool is_measured = trial.median_us > 0;
+    table.add_row(
+        {short_policy(trial.candidate.policy),
+         blocks_cell(trial.candidate.max_blocks),
+         trial.bytes_in_flight_per_sm > 0 ? format_bytes(trial.bytes_in_flight_per_sm) : std::string(kUnknown),
+         us_text(trial.predicted_us), us_text(trial.median_us),
+         is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
+         is_measured && trial.verdict == "ok" ? gap_text(candidate.gap) : std::string(kUnknown),
+         is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown),
+         std::string(name(candidate.fate)) + (trial.is_default ? " (default)" : ""),
+         candidate.why.substr(0, candidate.why.find('\n'))});
+  }
+  table.print(context.out, context.environment.out_columns());
+}
+
+void print_explanation(const StoredWinner& stored, const StoredWinner& measured, const cache::TuningRecord& tuning,
+                       const Context& context) {
+  const Explanation explanation = explain(stored.winner, tuning);
+  std::ostream& out = context.out;
+  const cache::CandidateRecord& candidate = stored.winner.candidate;
+  out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
+                               sizes_text(stored), stored.key.problem.alignment, device_text(stored.key.device)))
+      << '\n';
+  out << printable(fmt::format("is served by {} in {}: {} µs ± {} at n = {}", short_policy(candidate.policy),
+                               blocks_text(candidate.max_blocks), us_text(stored.winner.median_us),
+                               format_us(stored.winner.spread_us), measured_at_text(stored)))
+      << "\n\nWhat it gains\n";
+  print_gain(stored, measured, explanation, out);
+  out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
+                     tuning.budget_spent ? ", until the budget was spent" : "");
+  if (explanation.place_of_winner)
+    out << fmt::format(
+        "  the occupancy model had put {} before the winner; its rank correlation with measurement is {:.2f}\n",
+        *explanation.place_of_winner, explanation.rank_correlation);
+  out << '\n';
+  print_table(explanation, context);
+}
+
+Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
+                      const std::optional<cache::TuningRecord>& tuning) {
+  Json json = to_json(stored, measured);
+  json["candidates"] = Json::array();
+  if (!tuning) return json;
+  const Explanation explanation = explain(stored.winner, *tuning);
+  const auto us_of = [](const cache::TrialRecord* trial) { return trial ? Json(trial->median_us) : Json(nullptr); };
+  json["default_us"] = us_of(explanation.standard);
+  json["runner_up_us"] = us_of(explanation.runner_up);
+  json["measured"] = explanation.measured;
+  json["rank_correlation"] = explanation.rank_correlation;
+  json["predicted_before_winner"] = explanation.place_of_winner ? Json(*explanation.place_of_winner) : Json(nullptr);
+  for (const CandidateFate& candidate : explanation.candidates) {
+    const cache::TrialRecord& trial = *candidate.trial;
+    json["candidates"].push_back({{"policy", trial.candidate.policy},
+                                  {"max_blocks", trial.candidate.max_blocks},
+                                  {"bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm},
+                                  {"predicted_us", trial.predicted_us},
+                                  {"median_us", trial.median_us},
+                                  {"spread_us", trial.spread_us},
+                                  {"samples", trial.samples},
+                                  {"is_default", trial.is_default},
+                                  {"fate", name(candidate.fate)},
+                                  {"gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr)},
+                                  {"why", candidate.why}});
+  }
+  return json;
+}
+
+std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
+  if (was_tried) return "the occupancy model's first choice: a tuning had no time to compare it with another";
+  if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
+  if (how_text(stored) == "nearest")
+    return fmt::format("which was tuned for {}, the nearest shape: nothing was measured for this one",
+                       measured_at_text(stored));
+  return "the occupancy model's first choice: nothing was measured";
+}
+
+void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& context) {
+  context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
+                                       device_text(stored.key.device)))
+              << '\n'
+              << printable(fmt::format("is served by {} in {}, {}", short_policy(stored.winner.candidate.policy),
+                                       blocks_text(stored.winner.candidate.max_blocks),
+                                       why_without_trials(stored, was_tried)))
+              << "\nMeasure with: " << printable(tune_command(stored)) << '\n';
+}
+
+}  // namespace
+
+void set_up_explain(CLI::App& app, ExplainOptions& options) {
+  CLI::App* sub = app.add_subcommand("explain");
+  sub->add_option("ID", options.id);
+  sub->add_option("--family", options.family)->take_last();
+  sub->add_option("--op", options.op)->take_last();
+  sub->add_option("--dtype", options.dtype)->take_last();
+  sub->add_option("--size", options.size)->take_last();
+  sub->add_option("--align", options.alignment)->take_last();
+  sub->add_option("--context", options.context)->take_last();
+  sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--device", options.device)->take_last();
+  sub->add_option("--cache", options.cache)->take_last();
+  sub->add_flag("--json", options.json)->disable_flag_override();
+}
+
+ExitCode run_explain(const ExplainOptions& options, const Context& context) {
+  const std::int64_t id = options.id.empty() ? 0 : parse_winner_id(options.id);
+  if (options.id.empty() == options.size.empty())
+    throw CommandError(ExitCode::usage,
+                       "name the problem: either by the ID of its winner, from hone inspect, or by --size "
+                       "with --op and --dtype");
+  const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
+  const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
+  const cache::Store store(path);
+  const std::vector<StoredWinner> all =
+      problem ? store.winners(problem->family->name(), problem->family->operations()[problem->operation])
+              : store.winners();
+  std::vector<StoredWinner> winners;
+  if (id > 0) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
+                 [&](const auto& stored) { return stored.id == id; });
+  } else {
+    winners = winners_of(all, *problem, options.device);
+  }
+  if (winners.empty()) {
+    const std::string what = id > 0 ? fmt::format("winner {}", id) : problem_label(*problem);
+    throw CommandError(
+        id > 0 ? ExitCode::usage : ExitCode::not_tuned,
+        fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
+                    id > 0 ? "see: hone inspect"
+                           : fmt::format("tune it with: hone tune {}{} --cache {}", tune_arguments(*problem),
+                                         options.device.empty() ? "" : " --device " + options.device,
+                                         printable(shell_quoted(path.string())))));
+  }
+  Json json{{"cache", path.string()}, {"winners", Json::array()}};
+  for (const StoredWinner& stored : winners) {
+    // What was taken from the nearest shape has its trials there, and none for this one.
+    const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
+    const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
+    if (options.json) {
+      json["winners"].push_back(explanation_json(stored, measured, tuning));
+      continue;
+    }
+    if (&stored != &winners.front()) context.out << '\n';
+    if (tuning && stored.winner.tuned) print_explanation(stored, *measured, *tuning, context);
+    else explain_untuned(stored, tuning.has_value(), context);
+  }
+  if (options.json) print_json(json, context);
+  return ExitCode::ok;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,137 @@
+#include "tuner/problems/problem_selection.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <hone/kernel_family.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
+#include "tuner/problems/shapes.h"
+#include "tuner/text/command_error.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+/// Problems and why others are none.
+class Listing {
+ public:
+  explicit Listing(const Selection& selection, Families families)
+      : selection_(selection), row_(parse_family(selection.family, families)), family_(row_.family()) {}
+
+  std::vector<Problem> run() {
+    const auto typed_or = [](const std::optional<std::string>& typed, std::string_view usual) {
+      return typed ? std::string_view(*typed) : usual;
+    };
+    const std::string_view dtype_words = typed_or(selection_.dtypes, row_.dtypes);
+    const std::vector<std::uint8_t> operations = parse_operations(family_, typed_or(selection_.ops, row_.operations));
+    const std::vector<DType> dtypes = parse_dtypes(dtype_words);
+    const std::vector<Extents> shapes = parse_family_shapes(family_, typed_or(selection_.sizes, row_.shapes));
+    const std::vector<std::uint32_t> alignments = parse_alignments(selection_.alignments);
+    contexts_ = parse_contexts(selection_.context);
+    Problem problem{.family = &family_,
+                    .accumulator = parse_optional_dtype(selection_.accumulator),
+                    .result = parse_optional_dtype(selection_.result),
+                    .nan = parse_nan_policy(selection_.nan),
+                    .pitches = parse_pitches(selection_.pitch)};
+    if (problem.pitches != Pitches{} && family_.extent_names().size() == 1)
+      throw CommandError(ExitCode::usage, fmt::format("{} has no rows, so there is no pitch; leave --pitch {} out",
+                                                      family_.name(), printable(selection_.pitch)));
+    for (const std::uint8_t operation : operations)
+      for (const DType dtype : dtypes) {
+        first_of_kind_ = problems_.size();
+        refusal_of_kind_.clear();
+        for (const std::uint32_t alignment : alignments) {
+          // An array is aligned to its element at least: those problems do not exist.
+          if (alignment < info(dtype).size_bytes) continue;
+          problem.operation = operation;
+          problem.dtype = dtype;
+          problem.alignment = alignment;
+          for (const Extents& extents : shapes) add(problem, extents);
+        }
+        if (problems_.size() == first_of_kind_ && !refusal_of_kind_.empty())
+          left_out_.push_back(fmt::format("{} of {}", family_.operations()[operation], info(dtype).name));
+      }
+    // What is not defined is refused where nothing else is named, and left out among other things.
+    const bool is_single = operations.size() == 1 && dtypes.size() == 1;
+    if (!problems_.empty() && (!is_single || refusal_.empty())) return std::move(problems_);
+    if (!refusal_.empty()) throw CommandError(ExitCode::usage, fmt::format("no problem is left: {}", refusal_));
+    throw CommandError(ExitCode::usage, fmt::format("no problem is left: arrays of {} are aligned to their element at "
+                                                    "least, --align {} is less",
+                                                    printable(dtype_words), printable(selection_.alignments)));
+  }
+
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  void add(Problem problem, const Extents& extents) {
+    problem.extents = extents;
+    if (row_.as_called) problem = row_.as_called(problem);
+    if (std::string refusal = problem.family->refuse(problem); !refusal.empty()) {
+      refusal_ = refusal_of_kind_ = std::move(refusal);
+      return;
+    }
+    for (const LaunchContext context : contexts_) {
+      problem.launch_context = context;
+      // Several alignments may be the same for rows that begin anywhere.
+      const auto same = [&](const Problem& other) {
+        return same_sweep(other, problem) && other.extents == problem.extents && other.pitches == problem.pitches;
+      };
+      const auto first = problems_.begin() + static_cast<std::ptrdiff_t>(first_of_kind_);
+      if (!row_.as_called || std::none_of(first, problems_.end(), same)) problems_.push_back(problem);
+    }
+  }
+
+  const Selection& selection_;
+  const FamilyRow& row_;
+  const KernelFamily& family_;
+  std::vector<LaunchContext> contexts_;
+  std::vector<Problem> problems_;
+  std::size_t first_of_kind_ = 0;  ///< of the problems that have the operation and dtype at hand
+  std::string refusal_;
+  std::string refusal_of_kind_;
+  std::vector<std::string> left_out_;
+};
+
+}  // namespace
+
+std::vector<Problem> list_problems(const Selection& selection, Families families) {
+  return Listing(selection, families).run();
+}
+
+std::vector<std::string> list_left_out(const Selection& selection, Families families) {
+  Listing listing(selection, families);
+  listing.run();
+  return listing.left_out();
+}
+
+std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string_view text) {
+  const std::span<const std::string_view> names = family.extent_names();
+  std::vector<Extents> shapes;
+  for (const TypedShape& typed : parse_shapes(text)) {
+    const std::optional<Extents> extents = extents_of(typed, names.size());
+    if (!extents) {
+      const std::string_view example = names.size() == 1 ? "2^20" : names.size() == 2 ? "2^10x2^10" : "2^4x2^10x2^10";
+      throw CommandError(ExitCode::usage,
+                         fmt::format("{} has {} ({}), but {} has {}; give --size {}", family.name(),
+                                     count_text(static_cast<std::int64_t>(names.size()), "extent"),
+                                     fmt::join(names, " x "), fmt::join(typed, "x"), typed.size(), example));
+    }
+    shapes.push_back(*extents);
+  }
+  return shapes;
+}
+
+Pitches parse_pitches(std::string_view text) {
+  if (text.empty()) return {0, 0};
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const std::int64_t input = parse_size(text.substr(0, comma));
+  return {input, comma < text.size() ? parse_size(text.substr(comma + 1)) : input};
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,211 @@
+#include "tuner/problems/selection.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <hone/error.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "tuner/text/command_error.h"
+#include "tuner/text/suggest.h"
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::array<std::string_view, 3> kMissPolicyNames{"tune", "heuristic", "error"};
+constexpr std::array<std::string_view, 5> kAlignmentNames{"1", "2", "4", "8", "16"};
+
+constexpr auto kDTypeNames = [] {
+  std::array<std::string_view, kDTypes.size()> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kDTypes[i].name;
+  return names;
+}();
+
+constexpr auto kOpNames = [] {
+  std::array<std::string_view, kReduceOps.size()> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
+  return names;
+}();
+
+struct Alias {
+  std::string_view word;
+  DType dtype;
+};
+
+/// What NumPy, PyTorch and C++ call them; not float, int and long, which are not the same for all of them.
+constexpr std::array<Alias, 17> kDTypeAliases{{{"float16", DType::f16},   {"half", DType::f16},
+                                               {"bfloat16", DType::bf16}, {"float32", DType::f32},
+                                               {"single", DType::f32},    {"float64", DType::f64},
+                                               {"double", DType::f64},    {"int8", DType::i8},
+                                               {"int16", DType::i16},     {"int32", DType::i32},
+                                               {"int64", DType::i64},     {"uint8", DType::u8},
+                                               {"uint16", DType::u16},    {"uint32", DType::u32},
+                                               {"uint64", DType::u64},    {"bool_", DType::boolean},
+                                               {"boolean", DType::boolean}}};
+
+/// A list with our own names of dtypes for others'.
+std::string with_our_dtypes(std::string_view text) {
+  std::string ours;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const auto* const alias =
+        std::find_if(kDTypeAliases.begin(), kDTypeAliases.end(), [word](const Alias& a) { return a.word == word; });
+    if (begin > 0) ours += ',';
+    ours += alias != kDTypeAliases.end() ? info(alias->dtype).name : word;
+    begin = end + 1;
+  }
+  return ours;
+}
+
+/// Index of `word` in `known`.
+std::size_t pick(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
+  const auto found = std::find(known.begin(), known.end(), word);
+  if (found == known.end()) {
+    throw CommandError(ExitCode::usage, printable(fmt::format("unknown {} '{}'{}; known are {}", kind, word,
+                                                              did_you_mean(word, known), fmt::join(known, ", "))));
+  }
+  return static_cast<std::size_t>(found - known.begin());
+}
+
+std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
+                                   std::span<const std::string_view> known, std::string_view everything = "all") {
+  std::vector<std::string_view> known_or_all(known.begin(), known.end());
+  known_or_all.push_back(everything);
+  std::vector<std::size_t> chosen;
+  const auto choose = [&](std::size_t index) {
+    if (std::find(chosen.begin(), chosen.end(), index) == chosen.end()) chosen.push_back(index);
+  };
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::size_t index = pick(kind, text.substr(begin, end - begin), known_or_all);
+    if (index < known.size()) choose(index);
+    for (std::size_t i = 0; index == known.size() && i < known.size(); ++i) choose(i);
+    begin = end + 1;
+  }
+  return chosen;
+}
+
+void add_names(std::span<const std::string_view> names, std::vector<std::string_view>& known) {
+  for (const std::string_view name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+}
+
+bool is_device_name(std::string_view name) {
+  if (name == "auto" || name == "host") return true;
+  constexpr std::string_view kPrefix = "cuda:";
+  // Five digits are more than any machine has devices, and fit an int.
+  const std::string_view ordinal = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : std::string_view{};
+  return !ordinal.empty() && ordinal.size() <= 5 &&
+         std::all_of(ordinal.begin(), ordinal.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+std::vector<ReduceOp> parse_ops(std::string_view text) {
+  std::vector<ReduceOp> ops;
+  for (const std::size_t index : pick_list("operation", text, kOpNames, kEveryOp)) {
+    ops.push_back(static_cast<ReduceOp>(index));
+  }
+  return ops;
+}
+
+std::vector<std::uint8_t> parse_operations(const KernelFamily& family, std::string_view text) {
+  std::vector<std::uint8_t> operations;
+  for (const std::size_t index : pick_list("operation", text, family.operations(), kEveryOp))
+    operations.push_back(static_cast<std::uint8_t>(index));
+  return operations;
+}
+
+std::vector<std::string_view> parse_operation_names(Families families, std::string_view text,
+                                                    std::span<const std::string_view> others) {
+  std::vector<std::string_view> known;
+  for (const FamilyRow& row : families) add_names(row.family().operations(), known);
+  add_names(others, known);
+  // A name with a comma in it, as a user's family may have, is no list.
+  if (const auto whole = std::find(known.begin(), known.end(), text); whole != known.end()) return {*whole};
+  std::vector<std::string_view> names;
+  for (const std::size_t index : pick_list("operation", text, known, kEveryOp)) names.push_back(known[index]);
+  return names;
+}
+
+std::string_view parse_family_name(std::string_view text, Families families, std::span<const std::string_view> others) {
+  std::vector<std::string_view> known;
+  for (const FamilyRow& row : families) known.push_back(row.family().name());
+  add_names(others, known);
+  return known[pick("kernel family", text, known)];
+}
+
+std::vector<DType> parse_dtypes(std::string_view text) {
+  std::vector<DType> dtypes;
+  for (const std::size_t index : pick_list("dtype", with_our_dtypes(text), kDTypeNames))
+    dtypes.push_back(kDTypes[index].dtype);
+  return dtypes;
+}
+
+DType parse_one_dtype(std::string_view text) {
+  return kDTypes[pick("dtype", with_our_dtypes(text), kDTypeNames)].dtype;
+}
+
+std::optional<DType> parse_optional_dtype(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  return parse_one_dtype(text);
+}
+
+MissPolicy parse_miss_policy(std::string_view text) {
+  return static_cast<MissPolicy>(pick("miss policy", text, kMissPolicyNames));
+}
+
+std::vector<std::uint32_t> parse_alignments(std::string_view text) {
+  std::vector<std::uint32_t> alignments;
+  for (const std::size_t index : pick_list("alignment", text, kAlignmentNames)) alignments.push_back(1U << index);
+  return alignments;
+}
+
+std::vector<LaunchContext> parse_contexts(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kWords{kLaunchContextNames[0], kLaunchContextNames[1], "both"};
+  const std::size_t index = pick("launch context", text, kWords);
+  if (index == 2) return {LaunchContext::stream, LaunchContext::graph};
+  return {static_cast<LaunchContext>(index)};
+}
+
+NanPolicy parse_nan_policy(std::string_view text) {
+  constexpr std::array<std::string_view, 2> kWords{"propagate", "ignore"};
+  return static_cast<NanPolicy>(pick("NaN policy", text, kWords));
+}
+
+std::vector<std::string> parse_devices(const std::string& text) {
+  std::vector<std::string> names = device_names();
+  if (text == "auto") return {names.front()};
+  if (text == "all") {
+    if (names.size() > 1) std::erase(names, "host");
+    return names;
+  }
+  if (std::find(names.begin(), names.end(), text) == names.end()) open_device(text);  // says what is wrong
+  return {text};
+}
+
+std::string known_devices() { return fmt::format("{}", fmt::join(device_names(), ", ")); }
+
+std::shared_ptr<Device> open_device(const std::string& name) {
+  if (!is_device_name(name)) {
+    std::vector<std::string> names = device_names();
+    names.insert(names.begin(), "auto");
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    throw CommandError(ExitCode::usage, fmt::format("'{}' is no device name{}; devices here: {}, or auto for the first",
+                                                    printable(name), did_you_mean(name, views), known_devices()));
+  }
+  try {
+    return Device::open(name);
+  } catch (const Error& error) {
+    throw CommandError(ExitCode::device, error.code() == ErrorCode::not_found
+                                             ? std::string(error.what())
+                                             : fmt::format("{}; devices here: {}", error.what(), known_devices()));
+  }
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,273 @@
+#include "tuner/tune/tune_command.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <hone/session.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "cache/place.h"
+#include "cache/store.h"
+#include "tuner/campaign/campaign.h"
+#include "tuner/campaign/campaign_file.h"
+#include "tuner/campaign/campaign_plan.h"
+#include "tuner/campaign/compilers.h"
+#include "tuner/campaign/device_lock.h"
+#include "tuner/campaign/missed.h"
+#include "tuner/campaign/worker.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/problems/families.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
+#include "tuner/tune/tune_output.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the problems that are left out, so many are named.
+constexpr std::size_t kMostNamed = 6;
+
+/// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
+void check_cache(const fs::path& path) {
+  cache::require_trusted_place(path);  // a file that is not there yet would not be trusted either
+  cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const fs::path must_be_writable = !error && fs::exists(path, error) ? path : folder;
+  if (!error && access(must_be_writable.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+  if (error) {
+    throw CommandError(
+        ExitCode::cache,
+        fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
+                    printable(path.string()), printable(must_be_writable.string()), error.message()));
+  }
+}
+
+void require_one_source(const TuneOptions& options) {
+  const int sources = int{!options.preset.empty()} + int{!options.file.empty()} + int{options.missed};
+  std::vector<std::string> words;
+  const auto name = [&](const std::optional<std::string>& value, std::string_view option) {
+    if (value) words.emplace_back(option);
+  };
+  name(options.ops, "--op");
+  name(options.dtypes, "--dtype");
+  name(options.sizes, "--size");
+  name(options.pitch, "--pitch");
+  name(options.alignments, "--align");
+  name(options.context, "--context");
+  name(options.nan, "--nan");
+  name(options.accumulator, "--accumulator");
+  name(options.result, "--result");
+  if (sources > 1 || (sources == 1 && !words.empty()))
+    throw CommandError(ExitCode::usage,
+                       fmt::format("--preset, --file and --missed each say what to tune{}; give one of them alone",
+                                   words.empty() ? "" : ", and so does " + words.front()));
+}
+
+/// What is to be tuned, and what a file or preset says of how.
+CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache, const Context& context) {
+  if (!options.preset.empty()) return read_preset(options.preset);
+  if (!options.file.empty()) return read_campaign_file(options.file);
+  CampaignFile campaign;
+  if (options.missed) {
+    campaign.problems = list_missed(cache::Store(cache));
+    return campaign;
+  }
+  Selection selection{
+      .family = options.family, .ops = options.ops, .dtypes = options.dtypes, .sizes = options.sizes};
+  const auto set = [](std::string& to, const std::optional<std::string>& from) {
+    if (from) to = *from;
+  };
+  set(selection.pitch, options.pitch);
+  set(selection.alignments, options.alignments);
+  set(selection.context, options.context);
+  set(selection.nan, options.nan);
+  set(selection.accumulator, options.accumulator);
+  set(selection.result, options.result);
+  for (const Problem& problem : list_problems(selection)) campaign.problems.push_back({.problem = problem});
+  std::vector<std::string> left_out = list_left_out(selection);
+  if (left_out.size() > kMostNamed + 1) {
+    left_out[kMostNamed] = fmt::format("and {} more", left_out.size() - kMostNamed);
+    left_out.resize(kMostNamed + 1);
+  }
+  if (!left_out.empty())
+    context.err << fmt::format("hone: not defined, so left out: {}\n", fmt::join(left_out, ", "));
+  return campaign;
+}
+
+double parse_regret(const std::string& text) {
+  std::string_view number = text;
+  if (number.ends_with('%')) number.remove_suffix(1);
+  double percent = -1;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
+  if (error != std::errc{} || end != number.data() + number.size() || !(percent >= 0 && percent <= 100))
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is no regret: it is a percentage from 0 (each size keeps its own "
+                                   "winner) to 100",
+                                   printable(text)));
+  return percent / 100;
+}
+
+/// The command line goes before the file.
+CampaignOptions campaign_options(const TuneOptions& options, const CampaignFile& file) {
+  CampaignOptions campaign;
+  if (file.budget) campaign.budget = *file.budget;
+  campaign.total_budget = file.total_budget;
+  if (file.inputs) campaign.inputs = *file.inputs;
+  if (options.budget) campaign.budget = parse_duration(*options.budget);
+  if (options.total_budget) campaign.total_budget = parse_duration(*options.total_budget);
+  campaign.again = options.again;
+  campaign.exhaustive = options.exhaustive || file.exhaustive.value_or(false);
+  if (options.warm) campaign.inputs = InputState::warm;
+  campaign.most_regret = parse_regret(options.regret);
+  campaign.patience = parse_duration(options.patience);
+  return campaign;
+}
+
+/// Waits for campaigns on the same devices and cache, in the order of the names: two that want the same ones cannot
+/// wait for each other.
+std::vector<DeviceLock> lock_devices(const CampaignOptions& campaign, const Context& context) {
+  std::vector<std::string> devices = campaign.devices;
+  std::sort(devices.begin(), devices.end());
+  std::vector<DeviceLock> locks;
+  for (const std::string& device : devices)
+    locks.emplace_back(campaign.session.cache_path, device, campaign.stop, [&](long process) {
+      context.err << fmt::format("hone: waiting for another campaign on {} with this cache{}\n", device,
+                                 process > 0 ? fmt::format(" (process {})", process) : "")
+                  << std::flush;
+    });
+  return locks;
+}
+
+/// How the campaign ended, as message and exit code.
+ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, const Context& context) {
+  if (!result.cache_failure.empty()) {
+    throw CommandError(ExitCode::cache, fmt::format("winners could not be stored: {}", result.cache_failure));
+  }
+  if (!result.device_failure.empty()) {
+    context.err << "hone: what was finished is stored; the same command goes on with the rest\n";
+    throw CommandError(ExitCode::device, fmt::format("a device was lost: {}", result.device_failure));
+  }
+  context.out << "Winners are in " << printable(cache_path.string()) << "; see them with: hone inspect\n";
+  if (result.interrupted) {
+    context.err << "hone: interrupted; what was finished is stored, the same command goes on with the rest\n";
+    return ExitCode::interrupted;
+  }
+  if (result.out_of_budget) {
+    context.err << "hone: the total budget is spent; the same command goes on with the rest\n";
+  }
+  const auto untuned = std::count_if(result.items.begin(), result.items.end(),
+                                     [](const CampaignItem& item) { return item.outcome == Outcome::untuned; });
+  if (untuned > 0) {
+    context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
+                               "is stored, as untuned; give a longer --budget\n",
+                               count_text(untuned, "problem"));
+    const bool has_winner = std::any_of(result.items.begin(), result.items.end(), [](const CampaignItem& item) {
+      return item.outcome == Outcome::tuned || item.outcome == Outcome::kept;
+    });
+    if (!has_winner) return ExitCode::not_tuned;
+  }
+  for (const CampaignItem& item : result.items) {
+    if (item.outcome == Outcome::failed) {
+      throw CommandError(ExitCode::not_tuned,
+                         fmt::format("{} could not be tuned: {}", problem_label(item.problem), item.reason));
+    }
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void set_up_tune(CLI::App& app, TuneOptions& options) {
+  CLI::App* sub = app.add_subcommand("tune");
+  sub->add_option("FAMILY", options.family);
+  sub->add_option("--op", options.ops)->join(',');
+  sub->add_option("--dtype", options.dtypes)->join(',');
+  sub->add_option("--size", options.sizes)->join(',');
+  sub->add_option("--pitch", options.pitch)->take_last();
+  sub->add_option("--align", options.alignments)->take_last();
+  sub->add_option("--context", options.context)->take_last();
+  sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--accumulator", options.accumulator)->take_last();
+  sub->add_option("--result", options.result)->take_last();
+  sub->add_option("--preset", options.preset)->take_last();
+  sub->add_option("--file", options.file)->take_last();
+  sub->add_flag("--missed", options.missed)->disable_flag_override();
+  sub->add_option("--device", options.device)->take_last();
+  sub->add_option("--budget", options.budget)->take_last();
+  sub->add_option("--total-budget", options.total_budget)->take_last();
+  sub->add_option("--regret", options.regret)->take_last();
+  sub->add_option("--patience", options.patience)->take_last();
+  sub->add_option("--cache", options.cache)->take_last();
+  sub->add_flag("--again", options.again)->disable_flag_override();
+  sub->add_flag("--exhaustive", options.exhaustive)->disable_flag_override();
+  sub->add_flag("--warm", options.warm)->disable_flag_override();
+  sub->add_flag("-q,--quiet", options.quiet)->disable_flag_override();
+}
+
+ExitCode run_tune(const TuneOptions& options, const Context& context) {
+  const auto start = context.environment.now();
+  // Before any other thread is there: they must inherit who takes Ctrl-C, those of CUDA, too, which looking for devices
+  // starts.
+  const std::stop_token stop = context.environment.watch_interrupts();
+  parse_family(options.family);
+  // What was typed is looked at before what it is to be done with.
+  require_one_source(options);
+  CampaignFile file;
+  if (!options.missed) file = choose_problems(options, {}, context);
+  CampaignOptions campaign = campaign_options(options, file);
+  SessionOptions session_options = context.environment.session_options();
+  required_cache_path(options.cache, session_options);
+  choose_cache(session_options, options.cache);
+  if (session_options.cache_read_only) {
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' is only read, so winners cannot be stored; take ro: away from"
+                                   " --cache or HONE_CACHE, or give --cache PATH",
+                                   printable(session_options.cache_path.string())));
+  }
+  const fs::path cache_path = session_options.cache_path;
+  check_cache(cache_path);
+  campaign.devices = parse_devices(options.device);
+  campaign.session = session_options;
+  campaign.worker = {context.environment.worker_program, std::string(kWorkerCommand)};
+  campaign.compiler = {context.environment.worker_program, std::string(kCompilerCommand)};
+  campaign.now = context.environment.now;
+  campaign.stop = stop;
+  const std::vector<DeviceLock> locks = lock_devices(campaign, context);
+  // Only now: the campaign that was waited for may have tuned what was missed.
+  if (options.missed) file = choose_problems(options, cache_path, context);
+  const std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
+  if (problems.empty()) {
+    context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));
+    return ExitCode::ok;
+  }
+  CampaignResult result;
+  {
+    TuneProgressPrinter printer(context, campaign, options.quiet);
+    result = run_campaign(problems, campaign, printer);
+  }
+  const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.environment.now() - start);
+  print_summary(result, elapsed, context);
+  return conclude(result, cache_path, context);
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,46 @@
+// hone tune: fill the cache with winners ahead of time.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tuner/context/context.h"
+#include "tuner/text/command_error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hone::tuner {
+
+/// The options as typed; run_tune() gives them their meaning.
+struct TuneOptions {
+  std::string family = "reduce";
+  std::optional<std::string> ops;
+  std::optional<std::string> dtypes;
+  std::optional<std::string> sizes;
+  std::optional<std::string> pitch;
+  std::optional<std::string> alignments;
+  std::optional<std::string> context;
+  std::optional<std::string> nan;
+  std::optional<std::string> accumulator;
+  std::optional<std::string> result;
+  std::string preset;
+  std::string file;
+  bool missed = false;
+  std::string device = "auto";
+  std::optional<std::string> budget;
+  std::optional<std::string> total_budget;
+  std::string regret = "1";
+  std::string patience = "20s";
+  std::string cache;
+  bool again = false;
+  bool exhaustive = false;
+  bool warm = false;
+  bool quiet = false;
+};
+
+void set_up_tune(CLI::App& app, TuneOptions& options);
+ExitCode run_tune(const TuneOptions& options, const Context& context);
+
+}  // namespace hone::tuner

@@ -1,0 +1,62 @@
+// One winner in detail: its key, its resources, its runners-up, and what was rejected and why.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/records.h"
+#include "tuner/context/context.h"
+#include "tuner/text/reasons.h"
+
+namespace hone::tuner {
+
+/// "reduce sum f32"; with "NaN ignored" and "graph" behind it where that is so.
+std::string problem_text(const cache::ProblemRecord& problem);
+
+/// "NVIDIA H200 (cuda, sm_90): 132 SMs, 4916 GB/s"; the bandwidth only where it is known.
+std::string device_text(const cache::DeviceRecord& device);
+
+/// "862..1217", "5793..11585 × 46..90": the ranges of the extents that the family uses. Of a family that is not built
+/// in, an extent after the first that was 1 when the winner was chosen is left out.
+std::string sizes_text(const cache::StoredWinner& stored);
+
+/// The same with other ranges: those of several classes.
+std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache::RangeRecord, 3>& sizes);
+
+/// "1024", "8192 × 64": the extents at which the winner was measured.
+std::string measured_at_text(const cache::StoredWinner& stored);
+
+/// "hone tune reduce --op sum --dtype f32 --size 1000": what measures the class of a winner; with --again where it is
+/// tuned.
+std::string tune_command(const cache::StoredWinner& stored);
+
+/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned shape)
+/// or "heuristic".
+std::string_view how_text(const cache::StoredWinner& stored);
+
+/// Whether the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
+bool is_measured(const cache::StoredWinner& stored);
+
+/// The winner of `all` in whose class `stored` was measured, and which has the trials: itself, or another one of the
+/// same problem, device and kernel sources. nullptr: it is not stored any more.
+const cache::StoredWinner* measured_winner(const std::vector<cache::StoredWinner>& all,
+                                           const cache::StoredWinner& stored);
+
+/// Winners' figures for tables and JSON; 0 where unknown, times and bandwidths also where not is_measured().
+double winner_occupancy(const cache::StoredWinner& stored);
+double winner_us(const cache::StoredWinner& stored);
+double winner_gbps(const cache::StoredWinner& stored);
+
+/// Rejected, wrong and failed trials by their reason, the most frequent first.
+std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials);
+
+/// `measured`: see measured_winner(). `all`: every trial instead of the best ten.
+void print_detail(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
+                  const std::optional<cache::TuningRecord>& tuning, bool all, const Context& context);
+
+}  // namespace hone::tuner
