@@ -99,12 +99,14 @@ Unit unit_of(const std::vector<Layout>& all) {
             .headers = kernel_sources({"axis_arguments.h", "copy_arguments.h", "reduce_arguments.h",
                                        "segments_arguments.h", "softmax_arguments.h", "transpose_arguments.h"}),
             .entries = {"nothing"}};
+  unit.source =
+      "#ifdef HONE_HOST_DEVICE\n#define OFFSET_OF(Type, field) __builtin_offsetof(Type, field)\n"
+      "#else\n#define OFFSET_OF(Type, field) __INTADDR__(&((Type*)nullptr)->field)\n#endif\n";
   for (const SourceFile& header : unit.headers) unit.source += fmt::format("#include \"{}\"\n", header.name);
   for (const Layout& layout : all) {
     unit.source += fmt::format("static_assert(sizeof(hone::{}) == {});\n", layout.type, layout.bytes);
     for (const Field& field : layout.fields)
-      unit.source += fmt::format("static_assert(__builtin_offsetof(hone::{}, {}) == {});\n", layout.type, field.name,
-                                 field.offset);
+      unit.source += fmt::format("static_assert(OFFSET_OF(hone::{}, {}) == {});\n", layout.type, field.name, field.offset);
   }
   unit.source += "extern \"C\" __global__ void nothing() {}\n";
   return unit;
