@@ -60,8 +60,8 @@ struct ColumnTile {
   unsigned folds, inner;
   unsigned part, parts;
 
-  __device__ ColumnTile(const ColumnsArguments& all, unsigned long long slice, unsigned long long column, unsigned part_,
-                        unsigned parts_)
+  __device__ ColumnTile(const ColumnsArguments& all, unsigned long long slice, unsigned long long column,
+                        unsigned part_, unsigned parts_)
       : rows(static_cast<Offset>(all.rows)),
         folds(Tiling::kFolds ? all.folds : 1),
         inner(static_cast<unsigned>(all.inner)),

@@ -39,7 +39,7 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
   }
 };
 
-/// The largest element minus the smallest; 0 of none. It is computed modulo 2^64 for integers, and then fits the result.
+/// The largest element minus the smallest; 0 of none. Integers are subtracted modulo 2^64, where the range fits.
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
   template <class Out>
@@ -48,7 +48,8 @@ struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
       *out = convert<Out>(state.max < state.min ? Acc(0) : state.max - state.min);
     } else {
       using Wide = unsigned long long;
-      *out = convert<Out>(state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min));
+      const Wide range = static_cast<Wide>(state.max) - static_cast<Wide>(state.min);
+      *out = convert<Out>(state.max < state.min ? Wide(0) : range);
     }
   }
 };

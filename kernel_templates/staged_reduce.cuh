@@ -43,8 +43,8 @@ struct StagedReduce {
     const unsigned inner = kIsFlat ? 1 : all.inner;
     const unsigned slice_elements = all.reduced * inner;
     const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * all.slices_per_tile;
-    for (unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * all.slices_per_tile; first < all.slices;
-         first += tile_stride) {
+    unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * all.slices_per_tile;
+    for (; first < all.slices; first += tile_stride) {
       const unsigned long long left = all.slices - first;
       const unsigned count = left < all.slices_per_tile ? static_cast<unsigned>(left) : all.slices_per_tile;
       const In* elements = copy(tile, static_cast<const In*>(all.in) + first * slice_elements, count * slice_elements);

@@ -8,8 +8,8 @@ namespace hone {
 
 void Arguments::throw_too_many() {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("a launch has at most {} arguments of {} bytes together; pass a pointer to a struct in device "
-                          "memory instead",
+              fmt::format("a launch has at most {} arguments of {} bytes together; pass a pointer to a struct in "
+                          "device memory instead",
                           kCapacity, kBytes));
 }
 

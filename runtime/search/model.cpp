@@ -71,9 +71,9 @@ constexpr ModelConstants kHost{.enqueue_us = 0,
 constexpr double kClusterRound = 1.5;
 
 /// A launch that overlaps the one ahead fills the slots that are free. Where its blocks per SM do not divide those that
-/// are resident, some SMs get more than others, and all wait for them: with 2 blocks an SM where 3 are resident, sums of
-/// 2^24 f32, 2^24 i8 and 2^26 i8 took 26.7, 9.71 and 27.9 µs, with 3 they took 24.7, 9.08 and 24.8 (H100, CUDA 13.0,
-/// 2026-11-24).
+/// are resident, some SMs get more than others, and all wait for them: with 2 blocks an SM where 3 are resident, sums
+/// of 2^24 f32, 2^24 i8 and 2^26 i8 took 26.7, 9.71 and 27.9 µs, with 3 they took 24.7, 9.08 and 24.8 (H100,
+/// CUDA 13.0, 2026-11-24).
 constexpr double kUnevenSms = 1.08;
 
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.

@@ -53,7 +53,8 @@ def printed(time_unit="ns", time="116,224"):
 
 # The CSV.
 kernels = program.parse_raw_page(printed())
-assert [(place, name) for place, name, _ in kernels] == [(0, "Softmax::groups"), (1, "Reduce::last_block"), (1, "hone_finish")]
+assert [(place, name) for place, name, _ in kernels] == [(0, "Softmax::groups"), (1, "Reduce::last_block"),
+                                                         (1, "hone_finish")]
 assert kernels[0][2]["gpu__time_duration.sum"] == 116224 and kernels[0][2]["dram__bytes_read.sum"] == 144200000
 assert kernels[1][2]["dram__throughput.avg.pct_of_peak_sustained_elapsed"] is None
 assert kernels[0][2]["lts__t_sector_hit_rate.pct"] is None  # a metric that ncu did not give

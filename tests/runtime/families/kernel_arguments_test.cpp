@@ -106,7 +106,8 @@ Unit unit_of(const std::vector<Layout>& all) {
   for (const Layout& layout : all) {
     unit.source += fmt::format("static_assert(sizeof(hone::{}) == {});\n", layout.type, layout.bytes);
     for (const Field& field : layout.fields)
-      unit.source += fmt::format("static_assert(OFFSET_OF(hone::{}, {}) == {});\n", layout.type, field.name, field.offset);
+      unit.source += fmt::format("static_assert(OFFSET_OF(hone::{}, {}) == {});\n", layout.type, field.name,
+                                 field.offset);
   }
   unit.source += "extern \"C\" __global__ void nothing() {}\n";
   return unit;
