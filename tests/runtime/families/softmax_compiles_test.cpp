@@ -18,7 +18,7 @@ namespace hone {
 namespace {
 
 /// What divisions and exponentials of f64 put on the stack to call their slow paths is no spilled register.
-constexpr int kMostCallFrameBytes = 32;
+constexpr int kMostCallFrameBytes = 64;
 
 /// A few of the policies that remain, from `first` on.
 void add_units(std::vector<Unit>& units, const Problem& problem, std::size_t first, std::size_t most) {
