@@ -18,7 +18,7 @@ namespace hone::cache {
 /// NULL is how SQLite stores what is not a number; an infinite time means as little.
 inline double storable(double value) { return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN(); }
 
-/// What each_field() visits a record with. Values count as they come back from a file.
+/// A visitor for each_field(): adds each value to the digest as it comes back from a file.
 struct FieldDigester {
   Digest& digest;
 

@@ -20,6 +20,12 @@ struct Migration {
   std::span<const std::string_view> after;   ///< fills the new tables
 };
 
+// Version 4 gave binaries their entries.
+constexpr std::string_view kSetBinariesAside = "ALTER TABLE binary RENAME TO old_binary";
+constexpr std::string_view kTakeBinaries =
+    "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary";
+constexpr std::string_view kDropOldBinaries = "DROP TABLE old_binary";
+
 constexpr std::array<std::string_view, 10> kBefore1{
     "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner",
     "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning",
@@ -30,7 +36,7 @@ constexpr std::array<std::string_view, 10> kBefore1{
     "DROP TABLE trial",
     "DROP TABLE tuning",
     "DROP TABLE winner",
-    "ALTER TABLE binary RENAME TO old_binary",
+    kSetBinariesAside,
 };
 
 // A row that breaks a constraint now did so before, by damage: it is left out, and the rest is kept.
@@ -46,8 +52,8 @@ constexpr std::array<std::string_view, 11> kAfter1{
     "DROP TABLE temp.old_tuning",
     "DROP TABLE temp.old_trial",
     "DROP TABLE temp.old_sequence",
-    "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary",
-    "DROP TABLE old_binary",
+    kTakeBinaries,
+    kDropOldBinaries,
 };
 
 /// Versions 2 and 3 differ in the view `winners` alone.
@@ -57,13 +63,10 @@ constexpr std::array<std::string_view, 6> kBefore2{
     "DROP VIEW binaries",
     "ALTER TABLE winner RENAME COLUMN variant TO policy",
     "ALTER TABLE trial RENAME COLUMN variant TO policy",
-    "ALTER TABLE binary RENAME TO old_binary",
+    kSetBinariesAside,
 };
 
-constexpr std::array<std::string_view, 2> kAfter2{
-    "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary",
-    "DROP TABLE old_binary",
-};
+constexpr std::array<std::string_view, 2> kAfter2{kTakeBinaries, kDropOldBinaries};
 
 constexpr std::array<Migration, 3> kMigrations{
     {{1, kBefore1, kAfter1}, {2, kBefore2, kAfter2}, {3, kBefore2, kAfter2}}};

@@ -18,7 +18,7 @@ namespace hone::cache {
 
 using Names = std::vector<std::string_view>;
 
-/// What to select for a column of ours in a file of an earlier version.
+/// The expression that selects a column of ours from a file of an earlier version.
 inline std::string_view stored_name(std::string_view name, std::int64_t schema_version) {
   if (schema_version >= 4) return name;
   if (name == "policy") return "variant";

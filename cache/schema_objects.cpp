@@ -1,6 +1,10 @@
 #include "cache/schema.h"
 
-#include <array>
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace hone::cache {
 namespace {
@@ -25,13 +29,6 @@ constexpr std::string_view kToolchain = R"sql(CREATE TABLE toolchain (
   UNIQUE (family_digest, compiler)
 ) STRICT)sql";
 
-constexpr std::string_view kBinary1 = R"sql(CREATE TABLE binary (
-  digest TEXT NOT NULL PRIMARY KEY,
-  format TEXT NOT NULL,
-  architecture TEXT NOT NULL,
-  code BLOB NOT NULL
-) STRICT)sql";
-
 constexpr std::string_view kBinary = R"sql(CREATE TABLE binary (
   digest TEXT NOT NULL PRIMARY KEY,
   format TEXT NOT NULL,
@@ -40,87 +37,7 @@ constexpr std::string_view kBinary = R"sql(CREATE TABLE binary (
   entries TEXT NOT NULL DEFAULT ''
 ) STRICT)sql";
 
-constexpr std::string_view kWinner1 = R"sql(CREATE TABLE winner (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  device INTEGER NOT NULL REFERENCES device,
-  toolchain INTEGER NOT NULL REFERENCES toolchain,
-  family TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  dtype TEXT NOT NULL,
-  numerics TEXT NOT NULL,
-  launch_context TEXT NOT NULL,
-  alignment INTEGER NOT NULL,
-  first0 INTEGER NOT NULL,
-  last0 INTEGER NOT NULL,
-  first1 INTEGER NOT NULL,
-  last1 INTEGER NOT NULL,
-  first2 INTEGER NOT NULL,
-  last2 INTEGER NOT NULL,
-  driver TEXT NOT NULL,
-  binary TEXT NOT NULL REFERENCES binary,
-  variant TEXT NOT NULL,
-  max_blocks INTEGER NOT NULL,
-  block_threads INTEGER NOT NULL,
-  registers INTEGER NOT NULL,
-  static_smem_bytes INTEGER NOT NULL,
-  local_bytes INTEGER NOT NULL,
-  max_threads_per_block INTEGER NOT NULL,
-  resident_blocks INTEGER NOT NULL,
-  tuned INTEGER NOT NULL CHECK (tuned IN (0, 1)),
-  extent0 INTEGER NOT NULL,
-  extent1 INTEGER NOT NULL,
-  extent2 INTEGER NOT NULL,
-  bytes_moved INTEGER NOT NULL,
-  median_us REAL NOT NULL,
-  spread_us REAL NOT NULL,
-  created_at INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  UNIQUE (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
-          first0, last0, first1, last1, first2, last2),
-  CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
-) STRICT)sql";
-
 /// Without a reference to binary: a winner outlives its evicted code.
-constexpr std::string_view kWinner2 = R"sql(CREATE TABLE winner (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  device INTEGER NOT NULL REFERENCES device,
-  toolchain INTEGER NOT NULL REFERENCES toolchain,
-  family TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  dtype TEXT NOT NULL,
-  numerics TEXT NOT NULL,
-  launch_context TEXT NOT NULL,
-  alignment INTEGER NOT NULL,
-  first0 INTEGER NOT NULL,
-  last0 INTEGER NOT NULL,
-  first1 INTEGER NOT NULL,
-  last1 INTEGER NOT NULL,
-  first2 INTEGER NOT NULL,
-  last2 INTEGER NOT NULL,
-  driver TEXT NOT NULL,
-  binary TEXT NOT NULL,
-  variant TEXT NOT NULL,
-  max_blocks INTEGER NOT NULL,
-  block_threads INTEGER NOT NULL,
-  registers INTEGER NOT NULL,
-  static_smem_bytes INTEGER NOT NULL,
-  local_bytes INTEGER NOT NULL,
-  max_threads_per_block INTEGER NOT NULL,
-  resident_blocks INTEGER NOT NULL,
-  tuned INTEGER NOT NULL CHECK (tuned IN (0, 1)),
-  extent0 INTEGER NOT NULL,
-  extent1 INTEGER NOT NULL,
-  extent2 INTEGER NOT NULL,
-  bytes_moved INTEGER NOT NULL,
-  median_us REAL NOT NULL,
-  spread_us REAL NOT NULL,
-  created_at INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  UNIQUE (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
-          first0, last0, first1, last1, first2, last2),
-  CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
-) STRICT)sql";
-
 constexpr std::string_view kWinner = R"sql(CREATE TABLE winner (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   device INTEGER NOT NULL REFERENCES device,
@@ -171,28 +88,6 @@ constexpr std::string_view kTuning = R"sql(CREATE TABLE tuning (
   budget_spent INTEGER NOT NULL CHECK (budget_spent IN (0, 1)),
   digest TEXT NOT NULL
 ) STRICT)sql";
-
-constexpr std::string_view kTrial1 = R"sql(CREATE TABLE trial (
-  winner INTEGER NOT NULL REFERENCES tuning ON DELETE CASCADE,
-  rank INTEGER NOT NULL,
-  variant TEXT NOT NULL,
-  max_blocks INTEGER NOT NULL,
-  block_threads INTEGER NOT NULL,
-  registers INTEGER NOT NULL,
-  static_smem_bytes INTEGER NOT NULL,
-  local_bytes INTEGER NOT NULL,
-  max_threads_per_block INTEGER NOT NULL,
-  resident_blocks INTEGER NOT NULL,
-  bytes_in_flight_per_sm INTEGER NOT NULL,
-  predicted_us REAL,
-  median_us REAL,
-  spread_us REAL,
-  samples INTEGER NOT NULL,
-  is_default INTEGER NOT NULL CHECK (is_default IN (0, 1)),
-  verdict TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  PRIMARY KEY (winner, rank)
-) STRICT, WITHOUT ROWID)sql";
 
 constexpr std::string_view kTrial = R"sql(CREATE TABLE trial (
   winner INTEGER NOT NULL REFERENCES tuning ON DELETE CASCADE,
@@ -309,32 +204,6 @@ FROM winner w JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.tool
      LEFT JOIN usage u ON u.winner = w.id)sql";
 
 /// A time is that of extent0 … 2, so a class that does not hold them has none: its winner was measured elsewhere.
-constexpr std::string_view kWinners3 = R"sql(CREATE VIEW winners AS
-SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
-       w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
-       CASE WHEN w.tuned THEN iif(w.has_extents, 'tuned', 'lent')
-            ELSE iif(w.has_extents, 'heuristic', 'nearest') END AS how,
-       w.tuned, w.variant, w.max_blocks, w.block_threads, nullif(w.registers, 0) AS registers,
-       w.static_smem_bytes, w.local_bytes, w.resident_blocks,
-       1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
-       w.extent0, w.extent1, w.extent2, iif(w.is_measured, w.bytes_moved, NULL) AS bytes_moved,
-       iif(w.is_measured, w.median_us, NULL) AS median_us, iif(w.is_measured, w.spread_us, NULL) AS spread_us,
-       iif(w.is_measured, w.bytes_moved / w.median_us / 1000.0, NULL) AS gbps,
-       nullif(d.peak_bandwidth_gbps, 0) AS peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest,
-       w.binary AS binary_digest, w.created_at,
-       (SELECT length(b.code) FROM binary b WHERE b.digest = w.binary) AS binary_bytes, u.used_at, u.loads,
-       EXISTS (SELECT 1 FROM missed m
-               WHERE m.device = w.device AND m.toolchain = w.toolchain AND m.family = w.family
-                 AND m.operation = w.operation AND m.dtype = w.dtype AND m.numerics = w.numerics
-                 AND m.launch_context = w.launch_context AND m.alignment = w.alignment
-                 AND m.first0 = w.first0 AND m.last0 = w.last0 AND m.first1 = w.first1 AND m.last1 = w.last1
-                 AND m.first2 = w.first2 AND m.last2 = w.last2 AND m.driver <> w.driver) AS stale
-FROM (SELECT *, tuned AND has_extents AS is_measured
-      FROM (SELECT *, extent0 BETWEEN first0 AND last0 AND extent1 BETWEEN first1 AND last1
-                      AND extent2 BETWEEN first2 AND last2 AS has_extents
-            FROM winner)) w
-     JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain LEFT JOIN usage u ON u.winner = w.id)sql";
-
 constexpr std::string_view kWinners = R"sql(CREATE VIEW winners AS
 SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
        w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
@@ -360,14 +229,6 @@ FROM (SELECT *, tuned AND has_extents AS is_measured
                       AND extent2 BETWEEN first2 AND last2 AS has_extents
             FROM winner)) w
      JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain LEFT JOIN usage u ON u.winner = w.id)sql";
-
-constexpr std::string_view kTrials1 = R"sql(CREATE VIEW trials AS
-SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
-       w.extent2, r.verdict, r.reason, r.is_default, r.variant, r.max_blocks, r.block_threads, r.registers,
-       r.static_smem_bytes, r.local_bytes, r.resident_blocks, r.bytes_in_flight_per_sm, r.predicted_us, r.median_us,
-       r.spread_us, r.samples, w.bytes_moved / r.median_us / 1000.0 AS gbps, u.started_at
-FROM trial r JOIN tuning u ON u.winner = r.winner JOIN winner w ON w.id = r.winner
-     JOIN device d ON d.id = w.device)sql";
 
 constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
 SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
@@ -395,82 +256,77 @@ SELECT d.kind AS device_kind, d.name AS device, d.architecture, c.family, c.oper
        c.owner, c.process, c.taken_at_ms, c.expires_at_ms
 FROM claim c JOIN device d ON d.id = c.device)sql";
 
-constexpr std::array<SchemaObject, 9> kVersion1{{
-    {"table", "device", kDevice},
-    {"table", "toolchain", kToolchain},
-    {"table", "binary", kBinary1},
-    {"table", "winner", kWinner1},
-    {"index", "winner_binary", kWinnerBinary},
-    {"table", "tuning", kTuning},
-    {"table", "trial", kTrial1},
-    {"view", "winners", kWinners1},
-    {"view", "trials", kTrials1},
-}};
+/// A statement of an earlier version: that of a later one, but for one text.
+std::string replaced(std::string_view sql, std::string_view text, std::string_view by) {
+  std::string earlier(sql);
+  return earlier.replace(earlier.find(text), text.size(), by);
+}
 
-constexpr std::array<SchemaObject, 16> kVersion2{{
-    {"table", "device", kDevice},
-    {"table", "toolchain", kToolchain},
-    {"table", "binary", kBinary1},
-    {"table", "winner", kWinner2},
-    {"index", "winner_binary", kWinnerBinary},
-    {"table", "tuning", kTuning},
-    {"table", "trial", kTrial1},
-    {"table", "usage", kUsage},
-    {"table", "missed", kMissed},
-    {"table", "claim", kClaim},
-    {"table", "property", kProperty},
-    {"view", "winners", kWinners2},
-    {"view", "trials", kTrials1},
-    {"view", "binaries", kBinaries},
-    {"view", "misses", kMisses},
-    {"view", "claims", kClaims},
-}};
+using Schema = std::vector<SchemaObject>;
 
-constexpr std::array<SchemaObject, 16> kVersion3{{
-    {"table", "device", kDevice},
-    {"table", "toolchain", kToolchain},
-    {"table", "binary", kBinary1},
-    {"table", "winner", kWinner2},
-    {"index", "winner_binary", kWinnerBinary},
-    {"table", "tuning", kTuning},
-    {"table", "trial", kTrial1},
-    {"table", "usage", kUsage},
-    {"table", "missed", kMissed},
-    {"table", "claim", kClaim},
-    {"table", "property", kProperty},
-    {"view", "winners", kWinners3},
-    {"view", "trials", kTrials1},
-    {"view", "binaries", kBinaries},
-    {"view", "misses", kMisses},
-    {"view", "claims", kClaims},
-}};
+/// The objects of an earlier version: those of a later one, but for the statements of `others`.
+Schema replaced(Schema objects, std::initializer_list<SchemaObject> others) {
+  for (const SchemaObject& other : others)
+    *std::find_if(objects.begin(), objects.end(),
+                  [&](const SchemaObject& object) { return object.name == other.name; }) = other;
+  return objects;
+}
 
-constexpr std::array<SchemaObject, 16> kVersion4{{
-    {"table", "device", kDevice},
-    {"table", "toolchain", kToolchain},
-    {"table", "binary", kBinary},
-    {"table", "winner", kWinner},
-    {"index", "winner_binary", kWinnerBinary},
-    {"table", "tuning", kTuning},
-    {"table", "trial", kTrial},
-    {"table", "usage", kUsage},
-    {"table", "missed", kMissed},
-    {"table", "claim", kClaim},
-    {"table", "property", kProperty},
-    {"view", "winners", kWinners},
-    {"view", "trials", kTrials},
-    {"view", "binaries", kBinaries},
-    {"view", "misses", kMisses},
-    {"view", "claims", kClaims},
-}};
+struct Versions {
+  // Up to version 3 binaries had no entries, and the column policy was called variant; version 1 kept binaries as long
+  // as their winners.
+  const std::string binary3 = replaced(kBinary, ",\n  entries TEXT NOT NULL DEFAULT ''", "");
+  const std::string winner3 = replaced(kWinner, "policy", "variant");
+  const std::string winner1 = replaced(winner3, "binary TEXT NOT NULL", "binary TEXT NOT NULL REFERENCES binary");
+  const std::string trial3 = replaced(kTrial, "policy", "variant");
+  const std::string winners3 = replaced(kWinners, "policy", "variant");
+  const std::string trials3 = replaced(kTrials, "policy", "variant");
+
+  const Schema version4{
+      {"table", "device", kDevice},
+      {"table", "toolchain", kToolchain},
+      {"table", "binary", kBinary},
+      {"table", "winner", kWinner},
+      {"index", "winner_binary", kWinnerBinary},
+      {"table", "tuning", kTuning},
+      {"table", "trial", kTrial},
+      {"table", "usage", kUsage},
+      {"table", "missed", kMissed},
+      {"table", "claim", kClaim},
+      {"table", "property", kProperty},
+      {"view", "winners", kWinners},
+      {"view", "trials", kTrials},
+      {"view", "binaries", kBinaries},
+      {"view", "misses", kMisses},
+      {"view", "claims", kClaims},
+  };
+  const Schema version3 = replaced(version4, {{"table", "binary", binary3},
+                                               {"table", "winner", winner3},
+                                               {"table", "trial", trial3},
+                                               {"view", "winners", winners3},
+                                               {"view", "trials", trials3}});
+  const Schema version2 = replaced(version3, {{"view", "winners", kWinners2}});
+  const Schema version1{
+      {"table", "device", kDevice},
+      {"table", "toolchain", kToolchain},
+      {"table", "binary", binary3},
+      {"table", "winner", winner1},
+      {"index", "winner_binary", kWinnerBinary},
+      {"table", "tuning", kTuning},
+      {"table", "trial", trial3},
+      {"view", "winners", kWinners1},
+      {"view", "trials", trials3},
+  };
+};
 
 }  // namespace
 
 std::span<const SchemaObject> schema_objects(std::int64_t version) {
-  if (version == 1) return kVersion1;
-  if (version == 2) return kVersion2;
-  if (version == 3) return kVersion3;
-  if (version == 4) return kVersion4;
+  static const Versions all;
+  if (version == 1) return all.version1;
+  if (version == 2) return all.version2;
+  if (version == 3) return all.version3;
+  if (version == 4) return all.version4;
   return {};
 }
 

@@ -149,7 +149,7 @@ TEST_F(CacheSchema, NewerVersionForNewerReadersIsNamed) {
   EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 5"), StoreFault::newer);
 }
 
-/// What readers of versions 2 and 3 go by: they would ask for a column that is called otherwise now.
+/// Readers of versions 2 and 3 go by this: they would ask for a column that has another name now.
 TEST_F(CacheSchema, FileSaysWhichReadersItIsFor) {
   EXPECT_THAT(sql(file_, "SELECT value FROM property WHERE name = 'reads_from'"), ElementsAre("4"));
 }
