@@ -104,7 +104,7 @@ DeviceGroup& CampaignPlan::group_of(std::size_t device) {
   });
 }
 
-/// What will be tuned after the step, so that it is compiled meanwhile.
+/// The problem that is tuned after the step: it is compiled meanwhile.
 std::optional<Problem> CampaignPlan::next_problem(const DeviceGroup& group) const {
   if (group.pending.empty()) return std::nullopt;
   return result_.items[group.pending.front()].problem;

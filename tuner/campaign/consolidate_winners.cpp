@@ -21,10 +21,6 @@
 namespace hone::tuner {
 namespace {
 
-void add(const Candidate& candidate, std::vector<Candidate>& to) {
-  if (std::find(to.begin(), to.end(), candidate) == to.end()) to.push_back(candidate);
-}
-
 /// Looks winners up, has them measured, and stores what sweep_choice.h chooses.
 class Consolidation {
  public:
@@ -46,7 +42,7 @@ class Consolidation {
     for (const Problem& problem : request_.problems) winners_.push_back(session_.prepare(problem).winner->candidate);
     tuned_winners_ = winners_;
     std::vector<Candidate> candidates;
-    for (const Candidate& winner : winners_) add(winner, candidates);
+    for (const Candidate& winner : winners_) add_candidate(winner, candidates);
     const std::size_t different = candidates.size();
     result_.sweep.winners_before = result_.sweep.winners = different;
     if (axis_) list_runners_up(candidates);
@@ -99,7 +95,7 @@ class Consolidation {
         for (const Candidate& candidate : runners_up.of(winner)) {
           if (rows_[row].is_tuned && !may_have_missed(rows_[row], rows_[tuned], candidate)) continue;
           rows_[row].runners_up.push_back({candidate, winner});
-          add(candidate, candidates);
+          add_candidate(candidate, candidates);
         }
       }
     }
@@ -141,12 +137,7 @@ class Consolidation {
         largest_corner(row.problem) ? " here or at the largest of its octaves" : "",
         served_text(rows_, index, choice, axis_));
     hand_over(*tuning, row.comparison, chosen, winner, why);
-    try {
-      session_.adopt(*tuning, std::span(&row.problem, 1));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::invalid_argument) throw;
-      return;  // it gave a wrong result at this size: the former winner stays
-    }
+    if (!adopted(*tuning, std::span(&row.problem, 1))) return;  // a wrong result at this size: the former winner stays
     winner = chosen;
     result_.changed.push_back({.problem = row.problem,
                                .outcome = Outcome::tuned,
@@ -172,8 +163,8 @@ class Consolidation {
       }
       for (const auto& [trial, problems] : by_trial) {
         tuning->winner = trial;
-        if (adopted(*tuning, problems)) continue;
-        for (const Problem& problem : problems) adopted(*tuning, std::span(&problem, 1));  // all but the one, then
+        if (filled(*tuning, problems)) continue;
+        for (const Problem& problem : problems) filled(*tuning, std::span(&problem, 1));  // all but the one, then
       }
     }
   }
@@ -186,6 +177,12 @@ class Consolidation {
       if (error.code() != ErrorCode::invalid_argument) throw;
       return false;
     }
+    return true;
+  }
+
+  /// The same between tuned problems; counts what is served.
+  bool filled(const Tuning& tuning, std::span<const Problem> problems) {
+    if (!adopted(tuning, problems)) return false;
     result_.sweep.filled += problems.size();
     return true;
   }

@@ -19,10 +19,6 @@ constexpr double kAsFast = 1.002;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void add(const Candidate& candidate, std::vector<Candidate>& to) {
-  if (std::find(to.begin(), to.end(), candidate) == to.end()) to.push_back(candidate);
-}
-
 /// The median of what candidates scatter, as a share of their times.
 double scatter_of(const Tuning& comparison) {
   std::vector<double> shares;
@@ -92,7 +88,7 @@ std::vector<Candidate> SweepComparison::list_compared(std::span<const SweepRow> 
     compared.push_back(candidates_[winner]);
   }
   if (are_all_alike) return {};
-  for (const RunnerUp& runner_up : rows[row].runners_up) add(runner_up.candidate, compared);
+  for (const RunnerUp& runner_up : rows[row].runners_up) add_candidate(runner_up.candidate, compared);
   return compared;
 }
 
@@ -197,6 +193,10 @@ std::string served_text(std::span<const SweepRow> rows, std::size_t row, const S
   while (first > 0 && chosen[first - 1] == chosen[row]) --first;
   while (last + 1 < chosen.size() && chosen[last + 1] == chosen[row]) ++last;
   return fmt::format("n = {}..{}", shape_text(rows[first].problem), shape_text(rows[last].problem));
+}
+
+void add_candidate(const Candidate& candidate, std::vector<Candidate>& to) {
+  if (std::find(to.begin(), to.end(), candidate) == to.end()) to.push_back(candidate);
 }
 
 std::optional<std::size_t> find_trial(const Tuning& tuning, const Candidate& candidate) {

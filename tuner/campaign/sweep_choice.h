@@ -80,6 +80,9 @@ std::size_t nearest_winner(const SweepRow& row, std::span<const Problem> problem
 std::string served_text(std::span<const SweepRow> rows, std::size_t row, const SweepChoice& choice,
                         std::optional<std::size_t> axis);
 
+/// Appends a candidate unless it is listed.
+void add_candidate(const Candidate& candidate, std::vector<Candidate>& to);
+
 std::optional<std::size_t> find_trial(const Tuning& tuning, const Candidate& candidate);
 
 /// Gives a stored tuning the figures that `comparison` found for its winner and for `chosen`, which becomes the winner;
