@@ -1,4 +1,4 @@
-// The kernel: every launch of Hone runs an instantiation of this one template.
+// The kernel of all built-in families: each of their launches runs an instantiation of this one template.
 #pragma once
 
 namespace hone {

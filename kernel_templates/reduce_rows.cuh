@@ -142,8 +142,7 @@ struct RowBlocks {
   static __device__ State block_partial(const RowsArguments& all, unsigned long long row, unsigned part,
                                         unsigned parts) {
     const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
-    return block_reduce<Op, kBlockThreads>(
-        Row::thread_partial({first}, static_cast<Index>(all.columns), part, parts));
+    return block_reduce<Op, kBlockThreads>(Row::thread_partial({first}, static_cast<Index>(all.columns), part, parts));
   }
 
   static __device__ void write(State state, const RowsArguments& all, unsigned long long row) {

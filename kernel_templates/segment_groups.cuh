@@ -2,7 +2,6 @@
 #pragma once
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "segments.cuh"
 
 namespace hone {

@@ -20,35 +20,6 @@
 
 namespace hone {
 
-/// The rows of a call. Pitches count elements.
-template <class Types>
-struct SoftmaxRows {
-  const typename Types::In* in;
-  typename Types::Out* out;
-  typename Types::Index rows;
-  typename Types::Index columns;
-  long long in_pitch;
-  long long out_pitch;
-  typename Types::Scale scale;
-
-  using Arguments = SoftmaxArguments<typename Types::Acc>;
-
-  explicit __device__ SoftmaxRows(const Arguments& arguments)
-      : in(static_cast<const typename Types::In*>(arguments.in)),
-        out(static_cast<typename Types::Out*>(arguments.out)),
-        rows(static_cast<typename Types::Index>(arguments.rows)),
-        columns(static_cast<typename Types::Index>(arguments.columns)),
-        in_pitch(arguments.in_pitch),
-        out_pitch(arguments.out_pitch),
-        scale(arguments.scale) {}
-
-  /// Row r; behind the last row, an empty one.
-  __device__ Row<Types> row(typename Types::Index r) const {
-    if (r >= rows) return {in, out, 0};
-    return {in + static_cast<long long>(r) * in_pitch, out + static_cast<long long>(r) * out_pitch, columns};
-  }
-};
-
 /// Combines the States of all threads of a block; all get the result. Double buffering with one barrier: called with
 /// `buffer` 0, 1, 0, …, so that partials in one buffer may be read while those in the other are written.
 template <unsigned kBlockThreads, class Acc>

@@ -20,12 +20,10 @@ namespace hone {
 /// The caller's scale. The factors are never 0: a scale of 0 becomes the smallest positive number, so that −∞ keeps
 /// weight 0 while all finite elements have equal weights.
 template <class Acc>
-struct SoftmaxScale {
-  Acc factor;    ///< 2 · scale
-  Acc exponent;  ///< 2 · scale · log2 e
+struct SoftmaxScale : SoftmaxFactors<Acc> {
+  using SoftmaxFactors<Acc>::factor, SoftmaxFactors<Acc>::exponent;
 
-  explicit __device__ SoftmaxScale(const SoftmaxFactors<Acc>& scale)
-      : factor(scale.factor), exponent(scale.exponent) {}
+  explicit __device__ SoftmaxScale(const SoftmaxFactors<Acc>& factors) : SoftmaxFactors<Acc>(factors) {}
 
   __device__ bool descends() const { return exponent < Acc(0); }
 

@@ -1,5 +1,5 @@
-// One row of a softmax: single elements before the first aligned pack, packs, and single elements after the last full
-// pack.
+// The rows of a softmax. A row is single elements before the first aligned pack, packs, and single elements after the
+// last full pack.
 #pragma once
 
 #include "softmax_math.cuh"
@@ -74,6 +74,35 @@ struct Row {
 
   /// The index of single element `i` in the row.
   __device__ Index single(Index i) const { return i < head ? i : i + packs * kElements; }
+};
+
+/// The rows of a call. Pitches count elements.
+template <class Types>
+struct SoftmaxRows {
+  const typename Types::In* in;
+  typename Types::Out* out;
+  typename Types::Index rows;
+  typename Types::Index columns;
+  long long in_pitch;
+  long long out_pitch;
+  typename Types::Scale scale;
+
+  using Arguments = SoftmaxArguments<typename Types::Acc>;
+
+  explicit __device__ SoftmaxRows(const Arguments& arguments)
+      : in(static_cast<const typename Types::In*>(arguments.in)),
+        out(static_cast<typename Types::Out*>(arguments.out)),
+        rows(static_cast<typename Types::Index>(arguments.rows)),
+        columns(static_cast<typename Types::Index>(arguments.columns)),
+        in_pitch(arguments.in_pitch),
+        out_pitch(arguments.out_pitch),
+        scale(arguments.scale) {}
+
+  /// Row r; behind the last row, an empty one.
+  __device__ Row<Types> row(typename Types::Index r) const {
+    if (r >= rows) return {in, out, 0};
+    return {in + static_cast<long long>(r) * in_pitch, out + static_cast<long long>(r) * out_pitch, columns};
+  }
 };
 
 }  // namespace hone

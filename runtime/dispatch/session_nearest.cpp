@@ -171,7 +171,7 @@ std::shared_ptr<const Binary> Session::Impl::code_for(const Problem& problem, co
   Problem lending = in_context(problem, lender.launch_context);
   lending.extents = lender.tuned_extents;
   const Unit lent = unit_of(lending, lender.candidate.policy);
-  if (lent.source == unit.source && lent.entries == unit.entries) {
+  if (lent.has_code_of(unit)) {
     std::optional<CachedWinner> cached = cache_.find(lending);
     if (cached && cached->binary && cached->unit_digest == unit_digest(unit))
       return std::make_shared<const Binary>(std::move(*cached->binary));

@@ -224,6 +224,8 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
   }
 }
 
+static_assert(Arguments::kBytes == hone_host::kMostParameterBytes);
+
 void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream stream) {
   require_own_process();
   const HostKernel& kernel = *static_cast<const HostKernel*>(handle.handle);

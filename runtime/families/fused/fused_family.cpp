@@ -9,11 +9,14 @@
 
 #include <hone/error.h>
 
+#include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/reduce/reduce_family.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone {
 namespace {
+
+static_assert(FusedReduction::kMost <= ReduceArguments::kMostOutputs);
 
 ReduceSpec member(const Problem& problem, ReduceOp op) {
   return {.op = op, .dtype = problem.dtype, .nan = problem.nan};

@@ -87,7 +87,7 @@ struct CombiningBlock {
   CombiningBlock(int threads, std::int64_t all_outputs);
 };
 
-/// That kernel, as an entry of a unit behind axis_prologue().
+/// The entry of that kernel, for a unit that begins with axis_prologue().
 std::string combining_entry(const CombiningBlock& block, int values);
 
 /// Adds its launch, as the unit's second entry.

@@ -345,11 +345,16 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
                                         .slices_per_tile = static_cast<unsigned>(slices)});
     return;
   }
-  const Tiling tiling(problem, columns);
-  const std::int64_t gap_tiles = divide_up(inner_of(problem), kLanesOfGaps);
+  Tiling tiling(problem, columns);
   const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
-  if (columns.is_staged()) main.entry = 1;
-  main.grid.x = grid(columns.is_staged() ? outer_of(problem) * gap_tiles : tiling.tiles * parts);
+  if (columns.is_staged()) {  // rows with gaps cannot be staged
+    main.entry = 1;
+    tiling.rows = reduced_of(problem);
+    tiling.folds = 1;
+    tiling.slice_tiles = divide_up(inner_of(problem), kLanesOfGaps);
+    tiling.tiles = outer_of(problem) * tiling.slice_tiles;
+  }
+  main.grid.x = grid(tiling.tiles * parts);
   main.arguments.push(ColumnsArguments{
       .in = buffers[0],
       .out = buffers[1],
@@ -359,9 +364,9 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
       .inner = static_cast<std::uint64_t>(inner_of(problem)),
       .pitch = static_cast<std::uint64_t>(pitch_of(problem)),
       .slice_pitch = static_cast<std::uint64_t>(reduced_of(problem) * pitch_of(problem)),
-      .rows = static_cast<std::uint64_t>(columns.is_staged() ? reduced_of(problem) : tiling.rows),
-      .slice_tiles = static_cast<std::uint64_t>(columns.is_staged() ? gap_tiles : tiling.slice_tiles),
-      .folds = columns.is_staged() ? 1u : static_cast<unsigned>(tiling.folds),
+      .rows = static_cast<std::uint64_t>(tiling.rows),
+      .slice_tiles = static_cast<std::uint64_t>(tiling.slice_tiles),
+      .folds = static_cast<unsigned>(tiling.folds),
       .parts = parts});
   if (parts > 1)
     add_combining_launch(launches, combining_block(problem, columns),

@@ -188,28 +188,26 @@ std::size_t SoftmaxColumnsFamily::workspace_bytes(const ProblemClass&, const Can
 void SoftmaxColumnsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                   void* workspace, LaunchList& launches) const {
   const Layout layout(problem, candidate.policy, pack_elements(problem));
-  for (int i = 0; i < (layout.policy.in_chunks() ? 2 : 1); ++i) {
-    Launch& launch = launches.add();
-    launch.entry = i;
-    launch.grid.x = static_cast<unsigned>(layout.grid(candidate.geometry.max_blocks));
-    launch.block.x = static_cast<unsigned>(layout.policy.block_threads);
-    launch.cluster_blocks = static_cast<unsigned>(layout.policy.cluster_blocks);
-    launch.dependent_launch = true;
-    const bool has_chunks = layout.policy.in_chunks();
-    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-      launch.arguments.push(SoftmaxColumnsArguments<Acc>{
-          .in = buffers[0],
-          .out = buffers[1],
-          .workspace = workspace,
-          .outer = problem.extents[0],
-          .reduced = problem.extents[1],
-          .inner = problem.extents[2],
-          .in_pitch = pitch(problem, 0),
-          .out_pitch = pitch(problem, 1),
-          .scale = softmax_factors<Acc>(problem),
-          .chunks = has_chunks ? static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)) : 0});
-    });
-  }
+  const bool has_chunks = layout.policy.in_chunks();
+  Launch launch;
+  launch.grid.x = static_cast<unsigned>(layout.grid(candidate.geometry.max_blocks));
+  launch.block.x = static_cast<unsigned>(layout.policy.block_threads);
+  launch.cluster_blocks = static_cast<unsigned>(layout.policy.cluster_blocks);
+  launch.dependent_launch = true;
+  with_accumulator(layout.traits, [&]<class Acc>(Acc) {
+    launch.arguments.push(SoftmaxColumnsArguments<Acc>{
+        .in = buffers[0],
+        .out = buffers[1],
+        .workspace = workspace,
+        .outer = problem.extents[0],
+        .reduced = problem.extents[1],
+        .inner = problem.extents[2],
+        .in_pitch = pitch(problem, 0),
+        .out_pitch = pitch(problem, 1),
+        .scale = softmax_factors<Acc>(problem),
+        .chunks = has_chunks ? static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)) : 0});
+  });
+  for (launch.entry = 0; launch.entry < (has_chunks ? 2 : 1); ++launch.entry) launches.add() = launch;
 }
 
 /// A few columns, in the rows at the beginning, at the end and here and there between.

@@ -127,35 +127,33 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
                            void* workspace, LaunchList& launches) const {
   const Layout layout(problem, candidate.policy);
   const SoftmaxRowPolicy& row = layout.policy;
+  const std::int64_t max_blocks = candidate.geometry.max_blocks;
+  Launch launch;
+  launch.grid.x = static_cast<unsigned>(layout.grid(max_blocks));
+  launch.block.x = static_cast<unsigned>(row.block_threads);
+  launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
+  launch.cluster_blocks = static_cast<unsigned>(row.cluster_blocks);
+  launch.dependent_launch = true;
+  with_accumulator(layout.traits, [&]<class Acc>(Acc) {
+    SoftmaxArguments<Acc> arguments{.in = buffers[0],
+                                    .out = buffers[1],
+                                    .workspace = workspace,
+                                    .rows = static_cast<std::uint64_t>(layout.rows),
+                                    .columns = static_cast<std::uint64_t>(layout.columns),
+                                    .in_pitch = pitch(problem, 0),
+                                    .out_pitch = pitch(problem, 1),
+                                    .scale = softmax_factors<Acc>(problem),
+                                    .chunks = 0,
+                                    .packs_per_thread = 0,
+                                    .lag = 0};
+    if (row.cuts_rows()) arguments.chunks = static_cast<unsigned>(layout.chunks(max_blocks));
+    if (layout.algorithm == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
+    if (row.smem_kib > 0 && (layout.algorithm == Algorithm::block || layout.algorithm == Algorithm::cluster))
+      arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
+    launch.arguments.push(arguments);
+  });
   const int count = layout.algorithm == Algorithm::chunks ? 2 : 1;
-  for (int i = 0; i < count; ++i) {
-    Launch& launch = launches.add();
-    launch.entry = i;
-    launch.grid.x = static_cast<unsigned>(layout.grid(candidate.geometry.max_blocks));
-    launch.block.x = static_cast<unsigned>(row.block_threads);
-    launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
-    launch.cluster_blocks = static_cast<unsigned>(row.cluster_blocks);
-    launch.dependent_launch = true;
-    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-      SoftmaxArguments<Acc> arguments{.in = buffers[0],
-                                      .out = buffers[1],
-                                      .workspace = workspace,
-                                      .rows = static_cast<std::uint64_t>(layout.rows),
-                                      .columns = static_cast<std::uint64_t>(layout.columns),
-                                      .in_pitch = pitch(problem, 0),
-                                      .out_pitch = pitch(problem, 1),
-                                      .scale = softmax_factors<Acc>(problem),
-                                      .chunks = 0,
-                                      .packs_per_thread = 0,
-                                      .lag = 0};
-      const std::int64_t max_blocks = candidate.geometry.max_blocks;
-      if (row.cuts_rows()) arguments.chunks = static_cast<unsigned>(layout.chunks(max_blocks));
-      if (layout.algorithm == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
-      if (row.smem_kib > 0 && (layout.algorithm == Algorithm::block || layout.algorithm == Algorithm::cluster))
-        arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
-      launch.arguments.push(arguments);
-    });
-  }
+  for (launch.entry = 0; launch.entry < count; ++launch.entry) launches.add() = launch;
 }
 
 std::vector<ElementRange> SoftmaxFamily::verified_parts(const Problem& problem, int) const {

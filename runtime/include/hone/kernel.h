@@ -28,7 +28,7 @@ struct Unit {
   /// "hone::transpose<Kernel>". A template is instantiated by being named here. Launch::entry indexes this list.
   std::vector<std::string> entries;
 
-  /// Whether both compile to the same kernels.
+  /// True if both compile to the same kernels.
   bool has_code_of(const Unit& other) const { return source == other.source && entries == other.entries; }
 };
 

@@ -14,7 +14,7 @@ enum class ReduceOp : std::uint8_t {
   logsumexp, dot, any, all, count_nonzero, range
 };
 
-/// What makes an operation hard to compute: the inputs that winners are verified on follow from it.
+/// The main source of errors in an operation; it decides which inputs winners are verified on.
 enum class ReduceHazard : std::uint8_t { cancellation, factors, extremes, variance, exponentials, truth };
 
 /// One row of the table of reductions.

@@ -91,7 +91,7 @@ bool is_caught(const ReduceSpec& spec, std::int64_t n, Fault fault) {
                      [&](std::string_view kind) { return !verdict_of(spec, n, kind, fault).empty(); });
 }
 
-/// Whether the result of one element says nothing about it.
+/// True if the result of one element is that of none.
 bool one_is_as_good_as_none(const ReduceSpec& spec) {
   const auto kinds = input_kinds(spec);
   return std::all_of(kinds.begin(), kinds.end(), [&](std::string_view kind) {

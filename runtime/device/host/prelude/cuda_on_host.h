@@ -95,7 +95,7 @@ template <auto* kKernel>
 struct Trampoline;
 template <class... Parameters, void (*kKernel)(Parameters...)>
 struct Trampoline<kKernel> {
-  static_assert((sizeof(Parameters) + ... + 0) <= 160, "a kernel's parameters may have 160 bytes (hone::Arguments)");
+  static_assert((sizeof(Parameters) + ... + 0) <= kMostParameterBytes, "hone::Arguments holds no more");
 
   template <int... kIndices>
   static void unpack(void* const* arguments, Indices<kIndices...>) {

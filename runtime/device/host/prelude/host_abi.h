@@ -13,6 +13,9 @@ inline constexpr unsigned long kStackBytes = 64 * 1024;
 inline constexpr unsigned long kMaxLanes = 1024;
 inline constexpr unsigned long kArenaBytes = kMaxLanes * kStackBytes;
 
+/// All parameters of a kernel together: hone::Arguments::kBytes.
+inline constexpr unsigned long kMostParameterBytes = 160;
+
 struct Index3 {
   unsigned x, y, z;
 };
