@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -34,6 +33,28 @@ __device__ void lengths(const float* x, const float* y, float* out, unsigned n) 
 struct LengthsPolicy {
   std::int32_t block_threads;
   std::int32_t unroll;
+};
+
+/// Checks results against the CPU. Hone fills the inputs with random numbers of [-1, 1) and calls it before it stores a
+/// winner.
+class LengthsVerifier final : public hone::Verifier {
+ public:
+  std::string verify(const hone::Problem& problem, const hone::Candidate&,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override {
+    const auto element = [](const std::vector<std::byte>& bytes, std::size_t i) {
+      float value;
+      std::memcpy(&value, bytes.data() + i % (bytes.size() / sizeof(float)) * sizeof(float), sizeof(float));
+      return value;
+    };
+    for (std::size_t i = 0; i < static_cast<std::size_t>(problem.extents[0]); ++i) {
+      const double expected = std::hypot(double{element(patterns[0], i)}, double{element(patterns[1], i)});
+      const double found = element(outputs[0], i);
+      if (!(std::abs(found - expected) <= 1e-6 * expected))
+        return "element " + std::to_string(i) + " is " + std::to_string(found) + ", not " + std::to_string(expected);
+    }
+    return "";
+  }
 };
 
 class Lengths final : public hone::KernelFamily {
@@ -92,32 +113,7 @@ class Lengths final : public hone::KernelFamily {
     return {{"x", true, hone::DType::f32, n}, {"y", true, hone::DType::f32, n}, {"out", false, hone::DType::f32, n}};
   }
 
-  std::span<const std::string_view> input_kinds(const hone::Problem&) const override { return kinds_; }
-
-  std::vector<std::byte> input_pattern(const hone::Problem& problem, int buffer, std::string_view) const override {
-    std::vector<float> pattern(static_cast<std::size_t>(std::min<std::int64_t>(problem.extents[0], 65521)));
-    std::mt19937 random(static_cast<unsigned>(buffer));
-    for (float& value : pattern) value = std::uniform_real_distribution<float>(-1, 1)(random);
-    const auto bytes = std::as_bytes(std::span(pattern));
-    return {bytes.begin(), bytes.end()};
-  }
-
-  std::string verify(const hone::Problem& problem, const hone::Candidate&,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
-    const auto element = [](const std::vector<std::byte>& bytes, std::size_t i) {
-      float value;
-      std::memcpy(&value, bytes.data() + i % (bytes.size() / sizeof(float)) * sizeof(float), sizeof(float));
-      return value;
-    };
-    for (std::size_t i = 0; i < static_cast<std::size_t>(problem.extents[0]); ++i) {
-      const double expected = std::hypot(double{element(patterns[0], i)}, double{element(patterns[1], i)});
-      const double found = element(outputs[0], i);
-      if (!(std::abs(found - expected) <= 1e-6 * expected))
-        return "element " + std::to_string(i) + " is " + std::to_string(found) + ", not " + std::to_string(expected);
-    }
-    return "";
-  }
+  const hone::Verifier& verifier() const override { return verifier_; }
 
  private:
   hone::ParameterSpace space_ = hone::space_of<LengthsPolicy>(
@@ -125,7 +121,7 @@ class Lengths final : public hone::KernelFamily {
       hone::PolicyField{&LengthsPolicy::unroll, hone::ordinal("unroll", {1, 2, 4, 8})});
   std::array<std::string_view, 1> operations_{"length"};
   std::array<hone::SourceFile, 1> sources_{{{"lengths.cuh", std::string(kSource)}}};
-  std::array<std::string_view, 1> kinds_{"uniform"};
+  LengthsVerifier verifier_;
 };
 
 }  // namespace

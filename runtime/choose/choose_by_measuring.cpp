@@ -69,7 +69,7 @@ class TuningRun {
 
   Tuning run() {
     // First, since what does not compile here compiles in no policy.
-    if (problem_.family->has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
+    if (problem_.family->verifier().has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
     if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
     workload_.fill_all();
     exploration_.run();

@@ -22,7 +22,8 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
     if (!outcome.binary) {
       // What does not compile in a family's plain kernel compiles in no policy: no need to try them all.
-      if (last_reason.empty() && problem.family->has_reference_kernel()) load_reference(device, problem, memo);
+      if (last_reason.empty() && problem.family->verifier().has_reference_kernel())
+        load_reference(device, problem, memo);
       last_reason = outcome.error;
       continue;
     }

@@ -39,7 +39,7 @@ CompiledCode load_policy(Device& device, const Problem& problem, const Policy& p
 }
 
 std::shared_ptr<const Module> load_reference(Device& device, const Problem& problem, BinaryMemo& memo) {
-  const Unit unit = with_sources(problem.family->reference_unit(problem), *problem.family);
+  const Unit unit = with_sources(problem.family->verifier().reference_unit(problem), *problem.family);
   const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
   if (!outcome.binary) throw Error(ErrorCode::compile_failed, outcome.error);
   return device.load(*outcome.binary, unit.entries);

@@ -19,8 +19,9 @@ std::string disagreement(Device& device, Workload& workload, const Problem& prob
     });
   };
   const std::vector<std::vector<std::byte>> first = in_order(0);
-  for (int order = 1; order < problem.family->reference_orders(); ++order)
-    if (std::string differs = problem.family->compare_orders(problem, first, in_order(order)); !differs.empty())
+  for (int order = 1; order < problem.family->verifier().reference_orders(); ++order)
+    if (std::string differs = problem.family->verifier().compare_orders(problem, first, in_order(order));
+        !differs.empty())
       return differs;
   return "";
 }
@@ -30,18 +31,18 @@ std::string disagreement(Device& device, Workload& workload, const Problem& prob
 void enqueue_reference(Device& device, const Module& reference, const Problem& problem, int order,
                        std::span<void* const> buffers, Stream stream) {
   LaunchList launches;
-  problem.family->encode_reference(problem, order, buffers, launches);
+  problem.family->verifier().encode_reference(problem, order, buffers, launches);
   for (const Launch& launch : launches) device.launch(reference.kernel(launch.entry), launch, stream);
 }
 
 void require_one_result(const std::shared_ptr<Device>& device, const Problem& problem, const Module& reference,
                         Stream stream) {
-  if (problem.family->reference_orders() < 2) return;
-  const std::vector<Problem> problems = problem.family->order_problems(problem);
+  if (problem.family->verifier().reference_orders() < 2) return;
+  const std::vector<Problem> problems = problem.family->verifier().order_problems(problem);
   Workload workload(device, problems.front(), stream, InputState::warm);
   int disagreeing = 0;
   for (auto small = problems.rbegin(); small != problems.rend(); ++small) {
-    for (std::string_view kind : problem.family->input_kinds(*small)) {
+    for (std::string_view kind : problem.family->verifier().input_kinds(*small)) {
       const std::string differs = disagreement(*device, workload, *small, kind, reference, stream);
       if (differs.empty()) continue;
       if (++disagreeing == 2) throw Error(ErrorCode::invalid_argument, differs);

@@ -21,13 +21,13 @@ std::int64_t halved(std::int64_t extent) {
 }  // namespace
 
 std::vector<ResultCheck> result_checks(const Problem& problem) {
-  std::vector<Problem> problems = problem.family->verified_problems(problem);
+  std::vector<Problem> problems = problem.family->verifier().verified_problems(problem);
   std::erase_if(problems, [](const Problem& each) { return !each.family->refuse(each).empty(); });
   std::vector<ResultCheck> checks;
   for (std::size_t kind = 0, found = 1; found > 0; ++kind) {
     found = 0;
     for (const Problem& each : problems) {
-      const auto kinds = each.family->input_kinds(each);
+      const auto kinds = each.family->verifier().input_kinds(each);
       if (kind >= kinds.size()) continue;
       checks.push_back({each, kinds[kind]});
       ++found;

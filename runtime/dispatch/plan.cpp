@@ -7,13 +7,14 @@
 #include <hone/problem_class.h>
 #include <hone/session.h>
 
+#include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/problem_key.h"
 #include "runtime/dispatch/session_impl.h"
 
 namespace hone {
 
 struct Plan::State {
-  Session::Impl* session;
+  const SessionCore* core;
   Problem planned;
   const LoadedPlan* plan;
   DeviceBuffer workspace;
@@ -39,16 +40,17 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
   if (ProblemKey(called) != ProblemKey(planned)) refuse(ProblemClass(called).difference(planned));
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     refuse("an extent cannot be negative");
-  state_->session->check_buffers(problem, buffers, stream);
-  state_->plan->loaded.enqueue(*state_->session->device(), problem, buffers, state_->workspace.data(), stream);
+  const SessionCore& core = *state_->core;
+  check_buffers(*core.device(), core.options(), problem, buffers, stream);
+  state_->plan->loaded.enqueue(*core.device(), problem, buffers, state_->workspace.data(), stream);
 }
 
 Plan Session::make_plan(const Problem& problem) {
   auto state = std::make_unique<Plan::State>();
-  state->session = impl_.get();
+  state->core = &impl_->core();
   state->planned = problem;
   state->plan = impl_->resolve(problem, false).plan;
-  if (state->plan->needs_workspace) state->workspace = zeroed_buffer(impl_->device(), kWorkspaceBytes);
+  if (state->plan->needs_workspace) state->workspace = zeroed_buffer(impl_->core().device(), kWorkspaceBytes);
   return Plan(std::move(state));
 }
 

@@ -1,138 +1,124 @@
 #include <hone/session.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/tune_arguments.h>
 
 #include "runtime/choose/choose.h"
+#include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/session_impl.h"
+#include "runtime/dispatch/winner_checks.h"
 
 namespace hone {
 
 Session::Impl::Impl(std::shared_ptr<Device> device, SessionOptions options)
-    : device_(std::move(device)),
-      options_(std::move(options)),
-      workspaces_(device_, options_.capture_workspaces),
-      cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {}
+    : core_(std::move(device), std::move(options)),
+      workspaces_(core_.device(), core_.options().capture_workspaces),
+      plans_(core_.options().on_miss == MissPolicy::tune),
+      lookup_(core_, plans_),
+      nearest_(core_, plans_, lookup_),
+      tuning_(core_, plans_, lookup_, nearest_) {}
 
 Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffers, Stream stream) {
-  const StreamState state = device_->stream_state(stream);
+  Device& device = *core_.device();
+  const StreamState state = device.stream_state(stream);
   const Problem problem = state.capturing ? in_context(asked, LaunchContext::graph) : asked;
-  check_buffers(problem, buffers, stream);
+  check_buffers(device, core_.options(), problem, buffers, stream);
   // The smallest class of sizes holds them too; a family says what is wrong with them.
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     require_accepted(problem);
-  Resolved resolved{.plan = plans_.find(ProblemKey(problem))};
-  if (!resolved.plan || resolved.plan->is_due())
-    resolved = resolve(problem, state.capturing);
+  Resolved resolved{.plan = plans_.find(problem)};
+  if (!resolved.plan || resolved.plan->is_due()) resolved = resolve(problem, state.capturing);
   const LoadedPlan& plan = *resolved.plan;
   if (plan.needs_workspace) {
     const WorkspaceLease workspace = workspaces_.take(state);
-    plan.loaded.enqueue(*device_, problem, buffers, workspace.memory(), stream);
+    plan.loaded.enqueue(device, problem, buffers, workspace.memory(), stream);
   } else {
-    plan.loaded.enqueue(*device_, problem, buffers, nullptr, stream);
+    plan.loaded.enqueue(device, problem, buffers, nullptr, stream);
   }
   return {.source = resolved.source, .winner = &plan.winner};
 }
 
 Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
   require_accepted(problem);
-  const LoadedPlan* known = plans_.find(ProblemKey(problem));
+  const LoadedPlan* known = plans_.find(problem);
   std::unique_lock lock(miss_mutex_, std::defer_lock);
-  // What has a makeshift does not wait while another problem is tuned.
+  // A problem with a provisional plan does not wait while another problem is tuned.
   if (!known) lock.lock();
   else if (capturing || !known->is_due() || !lock.try_lock()) return {.plan = known};
-  known = plans_.find(ProblemKey(problem));
+  known = plans_.find(problem);
   if (known && (capturing || !known->is_due())) return {.plan = known};
-  if (const Error* const failure = uncompilable_.find(ProblemKey(problem))) throw *failure;
+  if (const Error* const failure = plans_.failure(problem)) throw *failure;
   try {
     return miss(problem, capturing);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::compile_failed) uncompilable_.insert(ProblemKey(problem), error);
+    if (error.code() == ErrorCode::compile_failed) plans_.set_failure(problem, error);
     throw;
   }
 }
 
-const LoadedPlan& Session::Impl::install(const Problem& problem, const Winner& winner,
-                                         std::shared_ptr<const Module> module, bool capturing) {
-  LoadedPlan plan{.winner = winner,
-                  .loaded = {winner.candidate, std::move(module)},
-                  .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
-                  .is_provisional = !winner.tuned && options_.on_miss == MissPolicy::tune && capturing};
-  const LoadedPlan& installed = plans_.insert(ProblemKey(problem), std::move(plan));
-  if (winner.tuned && problem.launch_context == LaunchContext::stream) {
-    // Better than what the graph has as long as nothing was tuned for it.
-    const Problem in_graph = in_context(problem, LaunchContext::graph);
-    const LoadedPlan* known = plans_.find(ProblemKey(in_graph));
-    const bool is_makeshift =
-        known && (!known->winner.tuned || known->winner.launch_context == LaunchContext::stream);
-    if (is_makeshift) lend_stream_winner(in_graph);
+Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
+  const MissPolicy on_miss = core_.options().on_miss;
+  const CachedPlan cached = lookup_.find(problem, capturing);
+  if (cached.plan) return {cached.plan, ChoiceSource::cache};
+  if (on_miss == MissPolicy::tune && !capturing) {
+    if (const Resolved found = lookup_.settled(problem, cached); found.plan) return found;
+    const std::optional<Resolved> tuned = tuning_.tune_miss(problem, cached.is_misfit);
+    if (!tuned) return postpone(problem);
+    if (tuned->plan) return *tuned;
   }
-  return installed;
+  if (const Resolved found = nearest_.serve(problem, cached.untuned, capturing); found.plan) return found;
+  if (on_miss == MissPolicy::error) throw not_tuned(problem);
+  return {&tuning_.choose_heuristic(problem, capturing), ChoiceSource::heuristic};
 }
 
-void Session::Impl::check_buffers(const Problem& problem, std::span<void* const> buffers, Stream stream) const {
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    if (!buffers[i])
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: buffer {} is null; pass memory of {}", to_string(problem), i, device_->name()));
-  if (!options_.validate_pointers) return;
-
-  require_accepted(problem);
-  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
-  if (specs.size() != buffers.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} takes {} buffers, {} were passed", to_string(problem),
-                                                         specs.size(), buffers.size()));
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const BufferSpec& spec = specs[i];
-    if (spec.elements == 0) continue;
-    const std::size_t alignment = spec.alignment > 0 ? spec.alignment
-                                  : spec.is_input    ? problem.alignment
-                                                     : info(spec.dtype).size_bytes;
-    if (alignment_of(buffers[i]) < alignment)
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is not aligned to {} bytes",
-                                                           to_string(problem), spec.name, buffers[i], alignment));
-    if (device_->memory_kind(buffers[i]) != MemoryKind::device)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: '{}' at {} is host memory; copy it to {} first", to_string(problem), spec.name,
-                              buffers[i], device_->name()));
+/// Serves a problem that another process is tuning with a provisional plan, and looks for the winner later: first after
+/// the time that a tuning may take, then more and more rarely.
+Resolved Session::Impl::postpone(const Problem& problem) {
+  Resolved provisional{.plan = plans_.find(problem)};
+  if (!provisional.plan) {
+    const CachedPlan cached = lookup_.find(problem, false);
+    if (cached.plan) return {cached.plan, ChoiceSource::cache};
+    provisional = nearest_.serve(problem, cached.untuned, false);
+    if (!provisional.plan) provisional = tuning_.choose_heuristic_once(problem);
   }
-  check_contents(problem, specs, buffers, stream);
+  return {&plans_.postpone(problem, *provisional.plan, core_.options().tune_budget), provisional.source};
 }
 
-void Session::Impl::check_contents(const Problem& problem, const std::vector<BufferSpec>& specs,
-                                   std::span<void* const> buffers, Stream stream) const {
-  if (device_->stream_state(stream).capturing) return;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (!specs[i].is_validated) continue;
-    std::vector<std::byte> contents(specs[i].size_bytes());
-    device_->copy_to_host(contents.data(), buffers[i], contents.size(), stream);
-    device_->synchronize(stream);
-    const std::string refusal = problem.family->refuse_contents(problem, static_cast<int>(i), contents);
-    if (!refusal.empty())
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), refusal));
-  }
+Error Session::Impl::not_tuned(const Problem& problem) const {
+  const std::string path = core_.options().cache_path.string(), arguments = tune_arguments(problem);
+  const std::string advice = arguments.empty() || path.empty()
+                                 ? "tune it with Session::tune()"
+                                 : fmt::format("tune it with: hone tune {} --device {} --cache {}", arguments,
+                                               core_.device()->name(), shell_quoted(path));
+  return Error(
+      ErrorCode::not_tuned,
+      fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
+                  to_string(problem), core_.device()->name(), core_.device()->facts().name, path.empty() ? "memory only" : path,
+                  advice));
 }
 
-SessionCounters Session::Impl::counters() const {
-  const std::scoped_lock lock(counters_mutex_);
-  SessionCounters counters = counters_;
-  counters.compiles = memo_.compiled();
-  counters.cache_rejects += cache_.rejects();
-  counters.caches_left_out = cache_.left_out();
-  return counters;
+Tuning Session::Impl::tune(const Problem& problem, const TuningOptions& options) {
+  const std::scoped_lock lock(miss_mutex_);
+  return tuning_.tune(problem, options);
 }
 
-void Session::Impl::count_cache_failure(const cache::LayerFailure& failure) {
-  {
-    const std::scoped_lock lock(counters_mutex_);
-    ++counters_.cache_failures;
-    counters_.last_cache_failure = failure.message;
-  }
-  if (failure.is_first && options_.report_cache_failure) options_.report_cache_failure(failure.message);
+Tuning Session::Impl::compare(const Problem& problem, const TuningOptions& options) {
+  if (options.only.empty())
+    throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
+  const std::scoped_lock lock(miss_mutex_);
+  return tuning_.compare(problem, options);
+}
+
+void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served) {
+  if (!tuning.winner) throw Error(ErrorCode::invalid_argument, "a tuning without a winner cannot be adopted");
+  const std::scoped_lock lock(miss_mutex_);
+  tuning_.adopt(tuning, served);
 }
 
 namespace {
@@ -164,8 +150,8 @@ Tuning Session::compare(const Problem& problem, const TuningOptions& options) {
 void Session::adopt(const Tuning& tuning, std::span<const Problem> served) { impl_->adopt(tuning, served); }
 void Session::recycle_workspaces() { impl_->recycle_workspaces(); }
 
-const std::shared_ptr<Device>& Session::device() const { return impl_->device(); }
-const SessionOptions& Session::options() const { return impl_->options(); }
-SessionCounters Session::counters() const { return impl_->counters(); }
+const std::shared_ptr<Device>& Session::device() const { return impl_->core().device(); }
+const SessionOptions& Session::options() const { return impl_->core().options(); }
+SessionCounters Session::counters() const { return impl_->core().counters(); }
 
 }  // namespace hone

@@ -13,23 +13,6 @@
 namespace hone {
 namespace {
 
-Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const SoftmaxShape& shape,
-                   std::uint32_t alignment) {
-  Problem problem{.family = shape.over_columns ? &softmax_columns_family() : &softmax_family(),
-                  .operation = operation,
-                  .dtype = spec.dtype,
-                  .alignment = alignment,
-                  .extents = shape.extents,
-                  .pitches = shape.pitches};
-  if (spec.result_dtype() != spec.dtype) problem.result = spec.result;
-  if (spec.scale != 1) problem.scalars[0] = spec.scale;
-  // Side by side is one pitch, however it is spelled.
-  for (std::int64_t& pitch : problem.pitches)
-    if (pitch == shape.extents[shape.over_columns ? 2 : 1]) pitch = 0;
-  problem.alignment = row_alignment(problem, alignment);
-  return problem;
-}
-
 [[noreturn]] void refuse(std::uint8_t operation, const Problem& problem, const std::string& why) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("tuned_{}({}): {}", operation == kLogSoftmaxOperation ? "log_softmax" : "softmax",
@@ -68,8 +51,9 @@ Choice launch(std::uint8_t operation, Session& session, const SoftmaxSpec& spec,
               const SoftmaxShape& shape, void* out, Stream stream) {
   require_known(spec.dtype);
   require_known(spec.result_dtype());
-  const Problem problem =
-      problem_of(operation, spec, shape, std::min(alignment_of(in), alignment_of(out)));
+  const std::uint32_t alignment = std::min(alignment_of(in), alignment_of(out));
+  const Problem problem = operation == kLogSoftmaxOperation ? log_softmax_problem(spec, shape, alignment)
+                                                            : softmax_problem(spec, shape, alignment);
   // The problem itself is checked on every call, not only on a miss: extents, pitches and the scale are no part of the
   // key, or only by their class.
   if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
@@ -91,13 +75,6 @@ Choice launch(std::uint8_t operation, Session& session, const SoftmaxSpec& spec,
 }
 
 }  // namespace
-
-Problem softmax_problem(const SoftmaxSpec& spec, const SoftmaxShape& shape, std::uint32_t alignment) {
-  return problem_of(kSoftmaxOperation, spec, shape, alignment);
-}
-Problem log_softmax_problem(const SoftmaxSpec& spec, const SoftmaxShape& shape, std::uint32_t alignment) {
-  return problem_of(kLogSoftmaxOperation, spec, shape, alignment);
-}
 
 Choice tuned_softmax(Session& session, const SoftmaxSpec& spec, const void* in, const SoftmaxShape& shape, void* out,
                      Stream stream) {

@@ -41,6 +41,11 @@ std::string element_type(DType dtype, bool pairs, std::uint32_t alignment) {
   return fmt::format("hone::Wide<{}>", std::max(alignment, std::uint32_t{8}));
 }
 
+Pitches pitches_of(const Problem& problem, std::int64_t in_row, std::int64_t out_row) {
+  return {problem.pitches[0] == 0 ? in_row : problem.pitches[0],
+          problem.pitches[1] == 0 ? out_row : problem.pitches[1]};
+}
+
 std::vector<std::byte> input_pattern(std::int64_t elements, DType dtype) {
   const auto count = static_cast<std::size_t>(std::min(elements, kInputPeriod));
   std::vector<std::byte> pattern(count * info(dtype).size_bytes);

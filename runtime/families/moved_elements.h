@@ -21,6 +21,9 @@ std::string refuse_dtype(std::string_view family, DType dtype);
 /// multiples of `alignment` bytes.
 std::string element_type(DType dtype, bool pairs, std::uint32_t alignment);
 
+/// The pitches of a problem, in elements; those of 0 are the length of a row of the input or of the output.
+Pitches pitches_of(const Problem& problem, std::int64_t in_row, std::int64_t out_row);
+
 /// Random elements, the same for every call; one period, of a prime length.
 std::vector<std::byte> input_pattern(std::int64_t elements, DType dtype);
 

@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <hone/copy.h>
-#include <hone/reduce_axis.h>
-#include <hone/segmented_reduce.h>
-#include <hone/softmax.h>
-#include <hone/transpose.h>
-#include <hone/tuned_reduce.h>
+#include <hone/copy_spec.h>
+#include <hone/kernel_family.h>
+#include <hone/reduce_spec.h>
+#include <hone/softmax_spec.h>
+#include <hone/transpose_spec.h>
 
 namespace hone {
 namespace {

@@ -81,13 +81,13 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
 }
 
 void Workload::fill_all() {
-  const std::string_view kind = problem_.family->input_kinds(problem_).front();
+  const std::string_view kind = problem_.family->verifier().input_kinds(problem_).front();
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const Array& array = arrays_[i];
     if (!array.spec.is_input || array.spec.elements == 0) continue;
     std::byte* const first_copy = array.first_copy();
     const std::size_t bytes = array.spec.size_bytes();
-    fill(first_copy, bytes, problem_.family->input_pattern(problem_, static_cast<int>(i), kind));
+    fill(first_copy, bytes, problem_.family->verifier().input_pattern(problem_, static_cast<int>(i), kind));
     repeat(first_copy, array.stride_bytes, (copies_ - 1) * array.stride_bytes + bytes);
   }
 }
@@ -130,8 +130,8 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
     expected = read_outputs(check);
   }
   const auto fault_in = [&](const std::vector<std::vector<std::byte>>& found) {
-    return run_reference ? problem.family->compare(problem, candidate, expected, found)
-                         : problem.family->verify(problem, candidate, check.patterns, found);
+    return run_reference ? problem.family->verifier().compare(problem, candidate, expected, found)
+                         : problem.family->verifier().verify(problem, candidate, check.patterns, found);
   };
   std::string fault = fault_in(outputs);
   if (!fault.empty() || !place_in_inputs(check)) return fault;
@@ -204,11 +204,11 @@ Workload::Check Workload::prepare(const Problem& problem, std::string_view kind)
     check.canaries.add(std::string(specs[i].name), first_copy, specs[i].size_bytes());
     if (specs[i].is_input) {
       check.inputs.push_back(specs[i]);
-      check.patterns.push_back(problem.family->input_pattern(problem, static_cast<int>(i), kind));
+      check.patterns.push_back(problem.family->verifier().input_pattern(problem, static_cast<int>(i), kind));
       fill(first_copy, specs[i].size_bytes(), check.patterns.back());
     } else {
       check.outputs.push_back(specs[i]);
-      check.parts.push_back(problem.family->verified_parts(problem, static_cast<int>(i)));
+      check.parts.push_back(problem.family->verifier().verified_parts(problem, static_cast<int>(i)));
     }
   }
   return check;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <optional>
 #include <regex>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -101,6 +102,34 @@ void check_file(const fs::path& tree, const fs::path& file, const IncludeRules& 
   }
 }
 
+/// The includes that lead from `file` to `header`, both included; empty where none do.
+std::vector<std::string> path_between(const fs::path& tree, const std::string& file, std::string_view header,
+                                      std::set<std::string>& seen) {
+  if (file == header) return {file};
+  if (!seen.insert(file).second) return {};
+  for (const Include& include : read_includes(tree / file)) {
+    const std::optional<std::string> ours = resolve(tree, file, include);
+    if (!ours || !fs::exists(tree / *ours)) continue;
+    std::vector<std::string> path = path_between(tree, *ours, header, seen);
+    if (path.empty()) continue;
+    path.insert(path.begin(), file);
+    return path;
+  }
+  return {};
+}
+
+void check_hidden(const fs::path& tree, const fs::path& file, const IncludeRules& rules,
+                  std::vector<std::string>& violations) {
+  const std::string path = file.generic_string();
+  for (const HiddenRule& rule : rules.hidden) {
+    if (!begins_with_any(path, rule.from)) continue;
+    std::set<std::string> seen;
+    const std::vector<std::string> chain = path_between(tree, path, rule.header, seen);
+    if (!chain.empty())
+      violations.push_back(fmt::format("{}: must not see {}", fmt::join(chain, " includes "), rule.header));
+  }
+}
+
 /// Depth first from `rule`; true when `path` has become a cycle.
 bool extend_to_cycle(const IncludeRules& rules, const FolderRule& rule, std::vector<std::string_view>& path) {
   if (const auto seen = std::ranges::find(path, rule.folder); seen != path.end()) {
@@ -130,7 +159,10 @@ std::vector<std::string> find_violations(const fs::path& tree, const IncludeRule
   }
   std::ranges::sort(files);
   std::vector<std::string> violations;
-  for (const fs::path& file : files) check_file(tree, file, rules, violations);
+  for (const fs::path& file : files) {
+    check_file(tree, file, rules, violations);
+    check_hidden(tree, file, rules, violations);
+  }
   return violations;
 }
 

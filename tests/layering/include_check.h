@@ -21,13 +21,21 @@ struct LibraryRule {
   std::vector<std::string_view> folders;
 };
 
+/// Headers that the files of some folders must not see, not even through other headers.
+struct HiddenRule {
+  std::string_view header;
+  std::vector<std::string_view> from;  ///< folders
+};
+
 struct IncludeRules {
   std::vector<FolderRule> folders;
   std::vector<LibraryRule> libraries;
+  std::vector<HiddenRule> hidden = {};
   std::vector<std::string_view> roots;  ///< the folders whose files are checked: each file needs a FolderRule
 };
 
-/// Checks the sources below `tree`. One line per violation: file, line, what it includes and what it may.
+/// Checks the sources below `tree`. One line per violation: file, line, what it includes and what it may; for a hidden
+/// header the chain of includes that leads to it.
 std::vector<std::string> find_violations(const std::filesystem::path& tree, const IncludeRules& rules);
 
 /// A cycle of folders that the rules would allow, each folder once; empty when there is none.

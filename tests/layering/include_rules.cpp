@@ -108,6 +108,10 @@ const IncludeRules& house_rules() {
                            "pwd.h", "sched.h", "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
           },
+      // What describes and decides knows neither sessions nor the tuned_…() calls, which all need this header.
+      .hidden = {{.header = "runtime/include/hone/session.h",
+                  .from = {"runtime/problem/", "runtime/families/", "runtime/jit/", "runtime/device/",
+                           "runtime/search/", "runtime/measure/", "runtime/choose/", kSdk}}},
       .roots = {"kernel_templates/", "cache/", "runtime/", "tuner/", "examples/", "benchmarks/"},
   };
   return rules;

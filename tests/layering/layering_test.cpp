@@ -117,6 +117,16 @@ TEST_F(PlantedTree, PublicHeadersNeedOnlyThemselvesAndTheStandardLibrary) {
   EXPECT_THAT(violations(), ElementsAre(HasSubstr("session.h:2"), HasSubstr("session.h:3"), HasSubstr("session.h:4")));
 }
 
+TEST_F(PlantedTree, FamilySeesNoCalls) {
+  plant("runtime/include/hone/session.h", "");
+  plant("runtime/include/hone/copy_spec.h", "");
+  plant("runtime/include/hone/copy.h", "#include <hone/copy_spec.h>\n#include <hone/session.h>\n");
+  plant("runtime/families/copy/copy_family.h", "#include <hone/copy.h>\n");
+  plant("runtime/families/copy/copy_family.cpp", "#include <hone/copy_spec.h>\n");
+  plant("runtime/dispatch/tuned_copy.cpp", "#include <hone/copy.h>\n");
+  EXPECT_THAT(violations(), ElementsAre(HasSubstr("copy_family.h includes runtime/include/hone/copy.h includes")));
+}
+
 TEST_F(PlantedTree, KernelTemplatesAreHeaderFree) {
   plant("runtime/include/hone/dtype.h", "");
   plant("kernel_templates/reduce.cuh", "#include <cstdint>\n#include <hone/dtype.h>\n#include <cuda_fp16.h>\n");

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernel_templates/copy_arguments.h"
+#include "runtime/families/copy/copy_verifier.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
 #include "runtime/families/work_division.h"
@@ -28,8 +29,7 @@ std::int64_t vector_bytes(const Problem& problem) {
 bool is_one_row(const Problem& problem) { return problem.extents[0] == 1; }
 
 Pitches pitches_of(const Problem& problem) {
-  return {problem.pitches[0] == 0 ? problem.extents[1] : problem.pitches[0],
-          problem.pitches[1] == 0 ? problem.extents[1] : problem.pitches[1]};
+  return moved::pitches_of(problem, problem.extents[1], problem.extents[1]);
 }
 
 /// Packs of a row, at the addresses that touch the most of them. One row begins with a whole pack.
@@ -184,40 +184,9 @@ std::vector<BufferSpec> CopyFamily::buffers(const Problem& problem) const {
            .alignment = problem.alignment}};
 }
 
-std::span<const std::string_view> CopyFamily::input_kinds(const Problem&) const {
-  static constexpr std::string_view kKind = "random";
-  return {&kKind, 1};
-}
-
-std::vector<std::byte> CopyFamily::input_pattern(const Problem& problem, int buffer, std::string_view) const {
-  return moved::input_pattern(buffers(problem)[static_cast<std::size_t>(buffer)].elements, problem.dtype);
-}
-
-/// Rows at every address that a winner serves: at this problem's pitches, and, of several, an element closer.
-std::vector<Problem> CopyFamily::verified_problems(const Problem& problem) const {
-  Problem shorter = problem;
-  if (!is_one_row(problem)) shorter.pitches = pitches_of(problem);
-  --shorter.extents[1];
-  if (is_one_row(problem)) return {problem, shorter};
-  Problem closer = shorter;
-  for (std::int64_t& pitch : closer.pitches) --pitch;
-  return {problem, shorter, closer};
-}
-
-std::vector<ElementRange> CopyFamily::verified_parts(const Problem& problem, int buffer) const {
-  return moved::spread_parts(buffers(problem)[static_cast<std::size_t>(buffer)].elements);
-}
-
-std::string CopyFamily::verify(const Problem& problem, const Candidate&,
-                               std::span<const std::vector<std::byte>> patterns,
-                               std::span<const std::vector<std::byte>> outputs) const {
-  const auto [in_pitch, out_pitch] = pitches_of(problem);
-  const std::int64_t columns = problem.extents[1];
-  return moved::verify(verified_parts(problem, 1), outputs[0], patterns[0], info(problem.dtype).size_bytes,
-                       [=](std::int64_t index) -> std::int64_t {
-                         const std::int64_t column = index % out_pitch;
-                         return column < columns ? index / out_pitch * in_pitch + column : -1;
-                       });
+const Verifier& CopyFamily::verifier() const {
+  static const CopyVerifier verifier;
+  return verifier;
 }
 
 const KernelFamily& copy_family() {

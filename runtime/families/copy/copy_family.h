@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hone/copy.h>
+#include <hone/copy_spec.h>
 #include <hone/kernel_family.h>
 
 namespace hone {
@@ -46,13 +46,7 @@ class CopyFamily final : public KernelFamily {
               LaunchList& launches) const override;
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::vector<Problem> verified_problems(const Problem& problem) const override;
-  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override;
 };
 
 }  // namespace hone

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <hone/custom_reduce.h>
+#include <hone/custom_reduction.h>
 
+#include "runtime/families/custom/custom_verifier.h"
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
@@ -26,42 +26,23 @@ class CustomFamily final : public ReductionFamily {
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  const Verifier& verifier() const override { return verifier_; }
 
-  /// Besides the size and the next smaller one, those that take fewer blocks, down to one with a single element.
-  std::vector<Problem> verified_problems(const Problem& problem) const override;
+  const ReduceExpressions& expressions() const { return expressions_; }
 
-  /// Results are compared with those of a plain kernel; see compare().
-  bool has_reference_kernel() const override { return true; }
-  Unit reference_unit(const Problem& problem) const override;
-  void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
-                        LaunchList& launches) const override;
-  std::string compare(const Problem& problem, const Candidate& candidate,
-                      std::span<const std::vector<std::byte>> expected,
-                      std::span<const std::vector<std::byte>> outputs) const override;
-
-  int reference_orders() const override;
-  std::vector<Problem> order_problems(const Problem& problem) const override;
-  std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                             std::span<const std::vector<std::byte>> other) const override;
+  /// The header with the expressions, and the type in it that the kernels take.
+  OperationSource operation(const Problem& problem) const override;
 
  protected:
   std::size_t partial_bytes(const Problem& problem) const override;
-  OperationSource operation(const Problem& problem) const override;
 
  private:
-  struct Difference {
-    double first, other, allowed;
-  };
-
   explicit CustomFamily(const ReduceExpressions& expressions);
-  std::optional<Difference> difference(const Problem& problem, std::int64_t chain, const std::vector<std::byte>& first,
-                                       const std::vector<std::byte>& other) const;
 
   ReduceExpressions expressions_;
   std::string_view operation_;
   std::vector<SourceFile> sources_;  ///< the templates, and the header with the expressions
+  CustomVerifier verifier_{*this};
 };
 
 }  // namespace hone

@@ -11,29 +11,11 @@
 
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/reduce/reduce_family.h"
-#include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone {
 namespace {
 
 static_assert(FusedReduction::kMost <= ReduceArguments::kMostOutputs);
-
-ReduceSpec member(const Problem& problem, ReduceOp op) {
-  return {.op = op, .dtype = problem.dtype, .nan = problem.nan};
-}
-
-/// The operations whose inputs all are verified on. The order of its factors decides whether a product of floats
-/// overflows on the inputs of others.
-std::vector<ReduceOp> makers_of_inputs(std::span<const ReduceOp> ops, DType dtype) {
-  if (info(dtype).is_floating() && std::find(ops.begin(), ops.end(), ReduceOp::product) != ops.end())
-    return {ReduceOp::product};
-  return {ops.begin(), ops.end()};
-}
-
-bool has_kind(const ReduceSpec& spec, std::string_view kind) {
-  const auto kinds = reduce_reference::input_kinds(spec);
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-}
 
 [[noreturn]] void refuse_list(const std::string& why) {
   throw Error(ErrorCode::invalid_argument, fmt::format("a fused reduction {}", why));
@@ -66,17 +48,9 @@ const FusedFamily& FusedFamily::of(std::span<const ReduceOp> ops) {
   return *family;
 }
 
-FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)) {
+FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)), verifier_(*this) {
   for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
   operation_ = joined_;
-  for (const DTypeInfo& dtype : kDTypes) {
-    std::vector<std::string_view>& kinds = kinds_[static_cast<std::size_t>(dtype.dtype)];
-    for (const ReduceOp op : makers_of_inputs(ops_, dtype.dtype)) {
-      const ReduceSpec spec{.op = op, .dtype = dtype.dtype};
-      for (const std::string_view kind : reduce_reference::input_kinds(spec))
-        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
-    }
-  }
 }
 
 std::span<const SourceFile> FusedFamily::sources() const {
@@ -90,7 +64,7 @@ std::string FusedFamily::refuse(const Problem& problem) const {
     return fmt::format("{} chooses accumulators and results by itself; for others call tuned_reduce() for each",
                        name());
   for (const ReduceOp op : ops_) {
-    if (std::string refusal = refuse_dtypes(member(problem, op)); !refusal.empty()) return refusal;
+    if (std::string refusal = refuse_dtypes(fused_member(problem, op)); !refusal.empty()) return refusal;
     if (problem.extents[0] == 0 && info(op).needs_elements)
       return fmt::format("{} was asked for the {} of an empty array, which has none", name(), hone::name(op));
   }
@@ -103,48 +77,26 @@ std::vector<BufferSpec> FusedFamily::buffers(const Problem& problem) const {
   for (const ReduceOp op : ops_)
     buffers.push_back({.name = hone::name(op),
                        .is_input = false,
-                       .dtype = member(problem, op).result_dtype(),
+                       .dtype = fused_member(problem, op).result_dtype(),
                        .elements = info(op).outputs});
   return buffers;
 }
 
 std::size_t FusedFamily::partial_bytes(const Problem& problem) const {
   std::size_t bytes = 0;
-  for (const ReduceOp op : ops_) bytes += state_bytes(member(problem, op), needs_wide_index(problem) ? 8 : 4);
+  for (const ReduceOp op : ops_) bytes += state_bytes(fused_member(problem, op), needs_wide_index(problem) ? 8 : 4);
   return bytes;
 }
 
 OperationSource FusedFamily::operation(const Problem& problem) const {
   OperationSource fused{.headers = {"fused.cuh"}, .type = "hone::Fused<"};
   for (const ReduceOp op : ops_) {
-    const OperationSource one = operation_source(member(problem, op), index_type(problem));
+    const OperationSource one = operation_source(fused_member(problem, op), index_type(problem));
     fused.headers.insert(fused.headers.end(), one.headers.begin(), one.headers.end());
     fused.type += (op == ops_.front() ? "" : ", ") + one.type;
   }
   fused.type += ">";
   return fused;
-}
-
-std::span<const std::string_view> FusedFamily::input_kinds(const Problem& problem) const {
-  return kinds_[static_cast<std::size_t>(problem.dtype)];
-}
-
-std::vector<std::byte> FusedFamily::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
-  for (const ReduceOp op : makers_of_inputs(ops_, problem.dtype))
-    if (has_kind(member(problem, op), kind))
-      return reduce_reference::input_pattern(member(problem, op), buffer, problem.extents[0], kind);
-  throw Error(ErrorCode::not_found, fmt::format("{} has no inputs of the kind {}", name(), kind));
-}
-
-std::string FusedFamily::verify(const Problem& problem, const Candidate& candidate,
-                                std::span<const std::vector<std::byte>> patterns,
-                                std::span<const std::vector<std::byte>> outputs) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    const std::string fault = reduce_reference::verify(member(problem, ops_[i]), problem.extents[0],
-                                                       longest_chain(problem, candidate), patterns, outputs[i]);
-    if (!fault.empty()) return fmt::format("{}: {}", hone::name(ops_[i]), fault);
-  }
-  return "";
 }
 
 FusedReduction::FusedReduction(std::span<const ReduceOp> ops) : family_(&FusedFamily::of(ops)) {}

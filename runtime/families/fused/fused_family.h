@@ -1,13 +1,13 @@
 // The reduce_fused family: several reductions of one array in one pass.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <hone/fused_reduce.h>
+#include <hone/fused_reduction.h>
 
+#include "runtime/families/fused/fused_verifier.h"
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
@@ -27,11 +27,7 @@ class FusedFamily final : public ReductionFamily {
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override { return verifier_; }
 
  protected:
   std::size_t partial_bytes(const Problem& problem) const override;
@@ -43,7 +39,7 @@ class FusedFamily final : public ReductionFamily {
   std::vector<ReduceOp> ops_;
   std::string joined_;
   std::string_view operation_;
-  std::array<std::vector<std::string_view>, kDTypes.size()> kinds_;  ///< by dtype
+  FusedVerifier verifier_;
 };
 
 }  // namespace hone

@@ -6,7 +6,6 @@
 
 #include <hone/error.h>
 
-#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -103,21 +102,6 @@ std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
   buffers.push_back(
       {.name = "out", .is_input = false, .dtype = reduce_spec_of(problem).result_dtype(), .elements = op.outputs});
   return buffers;
-}
-
-std::span<const std::string_view> ReduceFamily::input_kinds(const Problem& problem) const {
-  return reduce_reference::input_kinds(reduce_spec_of(problem));
-}
-
-std::vector<std::byte> ReduceFamily::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
-  return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, problem.extents[0], kind);
-}
-
-std::string ReduceFamily::verify(const Problem& problem, const Candidate& candidate,
-                                 std::span<const std::vector<std::byte>> patterns,
-                                 std::span<const std::vector<std::byte>> outputs) const {
-  return reduce_reference::verify(reduce_spec_of(problem), problem.extents[0], longest_chain(problem, candidate),
-                                  patterns, outputs[0]);
 }
 
 const KernelFamily& reduce_family() {

@@ -1,8 +1,9 @@
 // The reduce family: all elements of an array to one value, or two.
 #pragma once
 
-#include <hone/tuned_reduce.h>
+#include <hone/reduce_spec.h>
 
+#include "runtime/families/reduce/reduce_verifier.h"
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
@@ -17,16 +18,15 @@ class ReduceFamily final : public ReductionFamily {
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override { return verifier_; }
 
  protected:
   int inputs(const Problem& problem) const override;
   std::size_t partial_bytes(const Problem& problem) const override;
   OperationSource operation(const Problem& problem) const override;
+
+ private:
+  ReduceVerifier verifier_{*this};
 };
 
 /// How the kernels spell an operation, with what it is instantiated for.

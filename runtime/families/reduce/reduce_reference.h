@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hone/tuned_reduce.h>
+#include <hone/reduce_spec.h>
 
 namespace hone::reduce_reference {
 

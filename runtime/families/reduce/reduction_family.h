@@ -59,6 +59,10 @@ class ReductionFamily : public KernelFamily {
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const final;
 
+  /// The most combinations that one element goes through: in the tree of its tile, from tile to tile, in the last tile,
+  /// with the ends, in two block trees, and over the partials of the blocks.
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+
  protected:
   /// 1, or 2 for operations on pairs. On the hit path: must not allocate.
   virtual int inputs(const Problem&) const { return 1; }
@@ -67,10 +71,6 @@ class ReductionFamily : public KernelFamily {
   virtual std::size_t partial_bytes(const Problem& problem) const = 0;
 
   virtual OperationSource operation(const Problem& problem) const = 0;
-
-  /// The most combinations that one element goes through: in the tree of its tile, from tile to tile, in the last tile,
-  /// with the ends, in two block trees, and over the partials of the blocks.
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
 
  private:
   /// The widest packs that the alignment allows: two arrays that are out of step cannot both be peeled.

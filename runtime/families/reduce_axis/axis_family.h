@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <hone/reduce_axis.h>
+#include <hone/reduce_spec.h>
 
 #include "kernel_templates/axis_arguments.h"
 #include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce_axis/axis_verifier.h"
 
 namespace hone {
 
@@ -35,19 +36,12 @@ class AxisFamily : public KernelFamily {
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const final;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
-  std::vector<Problem> verified_problems(const Problem& problem) const final;
-  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const final;
+  const Verifier& verifier() const final { return verifier_; }
 
- protected:
-  /// Of a problem that was not refused. On the hit path.
+  /// The layout of a problem that was not refused. On the hit path: must not allocate.
   virtual AxisLayout layout(const Problem& problem) const = 0;
 
-  /// What the extent is called whose elements lie side by side, and its index.
+  /// The name and the index of the extent whose elements lie side by side.
   virtual std::string_view row_length_name() const = 0;
   virtual std::size_t row_extent() const = 0;
 
@@ -56,6 +50,8 @@ class AxisFamily : public KernelFamily {
 
  private:
   std::string refuse_shape(const Problem& problem) const;
+
+  AxisVerifier verifier_{*this};
 };
 
 /// A Problem of `family`, without what the family would choose anyway. `row_bytes`: from one row to the next.

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hone/tuned_reduce.h>
+#include <hone/reduce_spec.h>
 
 namespace hone::segment_reference {
 

@@ -328,37 +328,6 @@ std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
   return "";
 }
 
-std::span<const std::string_view> SegmentedReduceFamily::input_kinds(const Problem& problem) const {
-  return segment_reference::input_kinds(reduce_spec_of(problem));
-}
-
-std::vector<std::byte> SegmentedReduceFamily::input_pattern(const Problem& problem, int buffer,
-                                                            std::string_view kind) const {
-  return segment_reference::input_pattern(reduce_spec_of(problem), arrays_of(problem), buffer, kind);
-}
-
-std::vector<Problem> SegmentedReduceFamily::verified_problems(const Problem& problem) const {
-  // The small one is verified whole, so that each awkward element counts.
-  constexpr std::int64_t kFewSegments = 1021;
-  constexpr std::int64_t kFewElements = 40009;
-  const auto of = [&](std::int64_t segments, std::int64_t elements) {
-    Problem other = problem;
-    other.extents = {std::max<std::int64_t>(segments, 0), std::max<std::int64_t>(elements, 0), 1};
-    return other;
-  };
-  return {problem, of(segments_of(problem) - 1, elements_of(problem) - 1),
-          of(std::min(segments_of(problem), kFewSegments), std::min(elements_of(problem), kFewElements))};
-}
-
-std::vector<ElementRange> SegmentedReduceFamily::verified_parts(const Problem& problem, int) const {
-  std::vector<ElementRange> parts = segment_offsets::verified(segments_of(problem), elements_of(problem));
-  for (ElementRange& part : parts) {
-    part.first *= op_of(problem).outputs;
-    part.count *= op_of(problem).outputs;
-  }
-  return parts;
-}
-
 /// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
 /// has of the segment through another tile, and the shares of blocks through one more scan.
 std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
@@ -376,13 +345,6 @@ std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const 
       (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
   const std::int64_t scan = 5 + 32 + 3;
   return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
-}
-
-std::string SegmentedReduceFamily::verify(const Problem& problem, const Candidate& candidate,
-                                          std::span<const std::vector<std::byte>> patterns,
-                                          std::span<const std::vector<std::byte>> outputs) const {
-  return segment_reference::verify(reduce_spec_of(problem), arrays_of(problem), longest_chain(problem, candidate),
-                                   patterns, outputs[0]);
 }
 
 segment_reference::Arrays SegmentedReduceFamily::arrays_of(const Problem& problem) const {

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include <hone/kernel_family.h>
-#include <hone/segmented_reduce.h>
+#include <hone/reduce_spec.h>
 
 #include "runtime/families/segmented_reduce/segment_reference.h"
+#include "runtime/families/segmented_reduce/segmented_verifier.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -62,20 +63,18 @@ class SegmentedReduceFamily final : public KernelFamily {
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::vector<Problem> verified_problems(const Problem& problem) const override;
-  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override { return verifier_; }
+
+  /// The most combinations that one element goes through.
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+
+  segment_reference::Arrays arrays_of(const Problem& problem) const;
 
  private:
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
-  segment_reference::Arrays arrays_of(const Problem& problem) const;
 
   DType offsets_;
+  SegmentedVerifier verifier_{*this};
 };
 
 }  // namespace hone

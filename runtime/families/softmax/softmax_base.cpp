@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/families/softmax/softmax_reference.h"
-
 namespace hone {
 namespace {
 
@@ -164,30 +162,6 @@ std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
            .dtype = traits.out,
            .elements = elements(1),
            .alignment = alignment(traits.out_bytes)}};
-}
-
-std::span<const std::string_view> SoftmaxBase::input_kinds(const Problem&) const {
-  return softmax_reference::input_kinds();
-}
-
-std::vector<std::byte> SoftmaxBase::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  return softmax_reference::input_pattern(problem.dtype, buffers(problem)[0].elements, kind);
-}
-
-/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
-std::vector<Problem> SoftmaxBase::verified_problems(const Problem& problem) const {
-  const std::size_t columns = problem.family == &softmax_family() ? 1 : 2;
-  const std::size_t rows = columns - 1;
-  Problem narrower = problem;
-  narrower.pitches = {pitch(problem, 0), pitch(problem, 1)};
-  // Over columns packs lie side by side in each row, and their number is what may differ.
-  const std::int64_t least = columns == 2 ? pack_elements(problem) : 1;
-  narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
-  Problem shorter = problem;
-  shorter.extents[rows] -= shorter.extents[rows] > 0;
-  Problem scaled = problem;
-  scaled.scalars[0] = -0.5;
-  return {problem, narrower, shorter, scaled};
 }
 
 std::int64_t SoftmaxBase::pack_elements(const Problem& problem) {

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <hone/softmax.h>
+#include <hone/kernel_family.h>
+#include <hone/softmax_spec.h>
 
 #include "kernel_templates/softmax_arguments.h"
 #include "runtime/families/counts.h"
@@ -58,11 +59,7 @@ class SoftmaxBase : public KernelFamily {
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const final;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
-  std::vector<Problem> verified_problems(const Problem& problem) const final;
 
- protected:
   /// Rows of the matrix, and the elements of each.
   static std::int64_t matrix_rows(const Problem& problem);
   static std::int64_t matrix_columns(const Problem& problem);
@@ -73,6 +70,7 @@ class SoftmaxBase : public KernelFamily {
   /// Elements of the packs that the problem's alignment allows in every row.
   static std::int64_t pack_elements(const Problem& problem);
 
+ protected:
   /// The types that a kernel is instantiated for, up to the index: "float, hone::Half, float".
   static std::string type_list(const Problem& problem);
 };

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/families/softmax/softmax_reference.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -211,61 +210,13 @@ void SoftmaxColumnsFamily::encode(const Problem& problem, const Candidate& candi
 }
 
 /// A few columns, in the rows at the beginning, at the end and here and there between.
-std::vector<ElementRange> SoftmaxColumnsFamily::verified_parts(const Problem& problem, int) const {
-  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all columns together
-  constexpr std::int64_t kMostRows = 16;       // of a column, each of which is copied by itself
-  const auto [outer, reduced, inner] = problem.extents;
-  if (outer == 0 || reduced == 0 || inner == 0) return {};
-  const std::int64_t columns = std::min(inner, std::max<std::int64_t>(2, kElements / reduced / 4));
-  const std::array<std::int64_t, 4> outers{0, outer / 3, outer / 2, outer - 1};
-  const std::array<std::int64_t, 2> firsts{0, inner - columns};
-  std::vector<ElementRange> parts;
-  for (const std::int64_t matrix : outers) {
-    for (std::int64_t i = 0; i < std::min(reduced, kMostRows); ++i) {
-      const std::int64_t row = reduced <= kMostRows ? i
-                               : i < 4              ? i
-                               : i >= 12            ? reduced - kMostRows + i
-                                                    : i * reduced / kMostRows + i % 3;
-      for (const std::int64_t first : firsts) {
-        const std::int64_t at = (matrix * reduced + row) * pitch(problem, 1) + first;
-        const std::int64_t after = parts.empty() ? 0 : parts.back().first + parts.back().count;
-        if (at + columns <= after) continue;
-        const std::int64_t from = std::max(at, after);
-        parts.push_back({from, at + columns - from});
-      }
-    }
-  }
-  return parts;
-}
-
-std::string SoftmaxColumnsFamily::verify(const Problem& problem, const Candidate& candidate,
-                                         std::span<const std::vector<std::byte>> patterns,
-                                         std::span<const std::vector<std::byte>> outputs) const {
+std::int64_t SoftmaxColumnsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
   const Layout layout(problem, candidate.policy, pack_elements(problem));
   // A thread's rows one after the other, then lanes, warps, blocks and chunks, some of them in a row as well.
   const std::int64_t chunks = layout.policy.in_chunks() ? layout.chunks(candidate.geometry.max_blocks) : 1;
   const std::int64_t row_lanes = layout.policy.row_lanes();
-  const std::int64_t chain = divide_up(layout.reduced, row_lanes * chunks) + divide_up(chunks, row_lanes) +
-                             layout.policy.block_threads / std::min(32, layout.policy.lanes) + 48;
-  const softmax_reference::Computation computation{.dtype = layout.traits.in,
-                                                   .result = layout.traits.out,
-                                                   .accumulator = layout.traits.accumulator,
-                                                   .scale = problem.scalars[0].value_or(1),
-                                                   .is_log = layout.traits.is_log,
-                                                   .chain = chain};
-  const std::int64_t in_pitch = pitch(problem, 0);
-  const std::int64_t out_pitch = pitch(problem, 1);
-  const auto line_of = [&](std::int64_t element) {
-    const std::int64_t row = element / out_pitch;
-    const std::int64_t column = element - row * out_pitch;
-    const std::int64_t first_row = row / layout.reduced * layout.reduced;
-    return softmax_reference::Line{.elements = layout.reduced,
-                                   .in_first = first_row * in_pitch + column,
-                                   .in_stride = in_pitch,
-                                   .out_first = first_row * out_pitch + column,
-                                   .out_stride = out_pitch};
-  };
-  return softmax_reference::verify(computation, patterns[0], verified_parts(problem, 1), line_of, outputs[0]);
+  return divide_up(layout.reduced, row_lanes * chunks) + divide_up(chunks, row_lanes) +
+         layout.policy.block_threads / std::min(32, layout.policy.lanes) + 48;
 }
 
 const KernelFamily& softmax_columns_family() {

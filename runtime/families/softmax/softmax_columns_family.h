@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/families/softmax/softmax_base.h"
+#include "runtime/families/softmax/softmax_verifier.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -43,10 +44,13 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
   std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
-  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override { return verifier_; }
+
+  /// The most additions, rescalings included, that one weight goes through.
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+
+ private:
+  SoftmaxColumnsVerifier verifier_{*this};
 };
 
 }  // namespace hone

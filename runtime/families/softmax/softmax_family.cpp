@@ -1,12 +1,11 @@
 #include "runtime/families/softmax/softmax_family.h"
 
 #include <algorithm>
-#include <random>
 
 #include <fmt/format.h>
 
-#include "runtime/families/softmax/softmax_reference.h"
 #include "runtime/families/softmax/softmax_row_layout.h"
+#include "runtime/families/softmax/softmax_verifier.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -156,68 +155,9 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
   for (launch.entry = 0; launch.entry < count; ++launch.entry) launches.add() = launch;
 }
 
-std::vector<ElementRange> SoftmaxFamily::verified_parts(const Problem& problem, int) const {
-  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
-  constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
-  const std::int64_t rows = problem.extents[0];
-  const std::int64_t columns = problem.extents[1];
-  if (rows == 0 || columns == 0) return {};
-  const std::int64_t count = std::min(rows, std::max<std::int64_t>(3, kElements / columns));
-  std::vector<std::int64_t> chosen{0, rows - 1};
-  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
-  std::mt19937_64 random(static_cast<std::uint64_t>(rows * 31 + columns));
-  while (count < rows && static_cast<std::int64_t>(chosen.size()) < count) {
-    const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows));
-    for (std::int64_t row = first; row < std::min(rows, first + run); ++row) chosen.push_back(row);
-  }
-  if (count == rows) {
-    chosen.resize(static_cast<std::size_t>(rows));
-    for (std::int64_t row = 0; row < rows; ++row) chosen[static_cast<std::size_t>(row)] = row;
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-
-  std::vector<ElementRange> parts;
-  const auto add = [&](std::int64_t first, std::int64_t length) {
-    if (!parts.empty() && parts.back().first + parts.back().count == first) parts.back().count += length;
-    else parts.push_back({first, length});
-  };
-  for (const std::int64_t row : chosen) {
-    const std::int64_t first = row * pitch(problem, 1);
-    if (columns <= 3 * kPiece) {
-      add(first, columns);
-    } else {
-      add(first, kPiece);
-      add(first + columns / 2, kPiece);
-      add(first + columns - kPiece, kPiece);
-    }
-  }
-  return parts;
-}
-
-std::string SoftmaxFamily::verify(const Problem& problem, const Candidate& candidate,
-                                  std::span<const std::vector<std::byte>> patterns,
-                                  std::span<const std::vector<std::byte>> outputs) const {
-  const Layout layout(problem, candidate.policy);
-  // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-  const std::int64_t threads =
-      layout.row_threads * (layout.policy.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
-  const std::int64_t rounds = divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each;
-  const softmax_reference::Computation computation{.dtype = layout.traits.in,
-                                                   .result = layout.traits.out,
-                                                   .accumulator = layout.traits.accumulator,
-                                                   .scale = problem.scalars[0].value_or(1),
-                                                   .is_log = layout.traits.is_log,
-                                                   .chain = rounds + 48};
-  const std::int64_t in_pitch = pitch(problem, 0);
-  const std::int64_t out_pitch = pitch(problem, 1);
-  const auto line_of = [&](std::int64_t element) {
-    const std::int64_t row = element / out_pitch;
-    return softmax_reference::Line{
-        .elements = layout.columns, .in_first = row * in_pitch, .out_first = row * out_pitch};
-  };
-  const std::vector<ElementRange> parts = verified_parts(problem, 1);
-  return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);
+const Verifier& SoftmaxFamily::verifier() const {
+  static const SoftmaxRowsVerifier verifier;
+  return verifier;
 }
 
 const KernelFamily& softmax_family() {

@@ -10,6 +10,7 @@
 #include "kernel_templates/transpose_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
+#include "runtime/families/transpose/transpose_verifier.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -41,9 +42,6 @@ constexpr std::int64_t kMostSmemBytes = 48 << 10;
 /// Rows of fewer bytes leave lanes of wide packs far apart.
 constexpr std::int64_t kShortRowBytes = 128;
 
-bool is_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
-bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
-
 /// Of what is moved as one.
 int moved_bytes(const Problem& problem) {
   return static_cast<int>(element_bytes(problem)) * (is_of_pairs(problem) ? 2 : 1);
@@ -52,10 +50,7 @@ int moved_bytes(const Problem& problem) {
 std::int64_t rows_of(const Problem& problem) { return problem.extents[1]; }
 std::int64_t columns_of(const Problem& problem) { return problem.extents[2]; }
 
-Pitches pitches_of(const Problem& problem) {
-  return {problem.pitches[0] == 0 ? columns_of(problem) : problem.pitches[0],
-          problem.pitches[1] == 0 ? rows_of(problem) : problem.pitches[1]};
-}
+Pitches pitches_of(const Problem& problem) { return moved::pitches_of(problem, columns_of(problem), rows_of(problem)); }
 
 /// The smallest power of two that is no smaller, up to one that no tile reaches.
 int power_of_two(std::int64_t extent) {
@@ -349,45 +344,9 @@ std::vector<BufferSpec> TransposeFamily::buffers(const Problem& problem) const {
            .in_place_of = is_in_place(problem) ? 0 : -1}};
 }
 
-std::span<const std::string_view> TransposeFamily::input_kinds(const Problem&) const {
-  static constexpr std::string_view kKind = "random";
-  return {&kKind, 1};
-}
-
-std::vector<std::byte> TransposeFamily::input_pattern(const Problem& problem, int buffer, std::string_view) const {
-  return moved::input_pattern(buffers(problem)[static_cast<std::size_t>(buffer)].elements, problem.dtype);
-}
-
-std::vector<Problem> TransposeFamily::verified_problems(const Problem& problem) const {
-  Problem pitched = problem;
-  pitched.pitches = pitches_of(problem);
-  std::vector<Problem> problems{problem};
-  for (const std::size_t extent : {std::size_t{1}, std::size_t{2}}) {
-    problems.push_back(pitched);
-    --problems.back().extents[extent];
-    if (is_in_place(problem)) --problems.back().extents[3 - extent];
-  }
-  if (is_in_place(problem)) problems.pop_back();
-  return problems;
-}
-
-std::vector<ElementRange> TransposeFamily::verified_parts(const Problem& problem, int buffer) const {
-  return moved::spread_parts(buffers(problem)[static_cast<std::size_t>(buffer)].elements);
-}
-
-std::string TransposeFamily::verify(const Problem& problem, const Candidate&,
-                                    std::span<const std::vector<std::byte>> patterns,
-                                    std::span<const std::vector<std::byte>> outputs) const {
-  const auto [in_pitch, out_pitch] = pitches_of(problem);
-  const std::int64_t rows = rows_of(problem), columns = columns_of(problem);
-  const std::int64_t parts = is_of_pairs(problem) ? 2 : 1;
-  return moved::verify(verified_parts(problem, 1), outputs[0], patterns[0], info(problem.dtype).size_bytes,
-                       [=](std::int64_t index) -> std::int64_t {
-                         const std::int64_t row = index / parts % out_pitch, line = index / parts / out_pitch;
-                         if (row >= rows) return -1;
-                         const std::int64_t source = (line / columns * rows + row) * in_pitch + line % columns;
-                         return source * parts + index % parts;
-                       });
+const Verifier& TransposeFamily::verifier() const {
+  static const TransposeVerifier verifier;
+  return verifier;
 }
 
 const KernelFamily& transpose_family() {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hone/kernel_family.h>
-#include <hone/transpose.h>
+#include <hone/transpose_spec.h>
 
 #include "runtime/families/work_division.h"
 
@@ -52,6 +52,10 @@ struct TransposeTile {
   std::int64_t smem_bytes() const;
 };
 
+/// What the operations differ in: matrices that are their own output, and elements that are pairs of 64 bits.
+inline bool is_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
+inline bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
+
 /// Extents {batch, rows, columns}; buffers {in, out}.
 class TransposeFamily final : public KernelFamily {
  public:
@@ -76,13 +80,7 @@ class TransposeFamily final : public KernelFamily {
               LaunchList& launches) const override;
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::vector<Problem> verified_problems(const Problem& problem) const override;
-  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override;
 };
 
 }  // namespace hone

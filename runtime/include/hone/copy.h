@@ -1,32 +1,13 @@
 // tuned_copy(): copy rows of elements in device memory; the ceiling that other kernels are compared with.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
+#include <hone/copy_spec.h>
 #include <hone/session.h>
 #include <hone/stream.h>
 
 namespace hone {
-
-/// What is copied: rows × columns elements.
-struct CopySpec {
-  std::size_t element_bytes = 4;  ///< 1, 2, 4, 8 or 16; what the elements mean makes no difference
-  std::int64_t rows = 1;
-  std::int64_t columns = 0;
-  std::int64_t in_pitch = 0;   ///< elements from one row of the input to the next; 0: `columns`
-  std::int64_t out_pitch = 0;  ///< likewise of the output
-
-  constexpr std::int64_t input_pitch() const { return in_pitch == 0 ? columns : in_pitch; }
-  constexpr std::int64_t output_pitch() const { return out_pitch == 0 ? columns : out_pitch; }
-};
-
-/// The built-in family behind tuned_copy(): extents {rows, columns, 1}, dtypes u8, u16, u32 and u64 by the size of an
-/// element, buffers {in, out}. Rows that lie side by side on both sides are one long row.
-const KernelFamily& copy_family();
-
-/// The Problem that tuned_copy() asks for arrays at `alignment` bytes, whose pitches differ by a multiple of it, too.
-Problem copy_problem(const CopySpec& spec, std::uint32_t alignment = kMaxAlignment);
 
 /// out[r][c] = in[r][c] in memory of the session's device, in the order of `stream`.
 ///

@@ -1,52 +1,13 @@
-// CustomReduction: a reduction that the caller writes, as CUDA C++ expressions.
+// tuned_reduce() of a CustomReduction: a reduction that the caller writes, as CUDA C++ expressions.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
+#include <hone/custom_reduction.h>
 #include <hone/session.h>
 #include <hone/stream.h>
 
 namespace hone {
-
-/// The source of a reduction. Expressions see `Acc`, the accumulator's type, and whatever `declarations` declare; they
-/// must not need headers. Compilers' messages count lines from the start of each text and name it "<name>.<field>".
-struct ReduceExpressions {
-  std::string name;            ///< letters, digits and underscores; in messages and in the cache
-  std::string map = "x";       ///< what element `x` at index `i` becomes; 16-bit floats come as float, bool as bool
-  std::string combine = {};    ///< of `a` and `b`, two Acc: associative and commutative
-  std::string identity = {};   ///< an Acc that combine() leaves the other one with
-  std::string finish = "acc";  ///< the result, of `acc` and the number of elements `n`
-  std::string declarations = {};  ///< functions and types, at namespace scope
-
-  /// How far a result may lie from that of the plain kernel it is verified with, as a share of the larger one. 0: what
-  /// sums of positive numbers may be off by in the accumulator's precision. Integers must be equal.
-  double relative_tolerance = 0;
-
-  bool operator==(const ReduceExpressions&) const = default;
-};
-
-/// Expressions with their accumulator and result types. Cheap to copy; equal expressions share one KernelFamily
-/// ("reduce_custom"), which lives as long as the process; its digest, and so the key of its winners in the cache,
-/// includes every expression. Thread-safe.
-class CustomReduction {
- public:
-  /// `accumulator`: f32, f64, i32, u32, i64 or u64; `result`: any dtype, without it the accumulator's. Nothing is
-  /// compiled yet. Throws Error(invalid_argument) for a text that is not one expression, a name that is none and a
-  /// type that cannot be.
-  CustomReduction(const ReduceExpressions& expressions, DType accumulator, std::optional<DType> result = {});
-
-  DType accumulator_dtype() const { return accumulator_; }
-  DType result_dtype() const { return result_; }
-
-  /// Extents {n, 1, 1}, buffers {in[n], out[1]}.
-  Problem problem(DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment) const;
-
- private:
-  const class CustomFamily* family_;
-  DType accumulator_, result_;
-};
 
 /// Writes finish(combine over i of map(in[i], i), n) to *out, one value of reduction.result_dtype(); of an empty array
 /// finish(identity, 0). The order of combination is fixed for one winner and one alignment. Tuned, verified, cached and

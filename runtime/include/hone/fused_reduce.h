@@ -1,36 +1,14 @@
-// FusedReduction: several reductions of one array, which is read once.
+// tuned_reduce() of a FusedReduction: several reductions of one array, which is read once.
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <tuple>
 
+#include <hone/fused_reduction.h>
 #include <hone/tuned_reduce.h>
 
 namespace hone {
-
-/// A list of reductions to make in one pass. Cheap to copy; equal lists share one KernelFamily ("reduce_fused"), which
-/// lives as long as the process. Thread-safe.
-class FusedReduction {
- public:
-  static constexpr std::size_t kMost = 8;
-
-  /// Throws Error(invalid_argument) that names what cannot be fused: no operation at all, more than kMost, one that is
-  /// listed twice, and dot, which takes another array.
-  explicit FusedReduction(std::span<const ReduceOp> ops);
-  FusedReduction(std::initializer_list<ReduceOp> ops) : FusedReduction(std::span(ops.begin(), ops.size())) {}
-
-  std::span<const ReduceOp> ops() const;
-
-  /// Extents {n, 1, 1}, buffers {in[n], then one for each operation, of info(op).outputs values of
-  /// reduce_result_dtype(op, dtype)}.
-  Problem problem(DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment,
-                  NanPolicy nan = NanPolicy::propagate) const;
-
- private:
-  const class FusedFamily* family_;
-};
 
 /// Writes reduction number i of in[0 … n) to outs[i], each as tuned_reduce() would with default types; the same errors,
 /// stream behaviour and thread safety. The array is read once, which is what the call costs as long as the arithmetic

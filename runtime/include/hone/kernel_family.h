@@ -14,6 +14,7 @@
 #include <hone/policy.h>
 #include <hone/problem.h>
 #include <hone/problem_class.h>
+#include <hone/verifier.h>
 
 namespace hone {
 
@@ -29,14 +30,6 @@ struct BufferSpec {
   int in_place_of = -1;         ///< of an output: the input, as long as it, that it may lie on; -1: none
 
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
-};
-
-/// A run of neighbouring elements of an array.
-struct ElementRange {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-
-  bool operator==(const ElementRange&) const = default;
 };
 
 /// What the occupancy model must know of a policy on a problem.
@@ -128,50 +121,9 @@ class KernelFamily {
   /// the end. Asked for with all of it in host memory, on calls under SessionOptions::validate_pointers alone.
   virtual std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const;
 
-  /// Names of the kinds of input that results are verified on. The first is what is measured; the others are the
-  /// awkward ones (NaN, infinities, cancellation).
-  virtual std::span<const std::string_view> input_kinds(const Problem& problem) const = 0;
-
-  /// One period of an input's contents. The buffer is filled with it over and over, so that gigabytes of input cost
-  /// no more than a pattern; a length that is no multiple of any tile makes displaced reads visible. What cannot repeat
-  /// (offsets, which ascend) is as long as the buffer.
-  virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const = 0;
-
-  /// What a winner of `problem` is verified on: itself and one element less, unless the family says otherwise. No
-  /// problem may be larger than the first; those that the family refuses are left out.
-  virtual std::vector<Problem> verified_problems(const Problem& problem) const;
-
-  /// The parts of an output that are verified, in ascending order: all of it, unless the family says otherwise, as it
-  /// should where copying and checking gigabytes would take longer than tuning.
-  virtual std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const;
-
-  /// Compares outputs with a reference in higher precision, computed from the patterns. "" when right, else what
-  /// was expected, found and allowed. `outputs` hold the verified_parts() one after the other. Families with a
-  /// reference kernel have compare() instead.
-  virtual std::string verify(const Problem& problem, const Candidate& candidate,
-                             std::span<const std::vector<std::byte>> patterns,
-                             std::span<const std::vector<std::byte>> outputs) const;
-
-  /// Where only a kernel can tell what is right: a plain one, as unlike the tuned ones as can be, that is run on the
-  /// same buffers, and the comparison of its outputs with theirs.
-  virtual bool has_reference_kernel() const { return false; }
-  virtual Unit reference_unit(const Problem& problem) const;
-
-  /// `order`: in which of reference_orders() what is combined is to be taken; candidates are compared with order 0.
-  virtual void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
-                                LaunchList& launches) const;
-  virtual std::string compare(const Problem& problem, const Candidate& candidate,
-                              std::span<const std::vector<std::byte>> expected,
-                              std::span<const std::vector<std::byte>> outputs) const;
-
-  /// Where the operation is the caller's, it may itself depend on the order, and then no candidate is right. With more
-  /// orders than one a tuning first runs the plain kernel in each, on order_problems() (the largest first), and throws
-  /// Error(invalid_argument) with what compare_orders() says of two outputs ("" when they agree) where at least two
-  /// problems show it: one may by rounding.
-  virtual int reference_orders() const { return 1; }
-  virtual std::vector<Problem> order_problems(const Problem& problem) const;
-  virtual std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                                     std::span<const std::vector<std::byte>> other) const;
+  /// How results are verified before a winner is stored. The Verifier lives as long as the family. By default one that
+  /// cannot tell what is right: tunings of the family need TuningOptions::verify off.
+  virtual const Verifier& verifier() const;
 };
 
 /// Digest of everything in a family that decides what its binaries do: name, version, space and sources.

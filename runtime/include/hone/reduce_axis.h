@@ -7,32 +7,6 @@
 
 namespace hone {
 
-/// A matrix whose rows are reduced.
-struct RowsShape {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t pitch = 0;  ///< elements from the beginning of one row to that of the next; 0: columns
-};
-
-/// outer × reduced × inner, of which the middle extent is reduced. A matrix has outer = 1: its columns are reduced.
-struct ColumnsShape {
-  std::int64_t outer = 1;
-  std::int64_t reduced = 0;  ///< the rows of a matrix
-  std::int64_t inner = 0;    ///< the columns of a matrix
-  std::int64_t pitch = 0;    ///< elements from the beginning of one row of `inner` to that of the next; 0: inner
-};
-
-/// The built-in families: extents {rows, columns, 1} and {outer, reduced, inner}, operations as ReduceOp (dot, which
-/// takes two arrays, is refused), pitches {of the input, 0}, buffers {in, out}.
-const KernelFamily& reduce_rows_family();
-const KernelFamily& reduce_columns_family();
-
-/// The Problems that the calls below ask for where `in` is aligned to so many bytes. Columns whose inner extent is 1
-/// and has no gaps are the rows of a matrix, and a problem of that family.
-Problem reduce_rows_problem(const ReduceSpec& spec, const RowsShape& shape, std::uint32_t alignment = kMaxAlignment);
-Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape,
-                               std::uint32_t alignment = kMaxAlignment);
-
 /// Writes the reduction of row r to out[r · v … r · v + v), v = info(spec.op).outputs: the two values of minmax and of
 /// mean_variance lie side by side. Indices of argmin and argmax count within the row. Otherwise each row is reduced as
 /// tuned_reduce() would do it: the same results and types, NaN policies, ties, empty rows, and bits that repeat from

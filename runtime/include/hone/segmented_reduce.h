@@ -7,14 +7,6 @@
 
 namespace hone {
 
-/// The built-in families behind tuned_reduce_segments(), for offsets of i32 (`reduce_segments`) and of i64
-/// (`reduce_segments_i64`): extents {segments, elements, 1}, operations as ReduceOp, buffers {in[elements],
-/// offsets[segments + 1], out[segments · outputs]}. Throws Error(invalid_argument) for any other dtype.
-const KernelFamily& segmented_reduce_family(DType offsets = DType::i32);
-
-/// The Problem that tuned_reduce_segments() asks. Alignment is no part of it: segments start anywhere.
-Problem segmented_reduce_problem(const ReduceSpec& spec, DType offsets, std::int64_t segments, std::int64_t elements);
-
 /// Writes the reduction of in[offsets[s] … offsets[s + 1]) to out[s · outputs] for each segment s of `segments`
 /// (info(spec.op).outputs values each), all in memory of the session's device, in the order of `stream`.
 ///

@@ -2,42 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
-#include <hone/reduce_op.h>
+#include <hone/reduce_spec.h>
 #include <hone/session.h>
 #include <hone/stream.h>
 
 namespace hone {
-
-/// Which reduction: the operation, the elements, and how they are treated.
-struct ReduceSpec {
-  ReduceOp op = ReduceOp::sum;
-  DType dtype = DType::f32;
-  NanPolicy nan = NanPolicy::propagate;
-  std::optional<DType> accumulator = {};  ///< empty: reduce_accumulator_dtype()
-  std::optional<DType> result = {};       ///< empty: reduce_result_dtype()
-
-  constexpr DType accumulator_dtype() const { return accumulator.value_or(reduce_accumulator_dtype(op, dtype)); }
-  constexpr DType result_dtype() const {
-    return result.value_or(reduce_result_dtype(op, dtype, accumulator_dtype()));
-  }
-};
-
-/// The built-in family behind tuned_reduce(): extents {n, 1, 1}, operations as ReduceOp, buffers {in[n], out[outputs]},
-/// for dot {a[n], b[n], out[1]}.
-const KernelFamily& reduce_family();
-
-/// The Problem that tuned_reduce() asks for an array at `alignment` bytes; for dot, the alignment of the distance
-/// between the two.
-Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t alignment = kMaxAlignment);
-inline Problem reduce_problem(ReduceOp op, DType dtype, std::int64_t n, std::uint32_t alignment = kMaxAlignment) {
-  return reduce_problem({.op = op, .dtype = dtype}, n, alignment);
-}
-
-/// The spec of a problem of any family whose operations are ReduceOp: reduce, reduce_rows, reduce_columns,
-/// reduce_segments.
-ReduceSpec reduce_spec_of(const Problem& problem);
 
 /// Writes the reduction of in[0 … n) to *out (info(spec.op).outputs values), both in memory of the session's device, in
 /// the order of `stream`.

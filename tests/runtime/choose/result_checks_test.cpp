@@ -17,8 +17,8 @@ Problem sums(std::int64_t n) { return reduce_problem({.op = ReduceOp::sum, .dtyp
 
 TEST(ResultChecks, EveryProblemComesWithItsFirstKindBeforeAnyWithItsSecond) {
   const Problem problem = sums(100000);
-  const std::size_t problems = problem.family->verified_problems(problem).size();
-  const auto kinds = problem.family->input_kinds(problem);
+  const std::size_t problems = problem.family->verifier().verified_problems(problem).size();
+  const auto kinds = problem.family->verifier().input_kinds(problem);
   ASSERT_GT(problems, 1u);
   ASSERT_GT(kinds.size(), 1u);
   const std::vector<ResultCheck> checks = result_checks(problem);

@@ -174,7 +174,7 @@ class MovedPolicies : public DeviceTest {
       const CompiledCode code = load_policy(*device_, largest, policies[i], units[i], outcomes[i].binary);
       for (const std::int64_t max_blocks : {3, 1 << 20}) {
         const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
-        std::vector<Problem> problems = largest.family->verified_problems(largest);
+        std::vector<Problem> problems = largest.family->verifier().verified_problems(largest);
         problems.insert(problems.end(), others.begin(), others.end());
         for (const Problem& problem : problems) {
           const std::string fault = workload.verify(

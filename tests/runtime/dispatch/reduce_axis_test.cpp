@@ -330,9 +330,9 @@ class ReduceAxisPolicies : public DeviceTest {
     const int cluster = family.shape(problem, policy).cluster_blocks;
     for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
       const LoadedCandidate loaded{{policy, {max_blocks}}, code.module};
-      for (const Problem& called : family.verified_problems(problem)) {
+      for (const Problem& called : family.verifier().verified_problems(problem)) {
         if (!family.refuse(called).empty()) continue;
-        for (std::string_view kind : family.input_kinds(called)) {
+        for (std::string_view kind : family.verifier().input_kinds(called)) {
           const std::string fault =
               workload.verify(called, loaded.candidate, kind, [&](const Problem& now, std::span<void* const> buffers) {
                 loaded.enqueue(*device_, now, buffers, workspace.data(), nullptr);

@@ -38,7 +38,7 @@ class ReducePolicies : public DeviceTest {
  private:
   void verify(const LoadedCandidate& loaded, const Problem& problem, Workload& workload,
               const DeviceBuffer& workspace) {
-    for (std::string_view kind : problem.family->input_kinds(problem)) {
+    for (std::string_view kind : problem.family->verifier().input_kinds(problem)) {
       const std::string fault = workload.verify(
           problem, loaded.candidate, kind, [&](const Problem& called, std::span<void* const> buffers) {
             loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);

@@ -35,8 +35,8 @@ class ReduceSegments : public DeviceTest {
                     std::string_view kind, std::size_t offset_elements) const {
     const Problem problem = segmented_reduce_problem(spec, offset_dtype, shape.segments, shape.elements);
     const KernelFamily& family = *problem.family;
-    const std::vector<std::byte> patterns[] = {family.input_pattern(problem, 0, kind),
-                                               family.input_pattern(problem, 1, kind)};
+    const std::vector<std::byte> patterns[] = {family.verifier().input_pattern(problem, 0, kind),
+                                               family.verifier().input_pattern(problem, 1, kind)};
     std::vector<std::byte> content(family.buffers(problem)[0].size_bytes());
     for (std::size_t i = 0; i < content.size(); ++i) content[i] = patterns[0][i % patterns[0].size()];
     const auto in = upload(content, offset_elements * info(spec.dtype).size_bytes);
@@ -50,11 +50,11 @@ class ReduceSegments : public DeviceTest {
     device_->synchronize(nullptr);
     std::vector<std::byte> outputs[1];
     const std::size_t result_bytes = info(spec.result_dtype()).size_bytes;
-    for (const ElementRange& part : family.verified_parts(problem, 2)) {
+    for (const ElementRange& part : family.verifier().verified_parts(problem, 2)) {
       const auto first = found.begin() + part.first * static_cast<std::ptrdiff_t>(result_bytes);
       outputs[0].insert(outputs[0].end(), first, first + part.count * static_cast<std::ptrdiff_t>(result_bytes));
     }
-    EXPECT_EQ(family.verify(problem, choice.winner->candidate, patterns, outputs), "")
+    EXPECT_EQ(family.verifier().verify(problem, choice.winner->candidate, patterns, outputs), "")
         << to_string(problem) << ' ' << kind;
   }
 
@@ -91,7 +91,7 @@ TEST_P(ReduceSegmentsOperation, IsRightForEveryDTypeOnEveryKindOfInput) {
     for (const Shape& shape : shapes) {
       const Problem problem = segmented_reduce_problem(spec, offsets, shape.segments, shape.elements);
       std::size_t misalignment = 0;
-      for (std::string_view kind : problem.family->input_kinds(problem))
+      for (std::string_view kind : problem.family->verifier().input_kinds(problem))
         expect_right(session, spec, offsets, shape, kind, misalignment++ % 3);
     }
   }

@@ -26,7 +26,7 @@ class SoftmaxResults : public DeviceTest {
     const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
     const KernelFamily& family = *problem.family;
     const std::vector<BufferSpec> specs = family.buffers(problem);
-    const std::vector<std::byte> pattern = family.input_pattern(problem, 0, kind);
+    const std::vector<std::byte> pattern = family.verifier().input_pattern(problem, 0, kind);
     std::vector<std::byte> input(specs[0].size_bytes());
     for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i % pattern.size()];
     const Array<std::byte> in = upload(input, offset * info(spec.dtype).size_bytes);
@@ -49,20 +49,20 @@ class SoftmaxResults : public DeviceTest {
           << "byte " << i << " is no result of " << to_string(problem);
     }
     std::vector<std::byte> parts;
-    for (const ElementRange& part : family.verified_parts(problem, 1)) {
+    for (const ElementRange& part : family.verifier().verified_parts(problem, 1)) {
       const auto first = result.begin() + part.first * static_cast<std::int64_t>(bytes);
       parts.insert(parts.end(), first, first + part.count * static_cast<std::int64_t>(bytes));
     }
     // The chain of a candidate is part of the bound; any of the family will do for these small arrays.
     const Candidate candidate{family.space().all().front(), {1}};
     const std::vector<std::byte> outputs[] = {parts};
-    EXPECT_EQ(family.verify(problem, candidate, std::span(&pattern, 1), outputs), "")
+    EXPECT_EQ(family.verifier().verify(problem, candidate, std::span(&pattern, 1), outputs), "")
         << to_string(problem) << " " << kind << " offset " << offset << (in_place ? " in place" : "");
   }
 
   std::vector<std::string_view> kinds() const {
     const Problem problem = softmax_problem({}, SoftmaxShape::array(1));
-    const auto all = problem.family->input_kinds(problem);
+    const auto all = problem.family->verifier().input_kinds(problem);
     return {all.begin(), all.end()};
   }
 
@@ -84,8 +84,8 @@ class SoftmaxResults : public DeviceTest {
       const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
       for (std::int64_t max_blocks : {1, 7}) {
         const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
-        for (const Problem& verified : problem.family->verified_problems(problem))
-          for (std::string_view kind : problem.family->input_kinds(verified))
+        for (const Problem& verified : problem.family->verifier().verified_problems(problem))
+          for (std::string_view kind : problem.family->verifier().input_kinds(verified))
             EXPECT_EQ(workload.verify(verified, loaded.candidate, kind,
                                       [&](const Problem& called, std::span<void* const> buffers) {
                                         loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);

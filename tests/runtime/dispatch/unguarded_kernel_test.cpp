@@ -15,6 +15,25 @@ namespace {
 
 using testing::HasSubstr;
 
+class SumsVerifier final : public Verifier {
+ public:
+  std::vector<std::byte> input_pattern(const Problem&, int, std::string_view) const override {
+    const std::array<float, 7> pattern{1, 2, 3, 4, 5, 6, 7};
+    const auto bytes = std::as_bytes(std::span(pattern));
+    return {bytes.begin(), bytes.end()};
+  }
+
+  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
+                     std::span<const std::vector<std::byte>> outputs) const override {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(problem.extents[0]); ++i) {
+      float found;
+      std::memcpy(&found, outputs[0].data() + 4 * i, 4);
+      if (found != static_cast<float>(2 * (1 + i % 7))) return "element " + std::to_string(i) + " is wrong";
+    }
+    return "";
+  }
+};
+
 /// out[i] = x[i] + y[i], in whole tiles: with or without a guard for the last one.
 class Sums final : public KernelFamily {
  public:
@@ -70,29 +89,13 @@ class Sums final : public KernelFamily {
     return {{"x", true, DType::f32, n}, {"y", true, DType::f32, n}, {"out", false, DType::f32, n}};
   }
 
-  std::span<const std::string_view> input_kinds(const Problem&) const override { return kinds_; }
-
-  std::vector<std::byte> input_pattern(const Problem&, int, std::string_view) const override {
-    const std::array<float, 7> pattern{1, 2, 3, 4, 5, 6, 7};
-    const auto bytes = std::as_bytes(std::span(pattern));
-    return {bytes.begin(), bytes.end()};
-  }
-
-  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
-                     std::span<const std::vector<std::byte>> outputs) const override {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(problem.extents[0]); ++i) {
-      float found;
-      std::memcpy(&found, outputs[0].data() + 4 * i, 4);
-      if (found != static_cast<float>(2 * (1 + i % 7))) return "element " + std::to_string(i) + " is wrong";
-    }
-    return "";
-  }
+  const Verifier& verifier() const override { return verifier_; }
 
  private:
   ParameterSpace space_{{{"block_threads", {128, 256}}, {"unroll", {1, 4}}}};
   std::array<std::string_view, 1> operations_{"sum"};
   std::array<SourceFile, 1> sources_;
-  std::array<std::string_view, 1> kinds_{"ramp"};
+  SumsVerifier verifier_;
 };
 
 class UnguardedKernel : public DeviceTest {};

@@ -178,17 +178,18 @@ TEST(MovedFamilies, LargeOutputsAreCheckedInPartsThatReachBothEnds) {
 
 TEST(MovedFamilies, VerificationFindsOneWrongElementAndIgnoresWhatLiesBetweenRows) {
   const Problem problem = transpose_problem({.element_bytes = 16, .rows = 3, .columns = 2, .out_pitch = 4});
-  const std::vector<std::vector<std::byte>> patterns{problem.family->input_pattern(problem, 0, "random")};
+  const std::vector<std::vector<std::byte>> patterns{problem.family->verifier().input_pattern(problem, 0, "random")};
   std::vector<std::vector<std::byte>> outputs(1, std::vector<std::byte>(std::size_t{7} * 16));
   for (std::size_t row = 0; row < 3; ++row)
     for (std::size_t column = 0; column < 2; ++column)
       std::copy_n(patterns[0].begin() + static_cast<std::ptrdiff_t>((row * 2 + column) * 16), 16,
                   outputs[0].begin() + static_cast<std::ptrdiff_t>((column * 4 + row) * 16));
-  EXPECT_EQ(problem.family->verify(problem, {}, patterns, outputs), "");
+  EXPECT_EQ(problem.family->verifier().verify(problem, {}, patterns, outputs), "");
   outputs[0][3 * 16] ^= std::byte{1};  // between the rows
-  EXPECT_EQ(problem.family->verify(problem, {}, patterns, outputs), "");
+  EXPECT_EQ(problem.family->verifier().verify(problem, {}, patterns, outputs), "");
   outputs[0][4 * 16 + 9] ^= std::byte{1};
-  EXPECT_THAT(problem.family->verify(problem, {}, patterns, outputs), HasSubstr("element 9 of the output is 0x"));
+  EXPECT_THAT(problem.family->verifier().verify(problem, {}, patterns, outputs),
+              HasSubstr("element 9 of the output is 0x"));
 }
 
 /// One policy of every other problem. (All of 700 that were tried had 8 bytes at the most.)

@@ -196,7 +196,7 @@ TEST(ReduceAxisFamilies, VerifyFewElementsButAllPartsOfTheOutput) {
     const std::int64_t results = problem.family->buffers(problem)[1].elements;
     std::int64_t end = 0;
     std::int64_t count = 0;
-    const std::vector<ElementRange> parts = problem.family->verified_parts(problem, 1);
+    const std::vector<ElementRange> parts = problem.family->verifier().verified_parts(problem, 1);
     if (results == 0) {
       EXPECT_TRUE(parts.empty());
       continue;
@@ -217,7 +217,7 @@ TEST(ReduceAxisFamilies, VerifyFewElementsButAllPartsOfTheOutput) {
 }
 
 TEST(ReduceAxisFamilies, VerifiedProblemsAreNotLargerAndHaveGapsOrOtherStarts) {
-  const std::vector<Problem> of_rows = reduce_rows_family().verified_problems(rows(10, 7));
+  const std::vector<Problem> of_rows = reduce_rows_family().verifier().verified_problems(rows(10, 7));
   ASSERT_EQ(of_rows.size(), 4u);
   EXPECT_EQ(of_rows[1].extents, (Extents{9, 7, 1}));
   EXPECT_EQ(of_rows[2].extents, (Extents{10, 6, 1}));
@@ -225,7 +225,7 @@ TEST(ReduceAxisFamilies, VerifiedProblemsAreNotLargerAndHaveGapsOrOtherStarts) {
   EXPECT_EQ(of_rows[3].extents, (Extents{10, 6, 1}));
   EXPECT_EQ(of_rows[3].pitches[0], 0);
   for (const Problem& problem : shapes_of({}))
-    for (const Problem& smaller : problem.family->verified_problems(problem))
+    for (const Problem& smaller : problem.family->verifier().verified_problems(problem))
       EXPECT_LE(problem.family->buffers(smaller)[0].elements, problem.family->buffers(problem)[0].elements);
 }
 
@@ -236,7 +236,7 @@ std::vector<std::byte> sums_of(const Problem& problem, const std::vector<std::by
   const std::int64_t pitch = problem.pitches[0] != 0 ? problem.pitches[0] : inner == 1 ? problem.extents[1] : inner;
   const bool is_rows = problem.family == &reduce_rows_family();
   std::vector<float> sums;
-  for (const ElementRange& part : problem.family->verified_parts(problem, 1))
+  for (const ElementRange& part : problem.family->verifier().verified_parts(problem, 1))
     for (std::int64_t output = part.first; output < part.first + part.count; ++output) {
       double sum = output == wrong ? 1 : 0;
       for (std::int64_t i = 0; i < problem.extents[1]; ++i) {
@@ -295,14 +295,15 @@ TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
   for (const Problem& problem : {rows(1000, 700), rows(5, 300000), rows(300, 7, 9), columns({1, 700, 1000}),
                                  columns({1, 300000, 3}), columns({20, 30, 5, 8})}) {
     const KernelFamily& family = *problem.family;
-    const std::vector<std::vector<std::byte>> patterns{family.input_pattern(problem, 0, "small_integers")};
+    const std::vector<std::vector<std::byte>> patterns{family.verifier().input_pattern(problem, 0, "small_integers")};
     const Candidate candidate{rank_policies(h100_facts(), problem).policies[0].policy, {132}};
     const std::vector<std::vector<std::byte>> right{sums_of(problem, patterns[0], -1)};
-    EXPECT_EQ(family.verify(problem, candidate, patterns, right), "") << to_string(problem);
-    const ElementRange last = family.verified_parts(problem, 1).back();
+    EXPECT_EQ(family.verifier().verify(problem, candidate, patterns, right), "") << to_string(problem);
+    const ElementRange last = family.verifier().verified_parts(problem, 1).back();
     const std::int64_t at = last.first + last.count - 1;
     const std::vector<std::vector<std::byte>> wrong{sums_of(problem, patterns[0], at)};
-    EXPECT_THAT(family.verify(problem, candidate, patterns, wrong), HasSubstr("result " + std::to_string(at) + " of"));
+    EXPECT_THAT(family.verifier().verify(problem, candidate, patterns, wrong),
+                HasSubstr("result " + std::to_string(at) + " of"));
   }
 }
 

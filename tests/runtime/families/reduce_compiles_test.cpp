@@ -130,7 +130,7 @@ TEST_F(UnitsCompile, ForExpressionsAndTheirReference) {
   for (DType dtype : {DType::f16, DType::f32, DType::i8, DType::boolean})
     for (Unit& unit : spread_of_units(cubes.problem(dtype, 1 << 20), 2)) units.push_back(std::move(unit));
   const Problem problem = cubes.problem(DType::bf16, std::int64_t{1} << 32);
-  units.push_back(problem.family->reference_unit(problem));
+  units.push_back(problem.family->verifier().reference_unit(problem));
   units.back().headers.assign(problem.family->sources().begin(), problem.family->sources().end());
   compile_all(units);
 }

@@ -229,7 +229,7 @@ TEST(SegmentedReduceFamily, VerificationSeesEveryWrongSegment) {
   const Candidate candidate{policy(kGrid), {1}};
   const auto verdict = [&] {
     const std::vector<std::byte> outputs[] = {bytes_of(sums)};
-    return segmented_reduce_family().verify(problem, candidate, patterns, outputs);
+    return segmented_reduce_family().verifier().verify(problem, candidate, patterns, outputs);
   };
   EXPECT_EQ(verdict(), "");
   for (std::int64_t& one : sums) {

@@ -167,14 +167,14 @@ TEST(SoftmaxFamily, AlignmentIsThatOfEveryRow) {
 }
 
 TEST(SoftmaxFamily, VerifiesAWidthLessWithThePitchKeptAndAScale) {
-  const std::vector<Problem> rows = softmax_family().verified_problems(rows_of(10, 8));
+  const std::vector<Problem> rows = softmax_family().verifier().verified_problems(rows_of(10, 8));
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[1].extents, (Extents{10, 7, 1}));
   EXPECT_EQ(rows[1].pitches, (Pitches{8, 8}));
   EXPECT_EQ(rows[2].extents, (Extents{9, 8, 1}));
   EXPECT_EQ(rows[3].scalars[0], -0.5);
   const Problem columns = softmax_problem({}, SoftmaxShape::axis(2, 10, 12));
-  EXPECT_EQ(columns.family->verified_problems(columns)[1].extents, (Extents{2, 10, 8})) << "a pack less";
+  EXPECT_EQ(columns.family->verifier().verified_problems(columns)[1].extents, (Extents{2, 10, 8})) << "a pack less";
 }
 
 TEST(SoftmaxFamily, VerifiesPartsInOrderAndInsideTheOutput) {
@@ -186,7 +186,7 @@ TEST(SoftmaxFamily, VerifiesPartsInOrderAndInsideTheOutput) {
     const BufferSpec out = problem.family->buffers(problem)[1];
     std::int64_t after = 0;
     std::int64_t count = 0;
-    for (const ElementRange& part : problem.family->verified_parts(problem, 1)) {
+    for (const ElementRange& part : problem.family->verifier().verified_parts(problem, 1)) {
       EXPECT_GE(part.first, after) << to_string(problem);
       EXPECT_GT(part.count, 0);
       after = part.first + part.count;

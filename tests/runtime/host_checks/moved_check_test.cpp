@@ -28,9 +28,9 @@ void expect_clean(const Problem& largest, const Policy& policy) {
   const KernelFamily& family = *largest.family;
   const std::string what = to_string(largest) + " " + family.space().to_string(policy);
   ASSERT_EQ(reason_to_skip(largest, policy, host_facts()), "") << what;
-  const std::vector<Problem> problems = family.verified_problems(largest);
+  const std::vector<Problem> problems = family.verifier().verified_problems(largest);
   const std::vector<BufferSpec> specs = family.buffers(largest);
-  const std::vector<std::byte> pattern = family.input_pattern(largest, 0, "random");
+  const std::vector<std::byte> pattern = family.verifier().input_pattern(largest, 0, "random");
   std::vector<std::byte> in(specs[0].size_bytes());
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = pattern[i % pattern.size()];
 
@@ -57,7 +57,7 @@ void expect_clean(const Problem& largest, const Policy& policy) {
     const std::size_t bytes = family.buffers(problems[i])[1].size_bytes();
     std::vector<std::vector<std::byte>> outputs{
         {report.buffers[1 + i].begin(), report.buffers[1 + i].begin() + static_cast<std::ptrdiff_t>(bytes)}};
-    EXPECT_EQ(family.verify(problems[i], {policy, {3}}, std::span(&pattern, 1), outputs), "") << what;
+    EXPECT_EQ(family.verifier().verify(problems[i], {policy, {3}}, std::span(&pattern, 1), outputs), "") << what;
   }
 }
 

@@ -39,7 +39,7 @@ Problem problem_of(const AxisCase& one) {
 void run_problem(const HostRun& run, const Candidate& candidate, const Problem& problem, std::size_t first_buffer) {
   const KernelFamily& family = *problem.family;
   const std::vector<std::vector<std::byte>> patterns{
-      family.input_pattern(problem, 0, family.input_kinds(problem).front())};
+      family.verifier().input_pattern(problem, 0, family.verifier().input_kinds(problem).front())};
   auto* const out = run.buffer<std::byte>(first_buffer + 1);
   const std::array<void*, 2> buffers{run.buffer<void>(first_buffer), out};
   LaunchList launches;
@@ -48,11 +48,11 @@ void run_problem(const HostRun& run, const Candidate& candidate, const Problem& 
 
   const BufferSpec results = family.buffers(problem)[1];
   std::vector<std::vector<std::byte>> outputs(1);
-  for (const ElementRange& part : family.verified_parts(problem, 1)) {
+  for (const ElementRange& part : family.verifier().verified_parts(problem, 1)) {
     const auto bytes = static_cast<std::int64_t>(info(results.dtype).size_bytes);
     outputs[0].insert(outputs[0].end(), out + part.first * bytes, out + (part.first + part.count) * bytes);
   }
-  const std::string wrong = family.verify(problem, candidate, patterns, outputs);
+  const std::string wrong = family.verifier().verify(problem, candidate, patterns, outputs);
   if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem) + ": " + wrong);
 }
 
@@ -65,7 +65,7 @@ TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
   ASSERT_TRUE(policy);
   const Candidate candidate{*policy, {kBlocks}};
   ASSERT_LE(family.workspace_bytes(problem, candidate), kCheckedWorkspaceBytes);
-  std::vector<Problem> problems = family.verified_problems(problem);
+  std::vector<Problem> problems = family.verifier().verified_problems(problem);
 
   HostCheck check;
   check.unit = unit_of(problem, *policy);
@@ -73,7 +73,8 @@ TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
   for (const Problem& called : problems) {
     const std::vector<BufferSpec> specs = family.buffers(called);
     // Exactly as long as the call may read and write.
-    const std::vector<std::byte> period = family.input_pattern(called, 0, family.input_kinds(called).front());
+    const std::vector<std::byte> period =
+        family.verifier().input_pattern(called, 0, family.verifier().input_kinds(called).front());
     std::vector<std::byte> in(specs[0].size_bytes());
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = period[i % period.size()];
     check.buffers.push_back({"in", std::move(in)});

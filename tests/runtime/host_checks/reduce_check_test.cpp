@@ -65,7 +65,7 @@ void run_case(const HostRun& run, const Candidate& candidate, const Problem& pro
 
   const std::size_t result_bytes = family.buffers(problem).back().size_bytes();
   const std::vector<std::byte> outputs[] = {{out, out + result_bytes}};
-  const std::string wrong = family.verify(problem, candidate, inputs, outputs);
+  const std::string wrong = family.verifier().verify(problem, candidate, inputs, outputs);
   if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem) + ": " + wrong);
 }
 
@@ -79,10 +79,10 @@ HostCheck check_of(const ReduceSpec& spec, const Policy& policy, std::size_t rot
   const std::uint32_t alignment = info(spec.op).inputs == 2 ? kMaxAlignment : 1;
   const auto problem_of = [=](std::int64_t n) { return reduce_problem(spec, n, alignment); };
   const Problem largest = problem_of(8 * tile);
-  const auto kinds = largest.family->input_kinds(largest);
+  const auto kinds = largest.family->verifier().input_kinds(largest);
   std::vector<std::vector<std::byte>> patterns;
   for (int i = 0; i < info(spec.op).inputs; ++i)
-    patterns.push_back(largest.family->input_pattern(largest, i, kinds[rotation % kinds.size()]));
+    patterns.push_back(largest.family->verifier().input_pattern(largest, i, kinds[rotation % kinds.size()]));
   const Candidate candidate{policy, {reduce.finish == Finish::one_block ? 1 : 5}};
 
   HostCheck check;

@@ -85,7 +85,7 @@ void run_case(const HostRun& run, const Policy& policy, const Problem& problem, 
   shifted.resize(std::min(shifted.size(), static_cast<std::size_t>(one.elements) * element_bytes));
   const std::vector<std::byte> outputs[] = {{out, out + family.buffers(problem)[2].size_bytes()}};
   const std::vector<std::byte> patterns[] = {std::move(shifted), offsets};
-  const std::string wrong = family.verify(problem, candidate, patterns, outputs);
+  const std::string wrong = family.verifier().verify(problem, candidate, patterns, outputs);
   if (!wrong.empty())
     throw Error(ErrorCode::device_failed, to_string(problem) + " " + std::string(one.lengths) + ": " + wrong);
 }
@@ -95,8 +95,9 @@ HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Policy& pol
     return segmented_reduce_problem(spec, offset_dtype, one.segments, one.elements);
   };
   const Problem largest = problem_of({kMostSegments, kMostElements});
-  const auto kinds = largest.family->input_kinds(largest);
-  const std::vector<std::byte> pattern = largest.family->input_pattern(largest, 0, kinds[rotation % kinds.size()]);
+  const auto kinds = largest.family->verifier().input_kinds(largest);
+  const std::vector<std::byte> pattern =
+      largest.family->verifier().input_pattern(largest, 0, kinds[rotation % kinds.size()]);
   const std::size_t element_bytes = info(spec.dtype).size_bytes;
 
   HostCheck check;

@@ -63,7 +63,7 @@ TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
   ASSERT_TRUE(policy) << policy_text;
   const std::vector<BufferSpec> specs = family.buffers(problem);
   std::vector<std::byte> input(specs[0].size_bytes());
-  const std::vector<std::byte> pattern = family.input_pattern(problem, 0, "masked");
+  const std::vector<std::byte> pattern = family.verifier().input_pattern(problem, 0, "masked");
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i % pattern.size()];
 
   HostCheck check;
@@ -85,12 +85,12 @@ TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
       throw Error(ErrorCode::device_failed, "the header of the workspace is not zero as it was before");
     std::vector<std::byte> parts;
     const std::size_t bytes = info(specs[1].dtype).size_bytes;
-    for (const ElementRange& part : family.verified_parts(problem, 1)) {
+    for (const ElementRange& part : family.verifier().verified_parts(problem, 1)) {
       const std::byte* const first = out + static_cast<std::size_t>(part.first) * bytes;
       parts.insert(parts.end(), first, first + static_cast<std::size_t>(part.count) * bytes);
     }
     const std::vector<std::byte> outputs[] = {parts};
-    const std::string wrong = family.verify(problem, candidate, std::span(&pattern, 1), outputs);
+    const std::string wrong = family.verifier().verify(problem, candidate, std::span(&pattern, 1), outputs);
     if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem) + ": " + wrong);
   };
   const HostCheckReport report = check_on_host(check);

@@ -26,6 +26,36 @@ std::vector<std::int32_t> values_of(std::int64_t n, std::string_view kind) {
   return values;
 }
 
+class TotalVerifier final : public Verifier {
+ public:
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override;
+};
+
+std::span<const std::string_view> TotalVerifier::input_kinds(const Problem&) const { return kInputKinds; }
+
+std::vector<std::byte> TotalVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  const std::vector<std::int32_t> values = values_of(count_of(problem), kind);
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string TotalVerifier::verify(const Problem& problem, const Candidate&,
+                                  std::span<const std::vector<std::byte>> patterns,
+                                  std::span<const std::vector<std::byte>> outputs) const {
+  std::vector<std::int32_t> pattern(patterns[0].size() / sizeof(std::int32_t));
+  if (!pattern.empty()) std::memcpy(pattern.data(), patterns[0].data(), patterns[0].size());
+  std::int64_t expected = 0;
+  for (std::int64_t i = 0; i < count_of(problem); ++i)
+    expected += pattern[static_cast<std::size_t>(i) % pattern.size()];
+  std::int64_t found = 0;
+  std::memcpy(&found, outputs[0].data(), sizeof(found));
+  return found == expected ? "" : fmt::format("expected {}, found {}", expected, found);
+}
+
 }  // namespace
 
 std::span<const std::string_view> TotalFamily::operations() const { return kOperations; }
@@ -95,25 +125,9 @@ std::vector<BufferSpec> TotalFamily::buffers(const Problem& problem) const {
           {.name = "out", .is_input = false, .dtype = DType::i64, .elements = 1}};
 }
 
-std::span<const std::string_view> TotalFamily::input_kinds(const Problem&) const { return kInputKinds; }
-
-std::vector<std::byte> TotalFamily::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  const std::vector<std::int32_t> values = values_of(count_of(problem), kind);
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
-
-std::string TotalFamily::verify(const Problem& problem, const Candidate&,
-                                std::span<const std::vector<std::byte>> patterns,
-                                std::span<const std::vector<std::byte>> outputs) const {
-  std::vector<std::int32_t> pattern(patterns[0].size() / sizeof(std::int32_t));
-  if (!pattern.empty()) std::memcpy(pattern.data(), patterns[0].data(), patterns[0].size());
-  std::int64_t expected = 0;
-  for (std::int64_t i = 0; i < count_of(problem); ++i)
-    expected += pattern[static_cast<std::size_t>(i) % pattern.size()];
-  std::int64_t found = 0;
-  std::memcpy(&found, outputs[0].data(), sizeof(found));
-  return found == expected ? "" : fmt::format("expected {}, found {}", expected, found);
+const Verifier& TotalFamily::verifier() const {
+  static const TotalVerifier verifier;
+  return verifier;
 }
 
 }  // namespace hone

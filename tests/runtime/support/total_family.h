@@ -49,11 +49,7 @@ class TotalFamily final : public KernelFamily {
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  const Verifier& verifier() const override;
 
   Problem problem(std::int64_t n, std::int64_t columns = 1) const {
     return {.family = this, .dtype = DType::i32, .extents = {n, columns, 1}};

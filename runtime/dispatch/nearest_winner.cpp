@@ -1,7 +1,7 @@
-// What a session makes of winners that were tuned for other shapes: where a tuning begins, and what serves a shape that
-// is not tuned.
+#include "runtime/dispatch/nearest_winner.h"
+
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -9,7 +9,7 @@
 #include <hone/sdk/portfolio.h>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/dispatch/session_impl.h"
+#include "runtime/dispatch/winner_checks.h"
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
 
@@ -18,9 +18,6 @@ namespace {
 
 /// Neighbours that a tuning measures with all their geometries: more would eat the budget of one of 30 policies.
 constexpr std::size_t kMostStarts = 6;
-
-/// Candidates of a tuning from which the next one learns: an exhaustive one has hundreds.
-constexpr std::size_t kMostRemembered = 128;
 
 /// Extents from which a shape can be within kFarthestServed.
 std::array<SizeRange, 3> box_around(const Extents& extents) {
@@ -59,7 +56,7 @@ bool share_a_winner(const Extents& a, const Extents& b) { return size_ranges(a) 
 }  // namespace
 
 /// Tuned winners of shapes within kFarthestServed, the nearest first; those in memory before those in the files.
-std::vector<Neighbour> Session::Impl::neighbours_of(const Problem& problem) {
+std::vector<NearestWinner::Neighbour> NearestWinner::neighbours_of(const Problem& problem) {
   std::vector<Neighbour> neighbours;
   const auto add = [&](const Winner& winner) {
     const double octaves = shape_distance(problem.extents, winner.tuned_extents);
@@ -68,29 +65,14 @@ std::vector<Neighbour> Session::Impl::neighbours_of(const Problem& problem) {
     });
     if (octaves <= kFarthestServed && !is_known) neighbours.push_back({winner, octaves});
   };
-  // A shape within kFarthestServed may lie in a class one octave further. Lone extents alone have several in an octave.
-  constexpr int kReach = kClassesPerOctave * (static_cast<int>(kFarthestServed) + 1);
-  const std::array<int, 3> center = size_classes(problem.extents);
-  std::array<int, 3> at{};
-  for (at[0] = center[0] - kReach; at[0] <= center[0] + kReach; ++at[0])
-    for (at[1] = center[1] - kReach; at[1] <= center[1] + kReach; at[1] += kClassesPerOctave)
-      for (at[2] = center[2] - kReach; at[2] <= center[2] + kReach; at[2] += kClassesPerOctave) {
-        Problem neighbour = problem;
-        const auto is_class = [](int each) { return each >= 0 && each < kLargestSizeClass; };
-        if (!std::all_of(at.begin(), at.end(), is_class)) continue;
-        for (std::size_t i = 0; i < at.size(); ++i) neighbour.extents[i] = class_center(at[i]);
-        if (size_classes(neighbour.extents) != at) continue;
-        const LoadedPlan* plan = plans_.find(ProblemKey(neighbour));
-        if (plan && plan->winner.tuned && plan->winner.launch_context == problem.launch_context) add(plan->winner);
-      }
-  for (const Winner& winner : cache_.find_near(problem, box_around(problem.extents))) add(winner);
+  for (const Winner& winner : plans_.tuned_near(problem)) add(winner);
+  for (const Winner& winner : core_.cache().find_near(problem, box_around(problem.extents))) add(winner);
   std::stable_sort(neighbours.begin(), neighbours.end(),
                    [](const Neighbour& a, const Neighbour& b) { return a.octaves < b.octaves; });
   return neighbours;
 }
 
-/// Where a tuning begins: with the nearest shapes' winners, and with that of this shape in the other launch context.
-std::vector<Candidate> Session::Impl::starts_for(const Problem& problem) {
+std::vector<Candidate> NearestWinner::starts_for(const Problem& problem) {
   std::vector<Candidate> starts;
   const auto add = [&](const Neighbour& neighbour) {
     if (std::find(starts.begin(), starts.end(), neighbour.winner.candidate) == starts.end())
@@ -105,24 +87,35 @@ std::vector<Candidate> Session::Impl::starts_for(const Problem& problem) {
   return starts;
 }
 
-/// What the last tuning measured, if it was of a shape within kFarthestServed.
-std::vector<Trial> Session::Impl::nearby(const Problem& problem) const {
-  if (last_measured_.empty() || shape_distance(problem.extents, last_tuned_.extents) > kFarthestServed) return {};
-  Problem same = last_tuned_;
-  same.extents = problem.extents;
-  return ProblemKey(same) == ProblemKey(problem) ? last_measured_ : std::vector<Trial>();
+Resolved NearestWinner::serve(const Problem& problem, const std::optional<CachedWinner>& untuned, bool capturing) {
+  const MissPolicy on_miss = core_.options().on_miss;
+  const bool may_lend = problem.launch_context == LaunchContext::graph && (capturing || on_miss != MissPolicy::error);
+  if (may_lend)
+    if (const Resolved lent = lend_stream_winner(problem); lent.plan) return lent;
+  std::vector<Winner> lenders;
+  if (on_miss != MissPolicy::error) lenders = lenders_for(problem);
+  const bool is_stored = untuned && !lenders.empty() && lenders.front().candidate == untuned->winner.candidate;
+  if (!is_stored)
+    for (const Winner& lender : lenders)
+      if (const LoadedPlan* plan = borrow(problem, lender, capturing)) return {plan, ChoiceSource::nearest};
+  if (untuned)
+    if (const LoadedPlan* plan = lookup_.load(problem, *untuned, capturing)) return {plan, ChoiceSource::cache};
+  return {};
 }
 
-void Session::Impl::remember(const Tuning& tuning) {
-  last_tuned_ = tuning.problem;
-  last_measured_.clear();
-  for (const Trial& trial : tuning.trials)
-    if (trial.samples > 0 && last_measured_.size() < kMostRemembered) last_measured_.push_back(trial);
+/// No plan where nothing was tuned for the stream.
+Resolved NearestWinner::lend_stream_winner(const Problem& graph_problem) {
+  const Problem stream_problem = in_context(graph_problem, LaunchContext::stream);
+  Resolved lender{.plan = plans_.find(stream_problem)};
+  if (!lender.plan || !lender.plan->winner.tuned)
+    lender = {lookup_.find(stream_problem, false).plan, ChoiceSource::cache};
+  if (!lender.plan) return {};
+  return {&plans_.lend_to_graph(graph_problem, *lender.plan), lender.source};
 }
 
 /// Winners of near shapes that may be launched for this one and do not fall behind, the nearest first; of the stream's
 /// where a graph has none.
-std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
+std::vector<Winner> NearestWinner::lenders_for(const Problem& problem) {
   std::vector<Neighbour> neighbours = neighbours_of(problem);
   if (neighbours.empty() && problem.launch_context == LaunchContext::graph)
     neighbours = neighbours_of(in_context(problem, LaunchContext::stream));
@@ -130,22 +123,22 @@ std::vector<Winner> Session::Impl::lenders_for(const Problem& problem) {
   for (Neighbour& neighbour : neighbours) {
     const bool is_other = !share_a_winner(neighbour.winner.tuned_extents, problem.extents);
     const Candidate& lent = neighbour.winner.candidate;
-    const bool is_lender = is_other && may_launch(problem, lent) &&
-                           problem.family->prune(problem, lent.policy, device_->facts()).empty() &&
-                           !falls_behind(device_->facts(), problem, neighbour.winner);
+    const bool is_lender = is_other && may_launch(core_.facts(), problem, lent) &&
+                           problem.family->prune(problem, lent.policy, core_.facts()).empty() &&
+                           !falls_behind(core_.facts(), problem, neighbour.winner);
     if (is_lender) lenders.push_back(std::move(neighbour.winner));
   }
   return lenders;
 }
 
 /// Serves `problem` with another shape's winner, stored as untuned; nullptr when it does not compile or run here.
-const LoadedPlan* Session::Impl::borrow(const Problem& problem, const Winner& lender, bool capturing) {
+const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Winner& lender, bool capturing) {
   const Unit unit = unit_of(problem, lender.candidate.policy);
   CompiledCode code;
   try {
     const std::shared_ptr<const Binary> binary = code_for(problem, lender, unit);
-    if (!binary || binary->architecture != device_->facts().architecture) return nullptr;
-    code = load_policy(*device_, problem, lender.candidate.policy, unit, binary);
+    if (!binary || binary->architecture != core_.facts().architecture) return nullptr;
+    code = load_policy(*core_.device(), problem, lender.candidate.policy, unit, binary);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::device_lost) throw;
     return nullptr;  // there is no compiler, or the code does not load: the next choice will say so
@@ -158,25 +151,24 @@ const LoadedPlan* Session::Impl::borrow(const Problem& problem, const Winner& le
                               false);
   winner.launch_context = lender.launch_context;
   winner.tuned_extents = lender.tuned_extents;
-  const LoadedPlan& plan = install(problem, winner, code.module, capturing);
-  cache_.publish(problem, winner, *code.binary, nullptr);
-  cache_.note_miss(problem, winner.sizes, false);
-  const std::scoped_lock lock(counters_mutex_);
-  ++counters_.nearest;
+  const LoadedPlan& plan = plans_.install(problem, winner, code.module, capturing);
+  core_.cache().publish(problem, winner, *code.binary, nullptr);
+  core_.cache().note_miss(problem, winner.sizes, false);
+  core_.count(&SessionCounters::nearest);
   return &plan;
 }
 
 /// What was stored for the lender where that is the same code, else compiled.
-std::shared_ptr<const Binary> Session::Impl::code_for(const Problem& problem, const Winner& lender, const Unit& unit) {
+std::shared_ptr<const Binary> NearestWinner::code_for(const Problem& problem, const Winner& lender, const Unit& unit) {
   Problem lending = in_context(problem, lender.launch_context);
   lending.extents = lender.tuned_extents;
   const Unit lent = unit_of(lending, lender.candidate.policy);
   if (lent.has_code_of(unit)) {
-    std::optional<CachedWinner> cached = cache_.find(lending);
+    std::optional<CachedWinner> cached = core_.cache().find(lending);
     if (cached && cached->binary && cached->unit_digest == unit_digest(unit))
       return std::make_shared<const Binary>(std::move(*cached->binary));
   }
-  return memo_.compile(*device_, std::span(&unit, 1)).front().binary;
+  return core_.memo().compile(*core_.device(), std::span(&unit, 1)).front().binary;
 }
 
 }  // namespace hone

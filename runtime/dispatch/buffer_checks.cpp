@@ -1,0 +1,61 @@
+#include "runtime/dispatch/buffer_checks.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/kernel_family.h>
+
+#include "runtime/choose/choose.h"
+
+namespace hone {
+namespace {
+
+void check_contents(Device& device, const Problem& problem, const std::vector<BufferSpec>& specs,
+                    std::span<void* const> buffers, Stream stream) {
+  if (device.stream_state(stream).capturing) return;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (!specs[i].is_validated) continue;
+    std::vector<std::byte> contents(specs[i].size_bytes());
+    device.copy_to_host(contents.data(), buffers[i], contents.size(), stream);
+    device.synchronize(stream);
+    const std::string refusal = problem.family->refuse_contents(problem, static_cast<int>(i), contents);
+    if (!refusal.empty()) throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), refusal));
+  }
+}
+
+}  // namespace
+
+void check_buffers(Device& device, const SessionOptions& options, const Problem& problem,
+                   std::span<void* const> buffers, Stream stream) {
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (!buffers[i])
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: buffer {} is null; pass memory of {}", to_string(problem), i, device.name()));
+  if (!options.validate_pointers) return;
+
+  require_accepted(problem);
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  if (specs.size() != buffers.size())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} takes {} buffers, {} were passed", to_string(problem), specs.size(), buffers.size()));
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const BufferSpec& spec = specs[i];
+    if (spec.elements == 0) continue;
+    const std::size_t alignment = spec.alignment > 0 ? spec.alignment
+                                  : spec.is_input    ? problem.alignment
+                                                     : info(spec.dtype).size_bytes;
+    if (alignment_of(buffers[i]) < alignment)
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is not aligned to {} bytes",
+                                                           to_string(problem), spec.name, buffers[i], alignment));
+    if (device.memory_kind(buffers[i]) != MemoryKind::device)
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is host memory; copy it to {} first",
+                                                           to_string(problem), spec.name, buffers[i], device.name()));
+  }
+  check_contents(device, problem, specs, buffers, stream);
+}
+
+}  // namespace hone

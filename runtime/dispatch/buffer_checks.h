@@ -1,0 +1,17 @@
+// check_buffers(): whether the arrays of a call are what its family asks for.
+#pragma once
+
+#include <span>
+
+#include <hone/device.h>
+#include <hone/problem.h>
+#include <hone/session.h>
+
+namespace hone {
+
+/// Throws invalid_argument for buffers that are null and, under SessionOptions::validate_pointers, for those that are
+/// misaligned, not device memory, or hold what the family refuses. For the last it waits for `stream`.
+void check_buffers(Device& device, const SessionOptions& options, const Problem& problem,
+                   std::span<void* const> buffers, Stream stream);
+
+}  // namespace hone

@@ -1,0 +1,48 @@
+// CacheLookup: from a stored winner in a cache file to a loaded plan.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <hone/device.h>
+#include <hone/problem.h>
+
+#include "runtime/dispatch/cache_bridge.h"
+#include "runtime/dispatch/plan_table.h"
+#include "runtime/dispatch/session_core.h"
+
+namespace hone {
+
+/// What the cache files have for a problem.
+struct CachedPlan {
+  const LoadedPlan* plan = nullptr;          ///< of a tuned winner
+  bool is_misfit = false;                    ///< there is a row, but row and code do not fit each other or this device
+  std::optional<CachedWinner> untuned = {};  ///< an untuned winner, not loaded yet
+};
+
+/// Finds the stored winner of a problem, checks that its row and its code fit each other and the device, loads the code
+/// and installs the plan. Winners without code are compiled. A file that cannot be used is a miss, never a failed call.
+/// Calls must be serialised by the caller. All references must outlive the lookup.
+class CacheLookup {
+ public:
+  CacheLookup(SessionCore& core, PlanTable& plans) : core_(core), plans_(plans) {}
+
+  /// A tuned winner is loaded and installed; an untuned one is only found.
+  CachedPlan find(const Problem& problem, bool capturing);
+
+  /// Loads and installs `cached`; nullptr when row and code do not fit each other or this device. Notes that a tuning
+  /// would help where the winner is untuned or was measured under another driver.
+  const LoadedPlan* load(const Problem& problem, const CachedWinner& cached, bool capturing);
+
+  /// The plan that makes a tuning of `problem` needless: a tuned winner, or the untuned one of a tuning that had no
+  /// less time than this session gives. No plan otherwise.
+  Resolved settled(const Problem& problem, const CachedPlan& cached);
+
+ private:
+  std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
+
+  SessionCore& core_;
+  PlanTable& plans_;
+};
+
+}  // namespace hone

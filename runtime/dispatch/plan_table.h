@@ -1,0 +1,72 @@
+// PlanTable: the plans that a session has in memory, read on every call without a lock.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/error.h>
+
+#include "runtime/dispatch/append_only_map.h"
+#include "runtime/dispatch/problem_key.h"
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/race.h"
+
+namespace hone {
+
+/// A winner that is loaded and ready to launch.
+struct LoadedPlan {
+  Winner winner;
+  LoadedCandidate loaded;
+  bool needs_workspace = false;
+  bool is_provisional = false;    ///< to be replaced by a tuned winner, by a call outside of capture
+  Clock::time_point retry_at{};   ///< of a provisional plan: not to be replaced before
+  Clock::duration retry_pause{};  ///< of a provisional plan: how long the last pause was; 0: there was none
+
+  /// Whether it is time to look for something better.
+  bool is_due() const { return is_provisional && Clock::now() >= retry_at; }
+};
+
+/// A plan and where it came from.
+struct Resolved {
+  const LoadedPlan* plan = nullptr;
+  ChoiceSource source = ChoiceSource::memory;
+};
+
+/// Maps problem classes to loaded plans for the life of a session. Lookups take no lock, make no system call and do not
+/// allocate; any number of threads may look up while one installs. Calls that change the table must be serialised by
+/// the caller. Plans never move and are never freed before the table: references stay valid.
+class PlanTable {
+ public:
+  /// `replaces_untuned`: whether a miss is tuned, so that what serves it meanwhile is provisional.
+  explicit PlanTable(bool replaces_untuned) : replaces_untuned_(replaces_untuned) {}
+
+  /// The newest plan of the class of `problem`; nullptr: none.
+  const LoadedPlan* find(const Problem& problem) const { return plans_.find(ProblemKey(problem)); }
+
+  /// Dispatches the class of `problem` to `winner` from now on. A tuned winner of a stream also replaces what its graph
+  /// problem uses, as long as nothing was tuned for the graph. `capturing`: the call that needs it is being captured.
+  const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
+                            bool capturing);
+
+  /// Serves a graph problem with the plan of the same problem in a stream.
+  const LoadedPlan& lend_to_graph(const Problem& graph_problem, const LoadedPlan& stream_plan);
+
+  /// Serves `problem` with `plan`, provisionally: it is due again after `first_pause` and, if it is postponed again,
+  /// after twice as long each time, up to an hour.
+  const LoadedPlan& postpone(const Problem& problem, LoadedPlan plan, Clock::duration first_pause);
+
+  /// Tuned winners of near shapes (kFarthestServed octaves, and somewhat more) of the same problem and launch context.
+  std::vector<Winner> tuned_near(const Problem& problem) const;
+
+  /// An error that every further call of the class of `problem` throws: no policy of it compiles.
+  void set_failure(const Problem& problem, const Error& error) { failures_.insert(ProblemKey(problem), error); }
+  const Error* failure(const Problem& problem) const { return failures_.find(ProblemKey(problem)); }
+
+ private:
+  const bool replaces_untuned_;
+  AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
+  AppendOnlyMap<ProblemKey, Error> failures_;
+};
+
+}  // namespace hone

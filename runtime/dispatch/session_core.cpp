@@ -1,0 +1,35 @@
+#include "runtime/dispatch/session_core.h"
+
+#include <utility>
+
+namespace hone {
+
+SessionCore::SessionCore(std::shared_ptr<Device> device, SessionOptions options)
+    : device_(std::move(device)),
+      options_(std::move(options)),
+      cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {}
+
+void SessionCore::count(std::uint64_t SessionCounters::*counter) {
+  const std::scoped_lock lock(mutex_);
+  ++(counters_.*counter);
+}
+
+void SessionCore::count_cache_failure(const cache::LayerFailure& failure) {
+  {
+    const std::scoped_lock lock(mutex_);
+    ++counters_.cache_failures;
+    counters_.last_cache_failure = failure.message;
+  }
+  if (failure.is_first && options_.report_cache_failure) options_.report_cache_failure(failure.message);
+}
+
+SessionCounters SessionCore::counters() const {
+  const std::scoped_lock lock(mutex_);
+  SessionCounters counters = counters_;
+  counters.compiles = memo_.compiled();
+  counters.cache_rejects += cache_.rejects();
+  counters.caches_left_out = cache_.left_out();
+  return counters;
+}
+
+}  // namespace hone

@@ -1,0 +1,43 @@
+// SessionCore: what all parts of a session use.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include <hone/session.h>
+
+#include "runtime/dispatch/cache_bridge.h"
+#include "runtime/jit/binary_memo.h"
+
+namespace hone {
+
+/// The device of a session, its options, its cache files, the code that it has compiled, and its counters. Thread-safe.
+class SessionCore {
+ public:
+  SessionCore(std::shared_ptr<Device> device, SessionOptions options);
+
+  const std::shared_ptr<Device>& device() const { return device_; }
+  const DeviceFacts& facts() const { return device_->facts(); }
+  const SessionOptions& options() const { return options_; }
+  CacheBridge& cache() { return cache_; }
+  BinaryMemo& memo() { return memo_; }
+
+  /// Adds one: count(&SessionCounters::waits).
+  void count(std::uint64_t SessionCounters::*counter);
+
+  /// Counts a failure and, the first time for a file, reports it as the options say.
+  void count_cache_failure(const cache::LayerFailure& failure);
+
+  SessionCounters counters() const;
+
+ private:
+  std::shared_ptr<Device> device_;
+  SessionOptions options_;
+  mutable std::mutex mutex_;
+  SessionCounters counters_;
+  CacheBridge cache_;  ///< reports failures to the members above, also while it is destroyed
+  BinaryMemo memo_;    ///< its threads use the device until it is destroyed
+};
+
+}  // namespace hone

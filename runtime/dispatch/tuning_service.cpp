@@ -1,0 +1,288 @@
+#include "runtime/dispatch/tuning_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/sdk/portfolio.h>
+
+#include "runtime/choose/choose.h"
+#include "runtime/choose/compiled.h"
+#include "runtime/choose/exploration.h"
+#include "runtime/dispatch/winner_checks.h"
+
+namespace hone {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// How long to wait for another process to tune a problem, in budgets: most end within one.
+constexpr int kBudgetsToWait = 2;
+
+/// How long to wait for other writers with a claim: dozens of processes may start at once.
+constexpr milliseconds kClaimPatience(5000);
+
+/// How often to renew a claim, well within its lease.
+constexpr milliseconds kRenewal(10000);
+
+/// How often to look whether the owner of a claim is done: soon at first, for a quick one; then so rarely that dozens
+/// of waiting processes do not disturb what it measures.
+constexpr milliseconds kFirstPause(5);
+constexpr milliseconds kLongestPause(200);
+
+/// How long to wait for another process's choice without measuring: for the compiler, on a busy machine.
+constexpr milliseconds kChoicePatience(10000);
+
+/// Ends a claim, whatever ends the work.
+class Claimed {
+ public:
+  Claimed(CacheBridge& cache, Work work, const Problem& problem) : cache_(cache), work_(work), problem_(problem) {}
+  ~Claimed() { cache_.release(work_, problem_); }
+  Claimed(const Claimed&) = delete;
+  Claimed& operator=(const Claimed&) = delete;
+
+ private:
+  CacheBridge& cache_;
+  Work work_;
+  const Problem& problem_;
+};
+
+/// Candidates of a tuning from which the next one learns: an exhaustive one has hundreds.
+constexpr std::size_t kMostRemembered = 128;
+
+/// Why a tuning has no winner.
+std::string first_failure(const Tuning& tuning) {
+  const auto failed = std::find_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
+    return trial.verdict == Verdict::wrong || trial.verdict == Verdict::failed;
+  });
+  if (failed != tuning.trials.end()) return failed->reason;
+  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason;
+}
+
+}  // namespace
+
+std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool has_misfit) {
+  const bool is_served = plans_.find(problem) != nullptr;
+  const auto end = Clock::now() + (is_served ? milliseconds::zero() : kBudgetsToWait * core_.options().tune_budget);
+  for (bool even_if_served = has_misfit, has_waited = false;;) {
+    // Reading first: dozens of processes that all write keep each other out.
+    if (core_.cache().is_claimed(Work::tuning, problem)) {
+      if (!std::exchange(has_waited, true)) core_.count(&SessionCounters::waits);
+      if (!wait_for(Work::tuning, problem, end)) return std::nullopt;
+      const CachedPlan cached = lookup_.find(problem, false);
+      if (const Resolved found = lookup_.settled(problem, cached); found.plan) return found;
+      even_if_served = cached.is_misfit;
+    }
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    const auto patience = std::clamp(left, milliseconds::zero(), kClaimPatience);
+    const auto state = core_.cache().claim(Work::tuning, problem, even_if_served, patience);
+    if (state == cache::ClaimState::locked) return std::nullopt;
+    if (!state || state == cache::ClaimState::taken) {
+      const LoadedPlan* const plan = tune_claimed(problem, state.has_value());
+      return Resolved{plan, plan && plan->winner.tuned ? ChoiceSource::tuned : ChoiceSource::heuristic};
+    }
+    if (state == cache::ClaimState::served) {
+      const CachedPlan cached = lookup_.find(problem, false);
+      if (const Resolved found = lookup_.settled(problem, cached); found.plan) return found;
+      even_if_served = cached.is_misfit || cached.untuned;
+      if (!even_if_served && Clock::now() >= end) return std::nullopt;  // the file is locked again
+    }
+  }
+}
+
+/// Waits until nobody has claimed the work on `problem`; false when somebody still has at `end`.
+bool TuningService::wait_for(Work work, const Problem& problem, Clock::time_point end) {
+  auto pause = kFirstPause;
+  do {
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  } while (core_.cache().is_claimed(work, problem));
+  return true;
+}
+
+const LoadedPlan& TuningService::choose_heuristic(const Problem& problem, bool capturing) {
+  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo());
+  const Winner winner = make_winner(problem, choice.trial, false);
+  const LoadedPlan& plan = plans_.install(problem, winner, choice.module, capturing);
+  core_.cache().publish(problem, winner, *choice.binary, nullptr);
+  core_.cache().note_miss(problem, winner.sizes, false);
+  core_.count(&SessionCounters::heuristics);
+  return plan;
+}
+
+Resolved TuningService::choose_heuristic_once(const Problem& problem) {
+  const auto end = Clock::now() + kChoicePatience;
+  std::optional<Claimed> claimed;
+  while (!claimed) {
+    if (core_.cache().is_claimed(Work::choice, problem)) {
+      const bool is_done = wait_for(Work::choice, problem, end);
+      const CachedPlan cached = lookup_.find(problem, false);
+      if (cached.plan) return {cached.plan, ChoiceSource::cache};
+      if (cached.untuned)
+        if (const LoadedPlan* const plan = lookup_.load(problem, *cached.untuned, false))
+          return {plan, ChoiceSource::cache};
+      if (!is_done) break;
+    }
+    const auto state = core_.cache().claim(Work::choice, problem, true, kClaimPatience);
+    if (state == cache::ClaimState::taken)
+      claimed.emplace(core_.cache(), Work::choice, problem);
+    else if (state != cache::ClaimState::held)
+      break;
+  }
+  return {&choose_heuristic(problem, false), ChoiceSource::heuristic};
+}
+
+/// nullptr when there is too little memory to measure in.
+const LoadedPlan* TuningService::tune_claimed(const Problem& problem, bool is_claimed) {
+  TuningOptions options{.budget = core_.options().tune_budget,
+                        .workspace_bytes = kWorkspaceBytes,
+                        .start_from = nearest_.starts_for(problem),
+                        .nearby = nearby(problem)};
+  std::optional<Claimed> claimed;
+  if (is_claimed) claimed.emplace(core_.cache(), Work::tuning, problem);
+  // Between two steps, so that no file is open while something is measured.
+  options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
+    if (!is_claimed || Clock::now() - renewed < kRenewal) return;
+    core_.cache().renew(Work::tuning, problem);
+    renewed = Clock::now();
+  };
+  try {
+    const Tuning tuning = measure(problem, options);
+    remember(tuning);
+    if (!tuning.winner)
+      throw Error(tuning.has_compiled ? ErrorCode::device_failed : ErrorCode::compile_failed,
+                  fmt::format("no candidate for {} {} {}: {}", to_string(problem),
+                              tuning.has_compiled ? "works on" : "compiles for", core_.device()->name(),
+                              first_failure(tuning)));
+    return &install(tuning);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::out_of_memory) return nullptr;
+    throw;
+  }
+}
+
+/// Measures, and compiles ahead for TuningOptions::next meanwhile. Without a next problem nothing is compiled any more
+/// when it returns, or throws.
+Tuning TuningService::measure(const Problem& problem, TuningOptions options) {
+  struct Ending {
+    TuningService& service;
+    bool is_last;
+    ~Ending() {
+      if (!is_last) return;
+      service.ahead_ = {};
+      service.next_.reset();
+      service.core_.memo().finish_ahead();
+    }
+  };
+  const Ending ending{*this, !options.next};
+  options.on_progress = [this, next = options.next, tell = options.on_progress](const TuningProgress& progress) {
+    if (progress.phase == TuningPhase::measuring) compile_ahead(next);
+    if (tell) tell(progress);
+  };
+  return choose_by_measuring(core_.device(), problem, options, core_.memo());
+}
+
+/// Begins to compile, in the background, the units that a tuning of `next` would compile first by what is known so far.
+void TuningService::compile_ahead(const std::optional<Problem>& next) {
+  if (!next || !may_compile_meanwhile(core_.facts()) || next_ == ProblemKey(*next)) return;
+  TuningOptions options{.start_from = nearest_.starts_for(*next), .nearby = nearby(*next)};
+  // The memo runs it in threads that may outlive this service, but not the device.
+  ahead_ =
+      core_.memo().compile_ahead(*core_.device(), [&facts = core_.facts(), next = *next, options = std::move(options)] {
+        return first_units(facts, next, options);
+      });
+  next_ = ProblemKey(*next);
+}
+
+/// The trials of the last tuning, if it was of the same problem in a shape within kFarthestServed.
+std::vector<Trial> TuningService::nearby(const Problem& problem) const {
+  if (last_measured_.empty() || shape_distance(problem.extents, last_tuned_.extents) > kFarthestServed) return {};
+  Problem same = last_tuned_;
+  same.extents = problem.extents;
+  return ProblemKey(same) == ProblemKey(problem) ? last_measured_ : std::vector<Trial>();
+}
+
+void TuningService::remember(const Tuning& tuning) {
+  last_tuned_ = tuning.problem;
+  last_measured_.clear();
+  for (const Trial& trial : tuning.trials)
+    if (trial.samples > 0 && last_measured_.size() < kMostRemembered) last_measured_.push_back(trial);
+}
+
+Tuning TuningService::tune(const Problem& problem, TuningOptions options) {
+  options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
+  for (const Candidate& candidate : nearest_.starts_for(problem)) options.start_from.push_back(candidate);
+  if (options.nearby.empty()) options.nearby = nearby(problem);
+  Tuning tuning = measure(problem, options);
+  remember(tuning);
+  if (tuning.winner) install(tuning);
+  return tuning;
+}
+
+Tuning TuningService::compare(const Problem& problem, TuningOptions options) {
+  options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
+  return measure(problem, options);
+}
+
+void TuningService::adopt(const Tuning& tuning, std::span<const Problem> served) {
+  std::vector<Adopted> adopted;
+  std::vector<cache::Publication> publications;
+  for (const Problem& problem : served) {
+    const Adopted& each = adopted.emplace_back(checked_for(problem, tuning));
+    const bool is_its_own = problem.extents == tuning.problem.extents;
+    publications.push_back(
+        core_.cache().publication(problem, each.winner, *each.binary, is_its_own ? &tuning : nullptr));
+  }
+  for (std::size_t i = 0; i < served.size(); ++i)
+    plans_.install(served[i], adopted[i].winner, adopted[i].module, false);
+  core_.cache().publish(publications);
+}
+
+/// The winner of `tuning` for another problem of the same family. Throws invalid_argument where it cannot serve that.
+TuningService::Adopted TuningService::checked_for(const Problem& problem, const Tuning& tuning) {
+  const Trial& trial = tuning.trials.at(*tuning.winner);
+  const Candidate& candidate = trial.candidate;
+  Device& device = *core_.device();
+  const Unit unit = unit_of(problem, candidate.policy);
+  const CompileOutcome outcome = core_.memo().compile(device, std::span(&unit, 1)).front();
+  if (!may_launch(core_.facts(), problem, candidate) || !outcome.binary)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the winner of {} cannot serve {}: {}", to_string(tuning.problem), to_string(problem),
+                            outcome.error.empty() ? "its geometry does not fit" : outcome.error));
+  if (problem.extents == tuning.problem.extents) {  // it may be another candidate than the one that the tuning verified
+    const Tuning check = choose_by_measuring(core_.device(), problem, {.only = {candidate}}, core_.memo());
+    if (!check.winner)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} cannot serve {}: {}", problem.family->space().to_string(candidate.policy),
+                              to_string(problem), first_failure(check)));
+  }
+  const CompiledCode code = load_policy(device, problem, candidate.policy, unit, outcome.binary);
+  Adopted adopted{
+      .winner = make_winner(problem, trial, tuning.has_compared()), .module = code.module, .binary = outcome.binary};
+  adopted.winner.resources = code.compiled.resources;
+  adopted.winner.resident_blocks = code.compiled.resident_blocks;
+  adopted.winner.tuned_extents = tuning.problem.extents;
+  return adopted;
+}
+
+/// Dispatches to a tuning's winner from now on, and stores it.
+const LoadedPlan& TuningService::install(const Tuning& tuning) {
+  const bool is_tuned = tuning.has_compared();
+  const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], is_tuned);
+  const std::vector<std::string> entries = tuning.problem.family->unit(tuning.problem, winner.candidate.policy).entries;
+  const LoadedPlan& plan =
+      plans_.install(tuning.problem, winner, core_.device()->load(*tuning.winner_binary, entries), false);
+  // In this order: a publication takes notes that wait to the file with it.
+  if (!is_tuned) core_.cache().note_miss(tuning.problem, winner.sizes, false);
+  core_.cache().publish(tuning.problem, winner, *tuning.winner_binary, &tuning);
+  core_.count(&SessionCounters::tunings);
+  return plan;
+}
+
+}  // namespace hone

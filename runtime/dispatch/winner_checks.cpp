@@ -1,0 +1,31 @@
+#include "runtime/dispatch/winner_checks.h"
+
+#include <cstdint>
+#include <limits>
+
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
+  return {.candidate = trial.candidate,
+          .resources = trial.resources,
+          .resident_blocks = trial.resident_blocks,
+          .tuned = tuned,
+          .median_us = tuned ? trial.median_us : 0,
+          .spread_us = tuned ? trial.spread_us : 0,
+          .launch_context = problem.launch_context,
+          .tuned_extents = problem.extents,
+          .sizes = size_ranges(problem.extents)};
+}
+
+bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
+  const KernelFamily& family = problem_class.family();
+  const std::int64_t blocks = candidate.geometry.max_blocks;
+  const WorkShape shape = family.shape(problem_class.typical(), candidate.policy);
+  return family.is_valid(problem_class, candidate.policy, facts).empty() &&
+         (!shape.one_block || blocks == shape.cluster_blocks) && blocks <= std::numeric_limits<std::int32_t>::max() &&
+         family.workspace_bytes(problem_class, candidate) <= kWorkspaceBytes;
+}
+
+}  // namespace hone

@@ -1,0 +1,24 @@
+// Winners apart from any session: how a trial becomes one, and whether a device can launch it.
+#pragma once
+
+#include <hone/candidate.h>
+#include <hone/device_facts.h>
+#include <hone/problem.h>
+#include <hone/problem_class.h>
+
+namespace hone {
+
+/// The same problem, called in another context.
+inline Problem in_context(Problem problem, LaunchContext context) {
+  problem.launch_context = context;
+  return problem;
+}
+
+/// The winner that a trial on `problem` makes for the whole class of `problem`. An untuned one has no times.
+Winner make_winner(const Problem& problem, const Trial& trial, bool tuned);
+
+/// Whether a stored candidate is valid on a device and fits a workspace of kWorkspaceBytes. It is asked of the class,
+/// so that a winner serves all members or none.
+bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
+
+}  // namespace hone

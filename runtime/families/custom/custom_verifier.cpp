@@ -1,0 +1,166 @@
+#include "runtime/families/custom/custom_verifier.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "kernel_templates/reduce_arguments.h"
+#include "runtime/families/custom/custom_family.h"
+#include "runtime/families/reduce/reduce_reference.h"
+
+namespace hone {
+namespace {
+
+constexpr unsigned kSerialThreads = 1024;  // serial.cuh
+constexpr std::int64_t kSerialRun = 256;
+
+constexpr std::string_view kInputKind = "positive";
+
+/// The orders of combination in serial.cuh: the kernels of the reference unit.
+struct ReferenceOrder {
+  std::string_view body;
+  unsigned threads;
+};
+constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone::serial_reduce<Op, Out, false>", kSerialThreads},
+                                                 {"hone::serial_reduce<Op, Out, true>", kSerialThreads},
+                                                 {"hone::fold<Op, Out, false>", 1},
+                                                 {"hone::fold<Op, Out, true>", 1}}};
+
+/// Sizes that orders are compared at: around a thread, a warp and the plain kernel's block.
+constexpr std::array<std::int64_t, 8> kOrderSizes{1025, 257, 33, 7, 4, 3, 2, 1};
+
+/// γ(k) = k·u ÷ (1 − k·u) (Higham, Accuracy and Stability of Numerical Algorithms, §3.1).
+double rounding_bound(DType accumulator, std::int64_t chain) {
+  const double unit = accumulator == DType::f32 ? 0x1p-24 : 0x1p-53;
+  const double sum = static_cast<double>(chain) * unit;
+  return sum < 0.5 ? sum / (1 - sum) : 1;
+}
+
+/// Half a unit in the last place of a result that is stored in `dtype`, relative.
+double storing_error(DType dtype) {
+  return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f32 ? 0x1p-24 : 0x1p-53;
+}
+
+}  // namespace
+
+std::span<const std::string_view> CustomVerifier::input_kinds(const Problem&) const { return {&kInputKind, 1}; }
+
+std::vector<std::byte> CustomVerifier::input_pattern(const Problem& problem, int, std::string_view) const {
+  const std::int64_t elements = std::min(problem.extents[0], reduce_reference::kInputPeriod);
+  return with_element_type(problem.dtype, [&]<class T>(T) {
+    using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+    std::vector<Stored> values(static_cast<std::size_t>(elements));
+    std::mt19937_64 random(static_cast<std::uint64_t>(problem.extents[0]));
+    for (Stored& value : values) {
+      const std::uint64_t bits = random();
+      if constexpr (info(kDTypeOf<T>).is_floating())
+        value = static_cast<Stored>(1 + static_cast<float>(bits >> 41) * 0x1p-23f);
+      else
+        value = static_cast<Stored>(std::is_same_v<T, bool> ? bits & 1 : bits);
+    }
+    const auto bytes = std::as_bytes(std::span(values));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+}
+
+std::vector<Problem> CustomVerifier::verified_problems(const Problem& problem) const {
+  const std::int64_t n = problem.extents[0];
+  std::vector<std::int64_t> sizes{n};
+  for (const std::int64_t size : {n - 1, n / 2 + 1, n / 7 + 1, std::int64_t{1000}, std::int64_t{33}, std::int64_t{1}})
+    if (size >= 0 && size < sizes.back()) sizes.push_back(size);
+  std::vector<Problem> problems;
+  for (const std::int64_t size : sizes) problems.emplace_back(problem).extents[0] = size;
+  return problems;
+}
+
+Unit CustomVerifier::reference_unit(const Problem& problem) const {
+  const OperationSource op = family_.operation(problem);
+  Unit unit{.name = fmt::format("{} reference", to_string(problem)),
+            .source = fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
+                                  "using Op = {};\nusing Out = {};\n"
+                                  "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
+                                  op.headers.front(), op.type, info(*problem.result).cuda_name, kSerialThreads,
+                                  kSerialRun),
+            .headers = {},
+            .entries = {}};
+  for (const ReferenceOrder& order : kOrders)
+    unit.entries.push_back(kernel_entry(order.body, std::to_string(order.threads)));
+  return unit;
+}
+
+void CustomVerifier::encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
+                                      LaunchList& launches) const {
+  Launch& launch = launches.add();
+  launch.entry = order;
+  launch.block.x = kOrders[static_cast<std::size_t>(order)].threads;
+  launch.arguments.push(ReduceArguments{.in = {buffers[0]},
+                                        .n = static_cast<std::uint64_t>(problem.extents[0]),
+                                        .workspace = nullptr,
+                                        .out = {buffers[1]},
+                                        .partials = 0});
+}
+
+std::string CustomVerifier::compare(const Problem& problem, const Candidate& candidate,
+                                    std::span<const std::vector<std::byte>> expected,
+                                    std::span<const std::vector<std::byte>> outputs) const {
+  const std::int64_t chain =
+      family_.longest_chain(problem, candidate) + kSerialRun + 10 + problem.extents[0] / (kSerialThreads * kSerialRun);
+  const std::optional<Difference> wrong = difference(problem, chain, expected[0], outputs[0]);
+  if (!wrong) return "";
+  return fmt::format("the plain kernel gives {}, this one {}; {} is allowed (ReduceExpressions::relative_tolerance)",
+                     wrong->first, wrong->other, wrong->allowed);
+}
+
+int CustomVerifier::reference_orders() const { return static_cast<int>(kOrders.size()); }
+
+/// In a workload of their own: sizes beyond the problem's are asked for, too, which its winner may come to serve.
+std::vector<Problem> CustomVerifier::order_problems(const Problem& problem) const {
+  std::vector<Problem> problems;
+  for (const std::int64_t size : kOrderSizes) problems.emplace_back(problem).extents[0] = size;
+  return problems;
+}
+
+std::string CustomVerifier::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
+                                           std::span<const std::vector<std::byte>> other) const {
+  const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
+  if (!differs) return "";
+  return fmt::format(
+      "the reduction '{}' depends on the order in which elements are combined: {} of them give {} in "
+      "one order and {} in another, and {} is allowed; combine() has to be associative and commutative, "
+      "and identity has to change nothing (or ReduceExpressions::relative_tolerance has to allow more)",
+      family_.expressions().name, problem.extents[0], differs->first, differs->other, differs->allowed);
+}
+
+/// What two results differ by; nothing where the rounding of `chain` combinations, or the caller, allows for it.
+std::optional<CustomVerifier::Difference> CustomVerifier::difference(const Problem& problem, std::int64_t chain,
+                                                                     const std::vector<std::byte>& first,
+                                                                     const std::vector<std::byte>& other) const {
+  if (first == other) return std::nullopt;
+  const bool may_round = info(*problem.accumulator).is_floating();
+  double tolerance = family_.expressions().relative_tolerance;
+  if (tolerance == 0 && may_round) tolerance = rounding_bound(*problem.accumulator, chain);
+  return with_element_type(*problem.result, [&]<class T>(T) -> std::optional<Difference> {
+    T right, found;
+    std::memcpy(&right, first.data(), sizeof(T));
+    std::memcpy(&found, other.data(), sizeof(T));
+    const auto number = [](T x) -> long double {
+      if constexpr (std::is_class_v<T>)
+        return static_cast<float>(x);
+      else
+        return x;
+    };
+    const long double a = number(right), b = number(found);
+    if (std::isnan(a) && std::isnan(b)) return std::nullopt;
+    long double allowed = static_cast<long double>(tolerance) * std::max(std::abs(a), std::abs(b));
+    if (may_round) allowed += info(kDTypeOf<T>).is_floating() ? storing_error(kDTypeOf<T>) * 2 * std::abs(a) : 1;
+    if (std::abs(a - b) <= allowed) return std::nullopt;
+    return Difference{static_cast<double>(a), static_cast<double>(b), static_cast<double>(allowed)};
+  });
+}
+
+}  // namespace hone

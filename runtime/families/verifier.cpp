@@ -1,0 +1,83 @@
+#include <hone/verifier.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/kernel_family.h>
+
+namespace hone {
+namespace {
+
+/// A prime, so that a period ends within a tile.
+constexpr std::int64_t kInputPeriod = 65521;
+
+[[noreturn]] void miss_method(const Problem& problem, std::string_view method) {
+  throw Error(ErrorCode::unsupported, fmt::format("the Verifier of the kernel family {} does not implement {}(), so "
+                                                  "results cannot be verified",
+                                                  problem.family->name(), method));
+}
+
+}  // namespace
+
+std::span<const std::string_view> Verifier::input_kinds(const Problem&) const {
+  static constexpr std::array<std::string_view, 1> kKinds{"uniform"};
+  return kKinds;
+}
+
+std::vector<std::byte> Verifier::input_pattern(const Problem& problem, int buffer, std::string_view) const {
+  const BufferSpec spec = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)];
+  return with_element_type(spec.dtype, [&]<class T>(T) {
+    using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+    std::vector<Stored> values(static_cast<std::size_t>(std::min(spec.elements, kInputPeriod)));
+    std::mt19937_64 random(static_cast<std::uint64_t>(buffer));
+    for (Stored& value : values) {
+      const std::uint64_t bits = random();
+      if constexpr (info(kDTypeOf<T>).is_floating())
+        value = static_cast<Stored>(static_cast<float>(bits >> 40) * 0x1p-23f - 1);
+      else
+        value = static_cast<Stored>(std::is_same_v<T, bool> ? bits & 1 : bits);
+    }
+    const auto bytes = std::as_bytes(std::span(values));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+}
+
+std::vector<Problem> Verifier::verified_problems(const Problem& problem) const {
+  Problem smaller = problem;
+  smaller.extents[0] = std::max<std::int64_t>(0, problem.extents[0] - 1);
+  return {problem, smaller};
+}
+
+std::vector<ElementRange> Verifier::verified_parts(const Problem& problem, int buffer) const {
+  return {{.first = 0, .count = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)].elements}};
+}
+
+std::string Verifier::verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
+                             std::span<const std::vector<std::byte>>) const {
+  miss_method(problem, "verify");
+}
+
+Unit Verifier::reference_unit(const Problem& problem) const { miss_method(problem, "reference_unit"); }
+
+void Verifier::encode_reference(const Problem& problem, int, std::span<void* const>, LaunchList&) const {
+  miss_method(problem, "encode_reference");
+}
+
+std::string Verifier::compare(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
+                              std::span<const std::vector<std::byte>>) const {
+  miss_method(problem, "compare");
+}
+
+std::vector<Problem> Verifier::order_problems(const Problem& problem) const { miss_method(problem, "order_problems"); }
+
+std::string Verifier::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>>,
+                                     std::span<const std::vector<std::byte>>) const {
+  miss_method(problem, "compare_orders");
+}
+
+}  // namespace hone

@@ -1,0 +1,114 @@
+#include "runtime/dispatch/plan_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "runtime/dispatch/winner_checks.h"
+#include "tests/runtime/support/total_family.h"
+
+namespace hone {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class PlanTableTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t kSize = 1000;
+
+  Winner winner(const Problem& problem, bool tuned, std::string_view policy = "threads=128 work=1 finish=alone") const {
+    return make_winner(problem, {.candidate = {*family_.space().parse(policy), {.max_blocks = 8}}}, tuned);
+  }
+  const LoadedPlan& install(const Problem& problem, bool tuned, bool capturing = false) {
+    return plans_.install(problem, winner(problem, tuned), nullptr, capturing);
+  }
+  Problem graph_problem() const { return in_context(problem_, LaunchContext::graph); }
+
+  TotalFamily family_;
+  Problem problem_ = family_.problem(kSize);
+  PlanTable plans_{true};
+};
+
+TEST_F(PlanTableTest, AnEmptyTableHasNoPlan) {
+  EXPECT_EQ(plans_.find(problem_), nullptr);
+  EXPECT_EQ(plans_.failure(problem_), nullptr);
+}
+
+TEST_F(PlanTableTest, AWinnerServesItsClassAlone) {
+  const LoadedPlan& plan = install(problem_, true);
+  EXPECT_EQ(plans_.find(problem_), &plan);
+  EXPECT_EQ(plans_.find(family_.problem(kSize + 1)), &plan);
+  EXPECT_EQ(plans_.find(family_.problem(4 * kSize)), nullptr);
+  EXPECT_EQ(plans_.find(graph_problem()), nullptr);
+}
+
+TEST_F(PlanTableTest, ANewerWinnerHidesTheOlderOneWhichStaysValid) {
+  const LoadedPlan& older = install(problem_, false);
+  const LoadedPlan& newer = install(problem_, true);
+  EXPECT_EQ(plans_.find(problem_), &newer);
+  EXPECT_FALSE(older.winner.tuned);
+}
+
+TEST_F(PlanTableTest, APlanKnowsWhetherItsCandidateNeedsAWorkspace) {
+  EXPECT_FALSE(install(problem_, true).needs_workspace);
+  const Winner joined = winner(problem_, true, "threads=128 work=1 finish=joined");
+  EXPECT_TRUE(plans_.install(problem_, joined, nullptr, false).needs_workspace);
+}
+
+TEST_F(PlanTableTest, AnUntunedWinnerIsProvisionalInACaptureIfMissesAreTuned) {
+  EXPECT_TRUE(install(problem_, false, true).is_due());
+  EXPECT_FALSE(install(problem_, false, false).is_due());
+  EXPECT_FALSE(install(problem_, true, true).is_due());
+  PlanTable never_tuned(false);
+  EXPECT_FALSE(never_tuned.install(problem_, winner(problem_, false), nullptr, true).is_due());
+}
+
+TEST_F(PlanTableTest, ATunedWinnerOfTheStreamReplacesWhatItsGraphBorrows) {
+  install(graph_problem(), false);
+  install(problem_, true);
+  const LoadedPlan* lent = plans_.find(graph_problem());
+  EXPECT_TRUE(lent->winner.tuned);
+  EXPECT_EQ(lent->winner.launch_context, LaunchContext::stream);
+  EXPECT_TRUE(lent->is_due()) << "a tuning of the graph problem may find a better one";
+}
+
+TEST_F(PlanTableTest, AWinnerTunedForTheGraphIsKept) {
+  const LoadedPlan& own = install(graph_problem(), true);
+  install(problem_, true);
+  EXPECT_EQ(plans_.find(graph_problem()), &own);
+}
+
+TEST_F(PlanTableTest, APostponedPlanWaitsTwiceAsLongEachTimeUpToAnHour) {
+  const LoadedPlan* plan = &plans_.postpone(problem_, install(problem_, false), 1min);
+  EXPECT_EQ(plan->retry_pause, 1min);
+  EXPECT_TRUE(plan->is_provisional);
+  EXPECT_FALSE(plan->is_due());
+  EXPECT_EQ(plans_.find(problem_), plan);
+  plan = &plans_.postpone(problem_, *plan, 1min);
+  EXPECT_EQ(plan->retry_pause, 2min);
+  for (int i = 0; i < 10; ++i) plan = &plans_.postpone(problem_, *plan, 1min);
+  EXPECT_EQ(plan->retry_pause, 1h);
+}
+
+TEST_F(PlanTableTest, NearTunedWinnersOfTheSameContextAreListed) {
+  install(family_.problem(2 * kSize), true);
+  install(family_.problem(kSize / 4), true);
+  install(family_.problem(3 * kSize), false);
+  install(family_.problem(1000 * kSize), true);
+  EXPECT_THAT(plans_.tuned_near(problem_), SizeIs(2));
+  EXPECT_THAT(plans_.tuned_near(graph_problem()), IsEmpty());
+}
+
+TEST_F(PlanTableTest, AFailureIsThatOfTheWholeClass) {
+  plans_.set_failure(problem_, Error(ErrorCode::compile_failed, "nothing compiles"));
+  ASSERT_NE(plans_.failure(family_.problem(kSize + 1)), nullptr);
+  EXPECT_EQ(plans_.failure(problem_)->code(), ErrorCode::compile_failed);
+  EXPECT_EQ(plans_.failure(family_.problem(4 * kSize)), nullptr);
+}
+
+}  // namespace
+}  // namespace hone
