@@ -189,27 +189,6 @@ TEST_F(FakeSessionTest, APlanLaunchesWithinItsRangeAlone) {
   expect_refused(misaligned, "the alignment is 4 bytes, not 16 bytes");
 }
 
-TEST_F(FakeSessionTest, APlanRefusesCallsThatDifferInMoreThanTheirExtents) {
-  Session session(device_, options());
-  const Problem planned = family_.problem(kSize);
-  const Plan plan = session.make_plan(planned);
-  const auto refusal = [&](const std::function<void(Problem&)>& change) -> std::string {
-    Problem problem = planned;
-    change(problem);
-    try {
-      plan.launch(problem, std::array<void*, 2>{in_.data(), out_.data()}, nullptr);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      return error.what();
-    }
-    return "it was launched";
-  };
-  EXPECT_THAT(refusal([](Problem& problem) { problem.dtype = DType::f64; }), HasSubstr("dtype is f64"));
-  EXPECT_THAT(refusal([](Problem& problem) { problem.accumulator = DType::f64; }), HasSubstr("accumulator is f64"));
-  EXPECT_THAT(refusal([](Problem& problem) { problem.result = DType::f16; }), HasSubstr("result is f16"));
-  EXPECT_THAT(refusal([](Problem& problem) { problem.nan = NanPolicy::ignore; }), HasSubstr("NaN policy is ignore"));
-}
-
 TEST_F(FakeSessionTest, PlansHaveWorkspacesOfTheirOwn) {
   device_->script = joined_is_fastest();
   Session session(device_, options());
