@@ -192,15 +192,20 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
   require_accepted(problem);
   const Clock::time_point start = Clock::now();
   Tuning tuning = TuningRun(device, problem, options, memo).run();
-  const bool was_misled = std::any_of(tuning.trials.begin(), tuning.trials.end(),
-                                      [](const Trial& trial) { return trial.verdict == Verdict::wrong; });
-  if (!was_misled || options.measure_all || options.exhaustive || !options.only.empty() || tuning.stopped)
-    return tuning;
+  const auto has = [&](Verdict verdict) {
+    return std::any_of(tuning.trials.begin(), tuning.trials.end(),
+                       [&](const Trial& trial) { return trial.verdict == verdict; });
+  };
+  const bool was_misled = has(Verdict::wrong);
+  const bool was_pruned = tuning.has_compiled && !was_misled && !has(Verdict::ok) && !has(Verdict::failed);
+  const bool is_thorough = options.exhaustive || !options.only.empty() || (options.measure_all && !was_pruned);
+  if (is_thorough || tuning.stopped || !(was_misled || was_pruned)) return tuning;
 
   // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in
-  // what is left of the budget.
+  // what is left of the budget. And where opinion left nothing to measure, opinion was wrong.
   TuningOptions again = options;
   again.measure_all = true;
+  again.exhaustive = was_pruned;
   again.budget = std::max(std::chrono::milliseconds::zero(),
                           options.budget - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start));
   Tuning thorough = TuningRun(device, problem, again, memo).run();
