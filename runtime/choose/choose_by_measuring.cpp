@@ -12,6 +12,7 @@
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
+#include "runtime/choose/final_choice.h"
 #include "runtime/choose/reference.h"
 #include "runtime/choose/result_checks.h"
 #include "runtime/measure/race.h"
@@ -28,20 +29,6 @@ constexpr double kQualifyingShare = 0.75;
 
 /// One part in so many of the budget is for verifying when all of it was used for measuring.
 constexpr int kVerifyingPart = 4;
-
-/// What a candidate occupies: of two that are equally fast, the smaller one leaves more room to others.
-std::int64_t footprint(const Trial& trial, const Problem& problem) {
-  const int threads = problem.family->shape(problem, trial.candidate.policy).block_threads;
-  return trial.candidate.geometry.max_blocks * threads * std::max(trial.resources.registers, 1);
-}
-
-/// Measured ones by how long they stayed in the race, then by time; then the others by verdict. Medians compare only
-/// among those that were sampled side by side: one that was dropped may have had the better clock until then.
-bool best_first(const Trial& a, const Trial& b) {
-  if (a.verdict != b.verdict) return a.verdict < b.verdict;
-  if (a.verdict != Verdict::ok) return false;
-  return a.samples != b.samples ? a.samples > b.samples : a.median_us < b.median_us;
-}
 
 /// One tuning from policies to winner; the steps are called in order by run().
 class TuningRun {
@@ -73,10 +60,11 @@ class TuningRun {
     if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
     workload_.fill_all();
     exploration_.run();
-    finalists_ = race_.finish({.deadline = after(1), .stop = options_.stop});
+    for (Contender* const finalist : race_.finish({.deadline = after(1), .stop = options_.stop}))
+      finalists_.push_back(&finalist->trial);
     tuning_.stopped = options_.stop.stop_requested();
-    const Contender* winner = tuning_.stopped ? nullptr : choose();
-    if (winner) tuning_.winner_binary = exploration_.code_of(winner->trial.candidate).binary;
+    const Trial* const winner = tuning_.stopped ? nullptr : choose();
+    if (winner) tuning_.winner_binary = exploration_.code_of(winner->candidate).binary;
     keep_records(winner);
     return std::move(tuning_);
   }
@@ -87,12 +75,12 @@ class TuningRun {
   }
 
   /// Moves all trials into the tuning, best first.
-  void keep_records(const Contender* winner) {
+  void keep_records(const Trial* winner) {
     std::optional<Candidate> chosen;
-    if (winner) chosen = winner->trial.candidate;
+    if (winner) chosen = winner->candidate;
     for (Contender& contender : exploration_.contenders()) tuning_.trials.push_back(std::move(contender.trial));
     std::move(exploration_.rejected().begin(), exploration_.rejected().end(), std::back_inserter(tuning_.trials));
-    std::stable_sort(tuning_.trials.begin(), tuning_.trials.end(), best_first);
+    std::stable_sort(tuning_.trials.begin(), tuning_.trials.end(), is_better);
     for (std::size_t i = 0; chosen && i < tuning_.trials.size() && !tuning_.winner; ++i)
       if (tuning_.trials[i].candidate == *chosen) tuning_.winner = i;
     tuning_.compile_ms = exploration_.compile_ms();
@@ -115,38 +103,25 @@ class TuningRun {
     return spearman(predicted_us, measured_us);
   }
 
-  /// The fastest contender that is right. What cannot be told apart is a tie: it goes to the smallest footprint, then
-  /// to one that serves a neighbouring problem already, then to the lower median.
-  Contender* choose() {
-    while (Contender* chosen = best_left()) {
+  /// The fastest candidate that is right.
+  const Trial* choose() {
+    while (Trial* const chosen = best_left()) {
       if (options_.on_progress)
-        options_.on_progress(
-            {.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->trial.median_us});
-      if (!options_.verify || verified(chosen->trial)) return chosen;
+        options_.on_progress({.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->median_us});
+      if (!options_.verify || verified(*chosen)) return chosen;
       std::erase(finalists_, chosen);
     }
     return nullptr;
   }
 
-  Contender* best_left() {
-    const auto serves_neighbours = [&](const Contender& contender) {
-      const std::vector<Candidate>& known = options_.start_from;
-      return std::find(known.begin(), known.end(), contender.trial.candidate) != known.end();
-    };
-    const auto wins_tie = [&](const Contender* a, const Contender* b) {
-      const std::int64_t footprint_a = footprint(a->trial, problem_);
-      const std::int64_t footprint_b = footprint(b->trial, problem_);
-      if (footprint_a != footprint_b) return footprint_a < footprint_b;
-      if (serves_neighbours(*a) != serves_neighbours(*b)) return serves_neighbours(*a);
-      return a->trial.median_us < b->trial.median_us;
-    };
-    if (!finalists_.empty()) return *std::min_element(finalists_.begin(), finalists_.end(), wins_tie);
-    // Every finalist was wrong: next is whoever stayed in the race longest.
+  /// The winner of the finalists' tie; when every one of them was wrong, whoever stayed in the race longest.
+  Trial* best_left() {
+    if (!finalists_.empty()) return winner_of_tie(finalists_, problem_, options_.start_from);
     std::deque<Contender>& all = exploration_.contenders();
     const auto best = std::min_element(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
-      return best_first(a.trial, b.trial);
+      return is_better(a.trial, b.trial);
     });
-    return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &*best;
+    return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &best->trial;
   }
 
   /// Runs the candidate on every kind of input and records what was wrong. Where that takes longer than it may, the
@@ -207,7 +182,7 @@ class TuningRun {
                      host_pace_us(device_->facts(), limits_, problem_)};
   Race race_{bench_};
   Exploration exploration_;
-  std::vector<Contender*> finalists_;
+  std::vector<Trial*> finalists_;  ///< that are not known to be wrong
 };
 
 }  // namespace
@@ -217,15 +192,20 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
   require_accepted(problem);
   const Clock::time_point start = Clock::now();
   Tuning tuning = TuningRun(device, problem, options, memo).run();
-  const bool was_misled = std::any_of(tuning.trials.begin(), tuning.trials.end(),
-                                      [](const Trial& trial) { return trial.verdict == Verdict::wrong; });
-  if (!was_misled || options.measure_all || options.exhaustive || !options.only.empty() || tuning.stopped)
-    return tuning;
+  const auto has = [&](Verdict verdict) {
+    return std::any_of(tuning.trials.begin(), tuning.trials.end(),
+                       [&](const Trial& trial) { return trial.verdict == verdict; });
+  };
+  const bool was_misled = has(Verdict::wrong);
+  const bool was_pruned = tuning.has_compiled && !was_misled && !has(Verdict::ok) && !has(Verdict::failed);
+  const bool is_thorough = options.exhaustive || !options.only.empty() || (options.measure_all && !was_pruned);
+  if (is_thorough || tuning.stopped || !(was_misled || was_pruned)) return tuning;
 
   // A leader that gave a wrong result may have kept slower, right ones from being measured: now all of them are, in
-  // what is left of the budget.
+  // what is left of the budget. And where opinion left nothing to measure, opinion was wrong.
   TuningOptions again = options;
   again.measure_all = true;
+  again.exhaustive = was_pruned;
   again.budget = std::max(std::chrono::milliseconds::zero(),
                           options.budget - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start));
   Tuning thorough = TuningRun(device, problem, again, memo).run();

@@ -1,3 +1,8 @@
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include <hone/error.h>
@@ -13,9 +18,21 @@ void require_accepted(const Problem& problem) {
   if (!refusal.empty()) throw Error(ErrorCode::invalid_argument, refusal);
 }
 
+namespace {
+
+ModelChoice choice_of(const Trial& trial, const CompiledCode& code) {
+  ModelChoice choice{.trial = trial, .binary = code.binary, .module = code.module};
+  choice.trial.is_default = true;
+  return choice;
+}
+
+}  // namespace
+
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo) {
   require_accepted(problem);
-  const PolicyRanking ranking = rank_policies(device.facts(), problem);
+  PolicyRanking ranking = rank_policies(device.facts(), problem);
+  if (ranking.policies.empty()) ranking = rank_policies(device.facts(), problem, Pruning::off);
+  std::optional<ModelChoice> pruned;  // an opinion fails no call
   std::string last_reason;
   for (const RankedPolicy& ranked : ranking.policies) {
     const Unit unit = unit_of(problem, ranked.policy);
@@ -29,17 +46,20 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
     }
     try {
       const CompiledCode code = load_policy(device, problem, ranked.policy, unit, outcome.binary);
-      CandidateList list = list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes);
-      if (!list.candidates.empty()) {
-        list.candidates.front().is_default = true;
-        return {.trial = list.candidates.front(), .binary = code.binary, .module = code.module};
-      }
+      const auto list_with = [&](Pruning pruning) {
+        return list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes, pruning);
+      };
+      const CandidateList list = list_with(Pruning::on);
+      if (!list.candidates.empty()) return choice_of(list.candidates.front(), code);
+      const CandidateList all = list_with(Pruning::off);
+      if (!pruned && !all.candidates.empty()) pruned = choice_of(all.candidates.front(), code);
       last_reason = list.rejected.front().reason;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost) throw;
       last_reason = error.what();
     }
   }
+  if (pruned) return *std::move(pruned);
   if (last_reason.empty())
     last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
   throw Error(ErrorCode::compile_failed, fmt::format("no policy of {} can run on {}: {}", to_string(problem),

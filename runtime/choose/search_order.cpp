@@ -15,6 +15,9 @@ namespace {
 constexpr double kMostBehind = 1.05;
 constexpr double kMostBehindWithoutOrder = 1.3;
 
+/// The fastest of a named value has its relatives measured if it is no further behind the leader.
+constexpr double kNearTheLeader = 1.08;
+
 /// Each once.
 std::vector<Policy> policies_of(const std::vector<Candidate>& candidates) {
   std::vector<Policy> policies;
@@ -131,6 +134,24 @@ double SearchOrder::best_gain(const Wave& places, double leader_us) {
   double best = 0;
   for (const std::size_t place : places) best = std::max(best, surrogate_.expected_gain(points_[place], leader_us));
   return best;
+}
+
+std::vector<Candidate> leaders_of(const std::vector<const Trial*>& measured, const ParameterSpace& space) {
+  std::vector<Candidate> leaders;
+  for (const Trial* const trial : measured) {
+    if (trial->median_us > kNearTheLeader * measured.front()->median_us) break;
+    const Policy& policy = trial->candidate.policy;
+    const auto is_named_and_new = [&](int parameter) {
+      return space.parameters()[static_cast<std::size_t>(parameter)].kind() == ParameterKind::categorical &&
+             std::none_of(leaders.begin(), leaders.end(), [&](const Candidate& leader) {
+               return leader.policy[parameter] == policy[parameter];
+             });
+    };
+    bool is_leader = leaders.empty();
+    for (int i = 0; i < policy.size() && !is_leader; ++i) is_leader = is_named_and_new(i);
+    if (is_leader) leaders.push_back(trial->candidate);
+  }
+  return leaders;
 }
 
 }  // namespace hone

@@ -66,4 +66,9 @@ class SearchOrder {
   Wave first_;  ///< in reverse: the next is the last
 };
 
+/// The candidates whose relatives are measured at the end of a search: the fastest one, and the fastest with each value
+/// of a named parameter that is nearly as fast. The surrogate takes values without an order for equally alike, and
+/// knows little of how one does where another leads. `measured`: fastest first, one at least.
+std::vector<Candidate> leaders_of(const std::vector<const Trial*>& measured, const ParameterSpace& space);
+
 }  // namespace hone

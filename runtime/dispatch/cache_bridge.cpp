@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <hone/tune_arguments.h>
 
@@ -20,79 +15,13 @@
 namespace hone {
 namespace {
 
-/// "i32", "i32 in f64", "f16 in f64 to f16": of the elements, and of the accumulator and the result where chosen.
-std::string dtypes_of(const Problem& problem) {
-  std::string text(info(problem.dtype).name);
-  if (problem.accumulator) text.append(" in ").append(info(*problem.accumulator).name);
-  if (problem.result) text.append(" to ").append(info(*problem.result).name);
-  return text;
-}
-
-std::string_view numerics_of(const Problem& problem) {
-  return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
-}
-
-/// Behind a stored binary's format: the digest of the unit that it was compiled from. Two families, or two versions of
-/// one, may have the same name and parameters.
-constexpr std::string_view kUnitMark = ";unit=";
-
 /// Longer than any step of a tuning between two renewals takes, on a busy machine too: a claim that ends while its
 /// owner lives makes two of them tune. Whoever waits for an owner that was stopped waits for as long as its budget
 /// says.
 constexpr std::chrono::seconds kLease(60);
 
-/// Fields that Query and ProblemRecord share.
-template <class Record>
-void describe(Record& record, const Problem& problem) {
-  record.family = problem.family->name();
-  record.operation = problem.family->operations()[problem.operation];
-  record.dtype = dtypes_of(problem);
-  record.numerics = numerics_of(problem);
-  record.launch_context = name(problem.launch_context);
-  record.alignment = static_cast<int>(problem.alignment);
-}
-
-/// nullopt for a row that does not fit the family's space.
-std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
-                                const std::array<cache::RangeRecord, 3>& sizes) {
-  const cache::CandidateRecord& record = winner.candidate;
-  const std::optional<Policy> policy = problem.family->space().parse(record.policy);
-  if (!policy || record.max_blocks < 1 ||
-      record.block_threads != problem.family->shape(problem, *policy).block_threads)
-    return std::nullopt;
-  Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
-                .resources = {.registers = record.registers,
-                              .static_smem_bytes = record.static_smem_bytes,
-                              .local_bytes = record.local_bytes,
-                              .max_threads_per_block = record.max_threads_per_block},
-                .resident_blocks = record.resident_blocks,
-                .tuned = winner.tuned,
-                .median_us = winner.median_us,
-                .spread_us = winner.spread_us,
-                .launch_context = problem.launch_context,
-                .tuned_extents = winner.tuned_extents};
-  for (std::size_t i = 0; i < sizes.size(); ++i) result.sizes[i] = {sizes[i].first, sizes[i].last};
-  return result;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
-  return lines;
-}
-
 std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-/// In the time that the winner's record has, which is that of the size it was measured at.
-std::int64_t measured_bytes(const Problem& problem, const Winner& winner) {
-  if (winner.tuned_extents == problem.extents) return problem.family->bytes_moved(problem);
-  Problem measured = problem;
-  measured.extents = winner.tuned_extents;
-  measured.pitches = {0, 0};  // those of the problem may be too short there
-  return problem.family->bytes_moved(measured);
 }
 
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
@@ -113,14 +42,7 @@ CacheBridge::CacheBridge(const Device& device, const SessionOptions& options, ca
       owner_(cache::new_owner()),
       layers_(places(options), std::move(report)) {
   if (!has_files_) return;
-  const DeviceFacts& facts = device.facts();
-  device_record_ = {.kind = facts.kind,
-                    .name = facts.name,
-                    .architecture = facts.architecture,
-                    .identity = tuning_identity(facts),
-                    .sm_count = facts.sm_count,
-                    .max_threads_per_sm = facts.max_threads_per_sm,
-                    .peak_bandwidth_gbps = peak_bandwidth_gbps(facts)};
+  device_record_ = device_record(device.facts());
   compiler_ = device.compiler_identity();
 }
 
@@ -134,27 +56,15 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
     return std::nullopt;
   }
   const bool is_attempted = hit->attempt && hit->attempt->rules_out(static_cast<double>(budget_.count()), now_s());
-  CachedWinner found{.winner = std::move(*winner),
-                     .binary = {},
-                     .stale_driver = hit->stale_driver,
-                     .is_attempted = is_attempted};
-  // Code of which it is not known what it was compiled from is compiled again.
-  const std::size_t mark = hit->binary ? hit->binary->format.find(kUnitMark) : std::string::npos;
-  if (mark != std::string::npos) {
-    found.unit_digest = hit->binary->format.substr(mark + kUnitMark.size());
-    found.binary = Binary{.format = hit->binary->format.substr(0, mark),
-                          .architecture = std::move(hit->binary->architecture),
-                          .code = std::move(hit->binary->code),
-                          .entries = lines_of(hit->binary->entries)};
-  }
-  return found;
+  return CachedWinner{.winner = std::move(*winner),
+                      .code = hit->binary ? stored_code(std::move(*hit->binary)) : std::nullopt,
+                      .stale_driver = hit->stale_driver,
+                      .is_attempted = is_attempted};
 }
 
 std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::array<SizeRange, 3>& extents) {
   if (!has_files_) return {};
-  std::array<cache::RangeRecord, 3> ranges;
-  for (std::size_t i = 0; i < ranges.size(); ++i) ranges[i] = {extents[i].first, extents[i].last};
-  std::vector<cache::NearWinner> rows = layers_.find_near(query_of(problem), ranges);
+  std::vector<cache::NearWinner> rows = layers_.find_near(query_of(problem), range_records(extents));
   std::stable_partition(rows.begin(), rows.end(), [](const cache::NearWinner& row) { return !row.stale_driver; });
   std::vector<Winner> near;
   for (const cache::NearWinner& row : rows) {
@@ -168,25 +78,10 @@ std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::ar
 
 cache::Publication CacheBridge::publication(const Problem& problem, const Winner& winner, const Binary& binary,
                                             const Tuning* tuning) const {
-  const Trial chosen{.candidate = winner.candidate,
-                     .resources = winner.resources,
-                     .resident_blocks = winner.resident_blocks};
-  cache::Publication publication{
-      .key = key_of(problem, winner.sizes),
-      .winner = {.candidate = to_record(problem, chosen),
-                 .tuned = winner.tuned,
-                 .tuned_extents = winner.tuned_extents,
-                 .bytes_moved = measured_bytes(problem, winner),
-                 .median_us = winner.median_us,
-                 .spread_us = winner.spread_us},
-      .binary = {.format = fmt::format("{}{}{}", binary.format, kUnitMark,
-                                       unit_digest(unit_of(problem, winner.candidate.policy))),
-                 .architecture = binary.architecture,
-                 .code = binary.code,
-                 .entries = fmt::format("{}", fmt::join(binary.entries, "\n"))},
-      .tuning = {}};
-  if (tuning) publication.tuning = to_record(*tuning);
-  return publication;
+  return {.key = key_of(problem, winner.sizes),
+          .winner = winner_record(problem, winner),
+          .binary = binary_record(binary, unit_digest(unit_of(problem, winner.candidate.policy))),
+          .tuning = tuning ? std::optional(tuning_record(*tuning)) : std::nullopt};
 }
 
 void CacheBridge::publish(std::span<const cache::Publication> publications) {
@@ -234,7 +129,7 @@ cache::KeyRecord CacheBridge::claim_key(Work work, const Problem& problem) const
 cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const {
   cache::KeyRecord key{.device = device_record_, .toolchain = toolchain(problem), .problem = {}};
   describe(key.problem, problem);
-  for (std::size_t i = 0; i < sizes.size(); ++i) key.problem.sizes[i] = {sizes[i].first, sizes[i].last};
+  key.problem.sizes = range_records(sizes);
   return key;
 }
 
@@ -270,41 +165,6 @@ std::string CacheBridge::source_digest(const Problem& problem) const {
     if (problem.family->is_valid(problem, policy, device_.facts()).empty())
       return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, policy))).hex();
   return family;
-}
-
-cache::CandidateRecord CacheBridge::to_record(const Problem& problem, const Trial& trial) const {
-  return {.policy = problem.family->space().to_string(trial.candidate.policy),
-          .max_blocks = trial.candidate.geometry.max_blocks,
-          .block_threads = problem.family->shape(problem, trial.candidate.policy).block_threads,
-          .registers = trial.resources.registers,
-          .static_smem_bytes = trial.resources.static_smem_bytes,
-          .local_bytes = trial.resources.local_bytes,
-          .max_threads_per_block = trial.resources.max_threads_per_block,
-          .resident_blocks = trial.resident_blocks};
-}
-
-cache::TuningRecord CacheBridge::to_record(const Tuning& tuning) const {
-  const auto now = std::chrono::system_clock::now() -
-                   std::chrono::duration<double, std::milli>(tuning.compile_ms + tuning.measure_ms);
-  cache::TuningRecord record{
-      .started_at = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count(),
-      .compile_ms = tuning.compile_ms,
-      .measure_ms = tuning.measure_ms,
-      .budget_spent = tuning.budget_spent,
-      .trials = {}};
-  for (const Trial& trial : tuning.trials)
-    record.trials.push_back({.candidate = to_record(tuning.problem, trial),
-                             .bytes_in_flight_per_sm = trial.bytes_in_flight_per_sm,
-                             .predicted_us = trial.predicted_us,
-                             .median_us = trial.median_us,
-                             .spread_us = trial.spread_us,
-                             .samples = trial.samples,
-                             .is_default = trial.is_default,
-                             .verdict = std::string(name(trial.verdict)),
-                             .reason = trial.policies > 1
-                                           ? fmt::format("{} ({} policies)", trial.reason, trial.policies)
-                                           : trial.reason});
-  return record;
 }
 
 }  // namespace hone

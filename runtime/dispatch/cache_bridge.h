@@ -19,14 +19,14 @@
 #include <hone/tuning.h>
 
 #include "cache/layers.h"
+#include "runtime/dispatch/cache_records.h"
 
 namespace hone {
 
 /// A winner found in a cache file, with its code, unless it has to be compiled.
 struct CachedWinner {
   Winner winner;
-  std::optional<Binary> binary;
-  std::string unit_digest = {};  ///< of what `binary` was compiled from
+  std::optional<StoredCode> code;
   bool stale_driver = false;
   bool is_attempted = false;  ///< untuned, and another tuning with the session's budget would come to the same end
 };
@@ -34,8 +34,8 @@ struct CachedWinner {
 /// What one of several processes does, and the others wait for: a tuning, or a choice without measuring.
 enum class Work { tuning, choice };
 
-/// Translates problems and winners to records of the cache and back. Thread-safe. A failing cache file never fails a
-/// call: it is reported, and done without.
+/// Reads and writes winners in the session's cache files, and agrees there with other processes on who does what. A
+/// failing cache file never fails a call: it is reported, and done without. Thread-safe.
 class CacheBridge {
  public:
   /// Files as `options` name them; none: nothing is found and nothing is written.
@@ -77,8 +77,6 @@ class CacheBridge {
   cache::KeyRecord key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const;
   cache::KeyRecord claim_key(Work work, const Problem& problem) const;
   cache::Query query_of(const Problem& problem) const;
-  cache::CandidateRecord to_record(const Problem& problem, const Trial& trial) const;
-  cache::TuningRecord to_record(const Tuning& tuning) const;
 
   const Device& device_;
   const bool load_binaries_;

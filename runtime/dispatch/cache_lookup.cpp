@@ -49,9 +49,9 @@ std::shared_ptr<const Module> CacheLookup::load_checked(const Problem& problem, 
     Device& device = *core_.device();
     const Unit unit = unit_of(problem, winner.candidate.policy);
     std::shared_ptr<const Binary> binary;
-    if (cached.binary) {
-      if (cached.unit_digest != unit_digest(unit)) return nullptr;  // the family makes another kernel by now
-      binary = std::make_shared<const Binary>(*cached.binary);
+    if (cached.code) {
+      if (cached.code->unit_digest != unit_digest(unit)) return nullptr;  // the family makes another kernel by now
+      binary = std::make_shared<const Binary>(cached.code->binary);
     } else {
       binary = core_.memo().compile(device, std::span(&unit, 1)).front().binary;
     }

@@ -165,8 +165,8 @@ std::shared_ptr<const Binary> NearestWinner::code_for(const Problem& problem, co
   const Unit lent = unit_of(lending, lender.candidate.policy);
   if (lent.has_code_of(unit)) {
     std::optional<CachedWinner> cached = core_.cache().find(lending);
-    if (cached && cached->binary && cached->unit_digest == unit_digest(unit))
-      return std::make_shared<const Binary>(std::move(*cached->binary));
+    if (cached && cached->code && cached->code->unit_digest == unit_digest(unit))
+      return std::make_shared<const Binary>(std::move(cached->code->binary));
   }
   return core_.memo().compile(*core_.device(), std::span(&unit, 1)).front().binary;
 }

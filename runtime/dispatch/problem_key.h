@@ -31,11 +31,7 @@ struct ProblemKey {
 
   bool operator==(const ProblemKey&) const = default;
 
-  /// Fibonacci hashing: the high bits of a product with 2^64 ÷ golden ratio depend on all bits of the key.
-  std::size_t hash() const {
-    const std::uint64_t mixed = (packed ^ reinterpret_cast<std::uintptr_t>(family)) * 0x9E3779B97F4A7C15u;
-    return static_cast<std::size_t>(mixed >> 48);
-  }
+  std::uint64_t bits() const { return packed ^ reinterpret_cast<std::uintptr_t>(family); }
 };
 
 }  // namespace hone

@@ -13,7 +13,8 @@
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/compiled.h"
-#include "runtime/choose/exploration.h"
+#include "runtime/choose/policy_loader.h"
+#include "runtime/choose/waves.h"
 #include "runtime/dispatch/winner_checks.h"
 
 namespace hone {

@@ -68,9 +68,7 @@ class WorkspacePool {
     std::uint64_t number = 0;  ///< of the graph, or how often streams' workspaces were recycled before
 
     bool operator==(const Owner&) const = default;
-    std::size_t hash() const {
-      return static_cast<std::size_t>((stream ^ number << 16) * 0x9E3779B97F4A7C15u >> 32);
-    }
+    std::uint64_t bits() const { return stream ^ number << 16; }
   };
 
   Workspace& first_of(const Owner& owner, bool capturing);

@@ -82,6 +82,19 @@ TEST_F(ChooseTest, AWrongResultNeverWins) {
   }));
 }
 
+/// The fake device wants 34 KiB in flight of an SM for so large an array; no policy has more than 16.
+TEST_F(ChooseTest, WhereAllCandidatesArePrunedTheBestOfThemWins) {
+  problem_ = family_.problem(std::int64_t{1} << 21);
+  script({{std::string(kFast), {.us = 5}}});
+  const Tuning tuning = tune();
+  ASSERT_TRUE(tuning.winner);
+  EXPECT_EQ(text(tuning.trials[*tuning.winner]), kFast);
+  BinaryMemo memo;
+  const ModelChoice choice = choose_by_model(*device_, problem_, kWorkspaceBytes, memo);
+  EXPECT_TRUE(choice.trial.is_default);
+  EXPECT_GT(choice.trial.predicted_us, 0);
+}
+
 TEST_F(ChooseTest, WhenAllAreWrongNobodyWins) {
   device_->script = [](std::string_view) { return FakeKernel{.is_wrong = true}; };
   const Tuning tuning = tune();

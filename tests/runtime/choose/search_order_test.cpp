@@ -105,5 +105,34 @@ TEST_F(SearchOrderTest, LittleIsExpectedToTellOfAnotherNameOrGridAndMuchOfAnothe
   EXPECT_FALSE(order.is_near_relative({256, 4, 0}, leader, kLittleBehind, 1)) << "two parameters differ";
 }
 
+class LeadersTest : public testing::Test {
+ protected:
+  /// Fastest first.
+  std::vector<Candidate> leaders(const std::vector<Trial>& trials) const {
+    std::vector<const Trial*> measured;
+    for (const Trial& trial : trials) measured.push_back(&trial);
+    return leaders_of(measured, space_);
+  }
+
+  ParameterSpace space_{{ordinal("threads", {64, 128}), categorical("finish", {"alone", "joined"})}};
+};
+
+TEST_F(LeadersTest, AreTheFastestAndTheFastestOfEachOtherName) {
+  const std::vector<Candidate> found = leaders({{.candidate = {{64, 0}, {8}}, .median_us = 10},
+                                                {.candidate = {{128, 0}, {8}}, .median_us = 10.1},
+                                                {.candidate = {{128, 1}, {8}}, .median_us = 10.7},
+                                                {.candidate = {{64, 1}, {8}}, .median_us = 10.75}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].policy, (Policy{64, 0}));
+  EXPECT_EQ(found[1].policy, (Policy{128, 1}));
+}
+
+TEST_F(LeadersTest, WhatIsFarBehindTheFastestIsNone) {
+  EXPECT_EQ(leaders({{.candidate = {{64, 0}, {8}}, .median_us = 10},
+                     {.candidate = {{64, 1}, {8}}, .median_us = 10.81}})
+                .size(),
+            1u);
+}
+
 }  // namespace
 }  // namespace hone

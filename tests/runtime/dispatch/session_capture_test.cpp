@@ -1,8 +1,6 @@
-// Sessions under stream capture, with Plans, and from many threads, on a device that only pretends.
+// Sessions under stream capture, and with Plans, on a device that only pretends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <thread>
 
 #include <hone/error.h>
 
@@ -189,27 +187,6 @@ TEST_F(FakeSessionTest, APlanLaunchesWithinItsRangeAlone) {
   expect_refused(misaligned, "the alignment is 4 bytes, not 16 bytes");
 }
 
-TEST_F(FakeSessionTest, APlanRefusesCallsThatDifferInMoreThanTheirExtents) {
-  Session session(device_, options());
-  const Problem planned = family_.problem(kSize);
-  const Plan plan = session.make_plan(planned);
-  const auto refusal = [&](const std::function<void(Problem&)>& change) -> std::string {
-    Problem problem = planned;
-    change(problem);
-    try {
-      plan.launch(problem, std::array<void*, 2>{in_.data(), out_.data()}, nullptr);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      return error.what();
-    }
-    return "it was launched";
-  };
-  EXPECT_THAT(refusal([](Problem& problem) { problem.dtype = DType::f64; }), HasSubstr("dtype is f64"));
-  EXPECT_THAT(refusal([](Problem& problem) { problem.accumulator = DType::f64; }), HasSubstr("accumulator is f64"));
-  EXPECT_THAT(refusal([](Problem& problem) { problem.result = DType::f16; }), HasSubstr("result is f16"));
-  EXPECT_THAT(refusal([](Problem& problem) { problem.nan = NanPolicy::ignore; }), HasSubstr("NaN policy is ignore"));
-}
-
 TEST_F(FakeSessionTest, PlansHaveWorkspacesOfTheirOwn) {
   device_->script = joined_is_fastest();
   Session session(device_, options());
@@ -223,54 +200,6 @@ TEST_F(FakeSessionTest, PlansHaveWorkspacesOfTheirOwn) {
     EXPECT_EQ(device_->live_allocations(), with_one + 1);
   }
   EXPECT_EQ(device_->live_allocations(), before);
-}
-
-TEST_F(FakeSessionTest, ManyThreadsWithOneColdProblemTuneOnce) {
-  Session session(device_, options());
-  constexpr int kThreads = 8;
-  std::vector<ChoiceSource> sources(kThreads);
-  {
-    std::vector<std::jthread> threads;
-    for (ChoiceSource& source : sources)
-      threads.emplace_back([&] { source = session.prepare(family_.problem(kSize)).source; });
-  }
-  EXPECT_EQ(std::count(sources.begin(), sources.end(), ChoiceSource::tuned), 1);
-  EXPECT_EQ(std::count(sources.begin(), sources.end(), ChoiceSource::memory), kThreads - 1);
-  EXPECT_EQ(session.counters().tunings, 1u);
-  EXPECT_EQ(device_->compiles(), 12);
-}
-
-TEST_F(FakeSessionTest, ThreadsThatShareAStreamDoNotMixTheirTwoLaunches) {
-  device_->script = joined_is_fastest();
-  Session session(device_, options());
-  session.prepare(family_.problem(kSize));
-  ASSERT_EQ(session.prepare(family_.problem(kSize)).winner->candidate.policy[2], 1);
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      const DeviceBuffer out(device_, sizeof(std::int64_t));
-      const std::array<void*, 2> buffers{in_.data(), out.data()};
-      for (int i = 0; i < 500; ++i) {
-        const std::int64_t n = 1000 + t;
-        session.launch(family_.problem(n), buffers, nullptr);
-        ASSERT_EQ(*out.as<std::int64_t>(), n);
-      }
-    });
-}
-
-TEST_F(FakeSessionTest, ThreadsMayUseManyProblemsAtOnce) {
-  Session session(device_, options(MissPolicy::heuristic));
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&] {
-      const DeviceBuffer out(device_, sizeof(std::int64_t));
-      const std::array<void*, 2> buffers{in_.data(), out.data()};
-      const Stream stream = device_->create_stream();
-      for (std::int64_t n = 1; n < kMost; n = n * 3 / 2 + 1) {
-        session.launch(family_.problem(n), buffers, stream);
-        ASSERT_EQ(*out.as<std::int64_t>(), n);
-      }
-    });
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+// Which of the measured candidates a problem is dispatched to. Knows trials alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <hone/candidate.h>
+#include <hone/problem.h>
+
+namespace hone {
+
+/// What a candidate occupies, in registers: of two that are equally fast, the smaller one leaves more room to others.
+std::int64_t footprint(const Trial& trial, const Problem& problem);
+
+/// The order of a tuning's records. Measured ones come first, by how long they stayed in the race, then by time; then
+/// the others by verdict. Medians compare only among those that were sampled side by side: one that was dropped may
+/// have had the better clock until then.
+bool is_better(const Trial& a, const Trial& b);
+
+/// Of candidates that cannot be told apart: the one with the smallest footprint, then one of `known`, which serve
+/// neighbouring problems already, then the one with the lowest median. nullptr when there are none.
+Trial* winner_of_tie(std::span<Trial* const> tied, const Problem& problem, const std::vector<Candidate>& known);
+
+}  // namespace hone

@@ -1,0 +1,28 @@
+// How many policies a search compiles at once.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <hone/device_facts.h>
+#include <hone/kernel.h>
+#include <hone/problem.h>
+#include <hone/tuning.h>
+
+#include "runtime/choose/search_order.h"
+
+namespace hone {
+
+/// Enough policies to keep all cores busy, few enough to stop in time.
+std::size_t wave_size();
+
+/// Where the model's first choice should, by its own constants, be as fast as memory and launching allow, the first
+/// group of candidates ends the search; where a neighbour was measured, what is expected is worth more, and the rest is
+/// compiled while this is measured.
+std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
+                            const SearchOrder& order);
+
+/// The units that a tuning of `problem` would compile in its first waves, as far as can be told before it.
+std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
+
+}  // namespace hone

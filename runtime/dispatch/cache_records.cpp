@@ -1,0 +1,147 @@
+#include "runtime/dispatch/cache_records.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace hone {
+namespace {
+
+/// Stands in a stored binary's format, before the digest of its unit.
+constexpr std::string_view kUnitMark = ";unit=";
+
+cache::CandidateRecord candidate_record(const Problem& problem, const Candidate& candidate, const Resources& resources,
+                                        int resident_blocks) {
+  return {.policy = problem.family->space().to_string(candidate.policy),
+          .max_blocks = candidate.geometry.max_blocks,
+          .block_threads = problem.family->shape(problem, candidate.policy).block_threads,
+          .registers = resources.registers,
+          .static_smem_bytes = resources.static_smem_bytes,
+          .local_bytes = resources.local_bytes,
+          .max_threads_per_block = resources.max_threads_per_block,
+          .resident_blocks = resident_blocks};
+}
+
+/// What is moved in the time of the winner, which was measured at a size of its own.
+std::int64_t measured_bytes(const Problem& problem, const Winner& winner) {
+  if (winner.tuned_extents == problem.extents) return problem.family->bytes_moved(problem);
+  Problem measured = problem;
+  measured.extents = winner.tuned_extents;
+  measured.pitches = {0, 0};  // those of the problem may be too short there
+  return problem.family->bytes_moved(measured);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace
+
+cache::DeviceRecord device_record(const DeviceFacts& facts) {
+  return {.kind = facts.kind,
+          .name = facts.name,
+          .architecture = facts.architecture,
+          .identity = tuning_identity(facts),
+          .sm_count = facts.sm_count,
+          .max_threads_per_sm = facts.max_threads_per_sm,
+          .peak_bandwidth_gbps = peak_bandwidth_gbps(facts)};
+}
+
+std::array<cache::RangeRecord, 3> range_records(const std::array<SizeRange, 3>& sizes) {
+  std::array<cache::RangeRecord, 3> records;
+  for (std::size_t i = 0; i < records.size(); ++i) records[i] = {sizes[i].first, sizes[i].last};
+  return records;
+}
+
+std::string dtypes_text(const Problem& problem) {
+  std::string text(info(problem.dtype).name);
+  if (problem.accumulator) text.append(" in ").append(info(*problem.accumulator).name);
+  if (problem.result) text.append(" to ").append(info(*problem.result).name);
+  return text;
+}
+
+std::string_view numerics_text(const Problem& problem) {
+  return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
+}
+
+cache::WinnerRecord winner_record(const Problem& problem, const Winner& winner) {
+  return {.candidate = candidate_record(problem, winner.candidate, winner.resources, winner.resident_blocks),
+          .tuned = winner.tuned,
+          .tuned_extents = winner.tuned_extents,
+          .bytes_moved = measured_bytes(problem, winner),
+          .median_us = winner.median_us,
+          .spread_us = winner.spread_us};
+}
+
+cache::TuningRecord tuning_record(const Tuning& tuning) {
+  const auto start = std::chrono::system_clock::now() -
+                     std::chrono::duration<double, std::milli>(tuning.compile_ms + tuning.measure_ms);
+  cache::TuningRecord record{
+      .started_at = std::chrono::duration_cast<std::chrono::seconds>(start.time_since_epoch()).count(),
+      .compile_ms = tuning.compile_ms,
+      .measure_ms = tuning.measure_ms,
+      .budget_spent = tuning.budget_spent,
+      .trials = {}};
+  for (const Trial& trial : tuning.trials)
+    record.trials.push_back(
+        {.candidate = candidate_record(tuning.problem, trial.candidate, trial.resources, trial.resident_blocks),
+         .bytes_in_flight_per_sm = trial.bytes_in_flight_per_sm,
+         .predicted_us = trial.predicted_us,
+         .median_us = trial.median_us,
+         .spread_us = trial.spread_us,
+         .samples = trial.samples,
+         .is_default = trial.is_default,
+         .verdict = std::string(name(trial.verdict)),
+         .reason = trial.policies > 1 ? fmt::format("{} ({} policies)", trial.reason, trial.policies) : trial.reason});
+  return record;
+}
+
+std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
+                                const std::array<cache::RangeRecord, 3>& sizes) {
+  const cache::CandidateRecord& record = winner.candidate;
+  const std::optional<Policy> policy = problem.family->space().parse(record.policy);
+  if (!policy || record.max_blocks < 1 ||
+      record.block_threads != problem.family->shape(problem, *policy).block_threads)
+    return std::nullopt;
+  Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
+                .resources = {.registers = record.registers,
+                              .static_smem_bytes = record.static_smem_bytes,
+                              .local_bytes = record.local_bytes,
+                              .max_threads_per_block = record.max_threads_per_block},
+                .resident_blocks = record.resident_blocks,
+                .tuned = winner.tuned,
+                .median_us = winner.median_us,
+                .spread_us = winner.spread_us,
+                .launch_context = problem.launch_context,
+                .tuned_extents = winner.tuned_extents};
+  for (std::size_t i = 0; i < sizes.size(); ++i) result.sizes[i] = {sizes[i].first, sizes[i].last};
+  return result;
+}
+
+cache::BinaryRecord binary_record(const Binary& binary, std::string_view unit_digest) {
+  return {.format = fmt::format("{}{}{}", binary.format, kUnitMark, unit_digest),
+          .architecture = binary.architecture,
+          .code = binary.code,
+          .entries = fmt::format("{}", fmt::join(binary.entries, "\n"))};
+}
+
+std::optional<StoredCode> stored_code(cache::BinaryRecord record) {
+  const std::size_t mark = record.format.find(kUnitMark);
+  if (mark == std::string::npos) return std::nullopt;
+  return StoredCode{.binary = {.format = record.format.substr(0, mark),
+                               .architecture = std::move(record.architecture),
+                               .code = std::move(record.code),
+                               .entries = lines_of(record.entries)},
+                    .unit_digest = record.format.substr(mark + kUnitMark.size())};
+}
+
+}  // namespace hone
