@@ -15,7 +15,7 @@ namespace hone {
 /// lines.
 struct ReduceExpressions {
   std::string name;            ///< letters, digits and underscores; names it in messages and in the cache
-  std::string map = "x";       ///< maps element `x` at index `i` to an Acc; 16-bit floats come as float, bool as bool
+  std::string map = "x";       ///< maps element `x` at index `i` to an Acc; small floats come as float, bool as bool
   std::string combine = {};    ///< combines `a` and `b`, both Acc; must be associative and commutative
   std::string identity = {};   ///< the identity of `combine`, an Acc
   std::string finish = "acc";  ///< computes the result from `acc` and the number of elements `n`

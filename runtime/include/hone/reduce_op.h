@@ -103,7 +103,7 @@ constexpr bool reduce_supports(ReduceOp op, DType dtype) {
   return op != ReduceOp::logsumexp || info(dtype).is_floating();
 }
 
-/// The dtype in which sums of `dtype` are accumulated: f32 for 16-bit floats, 64 bits for integers. Sums of integers
+/// The dtype in which sums of `dtype` are accumulated: f32 for smaller floats, 64 bits for integers. Sums of integers
 /// wrap modulo 2^64, and so does |x| of the smallest i64 in an l1_norm; the max_norm and range of i64 are u64, which
 /// holds it. Squares may overflow before their root does: the l2_norm of {3e30f, 4e30f} is infinite, unless the
 /// accumulator is f64.
