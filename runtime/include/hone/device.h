@@ -29,7 +29,7 @@ struct StreamState {
 struct DeviceCondition {
   bool is_throttled = false;  ///< the clock is held down: heat, a power cap, a power brake
   bool is_shared = false;     ///< other processes run kernels
-  std::string seen = {};      ///< the evidence, for people: "process 4711 uses 60 % of the SMs"; or ""
+  std::string seen = {};      ///< the evidence, for people: "process 4711 uses 60 % of the SMs", or ""
 };
 
 /// The memory that a pointer points into.
@@ -177,6 +177,8 @@ class DeviceBuffer {
 
   void* data() const { return data_; }
   std::size_t size_bytes() const { return bytes_; }
+
+  /// The memory as elements of type T. The buffer keeps its ownership.
   template <class T>
   T* as() const {
     return static_cast<T*>(data_);

@@ -108,6 +108,7 @@ class Plan {
   /// Error(invalid_argument), which says what differs.
   void launch(const Problem& problem, std::span<void* const> buffers, Stream stream) const;
 
+  /// The winner that the plan launches. It lives as long as the Session.
   const Winner& winner() const;
 
  private:
@@ -162,7 +163,8 @@ class Session {
   Plan make_plan(const Problem& problem);
 
   /// Tunes `problem` now, even if it has a winner, stores every trial, and dispatches later calls to the new winner. If
-  /// the budget allowed for one candidate only, nothing was compared, and the winner is stored as untuned.
+  /// the budget allowed for one candidate only, nothing was compared, and the winner is stored as untuned. Throws what
+  /// hone::tune() throws. A cache file that fails is counted; the winner then lives as long as the session.
   Tuning tune(const Problem& problem, const TuningOptions& options);
 
   /// Measures the candidates options.only on `problem`, side by side. Stores nothing and changes no dispatch. Throws
@@ -182,6 +184,8 @@ class Session {
 
   const std::shared_ptr<Device>& device() const;
   const SessionOptions& options() const;
+
+  /// A snapshot of the counters.
   SessionCounters counters() const;
 
  private:

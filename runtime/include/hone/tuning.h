@@ -20,6 +20,7 @@
 
 namespace hone {
 
+/// The part of a tuning that is going on.
 enum class TuningPhase { compiling, measuring, verifying };
 
 /// The progress of a tuning, reported from the thread that called tune().
@@ -99,7 +100,7 @@ struct TuningOptions {
   std::optional<Problem> next = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
-  std::function<void(const TuningProgress&)> on_progress = {};
+  std::function<void(const TuningProgress&)> on_progress = {};  ///< called from the thread that called tune()
 };
 
 /// The result of a tuning.
