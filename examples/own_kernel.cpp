@@ -1,7 +1,7 @@
 // Tunes a kernel of your own: out[i] = √(x[i]² + y[i]²).
 //
-// A family describes the kernel: its source, its parameters, how to launch it, and what the right result is. In return
-// Hone enumerates, compiles, checks, times, caches and dispatches it exactly as its own kernels.
+// A KernelFamily describes the kernel: its source, its parameters and how to launch it. A Verifier knows the right
+// result. Hone then compiles, times, verifies, caches and dispatches the kernel exactly as its own kernels.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,14 +29,14 @@ __device__ void lengths(const float* x, const float* y, float* out, unsigned n) 
 }
 )";
 
-/// The choices that Hone makes: compile-time parameters of the kernel.
+/// The compile-time parameters of the kernel, which Hone chooses.
 struct LengthsPolicy {
   std::int32_t block_threads;
   std::int32_t unroll;
 };
 
-/// Checks results against the CPU. Hone fills the inputs with random numbers of [-1, 1) and calls it before it stores a
-/// winner.
+/// Compares results with those of the CPU. Hone fills the inputs with random numbers of [-1, 1), and calls verify()
+/// before it stores a winner.
 class LengthsVerifier final : public hone::Verifier {
  public:
   std::string verify(const hone::Problem& problem, const hone::Candidate&,

@@ -1,4 +1,4 @@
-// Several statistics of an array in one pass over it, and one that Hone does not know by itself.
+// Computes several statistics of an array in one pass, and one more that is written as CUDA C++ expressions.
 #include <cstdint>
 #include <cstdio>
 #include <tuple>
@@ -28,7 +28,7 @@ int main() try {
   hone::tuned_reduce(session, hone::fuse(hone::sum, hone::mean, hone::minmax), in.as<float>(), n,
                      std::tuple(&results->sum, &results->mean, results->extremes), stream.get());
 
-  // CUDA C++ expressions, compiled at run time, then tuned, verified and cached as Hone's own reductions are.
+  // These expressions are compiled at run time, then tuned, verified and cached like Hone's own reductions.
   const hone::CustomReduction geometric_mean({.name = "geometric_mean",
                                               .map = "log(Acc(x))",
                                               .combine = "a + b",

@@ -11,8 +11,8 @@
 
 namespace hone::tuner {
 
-/// "block_threads=256 vector_bytes=16 unroll=4 tail=shuffle" as "256t 16B x4 shuffle". Parameters that have no short
-/// form here, as those of a user's family, stay "name=value"; named values stand for themselves.
+/// Shortens "block_threads=256 vector_bytes=16 unroll=4 tail=shared" to "256t 16B x4 shared". Other numbers stay
+/// "name=value", and named values stand for themselves; min_blocks=1 is left out.
 std::string short_policy(std::string_view policy);
 
 /// Geometry::max_blocks in a table, kUnknown for 0, and in a sentence: "132" and "at most 132 blocks", or "1/tile" and

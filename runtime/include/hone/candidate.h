@@ -1,4 +1,4 @@
-// Geometry, Candidate, Trial and Winner: from a possible choice to the one that calls are dispatched to.
+// Geometry, Candidate, Trial, Winner and Choice: from a possible choice to the one that a call was dispatched to.
 #pragma once
 
 #include <array>
@@ -13,21 +13,21 @@
 
 namespace hone {
 
-/// How many blocks a launch may have. The grid of a call is min(max_blocks, tiles of the call), so that one
-/// geometry serves every size of a range.
+/// The grid of a launch. A call is launched with min(max_blocks, tiles of the call) blocks, so that one geometry serves
+/// every size of a range.
 struct Geometry {
-  /// Of a grid, along x: what CUDA allows.
+  /// The most blocks that CUDA allows along x.
   static constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
 
-  std::int64_t max_blocks = 0;  ///< 1, or the same number for every SM; 0: none was listed
+  std::int64_t max_blocks = 0;  ///< a persistent grid has the same number on every SM, or is one block; 0: not chosen
 
-  /// One block per tile of any call, instead of a persistent grid (WorkShape::independent_blocks).
+  /// True for one block per tile, false for a persistent grid, see WorkShape::independent_blocks.
   constexpr bool is_block_per_tile() const { return max_blocks > kMostBlocks / 2; }
 
   bool operator==(const Geometry&) const = default;
 };
 
-/// A Policy plus a launch geometry that the occupancy query says is resident.
+/// A Policy and a grid. A persistent grid is resident as a whole, according to the occupancy query.
 struct Candidate {
   Policy policy;
   Geometry geometry;
@@ -35,10 +35,10 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-/// What became of a candidate.
+/// The outcome of trying a candidate.
 enum class Verdict : std::uint8_t {
-  ok,        ///< measured, and right as far as it was checked
-  wrong,     ///< gave a wrong result: never dispatched
+  ok,        ///< measured, and right as far as it was verified
+  wrong,     ///< gave a wrong result; never dispatched
   rejected,  ///< not measured; Trial::reason says why
   failed,    ///< did not compile or could not run; Trial::reason says why
 };
@@ -46,18 +46,18 @@ enum class Verdict : std::uint8_t {
 inline constexpr std::array<std::string_view, 4> kVerdictNames{"ok", "wrong", "rejected", "failed"};
 constexpr std::string_view name(Verdict verdict) { return kVerdictNames[static_cast<std::size_t>(verdict)]; }
 
-/// One candidate on one problem, and what is known of it. Fields that were never determined are 0.
+/// One candidate on one problem, and the evidence about it. Fields that were not determined are 0.
 struct Trial {
   Candidate candidate = {};
-  int policies = 1;  ///< above 1: one of so many that were left out uncompiled, all for the same reason
+  int policies = 1;  ///< above 1: this trial stands for so many policies, not compiled for the same reason
   Resources resources = {};
   int resident_blocks = 0;                   ///< per SM, from the occupancy query
-  std::int64_t bytes_in_flight_per_sm = 0;   ///< modelled: resident blocks × bytes a block has outstanding
+  std::int64_t bytes_in_flight_per_sm = 0;   ///< by the model: resident blocks × bytes in flight of a block
   double predicted_us = 0;                   ///< by the occupancy model
-  double median_us = 0;  ///< measured, per call; if it dropped out early: in proportion to the fastest one beside it
+  double median_us = 0;  ///< measured, per call; after dropping out early: the leader's time × the ratio of the two
   double spread_us = 0;                      ///< half the interquartile range of the samples
   int samples = 0;
-  bool is_default = false;  ///< the model's first choice: what `heuristic` would have dispatched to
+  bool is_default = false;  ///< the model's first choice, which MissPolicy::heuristic would have dispatched to
   Verdict verdict = Verdict::rejected;
   std::string reason = {};
 };
@@ -67,15 +67,18 @@ struct Winner {
   Candidate candidate = {};
   Resources resources = {};
   int resident_blocks = 0;
-  bool tuned = false;          ///< false: never measured here; the occupancy model's choice, or that of a near shape
+  bool tuned = false;          ///< false: not measured here; the model's choice, or the winner of a near shape
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
-  LaunchContext launch_context = LaunchContext::stream;  ///< that it was chosen for; a graph may be lent the stream's
-  Extents tuned_extents{1, 1, 1};  ///< where it was measured; of an untuned one outside of `sizes`: the tuned shape
-                                   ///< that it was taken from, see is_from_nearest()
+  /// The context that it was chosen for. A graph problem may be served by the winner of the stream.
+  LaunchContext launch_context = LaunchContext::stream;
+
+  /// The extents at which it was measured. They may lie outside of `sizes`: then a tuned winner was measured at another
+  /// size of the sweep, and an untuned one is that of a near shape, see is_from_nearest().
+  Extents tuned_extents{1, 1, 1};
   std::array<SizeRange, 3> sizes = {};  ///< the extents that it serves
 
-  /// Whether it is untuned here, but was tuned for the nearest shape that was.
+  /// True if it is untuned here, and the tuned winner of the nearest shape.
   bool is_from_nearest() const {
     for (std::size_t i = 0; i < sizes.size(); ++i)
       if (tuned_extents[i] < sizes[i].first || tuned_extents[i] > sizes[i].last) return !tuned;
@@ -83,19 +86,20 @@ struct Winner {
   }
 };
 
-/// Where a choice came from.
+/// The source of a choice.
 enum class ChoiceSource : std::uint8_t {
-  memory,     ///< the session's table: the hit path
-  cache,      ///< the cache file, this call; nothing was compiled
+  memory,     ///< the session's table in memory: a hit
+  cache,      ///< loaded from a cache file by this call; nothing was compiled
   tuned,      ///< tuned by this call
-  heuristic,  ///< the occupancy model's first choice, compiled by this call
-  nearest,    ///< the tuned winner of the nearest shape (Winner::tuned_extents), untuned for this one
+  heuristic,  ///< the occupancy model's first choice, untuned, compiled by this call
+  nearest,    ///< the tuned winner of the nearest shape (Winner::tuned_extents), not measured at this one
 };
 
 inline constexpr std::array<std::string_view, 5> kChoiceSourceNames{"memory", "cache", "tuned", "heuristic", "nearest"};
 constexpr std::string_view name(ChoiceSource source) { return kChoiceSourceNames[static_cast<std::size_t>(source)]; }
 
-/// What a call was dispatched to, and why. `winner` lives as long as the Session.
+/// The winner that a call was dispatched to, and where it came from. `winner` lives as long as the Session; it is null
+/// if there was nothing to launch.
 struct Choice {
   ChoiceSource source = ChoiceSource::memory;
   const Winner* winner = nullptr;

@@ -1,4 +1,4 @@
-// tuned_reduce() of a CustomReduction: a reduction that the caller writes, as CUDA C++ expressions.
+// tuned_reduce() of a CustomReduction, which the caller writes as CUDA C++ expressions.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace hone {
 
-/// Writes finish(combine over i of map(in[i], i), n) to *out, one value of reduction.result_dtype(); of an empty array
-/// finish(identity, 0). The order of combination is fixed for one winner and one alignment. Tuned, verified, cached and
-/// dispatched as tuned_reduce(), with the same errors, and compile_failed with the compiler's message for expressions
-/// that do not compile; a tuning throws invalid_argument for a combine() or identity that makes results depend on the
-/// order. Winners are verified on positive numbers (1 ≤ x < 2; integers of all values).
+/// Writes finish(combine over all i of map(in[i], i), n) to *out: one value of reduction.result_dtype(). An empty array
+/// gives finish(identity, 0). The order of combination is fixed for one winner and one alignment of `in`.
+///
+/// The call is tuned, verified, cached and dispatched as tuned_reduce() of an operation is: the same stream behaviour,
+/// thread safety and errors. Besides, it throws compile_failed, with the compiler's message, for expressions that do
+/// not compile. A tuning throws invalid_argument if the results of `combine` and `identity` depend on the order.
+/// Winners are verified on positive numbers (1 ≤ x < 2; integers of all values).
 Choice tuned_reduce(Session& session, const CustomReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     void* out, Stream stream);
 
-/// The same, with the element type and the type of *out, which must be the result's, checked.
+/// The same with the dtypes from the pointers. Throws invalid_argument unless Result is reduction.result_dtype().
 template <class T, class Result>
 Choice tuned_reduce(Session& session, const CustomReduction& reduction, const T* in, std::int64_t n, Result* out,
                     Stream stream);

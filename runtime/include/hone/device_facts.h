@@ -1,4 +1,4 @@
-// DeviceFacts: plain data about a device, as far as tuning needs it.
+// DeviceFacts: what tuning needs to know of a device, as plain data.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,12 @@
 
 namespace hone {
 
-/// Limits and sizes of one device. Constructible in a test; nothing here asks a driver.
-///
-/// Fields that a device does not have (the memory clock of a CPU) are 0 and mean "unknown".
+/// Limits and sizes of one device. Plain data: a test can make them up, and nothing here asks a driver. A field that a
+/// device does not have, such as the memory clock of a CPU, is 0.
 struct DeviceFacts {
-  std::string kind;          ///< "cuda" or "host": rows of different kinds are never mixed in the cache
+  std::string kind;          ///< "cuda" or "host"; the cache never mixes rows of different kinds
   std::string name;          ///< as the driver or the operating system calls it: "NVIDIA H100 80GB HBM3"
-  std::string architecture;  ///< what code is compiled for: "sm_90", "x86_64"
+  std::string architecture;  ///< the target of compilation: "sm_90", "x86_64"
   std::string driver;        ///< driver version, "13.0"; for the host, its C library
 
   int compute_capability = 0;  ///< 10 × major + minor; 0 for the host
@@ -26,7 +25,7 @@ struct DeviceFacts {
   int smem_bytes_per_sm = 0;
   int smem_bytes_per_block = 49152;          ///< without opting in to more
   int smem_bytes_per_block_optin = 49152;    ///< with cudaFuncAttributeMaxDynamicSharedMemorySize
-  int smem_bytes_reserved_per_block = 0;     ///< taken by the system from every resident block
+  int smem_bytes_reserved_per_block = 0;     ///< used by the system in every resident block
   std::int64_t l2_bytes = 0;                 ///< last-level cache
   std::int64_t memory_bytes = 0;
   int sm_clock_khz = 0;                      ///< the highest that the driver lists
@@ -36,26 +35,26 @@ struct DeviceFacts {
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
   bool has_dependent_launch = false;         ///< programmatic dependent launch: compute capability 9.0 and newer
-  int max_cluster_blocks = 0;                ///< of a thread-block cluster; 0: there are no clusters
+  int max_cluster_blocks = 0;                ///< blocks of a thread-block cluster; 0: no clusters
 
   bool operator==(const DeviceFacts&) const = default;
 };
 
-/// What a device and its host take at least, measured in this process. 0: not measured.
+/// Lower bounds for the time of a call, measured in this process on the device and its host. 0: not measured.
 struct DeviceLimits {
-  double enqueue_us = 0;        ///< the host's part of one launch in a stream
-  double stream_launch_us = 0;  ///< an empty kernel among others in a stream, when the host is ahead of the device
-  double graph_launch_us = 0;   ///< the same in a replayed graph
-  double read_gbps = 0;         ///< memory that is read and not kept
+  double enqueue_us = 0;        ///< host time of one launch in a stream: three quarters of the least that was seen
+  double stream_launch_us = 0;  ///< device time of an empty kernel in a stream whose work is all enqueued already
+  double graph_launch_us = 0;   ///< device time of an empty kernel in a replayed graph
+  double read_gbps = 0;         ///< bandwidth of a plain read of device memory, 10^9 bytes per second
 };
 
-/// Peak memory bandwidth that clock and bus width imply, in GB/s (10^9 bytes per second); 0 when unknown.
-/// 2 transfers per clock (double data rate) × bus bytes: the formula of NVIDIA's deviceQuery sample.
+/// The peak memory bandwidth that memory clock and bus width imply, in GB/s (10^9 bytes per second); 0 if unknown.
+/// The formula is that of NVIDIA's deviceQuery sample: 2 transfers per clock (double data rate) × bytes of the bus.
 double peak_bandwidth_gbps(const DeviceFacts& facts);
 
-/// The facts that decide which kernel is fastest, as canonical text: one `key=value;` per field in a fixed order.
-/// Two devices with the same text share winners; the driver is left out, since it may change under a winner, and so is
-/// what follows from the compute capability.
+/// The facts that decide which kernel is fastest, as canonical text: one `key=value;` per field in a fixed order. Two
+/// devices with the same text share winners. The text has neither the driver, which may change under a winner, nor what
+/// follows from the compute capability.
 std::string tuning_identity(const DeviceFacts& facts);
 
 }  // namespace hone

@@ -10,13 +10,14 @@
 
 namespace hone {
 
-/// Writes reduction number i of in[0 … n) to outs[i], each as tuned_reduce() would with default types; the same errors,
-/// stream behaviour and thread safety. The array is read once, which is what the call costs as long as the arithmetic
-/// keeps up with memory.
+/// Writes the result of reduction i over in[0 … n) to outs[i], in the type that tuned_reduce() has by default. `in` and
+/// all of `outs` are memory of the session's device. The array is read once, so the call costs as much as one reduction
+/// as long as the arithmetic keeps up with memory. Errors, stream behaviour and thread safety are those of
+/// tuned_reduce().
 Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     std::span<void* const> outs, Stream stream, NanPolicy nan = NanPolicy::propagate);
 
-/// The operations of a fused reduction as types; see fuse().
+/// The operations of a fused reduction, as types; see fuse().
 template <ReduceOp... kOps>
 struct Fused {
   static const FusedReduction& reduction() {
@@ -25,7 +26,8 @@ struct Fused {
   }
 };
 
-/// For checks at compile time: tuned_reduce(session, fuse(hone::sum, hone::max), in, n, std::tuple(sum, max), stream).
+/// Names operations so that types are checked at compile time: tuned_reduce(session, fuse(hone::sum, hone::max), in, n,
+/// std::tuple(sum, max), stream).
 template <ReduceOp... kOps>
 constexpr Fused<kOps...> fuse(ReduceTag<kOps>...) {
   static_assert(sizeof...(kOps) >= 1 && sizeof...(kOps) <= FusedReduction::kMost,

@@ -1,4 +1,4 @@
-// Everything that a program which links Hone needs.
+// Includes everything that a program needs to call Hone.
 #pragma once
 
 #include <hone/copy.h>

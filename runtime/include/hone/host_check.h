@@ -15,13 +15,13 @@
 
 namespace hone {
 
-/// In which order threads and blocks run between meeting points (barriers and warp operations). Results that depend on
-/// it come from a race: threads run undisturbed between meeting points, so forward and reverse together show both
-/// orders of every pair.
+/// The order in which threads and blocks run between meeting points, that is barriers and warp operations. A result
+/// that depends on it comes from a race. Threads run undisturbed between meeting points, so forward and reverse
+/// together show both orders of every pair of threads.
 struct HostOrder {
   enum class Kind : std::uint8_t { forward, reverse, random };
   Kind kind = Kind::forward;
-  std::uint64_t seed = 0;  ///< for random: the same seed gives the same order
+  std::uint64_t seed = 0;  ///< of a random order: the same seed gives the same order
 
   bool operator==(const HostOrder&) const = default;
 };
@@ -29,17 +29,17 @@ struct HostOrder {
 /// "forward", "reverse" or "random:7".
 std::string to_string(const HostOrder& order);
 
-/// The inverse of to_string(). Throws Error(invalid_argument).
+/// The inverse of to_string(). Throws Error(invalid_argument) for any other text.
 HostOrder parse_host_order(std::string_view text);
 
 /// Forward, reverse and three seeded random orders.
 std::vector<HostOrder> default_host_orders();
 
-/// Memory that kernels read and write. Every run starts from `initial`.
+/// Memory that kernels read and write. Every run starts with the contents `initial`.
 struct CheckBuffer {
   std::string name;                ///< for messages
   std::vector<std::byte> initial;  ///< the contents before a run
-  bool compared = true;            ///< must be bitwise the same after every order; false where atomics on floats add up
+  bool compared = true;            ///< the contents must be the same bits after every order; false for float atomics
 
   template <class T>
   static CheckBuffer of(std::string name, const std::vector<T>& values, bool compared = true) {
@@ -49,7 +49,7 @@ struct CheckBuffer {
   }
 };
 
-/// One run of a check: what HostCheck::run works with.
+/// One run of a check, as HostCheck::run sees it.
 class HostRun {
  public:
   HostRun(Device& device, const Module& module, std::span<void* const> buffers)
@@ -64,7 +64,8 @@ class HostRun {
   /// Runs the kernel `launch.entry` of the unit. Throws Error(device_failed) with the report of a failed check.
   void launch(const Launch& launch) const { device_.launch(module_.kernel(launch.entry), launch, nullptr); }
 
-  /// The same for the unit's first kernel: values and pointers in the order of its parameters, of their exact types.
+  /// The same for the unit's first kernel. `values` are its arguments in order, and must have exactly the types of its
+  /// parameters.
   template <class... Values>
   void launch(Dim3 grid, Dim3 block, std::uint32_t dynamic_smem_bytes, Values... values) const {
     Launch one{.entry = 0, .grid = grid, .block = block, .dynamic_smem_bytes = dynamic_smem_bytes, .arguments = {}};
@@ -78,21 +79,20 @@ class HostRun {
   std::span<void* const> buffers_;
 };
 
-/// What to check.
+/// The kernels to check, their buffers and their launches.
 struct HostCheck {
   Unit unit;
   std::vector<CheckBuffer> buffers;
-  std::function<void(const HostRun&)> run;  ///< makes the launches; called once for each order, and three times more
+  std::function<void(const HostRun&)> run;  ///< makes the launches; called for each order, and up to three times more
   std::vector<HostOrder> orders = default_host_orders();
 };
 
 struct HostCheckReport {
-  /// "" when every run ended within the bounds of its buffers, and all left the same bytes. Otherwise the first thing
-  /// that is wrong, with the kernel, the source lines and the order in which it showed, to put into HostCheck::orders
-  /// and see it again.
+  /// "" if every run stayed within its buffers and all runs left the same bytes. Otherwise the first fault, with the
+  /// kernel, the source lines and the order in which it showed. HostCheck::orders with that order replays it.
   std::string failure;
   HostOrder failed_order;
-  std::vector<std::vector<std::byte>> buffers;  ///< contents after the first order, in the order of HostCheck::buffers
+  std::vector<std::vector<std::byte>> buffers;  ///< HostCheck::buffers after the run of the first order
 
   bool ok() const { return failure.empty(); }
 
@@ -104,14 +104,18 @@ struct HostCheckReport {
   }
 };
 
-/// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it once for each order, and three times more in
-/// the first order: with every buffer right before and right behind an inaccessible page, so that an access beyond it
-/// ends the launch with thread and line, and with other contents of uninitialised shared memory. On one SM, so that an
-/// order can be replayed. Buffers are aligned to 256 bytes but in the run that lets them end at a page: there to the
-/// largest power of two that divides their size, and nothing but an access beyond a buffer counts. In a library built
-/// with ThreadSanitizer on several SMs, which report races themselves; sanitizers watch the bounds of buffers.
-/// Thread-safe. Throws Error: compile_failed or unsupported when the unit does not compile, invalid_argument when
-/// `orders` is empty. What a kernel does wrong is no exception but HostCheckReport::failure.
+/// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it on one SM of the host device, once in each
+/// order and then three times more in the first order:
+/// - with every buffer right before an inaccessible page, and with every buffer right behind one, so that an access out
+///   of bounds ends the launch with its thread and line. In these two runs only such accesses count. A buffer that ends
+///   at the page is aligned to the largest power of two that divides its size; all others are aligned to 256 bytes.
+/// - with other contents of shared memory that the kernel has not set.
+///
+/// In a library that was built with a sanitizer, the sanitizer watches the bounds of buffers instead. ThreadSanitizer
+/// reports races itself, and runs the kernel on several SMs.
+///
+/// Thread-safe. A fault of the kernel is HostCheckReport::failure, not an exception. Throws Error: compile_failed or
+/// unsupported if the unit does not compile, invalid_argument if `orders` is empty.
 HostCheckReport check_on_host(const HostCheck& check);
 
 }  // namespace hone

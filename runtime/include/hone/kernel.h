@@ -1,4 +1,4 @@
-// Unit, Binary, Module, Kernel and Launch: a kernel from its source to the moment it runs.
+// Unit, Binary, Module, Kernel and Launch: a kernel, from its source to its launch.
 #pragma once
 
 #include <array>
@@ -12,20 +12,20 @@
 
 namespace hone {
 
-/// A named piece of kernel source. `name` is what `#include "…"` says.
+/// A file of kernel source. `name` is the name by which `#include "…"` finds it.
 struct SourceFile {
   std::string name;
   std::string text;
 };
 
-/// One thing to compile: a generated source of a few lines that instantiates one Policy of a template.
+/// A unit of compilation: usually a few generated lines that instantiate a template for one Policy.
 struct Unit {
   std::string name;                  ///< for messages: "reduce sum f32 block_threads=256 …"
   std::string source;                ///< defines or includes the kernels
-  std::vector<SourceFile> headers;   ///< what `source` may include
+  std::vector<SourceFile> headers;   ///< the files that `source` may include
 
-  /// The kernels, as expressions that name a __global__ function at the end of the source: "scale",
-  /// "hone::transpose<Kernel>". A template is instantiated by being named here. Launch::entry indexes this list.
+  /// The kernels, as expressions that name a __global__ function at the end of the source, such as "scale" or
+  /// "hone::transpose<Kernel>". Naming a template here instantiates it. Launch::entry is an index into this list.
   std::vector<std::string> entries;
 
   /// True if both compile to the same kernels.
@@ -37,14 +37,14 @@ struct Binary {
   std::string format;        ///< "cubin" or "elf"
   std::string architecture;  ///< DeviceFacts::architecture of the device that can load it
   std::vector<std::byte> code;
-  std::vector<std::string> entries = {};  ///< the kernels' symbols, in the order of Unit::entries; empty: those names
+  std::vector<std::string> entries = {};  ///< the kernels' symbols, in the order of Unit::entries; empty: the same
 };
 
-/// What a compiled kernel needs, as the device reports it.
+/// The resources that a compiled kernel needs, as the device reports them.
 struct Resources {
   int registers = 0;           ///< per thread; 0 on the host
   int static_smem_bytes = 0;   ///< per block
-  int local_bytes = 0;         ///< per thread: stack and spilled registers
+  int local_bytes = 0;         ///< local memory per thread: stack and spilled registers
   int max_threads_per_block = 1024;
 
   bool operator==(const Resources&) const = default;
@@ -56,8 +56,8 @@ struct Kernel {
   Resources resources;
 };
 
-/// A loaded Binary. Owned by whoever called Device::load; destroying it unloads the code, so no launch of it may
-/// be pending. Immutable after loading, hence safe to use from any thread.
+/// A loaded Binary, owned by the caller of Device::load(). Destroying it unloads the code, so no launch of it may be
+/// pending then. Immutable, hence thread-safe.
 class Module {
  public:
   virtual ~Module() = default;
@@ -69,13 +69,13 @@ class Module {
   virtual const Kernel& kernel(int entry) const = 0;
 };
 
-/// The argument values of one launch, stored inline so that a launch allocates nothing.
+/// The arguments of one launch, stored inline so that a launch allocates nothing.
 class Arguments {
  public:
   static constexpr int kCapacity = 12;
-  static constexpr std::size_t kBytes = 160;  ///< of all parameters together
+  static constexpr std::size_t kBytes = 160;  ///< the most bytes of all parameters together
 
-  /// Appends one kernel parameter: a pointer, a scalar, or a struct that host and device share. Throws
+  /// Appends the next kernel parameter: a pointer, a scalar, or a struct that host and device share. Throws
   /// Error(invalid_argument) beyond kCapacity parameters or kBytes.
   template <class T>
   void push(const T& value) {
@@ -112,29 +112,29 @@ struct Dim3 {
 
 /// One kernel launch.
 struct Launch {
-  int entry = 0;  ///< which kernel of the Module
+  int entry = 0;  ///< the kernel, as an index into Unit::entries
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_smem_bytes = 0;
 
-  /// Programmatic dependent launch: blocks may start while the launch ahead of it in the stream, whoever made it, still
-  /// runs. The kernel must pass griddepcontrol.wait before it reads or writes anything that an earlier launch may use.
-  /// Where DeviceFacts::has_dependent_launch is false the launch waits as any other does.
+  /// Programmatic dependent launch (PDL): blocks may start while the launch ahead in the stream, whoever made it, still
+  /// runs. The kernel must execute griddepcontrol.wait before it reads or writes anything that an earlier launch may
+  /// use. Where DeviceFacts::has_dependent_launch is false, this is an ordinary launch.
   bool dependent_launch = false;
 
-  /// Blocks of a thread-block cluster, along x; grid.x must be a multiple. More than
-  /// DeviceFacts::max_cluster_blocks fail.
+  /// The number of blocks of a thread-block cluster, along x; grid.x must be a multiple of it. A launch with more than
+  /// DeviceFacts::max_cluster_blocks fails.
   unsigned cluster_blocks = 1;
 
   Arguments arguments;
 };
 
-/// The launches, in stream order, that answer one call. Fixed capacity: filled on the hit path.
+/// The launches of one call, in stream order. The capacity is fixed, since the list is filled on every hit.
 class LaunchList {
  public:
   static constexpr int kCapacity = 2;
 
-  /// An empty launch at the end. Throws Error(invalid_argument) beyond kCapacity.
+  /// Appends an empty launch, for the caller to fill in. Throws Error(invalid_argument) beyond kCapacity.
   Launch& add() {
     if (count_ == kCapacity) [[unlikely]] throw_too_many();
     return launches_[static_cast<std::size_t>(count_++)];

@@ -1,12 +1,12 @@
-// OwnStream: a stream that lives as long as its scope.
+// OwnStream: owns a stream.
 #pragma once
 
 #include <hone/device.h>
 
 namespace hone {
 
-/// Created by its device and destroyed with the object, which must not outlive the device. Finish the stream's work
-/// first. Throws device_failed.
+/// Creates a stream of a device, and destroys it with the object. The object must not outlive the device, and the work
+/// of the stream must be done when it is destroyed. The constructor throws Error(device_failed).
 class OwnStream {
  public:
   explicit OwnStream(Device& device) : device_(device), stream_(device.create_stream()) {}

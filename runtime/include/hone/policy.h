@@ -1,4 +1,4 @@
-// Parameter, ParameterSpace and Policy: the compile-time choices of a kernel family.
+// Parameter, ParameterSpace and Policy: the compile-time parameters of a kernel family.
 #pragma once
 
 #include <array>
@@ -15,31 +15,32 @@
 
 namespace hone {
 
-/// How the values of a parameter relate to each other.
+/// The distance between the values of a parameter, on which the search relies.
 enum class ParameterKind : std::uint8_t {
   ordinal,      ///< positive numbers; two of them are |log2(a ÷ b)| apart
   categorical,  ///< names; any two are one step apart
 };
 
-/// A parameter exists in a policy where another one, which stands before it in the space, has one of `values`.
+/// A condition for a parameter to exist in a policy: that another one, which stands before it in the space, has one of
+/// `values`.
 struct Condition {
   std::string_view parameter;
   std::vector<std::int32_t> values;
 };
 
-/// One compile-time parameter: its name and the values it may take, the default first. Values of a categorical
-/// parameter are the numbers of an enum, and `value_names` is parallel to `values`.
+/// One compile-time parameter: its name, and the values that it may take, the default first. The values of a
+/// categorical parameter are enumerators, and `value_names` is parallel to `values`.
 struct Parameter {
   std::string_view name;
   std::vector<std::int32_t> values;
   std::vector<std::string_view> value_names = {};
-  std::vector<Condition> conditions = {};  ///< it exists where all of them hold
-  std::int32_t absent_value = 0;           ///< what it is taken for where it does not exist
+  std::vector<Condition> conditions = {};  ///< the parameter exists where all of them hold
+  std::int32_t absent_value = 0;           ///< the value that it has where it does not exist
 
   ParameterKind kind() const { return value_names.empty() ? ParameterKind::ordinal : ParameterKind::categorical; }
   std::string spell(std::int32_t value) const;
 
-  /// The same parameter, which exists only where `parameter` has one of `values`: numbers, or enumerators.
+  /// Makes this parameter exist only where `parameter` has one of the `allowed` numbers or enumerators.
   template <class Value>
   Parameter only_if(std::string_view parameter, std::initializer_list<Value> allowed) && {
     Condition condition{.parameter = parameter, .values = {}};
@@ -48,20 +49,20 @@ struct Parameter {
     return std::move(*this);
   }
 
-  /// The same parameter, which is taken for `value` where it does not exist.
+  /// Gives this parameter the value `value` where it does not exist.
   Parameter otherwise(std::int32_t value) && {
     absent_value = value;
     return std::move(*this);
   }
 };
 
-/// Numbers, the default first.
+/// An ordinal parameter; `values` has the default first.
 Parameter ordinal(std::string_view name, std::vector<std::int32_t> values);
 
-/// Names of the enumerators 0, 1, …; the first is the default.
+/// A categorical parameter; `value_names` are those of the enumerators 0, 1, …, and the first is the default.
 Parameter categorical(std::string_view name, std::vector<std::string_view> value_names);
 
-/// One choice for every Parameter of a space, in the order of the space; of one that does not exist in it, its
+/// One value for each Parameter of a space, in the order of the space. A parameter that does not exist has its
 /// absent_value.
 class Policy {
  public:
@@ -74,7 +75,7 @@ class Policy {
   std::int32_t operator[](int parameter) const { return values_[static_cast<std::size_t>(parameter)]; }
   void push_back(std::int32_t value);
 
-  /// The same choice as the struct that the family's space was made of (space_of()). On the hit path: copies.
+  /// The policy as the struct that the family's space was made of, see space_of(). Copies; used on every hit.
   template <class Fields>
   Fields as() const {
     static_assert(std::is_trivially_copyable_v<Fields> && sizeof(Fields) <= sizeof(values_));
@@ -83,7 +84,7 @@ class Policy {
     return fields;
   }
 
-  /// The policy that has the values of `fields`.
+  /// The policy with the values of `fields`.
   template <class Fields>
   static Policy of(const Fields& fields) {
     static_assert(std::is_trivially_copyable_v<Fields> && sizeof(Fields) <= sizeof(values_));
@@ -103,31 +104,31 @@ class Policy {
 /// The parameters of one family. Immutable.
 class ParameterSpace {
  public:
-  /// Throws std::logic_error where a condition names no earlier parameter.
+  /// Throws std::logic_error if a condition names no earlier parameter.
   explicit ParameterSpace(std::vector<Parameter> parameters);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
-  /// Whether the parameter at `index` exists in a policy of this space.
+  /// True if the parameter at `index` exists in a policy of this space.
   bool exists(std::size_t index, const Policy& policy) const;
 
-  /// Every policy once, in lexicographic order of the value lists, so that the defaults come first. What of them makes
-  /// sense is the family's business.
+  /// Every policy once, in lexicographic order of the value lists, so that the defaults come first. The family says
+  /// which of them are valid (KernelFamily::is_valid()).
   std::vector<Policy> all() const;
 
-  /// "block_threads=256 vector_bytes=16 tail=warp": the parameters that exist, as the cache stores and messages show
-  /// them.
+  /// Spells the parameters that exist, as the cache stores them and messages show them:
+  /// "block_threads=256 vector_bytes=16 tail=warp".
   std::string to_string(const Policy& policy) const;
 
-  /// The inverse of to_string; nullopt unless every parameter that exists is there once, in order, with a value of the
-  /// space. `fault`, if given, then says which field is wrong and what it may be.
+  /// The inverse of to_string(). Returns nullopt unless every parameter that exists is there once, in order, with a
+  /// value of the space; `fault`, if given, then says which field is wrong and which values it may have.
   std::optional<Policy> parse(std::string_view text, std::string* fault = nullptr) const;
 
  private:
   std::vector<Parameter> parameters_;
 };
 
-/// A member of a policy struct, and the parameter that it holds.
+/// A member of a policy struct, with the parameter whose value it holds.
 template <class Fields, class Value>
 struct PolicyField {
   static_assert(sizeof(Value) == sizeof(std::int32_t) && (std::is_same_v<Value, std::int32_t> || std::is_enum_v<Value>),
@@ -138,8 +139,8 @@ struct PolicyField {
 template <class Fields, class Value>
 PolicyField(Value Fields::*, Parameter) -> PolicyField<Fields, Value>;
 
-/// The space whose policies are the values of a struct: one member of 32 bits for each parameter, in their order.
-/// Throws std::logic_error where the order differs.
+/// Makes the space whose policies are the values of a struct: one member of 32 bits for each parameter, in the same
+/// order. Throws std::logic_error if the order differs.
 template <class Fields, class... Values>
 ParameterSpace space_of(PolicyField<Fields, Values>... fields) {
   static_assert(

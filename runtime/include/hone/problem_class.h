@@ -9,17 +9,17 @@
 
 namespace hone {
 
-/// Everything of a Problem but its exact extents, its pitches and its scalars: family, operation, dtypes, numerics, NaN
-/// policy, alignment, launch context and a size class for each extent. Whatever decides (which policies are valid, what
-/// is worth measuring, what is compiled, how much workspace is needed) is given the class, so that it comes to the same
-/// answer for every member; whatever launches is given the Problem.
+/// A Problem without its exact extents, pitches and scalars: family, operation, dtypes, numerics, NaN policy,
+/// alignment, launch context, and a size class for each extent. Functions that decide something (which policies are
+/// valid or worth measuring, what is compiled, how much workspace is needed) take the class, so that they decide alike
+/// for every member. Functions that launch take the Problem.
 class ProblemClass {
  public:
-  /// The class that `member` belongs to. Implicit: a problem stands for its class where a class is asked for.
+  /// The class of `member`. Implicit, so that a Problem can be passed where a class is expected.
   ProblemClass(const Problem& member);  // NOLINT(google-explicit-constructor)
 
-  /// A member in the middle of the class: the same for every member, without pitches and scalars. A family may refuse
-  /// it, where a smaller one is all that memory holds.
+  /// The member in the middle of the class, without pitches and scalars; equal for all members. A family may refuse it
+  /// where memory holds only smaller members.
   const Problem& typical() const { return typical_; }
 
   const KernelFamily& family() const { return *typical_.family; }
@@ -27,12 +27,12 @@ class ProblemClass {
   /// The extents of the members.
   const std::array<SizeRange, 3>& sizes() const { return sizes_; }
 
-  /// The members whose extents are the first and the last of each range, in every combination.
+  /// The members whose extents are the first or the last of each range, in every combination.
   std::vector<Problem> corners() const;
 
   bool contains(const Problem& problem) const { return ProblemClass(problem) == *this; }
 
-  /// What two classes differ in, in words; "" where they are one.
+  /// Says in words how this class differs from `other`; "" if they are equal.
   std::string difference(const ProblemClass& other) const;
 
   bool operator==(const ProblemClass& other) const;
@@ -42,7 +42,7 @@ class ProblemClass {
   std::array<SizeRange, 3> sizes_;
 };
 
-/// Names the class in messages, by its typical member: "reduce sum f32 n≈1048576".
+/// Names a class in messages, by its typical member: "reduce sum f32 n≈1048576".
 std::string to_string(const ProblemClass& problem_class);
 
 }  // namespace hone

@@ -1,4 +1,4 @@
-// tuned_reduce_rows(), tuned_reduce_columns(): reduce one extent of a matrix or of a three-dimensional array.
+// tuned_reduce_rows() and tuned_reduce_columns(): reduce one extent of a matrix or of a three-dimensional array.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,30 @@
 
 namespace hone {
 
-/// Writes the reduction of row r to out[r · v … r · v + v), v = info(spec.op).outputs: the two values of minmax and of
-/// mean_variance lie side by side. Indices of argmin and argmax count within the row. Otherwise each row is reduced as
-/// tuned_reduce() would do it: the same results and types, NaN policies, ties, empty rows, and bits that repeat from
-/// run to run for one winner and one alignment. Elements in the gaps of a pitch may be read, but change nothing.
+/// Reduces each row of a row-major matrix, in the order of `stream`. `in` and `out` are memory of the session's device.
+/// The result of row r is written to out[r · v … r · v + v) with v = info(spec.op).outputs, so the two values of minmax
+/// and of mean_variance are neighbours.
 ///
-/// `in` and its pitch need the alignment of the element only; rows that all begin at a multiple of 16 bytes are a
-/// problem of their own. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on
-/// `stream`. Thread-safe.
+/// Each row is reduced as by tuned_reduce(): with the same results, types, NaN policies, ties and empty results, and
+/// with the same bits from run to run for one winner and one alignment. Indices of argmin and argmax count within the
+/// row. Elements in the gaps of a pitch may be read, but have no effect.
 ///
-/// Throws Error: invalid_argument for null or misaligned pointers, negative extents, a pitch that is negative or
-/// smaller than a row, shapes that no memory holds, empty rows where there is no result, and types that do not go
-/// together; otherwise as Session::launch.
+/// `in` must be aligned to its element. Rows that all begin at a multiple of 16 bytes are another problem class than
+/// others. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on `stream`.
+/// Thread-safe.
+///
+/// Throws Error: invalid_argument for null or misaligned pointers, negative extents, a pitch shorter than a row,
+/// extents whose product overflows, empty rows of an operation that needs elements, and dtypes that do not go together;
+/// otherwise as Session::launch().
 Choice tuned_reduce_rows(Session& session, const ReduceSpec& spec, const void* in, const RowsShape& shape, void* out,
                          Stream stream);
 
-/// The same for the middle extent of three: writes the reduction of in[o, 0 … reduced, i] to out[(o · inner + i) · v
-/// …].
+/// The same for the middle extent of a row-major array of outer × reduced × inner elements: the result for in[o][…][i]
+/// is written to out[(o · inner + i) · v …].
 Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void* in, const ColumnsShape& shape,
                             void* out, Stream stream);
 
-/// With types that are checked at compile time:
+/// The same with dtypes from the pointers, checked at compile time:
 /// tuned_reduce_rows(session, hone::sum, in, {.rows = m, .columns = n}, out, stream).
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_reduce_rows(Session& session, ReduceTag<kOp>, const T* in, const RowsShape& shape, Result* out,
@@ -43,7 +46,7 @@ Choice tuned_reduce_columns(Session& session, ReduceTag<kOp>, const T* in, const
   return tuned_reduce_columns(session, detail::spec_of<kOp, T, Result>(nan), in, shape, out, stream);
 }
 
-/// log Σ exp(x) of each row, or of each column: the normaliser of a softmax.
+/// Computes log Σ exp(x) of each row, or of each column: the normaliser of a softmax.
 template <class T, class Result>
 Choice tuned_logsumexp(Session& session, const T* in, const RowsShape& shape, Result* out, Stream stream,
                        NanPolicy nan = NanPolicy::propagate) {

@@ -1,4 +1,4 @@
-// ReduceOp: the reductions, what they take and give, and their types.
+// ReduceOp: the operations of reductions, with their inputs, outputs and dtypes.
 #pragma once
 
 #include <array>
@@ -14,20 +14,21 @@ enum class ReduceOp : std::uint8_t {
   logsumexp, dot, any, all, count_nonzero, range
 };
 
-/// The main source of errors in an operation; it decides which inputs winners are verified on.
+/// The main source of errors in an operation. It decides which inputs a winner is verified on.
 enum class ReduceHazard : std::uint8_t { cancellation, factors, extremes, variance, exponentials, truth };
 
-/// One row of the table of reductions.
+/// One row of the table of operations.
 struct ReduceOpInfo {
   ReduceOp op;
   std::string_view name;
   int inputs = 1;               ///< arrays read
-  int outputs = 1;              ///< values written, next to each other
-  bool needs_elements = false;  ///< an empty array has no result
-  bool converts = false;        ///< accumulator and result dtype may be chosen
+  int outputs = 1;              ///< values written, as neighbours
+  bool needs_elements = false;  ///< an empty array has no result and is an error
+  bool converts = false;        ///< the caller may choose accumulator and result dtype
   ReduceHazard hazard = ReduceHazard::cancellation;
 
-  /// The template of hone:: in kernel_templates/ that computes it, the file that has it, and what its State holds.
+  /// The functor in kernel_templates/, the file that it is in, and the numbers of accumulators and indices of its
+  /// State.
   std::string_view functor;
   std::string_view header = "reduce_ops.cuh";
   int accumulators = 1;
@@ -68,8 +69,8 @@ inline constexpr std::array kReduceOps = std::to_array<ReduceOpInfo>({
 constexpr const ReduceOpInfo& info(ReduceOp op) { return kReduceOps[static_cast<std::size_t>(op)]; }
 constexpr std::string_view name(ReduceOp op) { return info(op).name; }
 
-/// The operations as types, so that dtypes are checked at compile time: tuned_reduce(session, hone::sum, in, n, out,
-/// stream).
+/// The operations as values of different types, so that dtypes are checked at compile time:
+/// tuned_reduce(session, hone::sum, in, n, out, stream).
 template <ReduceOp kOp>
 struct ReduceTag {
   static constexpr ReduceOp op = kOp;
@@ -82,7 +83,7 @@ inline constexpr ReduceTag<ReduceOp::minmax> minmax;
 inline constexpr ReduceTag<ReduceOp::argmin> argmin;
 inline constexpr ReduceTag<ReduceOp::argmax> argmax;
 inline constexpr ReduceTag<ReduceOp::mean> mean;
-inline constexpr ReduceTag<ReduceOp::mean_variance> mean_variance;  ///< of the population: divided by n
+inline constexpr ReduceTag<ReduceOp::mean_variance> mean_variance;  ///< the variance of the population: Σ … ÷ n
 inline constexpr ReduceTag<ReduceOp::sum_of_squares> sum_of_squares;
 inline constexpr ReduceTag<ReduceOp::l1_norm> l1_norm;
 inline constexpr ReduceTag<ReduceOp::l2_norm> l2_norm;
@@ -97,15 +98,15 @@ inline constexpr ReduceTag<ReduceOp::range> range;
 /// The ReduceOp called `name`. Throws Error(not_found) that lists the known names.
 ReduceOp parse_reduce_op(std::string_view name);
 
-/// Whether the operation is defined for elements of `dtype`: logsumexp for floats alone, all others for every dtype.
+/// True if the operation is defined for elements of `dtype`: logsumexp for floats only, all others for every dtype.
 constexpr bool reduce_supports(ReduceOp op, DType dtype) {
   return op != ReduceOp::logsumexp || info(dtype).is_floating();
 }
 
-/// The dtype in which sums of `dtype` neither overflow early nor lose much: f32 for 16-bit floats, 64 bits for
-/// integers. i64 and u64 wrap modulo 2^64; so does |x| of the smallest i64 where it is summed. A max_norm or range of
-/// i64 is a u64, which holds it. Squares leave the range of a float where elements come near its root: the l2_norm of
-/// {3e30f, 4e30f} is infinite, unless f64 is chosen as accumulator.
+/// The dtype in which sums of `dtype` are accumulated: f32 for smaller floats, 64 bits for integers. Sums of integers
+/// wrap modulo 2^64, and so does |x| of the smallest i64 in an l1_norm; the max_norm and range of i64 are u64, which
+/// holds it. Squares may overflow before their root does: the l2_norm of {3e30f, 4e30f} is infinite, unless the
+/// accumulator is f64.
 constexpr DType wide_dtype(DType dtype) {
   switch (info(dtype).kind) {
     case DTypeKind::floating:
@@ -117,7 +118,7 @@ constexpr DType wide_dtype(DType dtype) {
   }
 }
 
-/// The dtype that a reduction works in when the caller chooses none.
+/// The accumulator's dtype if the caller chooses none.
 constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
   const DTypeInfo& element = info(in);
   switch (op) {
@@ -149,7 +150,7 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
   }
 }
 
-/// The dtype of the result when the caller chooses none.
+/// The dtype of the result if the caller chooses none.
 constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
   switch (op) {
     case ReduceOp::min:
@@ -175,15 +176,16 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
   }
 }
 
-/// The same where the caller chooses the accumulator: what integers would have given becomes that float.
+/// The dtype of the result if the caller chooses only the accumulator: a floating accumulator makes a result floating
+/// that would have been an integer.
 constexpr DType reduce_result_dtype(ReduceOp op, DType in, DType accumulator) {
   const DType usual = reduce_result_dtype(op, in);
   return info(op).converts && !info(usual).is_floating() && info(accumulator).is_floating() ? accumulator : usual;
 }
 
-/// Whether a caller may have elements of `in` accumulated in `accumulator`: f32 or f64, no narrower than the elements,
-/// or for integers also i64 and u64; and only where the operation accumulates at all. Magnitudes and means are no
-/// numbers modulo 2^64: they need an accumulator that holds each element.
+/// True if a caller may choose `accumulator` for elements of `in`: f32 or f64, no narrower than the elements, or for
+/// integers also i64 and u64, and only if the operation `converts`. Magnitudes and means are not defined modulo 2^64,
+/// so they need an accumulator that holds each element.
 constexpr bool reduce_accepts_accumulator(ReduceOp op, DType in, DType accumulator) {
   if (accumulator == reduce_accumulator_dtype(op, in)) return true;
   if (!info(op).converts) return false;
@@ -195,8 +197,8 @@ constexpr bool reduce_accepts_accumulator(ReduceOp op, DType in, DType accumulat
   return accumulator == DType::i64 ? in != DType::u64 : info(in).kind != DTypeKind::signed_integer;
 }
 
-/// Whether a caller may have the result as `result`: a float in any case, an integer only where integers are
-/// accumulated to a result that is one; and only where the operation accumulates.
+/// True if a caller may choose `result`: any float, or any integer where the default result is an integer, and only if
+/// the operation `converts`.
 constexpr bool reduce_accepts_result(ReduceOp op, DType in, DType accumulator, DType result) {
   const DType usual = reduce_result_dtype(op, in, accumulator);
   if (result == usual) return true;

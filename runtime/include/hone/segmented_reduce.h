@@ -1,4 +1,4 @@
-// tuned_reduce_segments(): reduce every segment of an array in device memory, as the rows of a CSR matrix.
+// tuned_reduce_segments(): reduces every segment of an array, such as the rows of a CSR matrix.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +7,22 @@
 
 namespace hone {
 
-/// Writes the reduction of in[offsets[s] … offsets[s + 1]) to out[s · outputs] for each segment s of `segments`
-/// (info(spec.op).outputs values each), all in memory of the session's device, in the order of `stream`.
+/// Reduces in[offsets[s] … offsets[s + 1]) for each of `segments` segments s, in the order of `stream`, and writes
+/// v = info(spec.op).outputs values to out[s · v …]. All arrays are memory of the session's device.
 ///
-/// `offsets` are segments + 1 numbers of `offset_dtype` (i32 or i64), ascending, from 0 to at most `elements`, the
-/// length of `in`; what lies before the first and behind the last belongs to no segment. Offsets that descend or lie
-/// elsewhere make the call undefined, unless SessionOptions::validate_pointers is on: then the call waits for `stream`,
-/// reads them all and throws invalid_argument with the first that is wrong. (While `stream` is captured they cannot be
-/// read.)
+/// `offsets` holds segments + 1 ascending numbers of `offset_dtype` (i32 or i64) from 0 to `elements`, the length of
+/// `in`. They need not begin at 0 nor end at `elements`. The behaviour is undefined for offsets that descend or lie
+/// outside of that range. With SessionOptions::validate_pointers the call waits for `stream`, reads the offsets and
+/// throws invalid_argument that names the first wrong one; it cannot do so while `stream` is being captured.
 ///
-/// A segment without elements gives what tuned_reduce() gives for none (sums 0, products 1, NaN for means …), and −1
-/// for argmin and argmax; these count from the beginning of their segment. `in`, `offsets` and `out` need the alignment
-/// of their elements only. Results are bitwise equal from run to run for one winner, one alignment of `in`, and the
-/// same offsets. Neither waits nor allocates on `stream`. Thread-safe. What tuning assumes of the lengths:
-/// docs/reductions.md.
+/// An empty segment gives what tuned_reduce() gives for an empty array (0 for sums, 1 for products, NaN for means, …),
+/// and −1 for argmin and argmax. Indices count from the beginning of their segment. Each array must be aligned to its
+/// element. One winner gives the same bits from run to run for the same offsets and the same alignment of `in`. Neither
+/// waits nor allocates on `stream`, except as said above. Thread-safe. docs/reductions.md says what tuning assumes
+/// about the lengths of segments.
 ///
-/// Throws Error: invalid_argument for null or misaligned pointers, negative counts, more elements than offsets can
-/// name, `dot` (which takes two arrays), and types that do not go together; otherwise as Session::launch.
+/// Throws Error: invalid_argument for null or misaligned pointers, negative counts, more elements than an offset can
+/// count, `dot`, and dtypes that do not go together; otherwise as Session::launch().
 Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, const void* in, std::int64_t elements,
                              const void* offsets, DType offset_dtype, std::int64_t segments, void* out, Stream stream);
 
@@ -36,8 +35,8 @@ inline Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, co
   return tuned_reduce_segments(session, spec, in, elements, offsets, DType::i64, segments, out, stream);
 }
 
-/// With types that are checked at compile time: tuned_reduce_segments(session, hone::sum, values, nnz, row_pointers,
-/// rows, sums, stream).
+/// The same with dtypes from the pointers, checked at compile time:
+/// tuned_reduce_segments(session, hone::sum, values, nnz, row_pointers, rows, sums, stream).
 template <ReduceOp kOp, class T, class Offset, class Result>
 Choice tuned_reduce_segments(Session& session, ReduceTag<kOp>, const T* in, std::int64_t elements,
                              const Offset* offsets, std::int64_t segments, Result* out, Stream stream,

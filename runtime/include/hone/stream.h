@@ -5,9 +5,9 @@ struct CUstream_st;
 
 namespace hone {
 
-/// The same type as cudaStream_t, so that a caller's stream passes through unchanged. nullptr is the device's
-/// default stream. The host device accepts any value and has executed a call when it returns; what several threads call in
-/// one stream is executed one after the other there, too.
+/// The same type as cudaStream_t, so that a caller's stream can be passed unchanged. nullptr is the default stream of
+/// the device. The host device accepts any value and executes a call before it returns; calls of several threads in one
+/// stream are executed one after the other there, too.
 using Stream = CUstream_st*;
 
 }  // namespace hone

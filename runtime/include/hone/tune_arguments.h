@@ -1,4 +1,4 @@
-// tune_arguments(): the words that make `hone tune` tune one problem.
+// tune_arguments(): the arguments with which `hone tune` tunes one problem.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace hone {
 
-/// "reduce_rows --op mean --dtype f16 --size 1000x64 --align 2 --accumulator f64 --nan ignore --context graph": exactly
-/// the class of `problem`, without device and cache. "" for families that are not built in, which only a program can
-/// tune (Session::tune()).
+/// The arguments that name exactly the class of `problem`, without device and cache: "reduce_rows --op mean --dtype f16
+/// --size 1000x64 --align 2 --accumulator f64 --nan ignore --context graph". "" for a family that is not built in: only
+/// a program can tune it, with Session::tune().
 std::string tune_arguments(const Problem& problem);
 
-/// A word as a shell reads it, whatever it holds: 'it'\''s'.
+/// Quotes a word for a POSIX shell, whatever it holds: 'it'\''s'.
 std::string shell_quoted(std::string_view word);
 
 }  // namespace hone

@@ -1,4 +1,4 @@
-// tuned_reduce(): reduce an array in device memory to one value, or two.
+// tuned_reduce(): reduces an array in device memory to one or two values.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,25 @@
 
 namespace hone {
 
-/// Writes the reduction of in[0 … n) to *out (info(spec.op).outputs values), both in memory of the session's device, in
-/// the order of `stream`.
+/// Reduces in[0 … n) and writes info(spec.op).outputs values to *out, in the order of `stream`. `in` and `out` are
+/// memory of the session's device.
 ///
-/// n may be beyond 2^32, and 0 for all but argmin and argmax: the identity is written (0 for sums, norms and counts, 1
-/// for products, the largest or smallest value (±inf for floats) for min and max, −inf for logsumexp, NaN for means and
-/// variances). `in` needs the alignment of its element only. The lowest index wins ties. Results are bitwise equal from
-/// run to run for one winner and one alignment. Neither waits nor allocates on `stream`. Thread-safe.
+/// n may be beyond 2^32. For n = 0 the identity is written: 0 for sums, norms and counts, 1 for products, the largest
+/// or smallest value (±inf for floats) for min and max, −inf for logsumexp, NaN for means and variances; argmin and
+/// argmax of an empty array are an error, and `in` may be null. `in` must be aligned to its element. The lowest index
+/// wins a tie. One winner gives the same bits from run to run for one alignment. Neither waits nor allocates on
+/// `stream`. Thread-safe. docs/reductions.md has the dtypes and the bounds of the errors.
 ///
 /// Throws Error: invalid_argument for a null or misaligned pointer, a negative n, an empty array where there is no
-/// result, and types that do not go together; otherwise as Session::launch.
+/// result, and dtypes that do not go together; otherwise as Session::launch().
 Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out, Stream stream);
 
-/// Σ a[i]·b[i], likewise; spec.op must be dot. At full speed if the addresses differ by a multiple of 16 bytes.
+/// The same for Σ a[i]·b[i]; spec.op must be dot. It has full speed if the addresses differ by a multiple of 16 bytes.
 Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const void* b, std::int64_t n, void* out,
                  Stream stream);
 
-/// Reduces, copies the result to `*out_host` in host memory and waits for `stream`.
+/// Reduces as tuned_reduce() does, copies the result to `*out_host` in host memory, and waits for `stream`. Allocates
+/// device memory for the result, and must not be called while `stream` is being captured.
 Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out_host,
                              Stream stream);
 
@@ -40,10 +42,12 @@ constexpr ReduceSpec spec_of(NanPolicy nan) {
 }
 }  // namespace detail
 
-/// The result type when the caller chooses none.
+/// The C++ type of the result if the caller chooses none.
 template <class Tag, class T>
 using reduce_result_t = element_t<reduce_result_dtype(Tag::op, kDTypeOf<T>)>;
 
+/// The same with dtypes from the pointers, checked at compile time: tuned_reduce(session, hone::sum, in, n, out,
+/// stream).
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_reduce(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n, Result* out, Stream stream,
                     NanPolicy nan = NanPolicy::propagate) {
@@ -57,7 +61,7 @@ Choice tuned_dot(Session& session, const T* a, const T* b, std::int64_t n, Resul
   return tuned_dot(session, detail::spec_of<ReduceOp::dot, T, Result>(nan), a, b, n, out, stream);
 }
 
-/// Returns the value: float s = tuned_reduce_and_wait(session, hone::sum, in, n, stream).
+/// Returns the result itself: float s = tuned_reduce_and_wait(session, hone::sum, in, n, stream).
 template <ReduceOp kOp, class T>
 reduce_result_t<ReduceTag<kOp>, T> tuned_reduce_and_wait(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n,
                                                          Stream stream, NanPolicy nan = NanPolicy::propagate) {

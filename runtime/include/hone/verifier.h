@@ -1,4 +1,4 @@
-// Verifier: how the results of a kernel family are checked.
+// Verifier: checks the results of a kernel family.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace hone {
 
-/// A run of neighbouring elements of an array.
+/// A range of contiguous elements of an array.
 struct ElementRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -22,65 +22,65 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
-/// Decides whether the results of a family's kernels are right. A family returns its own from KernelFamily::verifier().
-/// The smallest overrides verify() alone; a family that only a kernel can check overrides the methods of the reference
-/// kernel instead. Implementations are immutable: every method may be called from any thread at any time.
+/// Checks the results of a family's kernels. KernelFamily::verifier() returns it. The smallest one overrides verify()
+/// alone. A family whose results only a kernel can compute overrides the methods of the reference kernel instead.
+/// Implementations are immutable: any thread may call any method at any time.
 class Verifier {
  public:
   virtual ~Verifier() = default;
 
-  /// Names of the kinds of input that results are verified on. The first is the one that is measured; further ones are
-  /// awkward (NaN, infinities, cancellation). By default "uniform" alone.
+  /// The names of the kinds of input that results are verified on. The first kind is also the input of measurements;
+  /// the others are difficult ones, such as NaN, infinities and cancellation. By default "uniform" only.
   virtual std::span<const std::string_view> input_kinds(const Problem& problem) const;
 
-  /// One period of the contents of input number `buffer`. The buffer is filled with it over and over, so that gigabytes
-  /// of input cost no more than a pattern; a length that is no multiple of any tile makes displaced reads visible.
-  /// Contents that cannot repeat, such as ascending offsets, are as long as the buffer. By default 65521 random
-  /// elements of the buffer's dtype, or fewer where the buffer has fewer: floats of [−1, 1), integers of all values.
+  /// One period of the contents of input `buffer`, which is repeated to fill the buffer, so that gigabytes of input
+  /// cost no more than a pattern. A length that is no multiple of a tile makes displaced reads visible. Contents that
+  /// cannot repeat, such as ascending offsets, are as long as the buffer. By default 65521 random elements of the
+  /// buffer's dtype, or as many as the buffer has: floats of [−1, 1), integers of all values.
   virtual std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const;
 
-  /// The problems that a winner of `problem` is verified on, the largest first; those that the family refuses are left
-  /// out. By default `problem` itself and one with an element less along the first extent.
+  /// The problems that a winner of `problem` is verified on, the largest first. Problems that the family refuses are
+  /// skipped. By default `problem` itself, and the same with a first extent that is smaller by 1.
   virtual std::vector<Problem> verified_problems(const Problem& problem) const;
 
-  /// The parts of output number `buffer` that are verified, in ascending order. By default all of it; override it where
-  /// copying and checking gigabytes would take longer than tuning.
+  /// The parts of output `buffer` that are verified, in ascending order. By default all of it. Override it if copying
+  /// and checking gigabytes would take longer than tuning.
   virtual std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const;
 
-  /// Compares outputs with a reference in higher precision, computed from the patterns of all inputs. Returns "" when
-  /// they are right, else a message with the expected value, the found one and the allowed difference. `outputs` hold
-  /// the verified_parts() of each output, one after the other. By default throws Error(unsupported).
+  /// Compares outputs with a reference in higher precision, which is computed from the patterns of all inputs. Returns
+  /// "" if they are right, else a message with the expected value, the value found, and the allowed difference.
+  /// `outputs` has the verified_parts() of each output, concatenated. By default throws Error(unsupported).
   virtual std::string verify(const Problem& problem, const Candidate& candidate,
                              std::span<const std::vector<std::byte>> patterns,
                              std::span<const std::vector<std::byte>> outputs) const;
 
-  /// Whether results are compared with those of a reference kernel: a plain one, as unlike the tuned ones as can be,
-  /// that runs on the same buffers. Then compare() is called instead of verify(). By default false.
+  /// True if results are compared with those of a reference kernel on the same buffers: a plain kernel that shares as
+  /// little as possible with the tuned ones. Then compare() is called instead of verify(). By default false.
   virtual bool has_reference_kernel() const { return false; }
 
-  /// The source of the reference kernel; headers are filled in from KernelFamily::sources().
+  /// The unit of the reference kernel. Unit::headers is filled in from KernelFamily::sources().
   virtual Unit reference_unit(const Problem& problem) const;
 
-  /// The launches of the reference kernel. `order` is the order, below reference_orders(), in which it combines
-  /// elements; candidates are compared with order 0.
+  /// Appends the launches of the reference kernel to `launches`. `order`, below reference_orders(), is the order in
+  /// which it combines elements. Candidates are compared with order 0.
   virtual void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
                                 LaunchList& launches) const;
 
-  /// Compares outputs with those of the reference kernel, as verify() does.
+  /// Compares outputs with those of the reference kernel, and returns what verify() returns.
   virtual std::string compare(const Problem& problem, const Candidate& candidate,
                               std::span<const std::vector<std::byte>> expected,
                               std::span<const std::vector<std::byte>> outputs) const;
 
-  /// The orders in which the reference kernel can combine elements. An operation that the caller wrote may depend on
-  /// the order, and then no candidate is right. With more than one order, a tuning first runs the reference kernel in
-  /// each on order_problems() and throws Error(invalid_argument) with the message of compare_orders() where at least
-  /// two problems differ: one may by rounding.
+  /// The number of orders in which the reference kernel can combine elements. If the result of a user's operation
+  /// depends on the order, no candidate is right. With more than one order, a tuning first runs the reference kernel in
+  /// each order on order_problems(), and throws Error(invalid_argument) with the message of compare_orders() if at
+  /// least two problems differ; a single one may differ by rounding.
   virtual int reference_orders() const { return 1; }
 
-  /// The problems that orders are compared on, the largest first.
+  /// The problems on which orders are compared, the largest first.
   virtual std::vector<Problem> order_problems(const Problem& problem) const;
 
-  /// Compares the outputs of two orders: "" when they agree.
+  /// Compares the outputs of two orders. Returns "" if they agree, else a message.
   virtual std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
                                      std::span<const std::vector<std::byte>> other) const;
 };

@@ -1,4 +1,4 @@
-// ForwardingDevice: a device that passes everything on to another one.
+// ForwardingDevice: a device that forwards every method to another device.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace hone {
 
-/// To be derived from by devices that do one thing differently. Shares the other device.
+/// The base class of devices that override few methods of another device, whose ownership they share.
 class ForwardingDevice : public Device {
  public:
   explicit ForwardingDevice(std::shared_ptr<Device> inner) : inner_(std::move(inner)) {}

@@ -1,4 +1,4 @@
-// GpuCompiler and compile_for_gpu(): a unit's cubin for a GPU that need not be there.
+// GpuCompiler and compile_for_gpu(): compile for a GPU that need not be present.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace hone {
 
-/// The NVRTC that the environment names or the machine has: looked for when this is made, opened by the first
-/// compile(). Thread-safe.
+/// Compiles with the NVRTC that HONE_NVRTC names, or else that of the CUDA toolkit. The constructor looks for it, and
+/// the first compile() loads it. Thread-safe.
 class GpuCompiler {
  public:
   GpuCompiler();
@@ -17,8 +17,9 @@ class GpuCompiler {
   GpuCompiler(const GpuCompiler&) = delete;
   GpuCompiler& operator=(const GpuCompiler&) = delete;
 
-  /// For an architecture like "sm_90". Throws Error: compile_failed with the compiler's log; unsupported when there is
-  /// no NVRTC, when it does not know the architecture, or when this build of Hone has no CUDA support.
+  /// Compiles a cubin for an architecture like "sm_90". Throws Error: compile_failed with the compiler's log,
+  /// unsupported if there is no NVRTC, if it does not know the architecture, or if this build of Hone has no CUDA
+  /// support.
   Binary compile(const Unit& unit, std::string_view architecture) const;
 
  private:
@@ -26,7 +27,7 @@ class GpuCompiler {
   std::unique_ptr<const Impl> impl_;
 };
 
-/// By a compiler of its own.
+/// Compiles with a GpuCompiler of its own.
 Binary compile_for_gpu(const Unit& unit, std::string_view architecture);
 
 }  // namespace hone

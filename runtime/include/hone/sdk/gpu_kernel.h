@@ -1,4 +1,4 @@
-// gpu_resources(): what a GPU's compiler makes of a kernel, without the GPU.
+// gpu_resources(): the resources of a kernel on a GPU that need not be present.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace hone {
 
-/// Compiles `unit` with NVRTC for an architecture like "sm_90" and reads from the cubin what its first entry needs
-/// (extern "C" or not; no template). Throws Error: unsupported when there is no NVRTC or it does not know the
-/// architecture; compile_failed with the log; not_found when the unit has no such kernel. Thread-safe.
+/// Compiles `unit` with NVRTC for an architecture like "sm_90", and reads the resources of its first entry from the
+/// cubin. Throws Error: unsupported if there is no NVRTC or it does not know the architecture, compile_failed with the
+/// log, not_found if the unit has no such kernel. Thread-safe.
 Resources gpu_resources(const Unit& unit, std::string_view architecture);
 
-/// How many blocks fit on one SM at once, from facts alone; 0 when none does.
+/// The number of blocks that are resident on one SM at once, computed from facts alone; 0 if none fits.
 int gpu_resident_blocks(const DeviceFacts& facts, const Resources& resources, int block_threads,
                         std::size_t dynamic_smem_bytes);
 
