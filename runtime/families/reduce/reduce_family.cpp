@@ -60,7 +60,13 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   const auto refused = [&](std::string_view what) {
     return fmt::format("reduce {} of {} {}", name(spec.op), info(spec.dtype).name, what);
   };
-  if (!reduce_supports(spec.op, spec.dtype)) return refused("is not defined; it takes f16, bf16, f32 and f64");
+  if (!reduce_supports(spec.op, spec.dtype)) {
+    std::string supported;
+    for (const DTypeInfo& dtype : kDTypes)
+      if (reduce_supports(spec.op, dtype.dtype))
+        supported += fmt::format("{}{}", supported.empty() ? "" : ", ", dtype.name);
+    return refused("is not defined; it takes " + supported);
+  }
   if (spec.accumulator && !reduce_accepts_accumulator(spec.op, spec.dtype, *spec.accumulator))
     return refused(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
                                info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));

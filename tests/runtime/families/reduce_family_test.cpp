@@ -93,7 +93,7 @@ TEST(ReduceFamily, RefusesUnknownOperations) {
 
 TEST(ReduceFamily, RefusesDTypesThatDoNotGoWithTheOperation) {
   const auto refusal = [](const ReduceSpec& spec) { return family().refuse(reduce_problem(spec, 5)); };
-  EXPECT_THAT(refusal({.op = ReduceOp::logsumexp, .dtype = DType::u8}), HasSubstr("it takes f16, bf16, f32 and f64"));
+  EXPECT_THAT(refusal({.op = ReduceOp::logsumexp, .dtype = DType::u8}), HasSubstr("it takes f16, bf16, f32, f64"));
   EXPECT_THAT(refusal({.accumulator = DType::i64}), HasSubstr("cannot be accumulated in i64; its own choice is f32"));
   EXPECT_THAT(refusal({.op = ReduceOp::argmin, .result = DType::i32}), HasSubstr("cannot be stored as i32"));
   EXPECT_EQ(refusal({.dtype = DType::i8, .accumulator = DType::u64, .result = DType::i16}), "");
