@@ -45,14 +45,15 @@ std::span<const SourceFile> ReduceFamily::sources() const {
 
 std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
   std::vector<std::string_view> roots(kernels);
+  roots.push_back("widened.cuh");
   for (const ReduceOpInfo& op : kReduceOps) roots.push_back(op.header);
   return kernel_sources(roots);
 }
 
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
   const ReduceOpInfo& op = info(spec.op);
-  return {.headers = {std::string(op.header)},
-          .type = fmt::format("hone::{}<{}, {}, {}, {}>", op.functor, info(spec.dtype).cuda_name,
+  return {.headers = {std::string(op.header), "widened.cuh"},
+          .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor, info(spec.dtype).cuda_name,
                               info(spec.accumulator_dtype()).cuda_name, index_type, spec.nan == NanPolicy::ignore)};
 }
 

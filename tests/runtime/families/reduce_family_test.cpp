@@ -249,7 +249,7 @@ TEST(ReduceFamily, SumsOfI32AreWide) {
   EXPECT_EQ(buffers[0].size_bytes(), 28u);
   EXPECT_EQ(buffers[1].dtype, DType::i64);
   EXPECT_EQ(buffers[1].elements, 1);
-  EXPECT_THAT(family().unit(problem, policy(Finish::one_block)).source, HasSubstr("hone::Sum<int, long long,"));
+  EXPECT_THAT(family().unit(problem, policy(Finish::one_block)).source, HasSubstr("<hone::Sum, int, long long,"));
 }
 
 TEST(ReduceFamily, PoliciesAreStructs) {
