@@ -1,4 +1,4 @@
-// Half and BFloat16: storage types of at most 16 bits; arithmetic is done in float.
+// Half, BFloat16 and E4M3: storage types of at most 16 bits; arithmetic is done in float.
 //
 // Conversion to float is exact; conversion from float rounds to nearest, ties to even. GPUs have PTX instructions for
 // it, so that no CUDA header is needed; small_float.cuh is what the host device has instead. Doubles and 64-bit
@@ -105,7 +105,44 @@ struct BFloat16 {
   HONE_SHUFFLES(BFloat16)
 };
 
-static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
+/// What is too large becomes NaN, unlike in PTX, which saturates.
+struct E4M3 {
+  static constexpr FloatFormat kFormat{4, 3, false};
+  using Wide = Half;  ///< of widened.cuh
+  unsigned char bits;
+
+  E4M3() = default;
+  explicit __device__ E4M3(float value) : bits(static_cast<unsigned char>(bits_of_float(kFormat, value))) {}
+
+  explicit __device__ operator float() const {
+    Half wide;
+    wide.bits = static_cast<unsigned short>(wide_pair(bits));
+    return static_cast<float>(wide);
+  }
+
+  /// Two elements as two Halfs, both with the first in the low bits.
+  static __device__ unsigned wide_pair(unsigned short pair) {
+#if defined(HONE_HOST_DEVICE)
+    const unsigned low = bits_of_float(Half::kFormat, float_of_bits(kFormat, pair & 0xffu));
+    return low | bits_of_float(Half::kFormat, float_of_bits(kFormat, pair >> 8)) << 16;
+#elif __CUDA_ARCH__ >= 890
+    unsigned wide;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(pair));
+    return wide;
+#else
+    // Shifted into the fields of a Half, a number is 2^8 times too small: the biases are 7 and 15. NaN looks like 480.
+    const unsigned upper = __byte_perm(pair, 0, 0x1404), magnitude = upper & 0x7f007f00u;
+    const unsigned is_nan = (magnitude + 0x01000100u) & 0x80008000u;
+    unsigned wide;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(wide) : "r"((upper & 0x80008000u) | magnitude >> 1), "r"(0x5c005c00u));
+    return wide | (is_nan - (is_nan >> 5));
+#endif
+  }
+
+  HONE_SHUFFLES(E4M3)
+};
+
+static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2 && sizeof(E4M3) == 1);
 
 }  // namespace hone
 

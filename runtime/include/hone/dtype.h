@@ -14,13 +14,14 @@
 
 namespace hone {
 
-enum class DType : std::uint8_t { f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+enum class DType : std::uint8_t { f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean, f8e4m3 };
 
 enum class DTypeKind : std::uint8_t { floating, signed_integer, unsigned_integer, boolean };
 
 /// The C++ types of the dtypes, in the order of DType.
 using ElementTypes = std::tuple<half, bfloat16, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                                std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool>;
+                                std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool,
+                                float8_e4m3fn>;
 
 /// The C++ type of a DType that is known at compile time.
 template <DType kDType>
@@ -71,6 +72,7 @@ inline constexpr std::array kDTypes{
     detail::dtype_row<DType::u32>("u32", "unsigned", "<u4", "uint32"),
     detail::dtype_row<DType::u64>("u64", "unsigned long long", "<u8", "uint64"),
     detail::dtype_row<DType::boolean>("bool", "hone::Bool", "|b1", "bool_"),
+    detail::dtype_row<DType::f8e4m3>("f8e4m3", "hone::E4M3", "", "float8_e4m3fn"),
 };
 static_assert(kDTypes.size() == std::tuple_size_v<ElementTypes>);
 

@@ -1,4 +1,4 @@
-// half, bfloat16: floats of at most 16 bits in host memory, bit for bit as kernels store them.
+// half, bfloat16, float8_e4m3fn: floats of at most 16 bits in host memory, bit for bit as kernels store them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,11 @@ using half = small_float<FloatFormat{5, 10}>;
 /// The upper half of a float; reinterpret an __nv_bfloat16* as a bfloat16*.
 using bfloat16 = small_float<FloatFormat{8, 7}>;
 
-static_assert(sizeof(half) == 2 && sizeof(bfloat16) == 2);
+/// OCP FP8 E4M3: up to ±448, without infinities; reinterpret an __nv_fp8_e4m3* as a float8_e4m3fn*. What is too large
+/// becomes NaN, as in PyTorch and ml_dtypes, lest a wrong number pass for a right one.
+using float8_e4m3fn = small_float<FloatFormat{4, 3, false}>;
+
+static_assert(sizeof(half) == 2 && sizeof(bfloat16) == 2 && sizeof(float8_e4m3fn) == 1);
 
 }  // namespace hone
 

@@ -27,6 +27,8 @@ template <>
 constexpr Format kFormat<half>{"hone::Half", 10, -14, 15};
 template <>
 constexpr Format kFormat<bfloat16>{"hone::BFloat16", 7, -126, 127};
+template <>
+constexpr Format kFormat<float8_e4m3fn>{"hone::E4M3", 3, -6, 8};
 
 std::vector<SourceFile> headers() {
   const auto all = embedded::kernel_templates();
@@ -87,7 +89,7 @@ extern "C" __global__ void shuffles(const T* in, T* out) {
 template <class T>
 class HostHalf : public testing::Test {};
 
-using SmallFloats = testing::Types<half, bfloat16>;
+using SmallFloats = testing::Types<half, bfloat16, float8_e4m3fn>;
 TYPED_TEST_SUITE(HostHalf, SmallFloats);
 
 TYPED_TEST(HostHalf, ConvertsToFloatAsItsFormatSays) {
