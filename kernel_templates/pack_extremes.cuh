@@ -43,7 +43,7 @@ __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kE
 #pragma unroll
     for (unsigned w = 0; w < kElements / 2; ++w) a.parts[w] = extreme_of_pairs<kLargest, T>(a.parts[w], b.parts[w]);
   } else {
-    using Acc = typename Select<kIsFloat16<T>, float, T>::type;
+    using Acc = typename Select<kIsSmallFloat<T>, float, T>::type;
 #pragma unroll
     for (unsigned e = 0; e < kElements; ++e)
       a.set(e, convert<T>(extreme<kLargest>(convert<Acc>(a[e]), convert<Acc>(b[e]))));

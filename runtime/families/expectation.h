@@ -16,9 +16,6 @@ static_assert(sizeof(long double) > sizeof(double), "the reference needs a long 
 /// Elements as numbers, exactly. Bytes of bool other than 0 count as 1.
 std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes);
 
-/// Significand bits of a floating dtype; its unit roundoff is 2 to minus this.
-int significand_bits(DType dtype);
-
 /// The bounds of a dtype; infinities where it has them.
 long double highest_value(DType dtype);
 long double lowest_value(DType dtype);

@@ -113,7 +113,7 @@ std::string header_text(const ReduceExpressions& expressions) {
       "  static __device__ Acc_ identity() { return Own::identity(); }\n"
       "  static __device__ Acc_ combine(Acc_ a, Acc_ b) { return Own::combine(a, b); }\n"
       "  static __device__ Acc_ of(In x, Index_ i) {\n"
-      "    if constexpr (hone::kIsFloat16<In>) return Own::map(static_cast<float>(x), i);\n"
+      "    if constexpr (hone::kIsSmallFloat<In>) return Own::map(static_cast<float>(x), i);\n"
       "    else if constexpr (hone::kSame<In, hone::Bool>) return Own::map(x.byte != 0, i);\n"
       "    else return Own::map(x, i);\n"
       "  }\n"

@@ -43,7 +43,7 @@ double rounding_bound(DType accumulator, std::int64_t chain) {
 
 /// Half a unit in the last place of a result that is stored in `dtype`, relative.
 double storing_error(DType dtype) {
-  return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f32 ? 0x1p-24 : 0x1p-53;
+  return std::ldexp(1.0, -info(dtype).digits);
 }
 
 }  // namespace

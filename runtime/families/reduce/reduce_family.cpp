@@ -45,14 +45,15 @@ std::span<const SourceFile> ReduceFamily::sources() const {
 
 std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
   std::vector<std::string_view> roots(kernels);
+  roots.push_back("widened.cuh");
   for (const ReduceOpInfo& op : kReduceOps) roots.push_back(op.header);
   return kernel_sources(roots);
 }
 
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
   const ReduceOpInfo& op = info(spec.op);
-  return {.headers = {std::string(op.header)},
-          .type = fmt::format("hone::{}<{}, {}, {}, {}>", op.functor, info(spec.dtype).cuda_name,
+  return {.headers = {std::string(op.header), "widened.cuh"},
+          .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor, info(spec.dtype).cuda_name,
                               info(spec.accumulator_dtype()).cuda_name, index_type, spec.nan == NanPolicy::ignore)};
 }
 
@@ -60,7 +61,13 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   const auto refused = [&](std::string_view what) {
     return fmt::format("reduce {} of {} {}", name(spec.op), info(spec.dtype).name, what);
   };
-  if (!reduce_supports(spec.op, spec.dtype)) return refused("is not defined; it takes f16, bf16, f32 and f64");
+  if (!reduce_supports(spec.op, spec.dtype)) {
+    std::string supported;
+    for (const DTypeInfo& dtype : kDTypes)
+      if (reduce_supports(spec.op, dtype.dtype))
+        supported += fmt::format("{}{}", supported.empty() ? "" : ", ", dtype.name);
+    return refused("is not defined; it takes " + supported);
+  }
   if (spec.accumulator && !reduce_accepts_accumulator(spec.op, spec.dtype, *spec.accumulator))
     return refused(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
                                info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));

@@ -47,13 +47,13 @@ struct Inputs {
 
   /// The precision in which roundings happen: means of integers are divided in f64.
   DType arithmetic() const { return accumulates_integers() ? DType::f64 : spec.accumulator_dtype(); }
-  Wide unit() const { return std::ldexp(Wide{1}, -significand_bits(arithmetic())); }
+  Wide unit() const { return std::ldexp(Wide{1}, -info(arithmetic()).digits); }
 
   /// 1 if the conversion to the accumulator rounds: wide integers in floating point.
   int conversion_roundings() const {
     const DTypeInfo& element = info(spec.dtype);
     const int bits = static_cast<int>(8 * element.size_bytes);
-    return !element.is_floating() && !accumulates_integers() && bits > significand_bits(arithmetic()) ? 1 : 0;
+    return !element.is_floating() && !accumulates_integers() && bits > info(arithmetic()).digits ? 1 : 0;
   }
 };
 

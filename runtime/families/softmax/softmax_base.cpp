@@ -102,7 +102,7 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
   const auto refused = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
   if (problem.operation >= kOperations.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
   for (const DType dtype : {problem.dtype, problem.result.value_or(problem.dtype)})
-    if (!info(dtype).is_floating())
+    if (!info(dtype).is_floating() || info(dtype).size_bytes < 2)
       return refused(fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name));
   const SoftmaxTraits traits(problem);
   if (problem.accumulator && *problem.accumulator != traits.accumulator)

@@ -65,7 +65,7 @@ class Reference {
   Reference(const Computation& computation, std::span<const std::byte> pattern) : computation_(computation) {
     const std::vector<long double> decoded = reduce_reference::decode(computation.dtype, pattern);
     values_.assign(decoded.begin(), decoded.end());
-    const int digits = reduce_reference::significand_bits(computation.accumulator);
+    const int digits = info(computation.accumulator).digits;
     roundoff_ = std::ldexp(Wide{1}, -digits);
     flushed_ = std::ldexp(Wide{1}, computation.accumulator == DType::f64 ? -1021 : -125);
     // As the kernels do, a scale of 0 is one that is too small to matter, but not for −∞.

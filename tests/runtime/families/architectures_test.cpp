@@ -36,8 +36,7 @@ DeviceFacts facts_of(int compute_capability) {
 }
 
 std::vector<Problem> problems() {
-  return {
-      reduce_problem(ReduceOp::sum, DType::f32, 1 << 24),
+  std::vector<Problem> problems{
       reduce_problem(ReduceOp::mean_variance, DType::f16, 1 << 20, 2),
       reduce_rows_problem({.op = ReduceOp::argmax}, {.rows = 4096, .columns = 4096}, 16),
       reduce_columns_problem({.op = ReduceOp::logsumexp, .dtype = DType::bf16}, {.reduced = 4096, .inner = 5000}, 2),
@@ -46,6 +45,8 @@ std::vector<Problem> problems() {
       softmax_problem({}, SoftmaxShape::axis(2, 512, 4096), 16),
       transpose_problem({.element_bytes = 2, .rows = 4097, .columns = 4099}, 2, false),
       copy_problem({.element_bytes = 4, .rows = 1000, .columns = 1001, .in_pitch = 1003}, 4)};
+  for (const DTypeInfo& dtype : kDTypes) problems.push_back(reduce_problem(ReduceOp::sum, dtype.dtype, 1 << 24));
+  return problems;
 }
 
 class Architectures : public testing::TestWithParam<int> {};
