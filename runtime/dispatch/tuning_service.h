@@ -56,7 +56,6 @@ class TuningService {
     std::shared_ptr<const Binary> binary;
   };
 
-  bool wait_for(Work work, const Problem& problem, Clock::time_point end);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   Tuning measure(const Problem& problem, TuningOptions options);
   void compile_ahead(const std::optional<Problem>& next);
