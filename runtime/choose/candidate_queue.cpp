@@ -60,10 +60,9 @@ const ExcludedCandidate* exclusion_of(const Candidate& candidate, const std::vec
 }  // namespace
 
 std::vector<Trial> CandidateQueue::add(std::size_t place, const CompiledPolicy& compiled) {
-  CandidateList list =
-      options_.only.empty() ? list_candidates(facts_, problem_, std::span(&compiled, 1), options_.workspace_bytes,
-                                              pruning_of(options_))
-                            : list_named(facts_, problem_, compiled, options_);
+  CandidateList list = options_.only.empty() ? list_candidates(facts_, problem_, std::span(&compiled, 1),
+                                                               options_.workspace_bytes, pruning_of(options_))
+                                             : list_named(facts_, problem_, compiled, options_);
   std::vector<Trial> left_out;
   const std::size_t first_added = queued_.size();
   for (Trial& trial : list.candidates) {
@@ -119,8 +118,8 @@ std::size_t CandidateQueue::sort() {
 
 std::vector<QueuedCandidate> CandidateQueue::next_group(double leader_us) {
   if (std::isfinite(leader_us)) {
-    const auto optional =
-        std::find_if(queued_.begin(), queued_.end(), [](const QueuedCandidate& each) { return !each.must_be_measured; });
+    const auto optional = std::find_if(queued_.begin(), queued_.end(),
+                                       [](const QueuedCandidate& each) { return !each.must_be_measured; });
     for (auto each = optional; each != queued_.end(); ++each)
       each->gain = order_.surrogate().expected_gain(each->point, leader_us);
     std::stable_sort(optional, queued_.end(),

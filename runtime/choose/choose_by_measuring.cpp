@@ -118,9 +118,8 @@ class TuningRun {
   Trial* best_left() {
     if (!finalists_.empty()) return winner_of_tie(finalists_, problem_, options_.start_from);
     std::deque<Contender>& all = exploration_.contenders();
-    const auto best = std::min_element(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
-      return is_better(a.trial, b.trial);
-    });
+    const auto best = std::min_element(
+        all.begin(), all.end(), [](const Contender& a, const Contender& b) { return is_better(a.trial, b.trial); });
     return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &best->trial;
   }
 

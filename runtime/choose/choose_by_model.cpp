@@ -62,8 +62,8 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   if (pruned) return *std::move(pruned);
   if (last_reason.empty())
     last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
-  throw Error(ErrorCode::compile_failed, fmt::format("no policy of {} can run on {}: {}", to_string(problem),
-                                                     device.name(), last_reason));
+  throw Error(ErrorCode::compile_failed,
+              fmt::format("no policy of {} can run on {}: {}", to_string(problem), device.name(), last_reason));
 }
 
 }  // namespace hone

@@ -41,12 +41,15 @@ std::optional<SearchEnd> StoppingRule::end(const SearchState& state,
 
 std::string why_not_compiled(SearchEnd end, double leader_us) {
   switch (end) {
-    case SearchEnd::near_roofline: return fmt::format("not compiled: {}", kNearRoofline);
+    case SearchEnd::near_roofline:
+      return fmt::format("not compiled: {}", kNearRoofline);
     case SearchEnd::rest_expected_slower:
       return fmt::format("not compiled: it is not expected to improve on the leader, which takes {:.2f} µs", leader_us);
-    case SearchEnd::stopped: return "not compiled: the tuning was stopped";
+    case SearchEnd::stopped:
+      return "not compiled: the tuning was stopped";
     case SearchEnd::budget_spent:
-    case SearchEnd::everything_searched: break;
+    case SearchEnd::everything_searched:
+      break;
   }
   return "not compiled: the time budget was spent";
 }

@@ -12,14 +12,14 @@ namespace hone {
 
 /// How far a search has come.
 struct SearchState {
-  int measured = 0;                                             ///< candidates
+  int measured = 0;                                            ///< candidates
   double leader_us = std::numeric_limits<double>::infinity();  ///< the lowest median; infinite before the first
-  bool has_candidates = false;                                  ///< whether any policy has had one
-  bool is_stopped = false;                                      ///< by the caller
-  bool is_late = false;                                         ///< past the deadline
+  bool has_candidates = false;                                 ///< some policy has had one
+  bool is_stopped = false;                                     ///< by the caller
+  bool is_late = false;                                        ///< past the deadline
 };
 
-/// What is expected of a candidate that was not measured so far.
+/// The time that a candidate which was not measured so far is expected to take.
 struct Expectation {
   double us = 0;
   double gain = 0;  ///< as a share of the leader's time
@@ -33,7 +33,7 @@ class StoppingRule {
 
   bool measures_all() const { return measures_all_; }
 
-  /// Whether a time is so close to the roofline that it cannot be beaten by anything worth finding.
+  /// True for a time so close to the roofline that nothing worth finding beats it.
   bool is_at_roofline(double us) const;
 
   /// Why a candidate is not measured; "" if it is. `must_be_measured`: whatever is expected of it, unless the leader is

@@ -86,7 +86,8 @@ TEST_F(PlanTest, ACallOfAnotherClassIsToldWhatDiffers) {
       {[](Problem& p) { p.extents[0] = 9999; }, {"size class of n"}},
       {[](Problem& p) { p.extents[1] = 2; }, {"extent 1"}},
       {[](Problem& p) { p.extents[0] = -1; }, {"size class of n"}},
-      {[](Problem& p) { p = reduce_rows_problem({}, {.rows = 1, .columns = 5000}, kMaxAlignment); }, {"family", "reduce_rows"}},
+      {[](Problem& p) { p = reduce_rows_problem({}, {.rows = 1, .columns = 5000}, kMaxAlignment); },
+       {"family", "reduce_rows"}},
   };
   const Plan plan = session_->make_plan(sum(5000));
   for (const Case& each : cases) {
