@@ -138,8 +138,11 @@ constexpr std::array<PruneRule<View>, 11> kPruneRules{{
      [](const View& v) {
        return v.is_direct() && v.policy.scope == Scope::warp && v.segment_bytes > 256 * v.group_load;
      }},
-    {"a tile in shared memory is in no registers", "the same loads in flight",
-     [](const View& v) { return v.policy.min_blocks == MinBlocks::one && v.policy.is_in_tiles(); }},
+    {"the loads of a thread of less than 128 bytes, and those into shared memory, are in flight in any case",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24, as for reduce_columns: of less than 8 loads at most one waits",
+     [](const View& v) {
+       return v.policy.min_blocks == MinBlocks::one && (v.policy.is_in_tiles() || v.policy.thread_bytes < 128);
+     }},
 }};
 
 std::size_t carry_bytes(const Problem& problem) {

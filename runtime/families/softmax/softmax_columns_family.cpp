@@ -112,8 +112,13 @@ struct View : Layout {
   bool may_be_held() const { return !policy.in_chunks() && !is_last_resort(); }
 };
 
-constexpr std::array<PruneRule<View>, 6> kPruneRules{{
+constexpr std::array<PruneRule<View>, 7> kPruneRules{{
     kNoLaunchBounds<View>,
+    {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24, as for reduce_columns: of less than 8 loads at most one waits",
+     [](const View& v) {
+       return v.policy.min_blocks == MinBlocks::one && (v.policy.packs_per_thread < 8 || v.policy.block_threads > 512);
+     }},
     {"a thread of so many has too few registers for its elements and their sums",
      "ptxas of CUDA 13.0, sm_90: states of f64, or of more than 16 elements, of 1024 threads spill 80 to 168 bytes",
      [](const View& v) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_reference.h"
@@ -16,20 +15,8 @@ std::vector<ElementRange> row_parts(const Problem& problem) {
   const std::int64_t rows = problem.extents[0];
   const std::int64_t columns = problem.extents[1];
   if (rows == 0 || columns == 0) return {};
-  const std::int64_t count = std::min(rows, std::max<std::int64_t>(3, kElements / columns));
-  std::vector<std::int64_t> chosen{0, rows - 1};
   const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
-  std::mt19937_64 random(static_cast<std::uint64_t>(rows * 31 + columns));
-  while (count < rows && static_cast<std::int64_t>(chosen.size()) < count) {
-    const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows));
-    for (std::int64_t row = first; row < std::min(rows, first + run); ++row) chosen.push_back(row);
-  }
-  if (count == rows) {
-    chosen.resize(static_cast<std::size_t>(rows));
-    for (std::int64_t row = 0; row < rows; ++row) chosen[static_cast<std::size_t>(row)] = row;
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
 
   std::vector<ElementRange> parts;
   const auto add = [&](std::int64_t first, std::int64_t length) {
@@ -38,14 +25,14 @@ std::vector<ElementRange> row_parts(const Problem& problem) {
     else
       parts.push_back({first, length});
   };
-  for (const std::int64_t row : chosen) {
-    const std::int64_t first = row * SoftmaxBase::pitch(problem, 1);
-    if (columns <= 3 * kPiece) {
-      add(first, columns);
-    } else {
-      add(first, kPiece);
-      add(first + columns / 2, kPiece);
-      add(first + columns - kPiece, kPiece);
+  for (const ElementRange& chosen : spread_runs(rows, run, runs)) {
+    for (std::int64_t row = chosen.first; row < chosen.first + chosen.count; ++row) {
+      const std::int64_t first = row * SoftmaxBase::pitch(problem, 1);
+      if (columns <= 3 * kPiece) {
+        add(first, columns);
+        continue;
+      }
+      for (const std::int64_t piece : {std::int64_t{0}, columns / 2, columns - kPiece}) add(first + piece, kPiece);
     }
   }
   return parts;

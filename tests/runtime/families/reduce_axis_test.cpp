@@ -258,7 +258,7 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   const auto bounds = [&](DType dtype, std::int64_t reduced, const std::string& policy,
                           ReduceOp op = ReduceOp::logsumexp) {
     const Problem problem = reduce_columns_problem({.op = op, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
-    std::string all;
+    std::string all;  // "128, 1; 128": min_blocks=1, and none
     for (const std::string_view min_blocks : kMinBlocksNames) {
       const auto parsed = family.space().parse(policy + " min_blocks=" + std::string(min_blocks));
       if (!parsed || !reason_to_skip(problem, *parsed, h100_facts()).empty()) continue;
@@ -275,7 +275,8 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   EXPECT_EQ(bounds(DType::f16, 4, four, ReduceOp::sum), "128") << "takes fewer registers than that would leave";
   EXPECT_EQ(bounds(DType::f16, 8192, four), "128") << "many rows: a thread has loads enough of its own";
   EXPECT_EQ(bounds(DType::f16, 8192, "block_threads=128 threads_per_column=1 unroll=4 scope=grid"), "128");
-  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=direct"), "128")
+  EXPECT_EQ(bounds(DType::f16, 31, "block_threads=128 threads_per_column=4 unroll=8 scope=block staging=direct"),
+            "128, 1; 128")
       << "would spill";
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
 }
