@@ -131,7 +131,7 @@ struct RowLanes {
   }
 };
 
-template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues, Tail kTail>
 struct RowBlocks {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -142,7 +142,8 @@ struct RowBlocks {
   static __device__ State block_partial(const RowsArguments& all, unsigned long long row, unsigned part,
                                         unsigned parts) {
     const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
-    return block_reduce<Op, kBlockThreads>(Row::thread_partial({first}, static_cast<Index>(all.columns), part, parts));
+    return block_reduce<Op, kBlockThreads, kTail>(
+        Row::thread_partial({first}, static_cast<Index>(all.columns), part, parts));
   }
 
   static __device__ void write(State state, const RowsArguments& all, unsigned long long row) {

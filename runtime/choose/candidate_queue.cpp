@@ -4,27 +4,24 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "runtime/search/model.h"
 
 namespace hone {
 namespace {
 
-/// Why a candidate that was asked for by name cannot be measured; "" if it can.
-std::string why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
-                           std::size_t workspace_bytes) {
+/// Why a candidate that was asked for by name cannot be measured; none if it can.
+Reason why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
+                      std::size_t workspace_bytes) {
   const WorkShape shape = problem.family->shape(problem, compiled.policy);
   const std::size_t workspace = problem.family->workspace_bytes(problem, candidate);
-  if (compiled.resident_blocks == 0) return "no block is resident";
+  if (compiled.resident_blocks == 0) return ReasonCode::no_block_fits;
   if (shape.one_block && candidate.geometry.max_blocks != shape.cluster_blocks)
-    return fmt::format("works with {} blocks alone", shape.cluster_blocks);
+    return {ReasonCode::other_grid, {double(shape.cluster_blocks)}};
   if (workspace > workspace_bytes)
-    return fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
-  return "";
+    return {ReasonCode::workspace, {static_cast<double>(workspace), static_cast<double>(workspace_bytes)}};
+  return {};
 }
 
 /// The candidates of a policy that are to be compared, whether or not they would be listed for this problem: a grid

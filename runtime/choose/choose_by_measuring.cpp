@@ -141,12 +141,12 @@ class TuningRun {
         is_late = Clock::now() >= end;
         if (fault.empty()) continue;
         trial.verdict = Verdict::wrong;
-        trial.reason = fmt::format("{} on {} input: {}", to_string(problem), kind, fault);
+        trial.reason = {ReasonCode::wrong_result, fmt::format("{} on {} input: {}", to_string(problem), kind, fault)};
         return false;
       }
     } catch (const Error& error) {
       trial.verdict = Verdict::failed;
-      trial.reason = error.what();
+      trial.reason = {ReasonCode::does_not_run, error.what()};
       bench_.require_alive(trial.candidate, error);
       return false;
     }

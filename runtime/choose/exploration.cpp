@@ -87,7 +87,7 @@ void Exploration::add(std::size_t place, CompileOutcome outcome) {
   const bool is_stopped = options_.stop.stop_requested();
   // However small the budget is, something is measured.
   if (!outcome.started() && !queue_.has_had_any() && !is_stopped) outcome = loader_.compile(place);
-  std::string why;
+  Reason why;
   if (const CompiledCode* const code = loader_.load(place, outcome, why)) {
     std::vector<Trial> left_out = queue_.add(place, code->compiled);
     std::move(left_out.begin(), left_out.end(), std::back_inserter(rejected_));
@@ -97,7 +97,7 @@ void Exploration::add(std::size_t place, CompileOutcome outcome) {
   Trial trial{.candidate = {ranked.policy, {}}, .predicted_us = ranked.prediction.us()};
   if (outcome.started()) {
     trial.verdict = Verdict::failed;
-    trial.reason = why;
+    trial.reason = std::move(why);
   } else {
     trial.reason = why_not_compiled(is_stopped ? SearchEnd::stopped : SearchEnd::budget_spent, measurer_.leader_us());
     budget_spent_ = budget_spent_ || !is_stopped;

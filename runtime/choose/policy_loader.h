@@ -39,7 +39,7 @@ class PolicyLoader {
   [[nodiscard]] BinaryMemo::Ahead compile_ahead(const SearchOrder::Wave& wave, Clock::time_point deadline) const;
 
   /// Loads what was compiled; nullptr when it does not compile or load, and then `why` says so. Throws device_lost.
-  const CompiledCode* load(std::size_t place, const CompileOutcome& outcome, std::string& why);
+  const CompiledCode* load(std::size_t place, const CompileOutcome& outcome, Reason& why);
 
   /// The code that was loaded for the policy of a candidate.
   const CompiledCode& code_of(const Candidate& candidate) const;

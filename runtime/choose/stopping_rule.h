@@ -36,9 +36,9 @@ class StoppingRule {
   /// True for a time so close to the roofline that nothing worth finding beats it.
   bool is_at_roofline(double us) const;
 
-  /// Why a candidate is not measured; "" if it is. `must_be_measured`: whatever is expected of it, unless the leader is
+  /// Why a candidate is not measured; none if it is. `must_be_measured`: whatever is expected of it, unless the leader is
   /// at the roofline.
-  std::string why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const;
+  Reason why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const;
 
   /// Why a search ends; nullopt: it goes on. `best_gain_left()`, the most that any policy which is not compiled is
   /// expected to improve on the leader, and nullopt when there is none, is asked for only where it matters: it takes
@@ -52,6 +52,6 @@ class StoppingRule {
 };
 
 /// Why the policies that are left when a search ends are not compiled.
-std::string why_not_compiled(SearchEnd end, double leader_us);
+Reason why_not_compiled(SearchEnd end, double leader_us);
 
 }  // namespace hone

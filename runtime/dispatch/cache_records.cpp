@@ -101,7 +101,7 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
          .samples = trial.samples,
          .is_default = trial.is_default,
          .verdict = std::string(name(trial.verdict)),
-         .reason = trial.policies > 1 ? fmt::format("{} ({} policies)", trial.reason, trial.policies) : trial.reason});
+         .reason = CountedReason{trial.reason, trial.policies}.text()});
   return record;
 }
 

@@ -1,18 +1,37 @@
 // What every tuned_…() call checks before it looks anything up: only what costs nothing.
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include <hone/tuned_reduce.h>
+#include <hone/problem.h>
+#include <hone/reduce_spec.h>
 
 namespace hone {
+
+/// Throws Error(invalid_argument): "tuned_copy: …".
+[[noreturn]] void refuse_call(std::string_view function, std::string_view why);
 
 /// Values that were cast from elsewhere may name nothing. Throws Error(invalid_argument).
 void require_known(std::string_view function, DType dtype);
 void require_known(std::string_view function, const ReduceSpec& spec);
 
-/// Why the address cannot be that of elements of `dtype`; "" if it can.
-std::string misalignment(std::string_view name, const void* pointer, DType dtype);
+/// A call and what it asks for. Checks throw Error(invalid_argument) that names both.
+struct Call {
+  std::string_view function;
+  const Problem& problem;
+
+  [[noreturn]] void refuse(std::string_view why) const;
+
+  /// The address may be that of elements of `dtype`; null only where it is not needed.
+  void check_array(std::string_view name, const void* pointer, DType dtype, bool is_needed = true) const;
+
+  /// The family takes the problem. On every call where not all of it is in the key that finds a plan: pitches, scalars,
+  /// and shapes that overflow in a class whose others do not.
+  void check_problem() const;
+};
+
+/// Whether two arrays of rows have a byte in common. Rows of one may lie between those of the other.
+bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
+                  std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows);
 
 }  // namespace hone

@@ -39,8 +39,8 @@ std::string first_failure(const Tuning& tuning) {
   const auto failed = std::find_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
     return trial.verdict == Verdict::wrong || trial.verdict == Verdict::failed;
   });
-  if (failed != tuning.trials.end()) return failed->reason;
-  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason;
+  if (failed != tuning.trials.end()) return failed->reason.text();
+  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason.text();
 }
 
 }  // namespace

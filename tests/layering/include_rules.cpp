@@ -21,7 +21,8 @@ FolderRule family(std::string_view folder, std::vector<std::string_view> built_o
       rule.may_include.end(),
       {kPublic, "kernel_templates/axis_arguments.h", "kernel_templates/copy_arguments.h",
        "kernel_templates/reduce_arguments.h", "kernel_templates/segments_arguments.h",
-       "kernel_templates/softmax_arguments.h", "kernel_templates/transpose_arguments.h", "runtime/families/counts.h",
+       "kernel_templates/softmax_arguments.h", "kernel_templates/transpose_arguments.h",
+       "runtime/families/built_in_family.h", "runtime/families/counts.h",
        "runtime/families/expectation.h", "runtime/families/moved_elements.h", "runtime/families/work_division.h",
        "runtime/jit/include_closure.h", "cache/digest.h"});
   return rule;

@@ -38,16 +38,10 @@ std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
          static_cast<std::size_t>(indices) * index_bytes;
 }
 
-std::span<const SourceFile> ReduceFamily::sources() const {
-  static const std::vector<SourceFile> sources = operation_sources({"reduce.cuh"});
-  return sources;
-}
-
-std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
-  std::vector<std::string_view> roots(kernels);
-  roots.push_back("widened.cuh");
-  for (const ReduceOpInfo& op : kReduceOps) roots.push_back(op.header);
-  return kernel_sources(roots);
+std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels) {
+  kernels.push_back("widened.cuh");
+  for (const ReduceOpInfo& op : kReduceOps) kernels.push_back(op.header);
+  return kernel_sources(kernels);
 }
 
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
@@ -77,7 +71,12 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   return "";
 }
 
-std::span<const std::string_view> ReduceFamily::operations() const { return kOperations; }
+ReduceFamily::ReduceFamily()
+    : ReductionFamily({.name = "reduce",
+                       .version = 2,
+                       .space = ReducePolicy::space(),
+                       .operations = kOperations,
+                       .sources = [] { return operation_sources({"reduce.cuh"}); }}) {}
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
@@ -102,12 +101,8 @@ std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
   const ReduceOpInfo& op = op_of(problem);
   std::vector<BufferSpec> buffers;
   for (int i = 0; i < op.inputs; ++i)
-    buffers.push_back({.name = op.inputs == 1 ? "in" : i == 0 ? "a" : "b",
-                       .is_input = true,
-                       .dtype = problem.dtype,
-                       .elements = problem.extents[0]});
-  buffers.push_back(
-      {.name = "out", .is_input = false, .dtype = reduce_spec_of(problem).result_dtype(), .elements = op.outputs});
+    buffers.push_back(input(op.inputs == 1 ? "in" : i == 0 ? "a" : "b", problem.dtype, problem.extents[0]));
+  buffers.push_back(output("out", reduce_spec_of(problem).result_dtype(), op.outputs));
   return buffers;
 }
 

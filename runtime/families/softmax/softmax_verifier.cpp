@@ -2,58 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
-#include "runtime/families/softmax/softmax_columns_family.h"
+#include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_reference.h"
-#include "runtime/families/softmax/softmax_row_layout.h"
 
 namespace hone {
+namespace {
 
-std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) const {
-  return softmax_reference::input_kinds();
-}
-
-std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  return softmax_reference::input_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, kind);
-}
-
-/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
-std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) const {
-  const std::size_t columns = problem.family == &softmax_family() ? 1 : 2;
-  const std::size_t rows = columns - 1;
-  Problem narrower = problem;
-  narrower.pitches = {SoftmaxBase::pitch(problem, 0), SoftmaxBase::pitch(problem, 1)};
-  // Over columns packs lie side by side in each row, and their number is what may differ.
-  const std::int64_t least = columns == 2 ? SoftmaxBase::pack_elements(problem) : 1;
-  narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
-  Problem shorter = problem;
-  shorter.extents[rows] -= shorter.extents[rows] > 0;
-  Problem scaled = problem;
-  scaled.scalars[0] = -0.5;
-  return {problem, narrower, shorter, scaled};
-}
-
-std::vector<ElementRange> SoftmaxRowsVerifier::verified_parts(const Problem& problem, int) const {
+std::vector<ElementRange> row_parts(const Problem& problem) {
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
   constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
   const std::int64_t rows = problem.extents[0];
   const std::int64_t columns = problem.extents[1];
   if (rows == 0 || columns == 0) return {};
-  const std::int64_t count = std::min(rows, std::max<std::int64_t>(3, kElements / columns));
-  std::vector<std::int64_t> chosen{0, rows - 1};
   const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
-  std::mt19937_64 random(static_cast<std::uint64_t>(rows * 31 + columns));
-  while (count < rows && static_cast<std::int64_t>(chosen.size()) < count) {
-    const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows));
-    for (std::int64_t row = first; row < std::min(rows, first + run); ++row) chosen.push_back(row);
-  }
-  if (count == rows) {
-    chosen.resize(static_cast<std::size_t>(rows));
-    for (std::int64_t row = 0; row < rows; ++row) chosen[static_cast<std::size_t>(row)] = row;
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
 
   std::vector<ElementRange> parts;
   const auto add = [&](std::int64_t first, std::int64_t length) {
@@ -62,45 +25,20 @@ std::vector<ElementRange> SoftmaxRowsVerifier::verified_parts(const Problem& pro
     else
       parts.push_back({first, length});
   };
-  for (const std::int64_t row : chosen) {
-    const std::int64_t first = row * SoftmaxBase::pitch(problem, 1);
-    if (columns <= 3 * kPiece) {
-      add(first, columns);
-    } else {
-      add(first, kPiece);
-      add(first + columns / 2, kPiece);
-      add(first + columns - kPiece, kPiece);
+  for (const ElementRange& chosen : spread_runs(rows, run, runs)) {
+    for (std::int64_t row = chosen.first; row < chosen.first + chosen.count; ++row) {
+      const std::int64_t first = row * SoftmaxBase::pitch(problem, 1);
+      if (columns <= 3 * kPiece) {
+        add(first, columns);
+        continue;
+      }
+      for (const std::int64_t piece : {std::int64_t{0}, columns / 2, columns - kPiece}) add(first + piece, kPiece);
     }
   }
   return parts;
 }
 
-std::string SoftmaxRowsVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                        std::span<const std::vector<std::byte>> patterns,
-                                        std::span<const std::vector<std::byte>> outputs) const {
-  const SoftmaxRowLayout layout(problem, candidate.policy);
-  // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-  const std::int64_t threads =
-      layout.row_threads * (layout.policy.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
-  const std::int64_t rounds = divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each;
-  const softmax_reference::Computation computation{.dtype = layout.traits.in,
-                                                   .result = layout.traits.out,
-                                                   .accumulator = layout.traits.accumulator,
-                                                   .scale = problem.scalars[0].value_or(1),
-                                                   .is_log = layout.traits.is_log,
-                                                   .chain = rounds + 48};
-  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0);
-  const std::int64_t out_pitch = SoftmaxBase::pitch(problem, 1);
-  const auto line_of = [&](std::int64_t element) {
-    const std::int64_t row = element / out_pitch;
-    return softmax_reference::Line{
-        .elements = layout.columns, .in_first = row * in_pitch, .out_first = row * out_pitch};
-  };
-  const std::vector<ElementRange> parts = verified_parts(problem, 1);
-  return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);
-}
-
-std::vector<ElementRange> SoftmaxColumnsVerifier::verified_parts(const Problem& problem, int) const {
+std::vector<ElementRange> column_parts(const Problem& problem) {
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all columns together
   constexpr std::int64_t kMostRows = 16;       // of a column, each of which is copied by itself
   const auto [outer, reduced, inner] = problem.extents;
@@ -127,23 +65,52 @@ std::vector<ElementRange> SoftmaxColumnsVerifier::verified_parts(const Problem& 
   return parts;
 }
 
-std::string SoftmaxColumnsVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                           std::span<const std::vector<std::byte>> patterns,
-                                           std::span<const std::vector<std::byte>> outputs) const {
+}  // namespace
+
+std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) const {
+  return softmax_reference::input_kinds();
+}
+
+std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  return softmax_reference::input_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, kind);
+}
+
+/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
+std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) const {
+  const std::size_t columns = SoftmaxBase::is_over_columns(problem) ? 2 : 1;
+  const std::size_t rows = columns - 1;
+  Problem narrower = problem;
+  narrower.pitches = {SoftmaxBase::pitch(problem, 0), SoftmaxBase::pitch(problem, 1)};
+  // Over columns packs lie side by side in each row, and their number is what may differ.
+  const std::int64_t least = columns == 2 ? SoftmaxBase::pack_elements(problem) : 1;
+  narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
+  Problem shorter = problem;
+  shorter.extents[rows] -= shorter.extents[rows] > 0;
+  Problem scaled = problem;
+  scaled.scalars[0] = -0.5;
+  return {problem, narrower, shorter, scaled};
+}
+
+std::vector<ElementRange> SoftmaxVerifier::verified_parts(const Problem& problem, int) const {
+  return SoftmaxBase::is_over_columns(problem) ? column_parts(problem) : row_parts(problem);
+}
+
+std::string SoftmaxVerifier::verify(const Problem& problem, const Candidate& candidate,
+                                    std::span<const std::vector<std::byte>> patterns,
+                                    std::span<const std::vector<std::byte>> outputs) const {
   const SoftmaxTraits traits(problem);
-  const std::int64_t reduced = problem.extents[1];
   const softmax_reference::Computation computation{.dtype = traits.in,
                                                    .result = traits.out,
                                                    .accumulator = traits.accumulator,
                                                    .scale = problem.scalars[0].value_or(1),
                                                    .is_log = traits.is_log,
                                                    .chain = family_.longest_chain(problem, candidate)};
-  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0);
-  const std::int64_t out_pitch = SoftmaxBase::pitch(problem, 1);
+  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0), out_pitch = SoftmaxBase::pitch(problem, 1);
+  const std::int64_t reduced = problem.extents[1];
   const auto line_of = [&](std::int64_t element) {
-    const std::int64_t row = element / out_pitch;
-    const std::int64_t column = element - row * out_pitch;
-    const std::int64_t first_row = row / reduced * reduced;
+    const std::int64_t row = element / out_pitch, column = element % out_pitch, first_row = row / reduced * reduced;
+    if (!SoftmaxBase::is_over_columns(problem))
+      return softmax_reference::Line{.elements = reduced, .in_first = row * in_pitch, .out_first = row * out_pitch};
     return softmax_reference::Line{.elements = reduced,
                                    .in_first = first_row * in_pitch + column,
                                    .in_stride = in_pitch,

@@ -271,7 +271,7 @@ TEST_F(MovedRefusals, NameWhatIsWrong) {
   EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 32, .rows = 2, .columns = 2}), HasSubstr("1, 2, 4, 8 and 16"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, 0), HasSubstr("'in' is null"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn, 0), HasSubstr("'out' is null"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), HasSubstr("not aligned to 4 bytes"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), HasSubstr("not aligned to its 4-byte"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), HasSubstr("cannot be negative"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = kHuge, .columns = kHuge}), HasSubstr("no memory holds them"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2, .batch = std::int64_t{1} << 61}),

@@ -54,7 +54,7 @@ class Sums final : public KernelFamily {
   std::span<const std::string_view> operations() const override { return operations_; }
   std::span<const SourceFile> sources() const override { return sources_; }
   std::string refuse(const Problem& problem) const override { return problem.extents[0] < 0 ? "negative" : ""; }
-  std::string is_valid(const ProblemClass&, const Policy&, const DeviceFacts&) const override { return ""; }
+  Reason is_valid(const ProblemClass&, const Policy&, const DeviceFacts&) const override { return ""; }
 
   Unit unit(const ProblemClass&, const Policy& policy) const override {
     return {.name = "sums",
@@ -109,7 +109,7 @@ TEST_F(UnguardedKernel, IsRefusedAtEverySize) {
     EXPECT_FALSE(tuning.winner) << n;
     for (const Trial& trial : tuning.trials) {
       if (trial.verdict == Verdict::wrong) {
-        EXPECT_THAT(trial.reason, HasSubstr("of 'out', which has"));
+        EXPECT_THAT(trial.reason.detail, HasSubstr("of 'out', which has"));
       }
     }
   }

@@ -84,7 +84,7 @@ TEST(ReduceColumnsProblem, AnInnerExtentOfOneMakesRows) {
 
 TEST(ReduceAxisFamilies, RefuseShapesByName) {
   EXPECT_THAT(reduce_rows_family().refuse(rows(-1, 5)), HasSubstr("no extent can be negative"));
-  EXPECT_THAT(reduce_rows_family().refuse(rows(5, 6, 5)), HasSubstr("pitch of 5 elements and 6 columns"));
+  EXPECT_THAT(reduce_rows_family().refuse(rows(5, 6, 5)), HasSubstr("rows of 6 elements in the input at a pitch of 5"));
   EXPECT_THAT(reduce_rows_family().refuse(rows(5, 6, -7)), HasSubstr("pitch of -7"));
   EXPECT_THAT(reduce_rows_family().refuse(rows(kLargest, kLargest)), HasSubstr("no memory holds"));
   EXPECT_THAT(reduce_rows_family().refuse(rows(2, 1, kLargest)), HasSubstr("no memory holds"));
@@ -254,32 +254,40 @@ std::vector<std::byte> sums_of(const Problem& problem, const std::vector<std::by
 
 TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
   const KernelFamily& family = reduce_columns_family();
-  const auto bounds = [&](DType dtype, std::int64_t reduced, std::string_view policy,
+  /// The launch bounds of the policies that differ in them alone and are worth measuring.
+  const auto bounds = [&](DType dtype, std::int64_t reduced, const std::string& policy,
                           ReduceOp op = ReduceOp::logsumexp) {
     const Problem problem = reduce_columns_problem({.op = op, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
-    const std::string entry = family.unit(problem, family.space().parse(policy).value()).entries.front();
-    const std::size_t at = entry.find(", ") + 2;
-    return entry.substr(at, entry.find('>', at) - at);
+    std::string all;  // "128, 1; 128": min_blocks=1, and none
+    for (const std::string_view min_blocks : kMinBlocksNames) {
+      const auto parsed = family.space().parse(policy + " min_blocks=" + std::string(min_blocks));
+      if (!parsed || !reason_to_skip(problem, *parsed, h100_facts()).empty()) continue;
+      const std::string entry = family.unit(problem, *parsed).entries.front();
+      const std::size_t at = entry.find(", ") + 2;
+      all += (all.empty() ? "" : "; ") + entry.substr(at, entry.find('>', at) - at);
+    }
+    return all;
   };
-  const std::string_view four = "block_threads=128 threads_per_column=1 unroll=4 scope=block staging=direct";
+  const std::string four = "block_threads=128 threads_per_column=1 unroll=4 scope=block staging=direct";
   EXPECT_EQ(bounds(DType::f16, 4, four), "128, 8");
   EXPECT_EQ(bounds(DType::f32, 31, "block_threads=256 threads_per_column=8 unroll=4 scope=block staging=direct"),
             "256, 4");
   EXPECT_EQ(bounds(DType::f16, 4, four, ReduceOp::sum), "128") << "takes fewer registers than that would leave";
   EXPECT_EQ(bounds(DType::f16, 8192, four), "128") << "many rows: a thread has loads enough of its own";
   EXPECT_EQ(bounds(DType::f16, 8192, "block_threads=128 threads_per_column=1 unroll=4 scope=grid"), "128");
-  EXPECT_EQ(bounds(DType::f16, 4, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=direct"), "128")
+  EXPECT_EQ(bounds(DType::f16, 31, "block_threads=128 threads_per_column=4 unroll=8 scope=block staging=direct"),
+            "128, 1; 128")
       << "would spill";
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
 }
 
 TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsShareThem) {
   const KernelFamily& family = reduce_columns_family();
-  const auto why_not = [&](DType dtype, std::int64_t columns, std::string_view policy) {
+  const auto why_not = [&](DType dtype, std::int64_t columns, const std::string& policy) {
     const Problem problem = reduce_columns_problem({.dtype = dtype}, {.reduced = 31, .inner = columns});
-    return reason_to_skip(problem, family.space().parse(policy).value(), h100_facts());
+    return reason_to_skip(problem, family.space().parse(policy + " min_blocks=unset").value(), h100_facts()).text();
   };
-  const std::string_view alone = "block_threads=128 threads_per_column=1 unroll=2 scope=block staging=shifted";
+  const std::string alone = "block_threads=128 threads_per_column=1 unroll=2 scope=block staging=shifted";
   EXPECT_EQ(why_not(DType::f16, 100001, alone), "");
   EXPECT_EQ(why_not(DType::f64, 100001, alone), "");
   EXPECT_THAT(why_not(DType::f16, 100000, alone), HasSubstr("begin with a pack"));

@@ -43,7 +43,7 @@ CampaignItem item() {
           .default_us = 2,
           .measured = 4,
           .rejected = 5,
-          .reasons = {{"rejected", "… blocks", 7}},
+          .reasons = {{"rejected", {ReasonCode::spills, {8}}, 7, true}, {"failed", "why", 1}},
           .died = {"one"},
           .is_stale = true,
           .compile_ms = 6,

@@ -432,13 +432,17 @@ TEST_F(InspectTest, NamesFromTheFileCannotWriteToTheTerminal) {
   EXPECT_THAT(inspect({"1"}).out, Not(HasSubstr("\x1b")));
 }
 
-TEST(CountReasons, MostFrequentFirst) {
-  const auto counts = count_reasons({trial(256, 1), rejected("failed", "a"), rejected("rejected", "needs 8 bytes"),
-                                     rejected("rejected", "needs 8 bytes"), rejected("rejected", "needs 9 bytes")});
-  ASSERT_EQ(counts.size(), 2U);
-  EXPECT_EQ(counts[0].count, 3);
-  EXPECT_EQ(counts[0].reason, "needs … bytes");
+TEST(CountReasons, RowsOfAFileCountAsWhatWasStored) {
+  const auto spills = [](int bytes) { return Reason(ReasonCode::spills, {double(bytes)}).text(); };
+  const auto counts =
+      count_reasons({trial(256, 1), rejected("failed", "a"), rejected("rejected", Reason(ReasonCode::one_block).text()),
+                     rejected("rejected", spills(8)), rejected("rejected", spills(16) + " (3 policies)")});
+  ASSERT_EQ(counts.size(), 3U);
+  EXPECT_EQ(counts[0].count, 4);
+  EXPECT_EQ(counts[0].reason.code, ReasonCode::spills);
+  EXPECT_TRUE(counts[0].varies);
   EXPECT_EQ(counts[1].reason, "a");
+  EXPECT_EQ(counts[2].reason.code, ReasonCode::one_block);
 }
 
 }  // namespace
