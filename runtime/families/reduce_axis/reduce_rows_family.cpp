@@ -23,7 +23,7 @@ constexpr std::int64_t kThreadsThatFillAnSm = 256;
 constexpr std::int64_t kEnoughWaves = 8;
 
 /// Tiles of a row after which the combination of a block's threads is a small part of the work.
-constexpr std::int64_t kManyTiles = 16;
+constexpr std::int64_t kManyTiles = 4;
 
 std::int64_t rows_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t columns_of(const Problem& problem) { return problem.extents[1]; }

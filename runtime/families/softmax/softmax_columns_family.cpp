@@ -115,7 +115,7 @@ struct View : Layout {
 constexpr std::array<PruneRule<View>, 7> kPruneRules{{
     kNoLaunchBounds<View>,
     {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
-     "NVRTC of CUDA 13.0, sm_90, 2026-11-24, as for reduce_columns: of less than 8 loads at most one waits",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24: none of 13 pairs of units of f32 with 1 to 4 packs changes; 8 not seen",
      [](const View& v) {
        return v.policy.min_blocks == MinBlocks::one && (v.policy.packs_per_thread < 8 || v.policy.block_threads > 512);
      }},

@@ -122,7 +122,7 @@ TEST_F(ChooseTest, WhenNothingCompilesNobodyWins) {
   const Tuning tuning = tune();
   EXPECT_FALSE(tuning.winner);
   EXPECT_EQ(tuning.trials.size(), 12u);
-  for (const Trial& trial : tuning.trials) EXPECT_EQ(trial.reason, "broken");
+  for (const Trial& trial : tuning.trials) EXPECT_EQ(trial.reason.detail, "broken");
 }
 
 TEST_F(ChooseTest, WithoutACompilerItThrows) {
