@@ -50,6 +50,15 @@ __device__ inline bool take_last_ticket(unsigned* ticket, unsigned count) {
   return taken == count - 1;
 }
 
+/// Called by every thread of a block after its partial is stored: by thread 0 itself, or before a barrier. True in all
+/// threads of the block that gets the last ticket, which then see what all blocks stored.
+__device__ inline bool is_last_block(void* workspace) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
+  __syncthreads();
+  return is_last;
+}
+
 /// Adds 1 to a counter with release semantics: ordered after all reads and writes of the calling thread, and of its
 /// block before the last barrier.
 __device__ inline void count_up(unsigned* counter) {
@@ -89,7 +98,16 @@ __device__ T load_from_l2(const T* address) {
   return words.value();
 }
 
-#ifndef HONE_HOST_DEVICE
+#ifdef HONE_HOST_DEVICE
+
+// This device has no clusters: templates may name these functions, and none may call them.
+unsigned rank_in_cluster();
+void arrive_at_cluster_barrier();
+void wait_at_cluster_barrier();
+template <class T>
+void store_in_block(T* slot, unsigned rank, T value);
+
+#else
 
 __device__ inline unsigned rank_in_cluster() {
   unsigned rank;

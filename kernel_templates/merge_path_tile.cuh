@@ -3,6 +3,7 @@
 
 #include "segment_carries.cuh"
 #include "segments.cuh"
+#include "staged_run.cuh"
 
 namespace hone {
 
@@ -11,7 +12,7 @@ struct MergePathTile {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-  using Tile = ElementTile<In, kBlockThreads, kPacks>;
+  using Run = StagedRun<In, kBlockThreads, kPacks>;
 
   /// Items per thread: one less than it loads elements. So it is odd, and the threads of a warp read from shared memory
   /// without bank conflicts.
@@ -22,12 +23,12 @@ struct MergePathTile {
   static constexpr unsigned kMaxEnds = kTileItems / 4 < 4 * kBlockThreads ? kTileItems / 4 : 4 * kBlockThreads;
 
   static constexpr unsigned kNoEnd = 0xffff;
-  static_assert(kTileItems <= Tile::kMaxElements && kTileItems < kNoEnd, "ends are kept in 16 bits");
+  static_assert(kTileItems <= kMostStaged<In, kBlockThreads, kPacks> && kTileItems < kNoEnd, "ends are kept in 16 bits");
   static constexpr unsigned kUnrolledItems = kItems <= 15 ? kItems : 8;
 
   /// A tile in shared memory.
   struct Shared {
-    alignas(kPackBytes) unsigned char elements[Tile::kBytes];
+    typename Run::ElementPack elements[kBlockThreads * kPacks];
     unsigned short ends[kMaxEnds + 1];  ///< end of each segment, relative to the tile's first element; then kNoEnd
     Words<State> of_segments[kMaxEnds];
   };

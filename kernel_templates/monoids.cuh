@@ -1,7 +1,7 @@
 // Monoids: how two accumulators combine, with the identity and the warp instruction of each.
 #pragma once
 
-#include "block_reduce.cuh"
+#include "lanes.cuh"
 #include "scalars.cuh"
 
 namespace hone {

@@ -29,10 +29,10 @@
 #pragma once
 
 #include "kernel.cuh"
+#include "pack_range.cuh"
 #include "partials.cuh"
 #include "smem_combine.cuh"
 #include "thread_columns.cuh"
-#include "tile_loop.cuh"
 
 namespace hone {
 

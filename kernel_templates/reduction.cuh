@@ -12,7 +12,7 @@
 // and to combine the partials of a warp or of many threads.
 #pragma once
 
-#include "block_reduce.cuh"
+#include "lanes.cuh"
 #include "pack.cuh"
 #include "scalars.cuh"
 
@@ -91,6 +91,14 @@ struct Reduction {
   static __device__ State of_lanes(State state) {
 #pragma unroll
     for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) state = Op::combine(state, shuffle_down(state, offset));
+    return state;
+  }
+
+  /// The same into all of them. They get the same bits, since combine(a, b) and combine(b, a) have the same.
+  template <unsigned kLanes>
+  static __device__ State in_all_lanes(State state) {
+#pragma unroll
+    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) state = Op::combine(state, shuffle_xor(state, mask));
     return state;
   }
 };

@@ -5,7 +5,7 @@
 // participant with an end; it completes the first segment that ends there.
 #pragma once
 
-#include "block_reduce.cuh"
+#include "lanes.cuh"
 #include "grid.cuh"
 
 namespace hone {

@@ -1,13 +1,12 @@
-// SmemCombine: combines in shared memory the partials of the threads that share an output, for many outputs side by
-// side.
+// SmemCombine: combines in shared memory the States of the threads that share an output, for many outputs side by side.
 //
 // The order of combination depends only on the numbers of threads and outputs.
 #pragma once
 
 namespace hone {
 
-/// The number of chains in which a block of `threads` combines the `threads_per_output` partials of each of `outputs`
-/// outputs: a power of two, about the square root of the partials. Few partials are a single chain.
+/// The number of chains in which a block of `threads` combines the `threads_per_output` States of each of `outputs`
+/// outputs: a power of two, about the square root of the States. Few States are a single chain.
 __device__ constexpr unsigned combine_chains(unsigned threads_per_output, unsigned outputs, unsigned threads) {
   unsigned chains = 1;
   while (threads_per_output >= 16 && 4 * chains * chains <= threads_per_output && 2 * chains * outputs <= threads)

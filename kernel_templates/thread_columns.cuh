@@ -1,7 +1,7 @@
 // The columns of one thread in a tile of reduce_columns.cuh: a State per column of its packs, in registers.
 #pragma once
 
-#include "block_reduce.cuh"
+#include "lanes.cuh"
 #include "column_tile.cuh"
 #include "streaming.cuh"
 
