@@ -18,11 +18,24 @@
 #include "combine.cuh"
 #include "input_arrays.cuh"
 #include "kernel.cuh"
-#include "outputs.cuh"
 #include "pack_range.cuh"
 #include "reduce_arguments.h"
 
 namespace hone {
+
+/// Where results go: one element of its own type behind each of several pointers. Several are those of a Fused.
+template <class Out, class... Others>
+struct Outputs {
+  template <class Op>
+  static __device__ void write(typename Op::State state, typename Op::Index n, void* const* out) {
+    if constexpr (sizeof...(Others) == 0) {
+      Op::write(state, n, static_cast<Out*>(out[0]));
+    } else {
+      Op::Head::write(state.first.value(), n, static_cast<Out*>(out[0]));
+      Outputs<Others...>::template write<typename Op::Rest>(state.rest.value(), n, out + 1);
+    }
+  }
+};
 
 /// Outputs_ are the types of the results: Outputs<float, long long>.
 template <class Op, template <class, unsigned> class Arrays, class Outputs_, unsigned kBlockThreads,
