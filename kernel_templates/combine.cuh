@@ -119,7 +119,7 @@ class Combine {
       const SmemCombine<Op, kThreads, kThreads, 1> smem(of_thread, 1);
       if (threadIdx.x == 0) state = smem.combined(0);
     } else {
-      if constexpr (kRepeats) __syncwarp();
+      if constexpr (kRepeats) __syncwarp();  // else ptxas adds code for lanes that the loop's last output drove apart
       state = lanes_reduce<Op, kLanes>(state, op_);
       if constexpr (kWarps > 1) {
         __shared__ State of_warp[kWarps];

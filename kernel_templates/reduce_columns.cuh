@@ -119,12 +119,8 @@ struct ColumnReduce {
           row, kUnroll * step,
           [&](Offset first) { return Op::kHasNeutral ? first < tile.last_of_packs : is_full(first); },
           [&](Rows& rows, Offset first) {
-            if constexpr (Op::kHasNeutral) {
-              if (is_full(first)) rows.load(from, stride);
-              else rows.load_tail(from, stride, rows_left(tile, first));
-            } else {
-              rows.load(from, stride);
-            }
+            if (!Op::kHasNeutral || is_full(first)) rows.load(from, stride);
+            else rows.load(from, stride, rows_left(tile, first));
             from += kUnroll * stride;
           },
           [&](const Rows& rows, Offset first) { columns.accumulate_packs(rows.packs, first); });

@@ -27,6 +27,17 @@ __device__ T combine_tree(const T (&values)[kAll]) {
                           combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
 }
 
+/// One column of some rows.
+template <class In, unsigned kColumns, unsigned kRows>
+struct ColumnOf {
+  Pack<In, 1> packs[kRows];
+
+  __device__ ColumnOf(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
+#pragma unroll
+    for (unsigned u = 0; u < kRows; ++u) packs[u].set(0, rows[u][column]);
+  }
+};
+
 template <class Op, class In_, class State_, class Index_>
 struct Reduction {
   using In = In_;
@@ -70,12 +81,8 @@ struct Reduction {
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
 #pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e) {
-      Pack<In, 1> of_column[kRows];
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, rows[u][e]);
-      Op::accumulate(states[e], of_column, first[e], stride);
-    }
+    for (unsigned e = 0; e < kColumns; ++e)
+      Op::accumulate(states[e], ColumnOf<In, kColumns, kRows>(rows, e).packs, first[e], stride);
   }
 
   /// Combines `count` States, at least one, with a stride.

@@ -17,14 +17,12 @@ struct Segments {
   using State = typename Op::State;
 
   const In* in;
-  Index elements;
   const Offset* offsets;
   Index count;
   Out* out;
 
   explicit __device__ Segments(const SegmentsArguments& arguments)
       : in(static_cast<const In*>(arguments.in)),
-        elements(static_cast<Index>(arguments.elements)),
         offsets(static_cast<const Offset*>(arguments.offsets)),
         count(static_cast<Index>(arguments.segments)),
         out(static_cast<Out*>(arguments.out)) {}

@@ -276,7 +276,6 @@ void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& cand
                                     .offsets = buffers[1],
                                     .out = buffers[2],
                                     .workspace = workspace,
-                                    .elements = static_cast<std::uint64_t>(elements_of(problem)),
                                     .segments = static_cast<std::uint64_t>(segments_of(problem)),
                                     .blocks = grid};
   Launch& main = launches.add();
