@@ -44,8 +44,9 @@ __device__ typename Op::State combine_published(const typename Op::State* partia
   return state;
 }
 
-/// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other. What other blocks write, and
-/// what all threads read, is double buffered then: one barrier an output. A kernel has one object of a type at a time.
+/// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other. What other blocks write,
+/// and what all threads read, is double buffered then: one barrier an output. A kernel has one object of a type at a
+/// time.
 template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
           Tail kTail = Tail::warp>
 class Combine {
@@ -119,7 +120,7 @@ class Combine {
       const SmemCombine<Op, kThreads, kThreads, 1> smem(of_thread, 1);
       if (threadIdx.x == 0) state = smem.combined(0);
     } else {
-      if constexpr (kRepeats) __syncwarp();  // else ptxas adds code for lanes that the loop's last output drove apart
+      if constexpr (kRepeats) __syncwarp();  // else ptxas adds code for lanes that the last output drove apart
       state = lanes_reduce<Op, kLanes>(state, op_);
       if constexpr (kWarps > 1) {
         __shared__ State of_warp[kWarps];

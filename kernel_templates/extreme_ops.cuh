@@ -2,17 +2,42 @@
 #pragma once
 
 #include "bytes.cuh"
-#include "fused.cuh"
-#include "reduce_ops.cuh"
+#include "monoids.cuh"
+#include "reduction.cuh"
 
 namespace hone {
 
+template <class Acc>
+struct Extremes {
+  Acc min, max;
+};
+
+/// Both at once: min and max one after the other (Fused) would keep all converted elements of a tile in registers.
 template <class In, class Acc, class Index, bool kIgnoreNan>
-struct MinMax : Fused<Min<In, Acc, Index, kIgnoreNan>, Max<In, Acc, Index, kIgnoreNan>> {
+struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>, Index> {
+  using State = Extremes<Acc>;
+  static constexpr bool kIdempotent = true;
+
+  static __device__ State identity() { return {highest_of<Acc, In>(), lowest_of<Acc, In>()}; }
+  static __device__ State combine(State a, State b) {
+    return {smaller<kIgnoreNan>(a.min, b.min), larger<kIgnoreNan>(a.max, b.max)};
+  }
+  static __device__ State of(In x, Index) {
+    const Acc y = convert<Acc>(x);
+    if (kIgnoreNan && is_nan(y)) return identity();
+    return {y, y};
+  }
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    if constexpr (kInBytes<In, ElementPack>)
+      state = combine(state, {convert<Acc>(extreme_of_bytes<false, In>(tile)),
+                              convert<Acc>(extreme_of_bytes<true, In>(tile))});
+    else Reduction<MinMax, In, State, Index>::accumulate(state, tile, first, stride);
+  }
   template <class Out>
-  static __device__ void write(FusedState<Acc, Acc> state, Index, Out* out) {
-    out[0] = convert<Out>(state.first.value());
-    out[1] = convert<Out>(state.rest.value());
+  static __device__ void write(State state, Index, Out* out) {
+    out[0] = convert<Out>(state.min);
+    out[1] = convert<Out>(state.max);
   }
 };
 
@@ -20,10 +45,9 @@ struct MinMax : Fused<Min<In, Acc, Index, kIgnoreNan>, Max<In, Acc, Index, kIgno
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
   template <class Out>
-  static __device__ void write(FusedState<Acc, Acc> state, Index, Out* out) {
+  static __device__ void write(Extremes<Acc> state, Index, Out* out) {
     using Wide = typename Select<kIsFloating<Acc>, Acc, unsigned long long>::type;
-    const Acc min = state.first.value(), max = state.rest.value();
-    *out = convert<Out>(max < min ? Wide(0) : static_cast<Wide>(max) - static_cast<Wide>(min));
+    *out = convert<Out>(state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min));
   }
 };
 
@@ -34,8 +58,8 @@ struct Located {
   Words<Index> index;
 };
 
-/// The index of the largest value, or of the smallest. A tile is first reduced by value alone; its index is looked up only if
-/// the value comes before all values so far, which happens less and less often.
+/// The index of the largest value, or of the smallest. A tile is first reduced by value alone; its index is looked up
+/// only if the value comes before all values so far, which happens less and less often.
 template <bool kLargest, class In, class Acc, class Index, bool kIgnoreNan>
 struct ArgReduce : Reduction<ArgReduce<kLargest, In, Acc, Index, kIgnoreNan>, In,
                              Located<typename RankOf<Acc>::type, Index>, Index> {

@@ -5,13 +5,13 @@
 // it only through this one. With PDL (programmatic dependent launch) the next kernel of the stream may then become
 // resident early, but passes its own wait only when all earlier kernels have completed. The workspace starts with a
 // header of kWorkspaceHeaderBytes, which is zero between launches; partials follow. A word of the header is the ticket:
-// each block stores its partial, then one thread calls take_last_ticket(), an acquire-release atomic that wraps to 0;
-// the block that gets the last ticket combines all partials. Other words may be counters: they only rise in a launch;
-// count_up() releases, wait_for_count() acquires, and the last block sets them back to 0. A block may spin on a counter
-// only if the blocks that raise it are already running. In a cluster every thread of every block calls
-// arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier before the first store into
-// another block's shared memory (DSMEM), because that block must have started; and one between such stores and the
-// reads of what they wrote.
+// each block stores its partial, then one thread calls take_last_ticket(), an acquire-release atomic that wraps to 0
+// (is_last_block() does so for a block); the block that gets the last ticket combines all partials. Other words may be
+// counters: they only rise in a launch; count_up() releases, wait_for_count() acquires, and the last block sets them
+// back to 0. A block may spin on a counter only if the blocks that raise it are already running. In a cluster every
+// thread of every block calls arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier
+// before the first store into another block's shared memory (DSMEM), because that block must have started; and one
+// between such stores and the reads of what they wrote.
 #pragma once
 
 #include "pack.cuh"

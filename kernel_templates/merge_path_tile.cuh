@@ -23,7 +23,7 @@ struct MergePathTile {
   static constexpr unsigned kMaxEnds = kTileItems / 4 < 4 * kBlockThreads ? kTileItems / 4 : 4 * kBlockThreads;
 
   static constexpr unsigned kNoEnd = 0xffff;
-  static_assert(kTileItems <= kMostStaged<In, kBlockThreads, kPacks> && kTileItems < kNoEnd, "ends are kept in 16 bits");
+  static_assert(kTileItems <= Run::kMaxWithinPacks && kTileItems < kNoEnd, "ends are kept in 16 bits");
   static constexpr unsigned kUnrolledItems = kItems <= 15 ? kItems : 8;
 
   /// A tile in shared memory.

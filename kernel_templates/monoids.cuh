@@ -34,9 +34,7 @@ struct Extreme {
   template <class Acc, class In> static __device__ Acc identity() {
     return kLargest ? lowest_of<Acc, In>() : highest_of<Acc, In>();
   }
-  template <class T> static __device__ T combine(T a, T b) {
-    return kLargest ? larger<kIgnoreNan>(a, b) : smaller<kIgnoreNan>(a, b);
-  }
+  template <class T> static __device__ T combine(T a, T b) { return extreme<kLargest, kIgnoreNan>(a, b); }
 };
 template <bool kIgnoreNan>
 using Max = Extreme<true, kIgnoreNan>;

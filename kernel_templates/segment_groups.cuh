@@ -50,7 +50,7 @@ struct StagedSegments {
   using Index = typename Op::Index;
   using State = typename Op::State;
   using Run = StagedRun<In, kBlockThreads, kPacks>;
-  static constexpr unsigned kTileElements = kMostStaged<In, kBlockThreads, kPacks>;
+  static constexpr unsigned kTileElements = Run::kMaxWithinPacks;
 
   template <unsigned kGroupThreads>
   static __device__ void reduce(const SegmentsArguments& arguments) {

@@ -39,8 +39,4 @@ struct Segments {
   __device__ void write(Index segment, Index n, State state) const { Op::write(state, n, out + segment * kOutputs); }
 };
 
-/// The most elements that the threads of a block load at once: at any address they fit as many packs.
-template <class In, unsigned kBlockThreads, unsigned kPacks>
-inline constexpr unsigned kMostStaged = (kBlockThreads * kPacks - 1) * (kPackBytes / sizeof(In));
-
 }  // namespace hone

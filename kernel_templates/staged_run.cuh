@@ -6,19 +6,20 @@
 
 namespace hone {
 
-/// A block of kBlockThreads copies up to kBlockThreads · kPacks packs of 16 bytes by cp.async, which bypasses registers:
-/// all are in flight. The ends of the run are copied as single elements, so nothing outside of it is read.
+/// A block of kBlockThreads copies up to kBlockThreads · kPacks packs of 16 bytes by cp.async, which bypasses
+/// registers: all are in flight. The ends of the run are copied as single elements, so nothing outside of it is read.
 template <class In, unsigned kBlockThreads, unsigned kPacks>
 struct StagedRun {
   static constexpr unsigned kPackElements = 16 / sizeof(In);
-  static constexpr unsigned kMaxElements = kBlockThreads * kPacks * kPackElements;
+  static constexpr unsigned kMaxElements = kBlockThreads * kPacks * kPackElements;  ///< with room for one pack more
+  static constexpr unsigned kMaxWithinPacks = kMaxElements - kPackElements;         ///< with room for just these packs
   static_assert(kBlockThreads >= 2 * kPackElements, "the ends of a run are copied by one thread per element");
 
   using ElementPack = Pack<In, kPackElements>;
 
   /// Starts the copies of `count` elements, and returns where the first one will be once every thread has called
-  /// wait_for_copies() and a barrier: misaligned by as much as `from` is. So a run needs room for one pack more than
-  /// its elements fill.
+  /// wait_for_copies() and a barrier: misaligned by as much as `from` is. So a run fills up to one pack more than an
+  /// aligned one would.
   static __device__ const In* copy(ElementPack* shared, const In* from, unsigned count) {
     const unsigned unaligned = elements_before_alignment<16>(from);
     const unsigned head = unaligned < count ? unaligned : count;

@@ -1,8 +1,8 @@
 // The columns of one thread in a tile of reduce_columns.cuh: a State per column of its packs, in registers.
 #pragma once
 
-#include "lanes.cuh"
 #include "column_tile.cuh"
+#include "lanes.cuh"
 #include "streaming.cuh"
 
 namespace hone {
