@@ -13,11 +13,12 @@
 // Op has State, identity() and combine(); of_lanes<kLanes>(), which combines neighbouring lanes into the first of them,
 // for to_first(); in_all_lanes<kLanes>(), which gives the result to all of them, for to_all(). It may be an object: the
 // scale of a softmax is known at run time only.
+//
+// SmemCombine is the piece for many outputs side by side, whose States are in shared memory.
 #pragma once
 
 #include "grid.cuh"
 #include "lanes.cuh"
-#include "smem_combine.cuh"
 
 namespace hone {
 
@@ -43,6 +44,38 @@ __device__ typename Op::State combine_published(const typename Op::State* partia
   for (unsigned i = first; i < count; i += step) state = op.combine(state, load_from_l2(partials + i * stride));
   return state;
 }
+
+/// The number of chains in which a block of `threads` combines the `threads_per_output` States of each of `outputs`
+/// outputs: a power of two, about the square root of the States. Few States are a single chain.
+__device__ constexpr unsigned combine_chains(unsigned threads_per_output, unsigned outputs, unsigned threads) {
+  unsigned chains = 1;
+  while (threads_per_output >= 16 && 4 * chains * chains <= threads_per_output && 2 * chains * outputs <= threads)
+    chains *= 2;
+  return chains;
+}
+
+/// Combines states[s · kOutputs + o] over all s < kThreadsPerOutput, for each output o < outputs: in two short steps
+/// instead of one long chain, if there are enough threads. Every thread of the block must construct it, after a
+/// barrier; the second step is done by the threads that call combined().
+template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kOutputs>
+struct SmemCombine {
+  using State = typename Op::State;
+  static constexpr unsigned kChains = combine_chains(kThreadsPerOutput, kOutputs, kBlockThreads);
+  State* states;
+
+  __device__ SmemCombine(State* states_, unsigned outputs) : states(states_) {
+    if constexpr (kChains > 1) {
+      constexpr unsigned kStride = kChains * kOutputs;
+      if (threadIdx.x < kStride && threadIdx.x % kOutputs < outputs)
+        states[threadIdx.x] = Op::of_states(states + threadIdx.x, kThreadsPerOutput / kChains, kStride);
+      __syncthreads();
+    }
+  }
+
+  __device__ State combined(unsigned output) const {
+    return Op::of_states(states + output, kChains > 1 ? kChains : kThreadsPerOutput, kOutputs);
+  }
+};
 
 /// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other. What other blocks write,
 /// and what all threads read, is double buffered then: one barrier an output. A kernel has one object of a type at a

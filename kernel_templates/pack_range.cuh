@@ -1,5 +1,6 @@
-// PackRange: elements that begin at any address, as single elements before the first aligned pack, packs, and single
-// elements behind the last full pack; and the loops of threads over tiles of packs.
+// PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements before the
+// first aligned pack, packs, and single elements behind the last full pack; and the loops of threads over tiles of
+// packs.
 #pragma once
 
 #include "lanes.cuh"
@@ -47,6 +48,46 @@ __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_
   }
   return first;
 }
+
+/// One array: `head` elements before the first aligned pack, then packs.
+template <class In, unsigned kPackElements>
+struct OneArray {
+  using Element = In;
+  using ElementPack = Pack<In, kPackElements>;
+
+  const In* in;
+
+  static __device__ OneArray from(const void* const* arrays) { return {static_cast<const In*>(arrays[0])}; }
+
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
+  template <class Index>
+  __device__ Element element(Index i) const { return in[i]; }
+  template <class Index>
+  __device__ ElementPack pack(Index head, Index i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
+};
+
+/// Two arrays whose addresses differ by a multiple of the pack's size.
+template <class In, unsigned kPackElements>
+struct TwoArrays {
+  using Element = Pair<In>;
+  using ElementPack = PairPack<In, kPackElements>;
+
+  const In* a;
+  const In* b;
+
+  static __device__ TwoArrays from(const void* const* arrays) {
+    return {static_cast<const In*>(arrays[0]), static_cast<const In*>(arrays[1])};
+  }
+
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(In) * kPackElements>(a); }
+  template <class Index>
+  __device__ Element element(Index i) const { return {a[i], b[i]}; }
+  template <class Index>
+  __device__ ElementPack pack(Index head, Index i) const {
+    using Loaded = Pack<In, kPackElements>;
+    return {reinterpret_cast<const Loaded*>(a + head)[i], reinterpret_cast<const Loaded*>(b + head)[i]};
+  }
+};
 
 /// Whether the tail is padded to a full tile, with copies of its first pack or with neutral().
 template <class Op>

@@ -16,7 +16,6 @@
 #pragma once
 
 #include "combine.cuh"
-#include "input_arrays.cuh"
 #include "kernel.cuh"
 #include "pack_range.cuh"
 #include "reduce_arguments.h"

@@ -31,7 +31,6 @@
 #include "kernel.cuh"
 #include "pack_range.cuh"
 #include "partials.cuh"
-#include "smem_combine.cuh"
 #include "thread_columns.cuh"
 
 namespace hone {

@@ -20,7 +20,6 @@
 
 #include "axis_arguments.h"
 #include "combine.cuh"
-#include "input_arrays.cuh"
 #include "kernel.cuh"
 #include "pack_range.cuh"
 #include "partials.cuh"

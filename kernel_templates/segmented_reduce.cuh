@@ -22,7 +22,6 @@
 #include "combine.cuh"
 #include "kernel.cuh"
 #include "merge_path.cuh"
-#include "merge_path_tile.cuh"
 #include "segment_carries.cuh"
 #include "segment_groups.cuh"
 #include "segments.cuh"

@@ -1,7 +1,6 @@
 // The arrays of all segmented reductions.
 #pragma once
 
-#include "input_arrays.cuh"
 #include "pack_range.cuh"
 #include "segments_arguments.h"
 
