@@ -107,7 +107,7 @@ struct RowLanes {
   }
 };
 
-template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues, Tail kTail = Tail::warp>
 struct RowBlocks {
   using In = typename Op::In;
   using Index = typename Op::Index;
@@ -117,7 +117,7 @@ struct RowBlocks {
   template <Grid kGrid, unsigned kClusterBlocks = 1>
   static __device__ void reduce(const RowsArguments& all) {
     constexpr bool kPublishes = kGrid == Grid::publish;
-    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, !kPublishes> combine;
+    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, !kPublishes, kTail> combine;
     const unsigned blocks = kPublishes ? all.parts : kClusterBlocks;
     const unsigned part = blockIdx.x % blocks;
     const auto rows = all.rows;
