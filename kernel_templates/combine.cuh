@@ -93,6 +93,12 @@ class Combine {
     if constexpr (kClusterBlocks > 1 && kRepeats) wait_at_cluster_barrier();
   }
 
+  /// The number of the calling thread among those that share its output.
+  static __device__ unsigned rank() {
+    if constexpr (kClusterBlocks > 1) return rank_in_cluster() * kThreads + threadIdx.x;
+    else return threadIdx.x % kThreads;
+  }
+
   /// Combines the States of all threads that share an output; returns true to the one thread that has the result. Every
   /// thread of the block calls it. The block's partial is number `partial` of the workspace, if the grid has partials.
   __device__ bool to_first(State& state, void* workspace = nullptr, unsigned partial = 0) {

@@ -19,7 +19,6 @@ struct DirectSegments {
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
     const Arrays arrays(arguments);
     Combine<Op, kGroupThreads, 1, Grid::none, true> combine;
-    const unsigned rank = threadIdx.x % kGroupThreads;
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     Index segment = static_cast<Index>(blockIdx.x) * kGroups + threadIdx.x / kGroupThreads;
     if (segment >= arrays.count) return;
@@ -31,7 +30,7 @@ struct DirectSegments {
       const Index next_begin = next < arrays.count ? arrays.offset(next) : 0;  // prefetched
       const Index next_end = next < arrays.count ? arrays.offset(next + 1) : 0;
       State state = Op::identity();
-      arrays.range(begin, end, begin).template accumulate_share<Op, kGroupThreads, kPacks>(state, rank, 0, 1);
+      arrays.range(begin, end, begin).template accumulate_share<Op, kGroupThreads, kPacks>(state, combine.rank(), 0, 1);
       if (combine.to_first(state)) arrays.write(segment, end - begin, state);
       if (next >= arrays.count) return;
 
@@ -58,7 +57,6 @@ struct StagedSegments {
     __shared__ typename Run::ElementPack shared[kBlockThreads * kPacks];
     const Arrays arrays(arguments);
     Combine<Op, kGroupThreads> combine;
-    const unsigned rank = threadIdx.x % kGroupThreads;
     const unsigned group = threadIdx.x / kGroupThreads;
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     for (Index first = static_cast<Index>(blockIdx.x) * kGroups; first < arrays.count; first += stride) {
@@ -78,7 +76,7 @@ struct StagedSegments {
         const Index from = begin > at ? begin : at;
         const Index to = end < at + count ? end : at + count;
         State of_tile = Op::identity();
-        for (Index i = from + rank; i < to; i += kGroupThreads)
+        for (Index i = from + combine.rank(); i < to; i += kGroupThreads)
           of_tile = Op::combine(of_tile, Op::of(elements[i - at], i - begin));
         state = Op::combine(state, of_tile);
         __syncthreads();
