@@ -4,8 +4,8 @@
 //   threads   kThreads neighbouring threads of a block share an output: lanes of a warp, by shuffles (Tail::warp); or
 //             the whole block, by shuffles in each warp and then among the warps' results
 //   cluster   kClusterBlocks blocks of a thread-block cluster share it and exchange their States through DSMEM
-//   grid      all blocks, or all clusters, publish a partial each in the workspace; the block with the last ticket
-//             combines them, or a second kernel does
+//   grid      all blocks publish a partial each in the workspace; the block with the last ticket combines them, or a
+//             second kernel does
 //
 // A level that is not asked for costs nothing. Combine owns its shared memory and its barriers: callers need none
 // between two calls. The order of combination is fixed, so floating-point results do not change from run to run.
@@ -28,7 +28,7 @@ enum class Tail {
   shared,  ///< in shared memory: two barriers and no shuffle, for devices where a shuffle costs as much as a barrier
 };
 
-/// What becomes of the results of blocks or clusters.
+/// What becomes of the results of blocks.
 enum class Grid {
   none,        ///< each is an output
   last_block,  ///< each is a partial; the block with the last ticket combines them
@@ -77,9 +77,8 @@ struct SmemCombine {
   }
 };
 
-/// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other. What other blocks write,
-/// and what all threads read, is double buffered then: one barrier an output. A kernel has one object of a type at a
-/// time.
+/// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
+/// double buffered then, with one barrier an output at each level. A kernel has one object of a type at a time.
 template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
           Tail kTail = Tail::warp>
 class Combine {
@@ -139,7 +138,7 @@ class Combine {
   static constexpr unsigned kLanes = kThreads < kWarpThreads ? kThreads : kWarpThreads;
   static constexpr unsigned kWarps = kThreads / kLanes;
   static constexpr unsigned kBuffers = kRepeats ? 2 : 1;
-  static_assert((kThreads & (kThreads - 1)) == 0);
+  static_assert((kThreads & (kThreads - 1)) == 0 && (kClusterBlocks == 1 || kGrid == Grid::none));
   static_assert(kThreads >= kWarpThreads || (kClusterBlocks == 1 && kGrid == Grid::none && kTail == Tail::warp));
 
   /// Combines kCount States that lie side by side in shared memory, in lane 0. Every lane of the warp calls it.
