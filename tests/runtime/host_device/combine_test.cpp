@@ -23,11 +23,11 @@ struct SumModulo {{
   unsigned identity() const {{ return 0; }}
   unsigned combine(unsigned a, unsigned b) const {{ return (a + b) % modulus; }}
   template <unsigned kLanes> unsigned of_lanes(unsigned state) const {{
-    for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) state = combine(state, hone::shuffle_down(state, offset));
+    for (unsigned step = kLanes / 2; step > 0; step /= 2) state = combine(state, hone::shuffle_down(state, step));
     return state;
   }}
   template <unsigned kLanes> unsigned in_all_lanes(unsigned state) const {{
-    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) state = combine(state, hone::shuffle_xor(state, mask));
+    for (unsigned step = kLanes / 2; step > 0; step /= 2) state = combine(state, hone::shuffle_xor(state, step));
     return state;
   }}
 }};
@@ -38,8 +38,9 @@ extern "C" __global__ void entry(unsigned* out, void* workspace, unsigned output
   using Op = {op};
   hone::Combine<Op, {threads}, 1, hone::Grid::{grid}, {repeats}, hone::Tail::{tail}> combine{make};
   for (unsigned number = 0; number < outputs; ++number) {{
-    Op::State state = (number + 1) * (blockIdx.x * blockDim.x + threadIdx.x);
-    unsigned* const to = out + number * gridDim.x * blockDim.x + blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    Op::State state = (number + 1) * thread;
+    unsigned* const to = out + number * gridDim.x * blockDim.x + thread / {threads} * {threads} + combine.rank();
     {call};
   }}
 }}
@@ -88,7 +89,8 @@ std::vector<unsigned> expected(const Case& each, unsigned outputs) {
       for (unsigned t = first; t < first + each.threads; ++t) sum += (number + 1) * t;
       if (each.op == "Max") sum = (number + 1) * (first + each.threads - 1);
       if (each.op == "SumModulo") sum %= kModulus;
-      for (unsigned t = first; t < (each.to_all ? first + each.threads : first + 1); ++t) results[number * all + t] = sum;
+      const unsigned getting = each.to_all ? each.threads : 1;
+      for (unsigned t = first; t < first + getting; ++t) results[number * all + t] = sum;
     }
   return results;
 }
