@@ -50,6 +50,7 @@ struct RowLanes {
     const auto columns = static_cast<Index>(all.columns);
     const unsigned long long rows = all.rows, pitch = all.pitch;
     Combine<Op, kLanes> combine;
+    const unsigned lane = combine.rank();
     const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * kTileRows;
     for (unsigned long long tile = static_cast<unsigned long long>(blockIdx.x) * kTileRows; tile < rows;
          tile += tile_stride) {
@@ -64,10 +65,10 @@ struct RowLanes {
         if (!is_there[r]) row[r].packs = 0;
         states[r] = Op::identity();
       }
-      accumulate_packs(states, row, columns / kPackElements, combine.rank());
+      accumulate_packs(states, row, columns / kPackElements, lane);
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        if (is_there[r]) row[r].template accumulate_singles<Op, kLanes>(states[r], combine.rank());
+        if (is_there[r]) row[r].template accumulate_singles<Op, kLanes>(states[r], lane);
         if (combine.to_first(states[r]) && is_there[r])
           Op::write(states[r], columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
       }
