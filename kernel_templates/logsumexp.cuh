@@ -57,7 +57,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
       bool is_enough = true;
 #pragma unroll
       for (unsigned e = 0; e < kColumns; ++e) {
-        more[e] = Exp::template sum_above<true>(states[e].reference, ColumnValues<kColumns, kRows>(rows, e).values);
+        more[e] = Exp::template sum_above<true>(states[e].reference, column_values(rows, e).values);
         is_enough = is_enough & (more[e] <= Exp::kMaxTileSum) &
                     (!Exp::kMayBeHuge || Exp::is_ordinary(states[e].reference));
       }
@@ -72,7 +72,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e)
       accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
-                       ColumnValues<kColumns, kRows>(again.packs, e).values);
+                       column_values(again.packs, e).values);
   }
 
   /// Two short dependency chains, of comparisons and of additions, instead of a long one of exponentials.
@@ -107,16 +107,11 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
  private:
-  /// One column of some rows, as accumulators.
   template <unsigned kColumns, unsigned kRows>
-  struct ColumnValues {
-    Acc values[kRows];
-
-    __device__ ColumnValues(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u) values[u] = convert<Acc>(rows[u][column]);
-    }
-  };
+  static __device__ TileValues<Acc, Pack<In, 1>, kRows> column_values(const Pack<In, kColumns> (&rows)[kRows],
+                                                                      unsigned column) {
+    return TileValues<Acc, Pack<In, 1>, kRows>(ColumnOf<In, kColumns, kRows>(rows, column).packs);
+  }
 
   /// Adds values, none of which is above `reference`, which is not below the state's. For the initial State the
   /// compiler may omit the rescaling.

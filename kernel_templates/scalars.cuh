@@ -89,35 +89,25 @@ __device__ Acc lowest_of() {
   else return lowest<Acc>();
 }
 
-/// The larger of two numbers. A NaN is propagated, or ignored with kIgnoreNan.
-template <bool kIgnoreNan, class T>
-__device__ T larger(T a, T b) {
+/// The larger, or the smaller, of two numbers. A NaN is propagated, or ignored with kIgnoreNan.
+template <bool kLargest, bool kIgnoreNan, class T>
+__device__ T extreme(T a, T b) {
   if constexpr (kSame<T, float>) {
-    if constexpr (kIgnoreNan) return fmaxf(a, b);
+    if constexpr (kIgnoreNan) return kLargest ? fmaxf(a, b) : fminf(a, b);
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
     float result;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    if constexpr (kLargest) asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    else asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
     return result;
 #endif
   }
-  // If b is NaN, both comparisons are false.
-  if constexpr (kIgnoreNan) return a > b || is_nan(b) ? a : b;
-  else return a > b || is_nan(a) ? a : b;
+  const bool a_is_beyond = kLargest ? a > b : a < b;  // false if either is NaN
+  return a_is_beyond || is_nan(kIgnoreNan ? b : a) ? a : b;
 }
-
 template <bool kIgnoreNan, class T>
-__device__ T smaller(T a, T b) {
-  if constexpr (kSame<T, float>) {
-    if constexpr (kIgnoreNan) return fminf(a, b);
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
-    float result;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-#endif
-  }
-  if constexpr (kIgnoreNan) return a < b || is_nan(b) ? a : b;
-  else return a < b || is_nan(a) ? a : b;
-}
+__device__ T larger(T a, T b) { return extreme<true, kIgnoreNan>(a, b); }
+template <bool kIgnoreNan, class T>
+__device__ T smaller(T a, T b) { return extreme<false, kIgnoreNan>(a, b); }
 
 template <class T>
 struct RankOf {

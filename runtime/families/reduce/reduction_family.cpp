@@ -169,13 +169,16 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
 
   const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
   switch (reduce.finish) {
-    case ReducePolicy::Finish::one_block: unit.entries = {kernel_entry("Kernel::one_block", bounds)}; break;
+    case ReducePolicy::Finish::one_block:
     case ReducePolicy::Finish::cluster:
-      unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", reduce.cluster_blocks), bounds)};
+      unit.entries = {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", reduce.cluster_blocks), bounds)};
       break;
-    case ReducePolicy::Finish::last_block: unit.entries = {kernel_entry("Kernel::last_block", bounds)}; break;
+    case ReducePolicy::Finish::last_block:
+      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
+      break;
     case ReducePolicy::Finish::second_kernel:
-      unit.entries = {kernel_entry("Kernel::publish_partials", bounds), kernel_entry("Kernel::finish", bounds)};
+      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
+                      kernel_entry("Kernel::finish", bounds)};
       break;
   }
   return unit;

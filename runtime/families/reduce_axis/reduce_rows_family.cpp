@@ -186,13 +186,11 @@ Unit ReduceRowsFamily::unit(const ProblemClass& problem_class, const Policy& pol
   }
   unit.source += fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
                              rows.block_threads, rows.unroll, values, kTailNames[static_cast<std::size_t>(rows.tail)]);
-  if (rows.scope == Scope::block) {
-    unit.entries = {kernel_entry("Kernel::whole", bounds)};
-  } else if (rows.scope == Scope::cluster) {
-    unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", rows.cluster_blocks), bounds)};
-  } else {
-    unit.entries = {kernel_entry("Kernel::publish_parts", bounds),
+  if (rows.scope == Scope::grid) {
+    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
                     combining_entry(combining_block(problem, rows), values)};
+  } else {
+    unit.entries = {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks), bounds)};
   }
   return unit;
 }

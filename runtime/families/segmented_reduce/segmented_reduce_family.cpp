@@ -243,11 +243,11 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   if (!segmented.is_merged()) {
     unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", segmented.group_threads()), bounds)};
   } else if (segmented.joins_in_second_kernel()) {
-    unit.entries = {kernel_entry("Kernel::publish_shares", bounds),
+    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
                     kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads),
                                  std::to_string(kJoinThreads))};
   } else {
-    unit.entries = {kernel_entry("Kernel::last_block", bounds)};
+    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
   }
   return unit;
 }
@@ -287,7 +287,6 @@ void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& cand
                                     .offsets = buffers[1],
                                     .out = buffers[2],
                                     .workspace = workspace,
-                                    .elements = static_cast<std::uint64_t>(elements_of(problem)),
                                     .segments = static_cast<std::uint64_t>(segments_of(problem)),
                                     .blocks = grid};
   add_launch(launches, grid, segmented.block_threads, arguments);

@@ -239,9 +239,10 @@ TEST(ReduceFamily, EveryPolicyHasAUnitOfItsOwn) {
 
 TEST(ReduceFamily, UnitsNameTheirEntries) {
   EXPECT_THAT(family().unit(sum_f32(9), policy(Finish::last_block)).entries,
-              ElementsAre("hone::kernel<&Kernel::last_block, 256, 1>"));
+              ElementsAre("hone::kernel<&Kernel::reduce<hone::Grid::last_block>, 256, 1>"));
   EXPECT_THAT(family().unit(sum_f32(9), policy(Finish::second_kernel)).entries,
-              ElementsAre("hone::kernel<&Kernel::publish_partials, 256, 1>", "hone::kernel<&Kernel::finish, 256, 1>"));
+              ElementsAre("hone::kernel<&Kernel::reduce<hone::Grid::publish>, 256, 1>",
+                          "hone::kernel<&Kernel::finish, 256, 1>"));
 }
 
 TEST(ReduceFamily, SumsOfI32AreWide) {

@@ -173,7 +173,7 @@ TEST(HostHalfSum, TakesHalves) {
 using Kernel = hone::Reduce<hone::Sum<hone::Half, float, unsigned, false>, hone::OneArray, hone::Outputs<float>,
                             128, 16, 2>;
 extern "C" __global__ void entry(const hone::Half* in, unsigned n, float* out) {
-  Kernel::one_block({{in}, n, nullptr, {out}, 0});
+  Kernel::reduce<hone::Grid::none>({{in}, n, nullptr, {out}, 0});
 }
 )", "entry", headers());
   const DeviceVector<std::uint16_t> in(device, std::vector<std::uint16_t>(3001, 0x3e00));  // 1.5
