@@ -95,6 +95,7 @@ class Combine {
   /// The number of the calling thread among those that share its output.
   static __device__ unsigned rank() {
     if constexpr (kClusterBlocks > 1) return rank_in_cluster() * kThreads + threadIdx.x;
+    else if constexpr (kThreads > kWarpThreads) return threadIdx.x;  // they are the block
     else return threadIdx.x % kThreads;
   }
 

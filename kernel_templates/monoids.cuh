@@ -1,4 +1,4 @@
-// Monoids: how two accumulators combine, with the identity and the warp instruction of each.
+// Monoids: how two accumulators combine, with the identity and the warp instruction of each; and trees of values.
 #pragma once
 
 #include "lanes.cuh"
@@ -54,5 +54,14 @@ struct BitAnd {
 };
 
 }  // namespace monoid
+
+/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive, so that every index is a
+/// constant and the values stay in registers.
+template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
+__device__ T combine_tree(const T (&values)[kAll]) {
+  if constexpr (kCount == 1) return values[kFirst];
+  else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
+                          combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
+}
 
 }  // namespace hone

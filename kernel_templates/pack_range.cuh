@@ -115,6 +115,9 @@ struct PackRange {
   }
 
   __device__ ElementPack pack(Index p) const { return source.pack(head, p); }
+  __device__ Index singles() const { return n - packs * kPackElements; }
+  /// The position of single element `number`; from singles() on, n or more.
+  __device__ Index single(Index number) const { return number < head ? number : packs * kPackElements + number; }
   __device__ Index index_of_pack(Index p) const { return origin + head + p * kPackElements; }
 
   /// Loads the packs first, first + stride, … that are there. If kPadsTail, the others are padded.
@@ -150,15 +153,14 @@ struct PackRange {
   /// Accumulates the single elements, as thread `rank` of kThreads.
   template <class Op, unsigned kThreads>
   __device__ void accumulate_singles(typename Op::State& state, unsigned rank) const {
-    const Index singles = n - packs * kPackElements;
     const auto accumulate = [&](Index number) {
-      const Index i = number < head ? number : packs * kPackElements + number;
+      const Index i = single(number);
       state = Op::combine(state, Op::of(source.element(i), origin + i));
     };
     if constexpr (kThreads >= 2 * kPackElements) {
-      if (rank < singles) accumulate(rank);
+      if (rank < singles()) accumulate(rank);
     } else {
-      for (Index number = rank; number < singles; number += kThreads) accumulate(number);
+      for (Index number = rank; number < singles(); number += kThreads) accumulate(number);
     }
   }
 

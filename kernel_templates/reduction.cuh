@@ -12,20 +12,11 @@
 // and to combine the partials of a warp or of many threads.
 #pragma once
 
-#include "lanes.cuh"
+#include "monoids.cuh"
 #include "pack.cuh"
 #include "scalars.cuh"
 
 namespace hone {
-
-/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive, so that every index is a
-/// constant and the values stay in registers.
-template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
-__device__ T combine_tree(const T (&values)[kAll]) {
-  if constexpr (kCount == 1) return values[kFirst];
-  else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
-                          combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
-}
 
 /// One column of some rows.
 template <class In, unsigned kColumns, unsigned kRows>

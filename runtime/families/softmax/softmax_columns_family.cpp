@@ -182,10 +182,8 @@ Unit SoftmaxColumnsFamily::unit(const ProblemClass& problem_class, const Policy&
   const std::string bounds = launch_bounds(column.block_threads, column.min_blocks);
   if (column.in_chunks()) {
     unit.entries = {kernel_entry("Kernel::publish_chunks", bounds), kernel_entry("Kernel::write_chunks", bounds)};
-  } else if (column.cluster_blocks > 1) {
-    unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", column.cluster_blocks), bounds)};
   } else {
-    unit.entries = {kernel_entry("Kernel::block", bounds)};
+    unit.entries = {kernel_entry(fmt::format("Kernel::whole<{}>", column.cluster_blocks), bounds)};
   }
   return unit;
 }

@@ -186,12 +186,9 @@ Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy
                             row.threads_per_row, layout.least_each, layout.elements_each, layout.rows_at_once));
       break;
     case Algorithm::block:
-      if (row.smem_kib > 0) add_entry("Kernel::block_in_shared");
-      else add_entry(fmt::format("Kernel::block_in_registers<{}>", row.packs_per_thread));
-      break;
     case Algorithm::cluster:
-      if (row.smem_kib > 0) add_entry(fmt::format("Kernel::cluster_in_shared<{}>", row.cluster_blocks));
-      else add_entry(fmt::format("Kernel::cluster_in_registers<{}, {}>", row.cluster_blocks, row.packs_per_thread));
+      if (row.smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", row.cluster_blocks));
+      else add_entry(fmt::format("Kernel::in_registers<{}, {}>", row.cluster_blocks, row.packs_per_thread));
       break;
     case Algorithm::chunks:
       add_entry(fmt::format("Kernel::publish_chunks<{}>", row.packs_per_thread));
