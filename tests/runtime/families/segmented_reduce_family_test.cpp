@@ -13,6 +13,7 @@
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
 #include "tests/runtime/support/allowed_policies.h"
+#include "tests/runtime/support/invented_devices.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -148,6 +149,20 @@ TEST(SegmentedReduceFamily, AFewDozenPoliciesRemainForEveryShape) {
         EXPECT_TRUE(is_among(policies, kGrid)) << to_string(problem);
         EXPECT_TRUE(is_among(policies, kGridTwice)) << to_string(problem);
       }
+}
+
+/// 49,496 bytes with the scan over 16 warps, 48 KiB without: ptxas refuses it (CUDA 13.0).
+TEST(SegmentedReduceFamily, ATileThatLeavesNoSharedMemoryForTheScanIsNotValid) {
+  const Problem problem =
+      segmented_reduce_problem({.op = ReduceOp::minmax, .dtype = DType::f64}, DType::i64, 1 << 10, 1 << 24);
+  const auto code_of = [&](std::string_view part) {
+    for (const Policy& policy : problem.family->space().all())
+      if (problem.family->space().to_string(policy).find(part) != std::string::npos)
+        return problem.family->is_valid(problem, policy, h100_facts()).code;
+    throw std::out_of_range(std::string(part));
+  };
+  EXPECT_EQ(code_of("combine=last_block block_threads=512 thread_bytes=64"), ReasonCode::static_smem);
+  EXPECT_EQ(code_of("combine=last_block block_threads=256 thread_bytes=64"), ReasonCode::none);
 }
 
 TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {
