@@ -172,7 +172,7 @@ int run(const Options& options) {
   std::mt19937 random(options.seed);
   const GpuCompiler compiler;
   std::size_t failed = 0;
-  fmt::print("{:<18}{:<8}{:>8}{:>8}{:>9}{:>13}{:>8}\n", "family", "gpu", "units", "failed", "spilled", "local bytes",
+  fmt::print("{:<20}{:<8}{:>8}{:>8}{:>9}{:>13}{:>8}\n", "family", "gpu", "units", "failed", "spilled", "local bytes",
              "s");
   for (const std::string& family : families)
     for (const int capability : kComputeCapabilities) {
@@ -185,11 +185,11 @@ int run(const Options& options) {
       const Tally tally = compile_all(compiler, cases, facts, options.jobs);
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       if (!tally.unsupported.empty()) {
-        fmt::print("{:<18}{:<8}  not compiled: {}\n", family, facts.architecture, tally.unsupported);
+        fmt::print("{:<20}{:<8}  not compiled: {}\n", family, facts.architecture, tally.unsupported);
         continue;
       }
       failed += tally.failed;
-      fmt::print("{:<18}{:<8}{:>8}{:>8}{:>9}{:>13}{:>8.1f}\n", family, facts.architecture, tally.compiled, tally.failed,
+      fmt::print("{:<20}{:<8}{:>8}{:>8}{:>9}{:>13}{:>8.1f}\n", family, facts.architecture, tally.compiled, tally.failed,
                  tally.spilled, tally.most_local_bytes, seconds.count());
       std::fflush(stdout);
     }
