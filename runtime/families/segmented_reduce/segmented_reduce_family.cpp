@@ -44,12 +44,19 @@ std::int64_t merged_items(const Problem& problem, const SegmentedPolicy& policy)
   return policy.block_threads * (policy.thread_bytes / element_bytes(problem) - 1);
 }
 
+std::int64_t state_bytes_of(const Problem& problem) {
+  return static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+}
+
 /// Of a tile: elements, and ends and states for a part of the items.
 std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
   const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, policy) / 4, 4 * policy.block_threads);
-  const auto state =
-      static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
-  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state);
+  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state_bytes_of(problem));
+}
+
+/// Beside the tile: the scan over the warps has a state and a flag of each, and tile and ticket some words.
+std::int64_t scan_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
+  return policy.block_threads / 32 * (4 + state_bytes_of(problem)) + 64;
 }
 
 /// Bytes of the mean segment.
@@ -203,9 +210,10 @@ Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const 
   const auto segmented = policy.as<SegmentedPolicy>();
   const Problem& problem = problem_class.typical();
   const bool has_items = !segmented.is_merged() || merged_items(problem, segmented) >= segmented.block_threads;
+  const std::int64_t scan_bytes = segmented.is_merged() ? scan_smem_bytes(problem, segmented) : 0;
   return first_reason({check_blocks(facts, segmented.block_threads),
                        reason_if(!has_items, "a tile has fewer items than threads"),
-                       check_static_smem(smem_bytes(problem, segmented))});
+                       check_static_smem(smem_bytes(problem, segmented) + scan_bytes)});
 }
 
 Reason SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,

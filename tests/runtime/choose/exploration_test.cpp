@@ -15,11 +15,13 @@
 #include "runtime/choose/choose.h"
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
+using test::Names;
 using namespace std::chrono_literals;
 
 class ExplorationTest : public testing::Test {
@@ -310,7 +312,7 @@ TEST_F(ExplorationTest, ADeviceThatDoesNotWorkAnyMoreIsNoCandidatesFailure) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::device_lost);
-    EXPECT_THAT(error.what(), HasSubstr(killer));
+    EXPECT_THAT(error.what(), Names(killer));
   }
 }
 

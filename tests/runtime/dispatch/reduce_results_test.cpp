@@ -5,11 +5,12 @@
 
 #include "runtime/families/reduce/reduce_reference.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 using Patterns = std::vector<std::vector<std::byte>>;
 
@@ -267,7 +268,7 @@ TEST_F(ReduceResults, BadArgumentsAreNamed) {
       ADD_FAILURE() << why;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_THAT(error.what(), HasSubstr(why));
+      EXPECT_THAT(error.what(), Names(why));
     }
   };
   const auto* bytes = reinterpret_cast<const std::byte*>(array.data);
@@ -310,7 +311,7 @@ TEST_F(ReduceResults, ValidationNamesHostMemory) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(error.what(), HasSubstr("host memory"));
+    EXPECT_THAT(error.what(), Names("host", "memory"));
   }
   EXPECT_EQ(tuned_reduce_and_wait(session, sum, upload(on_host).data, 100, nullptr), 100);
 }

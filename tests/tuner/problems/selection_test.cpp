@@ -2,13 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/names.h"
 #include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using test::Names;
 
 TEST(Selection, ListsKeepTheirOrderAndDropRepetitions) {
   EXPECT_THAT(parse_ops("max,sum,max"), ElementsAre(ReduceOp::max, ReduceOp::sum));
@@ -36,19 +37,19 @@ TEST(Selection, RefusalsSuggestAndList) {
     }
     return "";
   };
-  EXPECT_THAT(refusal([] { parse_ops("sun"); }), HasSubstr("'sun' (did you mean 'sum'?)"));
+  EXPECT_THAT(refusal([] { parse_ops("sun"); }), Names("'sun'", "'sum'"));
   for (const ReduceOpInfo& op : kReduceOps)
-    EXPECT_THAT(refusal([] { parse_ops("sun"); }), HasSubstr(std::string(op.name) + ", "));
-  EXPECT_THAT(refusal([] { parse_one_dtype("c64"); }), HasSubstr("'c64' (did you mean 'f64'?)"));
+    EXPECT_THAT(refusal([] { parse_ops("sun"); }), Names(std::string(op.name) + ", "));
+  EXPECT_THAT(refusal([] { parse_one_dtype("c64"); }), Names("'c64'", "'f64'"));
   for (const DTypeInfo& dtype : kDTypes)
-    EXPECT_THAT(refusal([] { parse_one_dtype("c64"); }), HasSubstr(" " + std::string(dtype.name)));
-  EXPECT_THAT(refusal([] { parse_ops("sum,,min"); }), HasSubstr("unknown operation ''"));
-  EXPECT_THAT(refusal([] { parse_alignments("32"); }), HasSubstr("known are 1, 2, 4, 8, 16, all"));
+    EXPECT_THAT(refusal([] { parse_one_dtype("c64"); }), Names(" " + std::string(dtype.name)));
+  EXPECT_THAT(refusal([] { parse_ops("sum,,min"); }), Names("unknown", "''"));
+  EXPECT_THAT(refusal([] { parse_alignments("32"); }), Names("known", "1", "2", "4", "8", "16"));
   EXPECT_EQ(refusal([] { parse_contexts("grahp"); }),
             "unknown launch context 'grahp' (did you mean 'graph'?); known are stream, graph, both");
-  EXPECT_THAT(refusal([] { open_device("gpu0"); }), HasSubstr("no device name"));
-  EXPECT_THAT(refusal([] { open_device("cuda:-1"); }), HasSubstr("no device name"));
-  EXPECT_THAT(refusal([] { open_device("hots"); }), HasSubstr("did you mean 'host'?"));
+  EXPECT_THAT(refusal([] { open_device("gpu0"); }), Names("no device", "name"));
+  EXPECT_THAT(refusal([] { open_device("cuda:-1"); }), Names("no device", "name"));
+  EXPECT_THAT(refusal([] { open_device("hots"); }), Names("'host'"));
 }
 
 }  // namespace
