@@ -1,5 +1,6 @@
 // Sessions: options, counters, and what can be done ahead of a call.
 #include <chrono>
+#include <stop_token>
 
 #include <nlohmann/json.hpp>
 
@@ -132,12 +133,24 @@ hone_status hone_prepare(hone_session* session, const hone_problem* problem, hon
 }
 
 hone_status hone_tune(hone_session* session, const hone_problem* problem, int64_t budget_ms, char** json) {
+  return hone_tune_with_progress(session, problem, budget_ms, nullptr, nullptr, json);
+}
+
+hone_status hone_tune_with_progress(hone_session* session, const hone_problem* problem, int64_t budget_ms,
+                                    hone_progress progress, void* context, char** json) {
   return guarded([&] {
     if (budget_ms <= 0)
       throw Error(ErrorCode::invalid_argument, fmt::format("budget_ms is {}: give at least 1", budget_ms));
-    const Tuning tuning =
-        required(session, "session")
-            .session.tune(required(problem, "problem").problem, {.budget = std::chrono::milliseconds(budget_ms)});
+    TuningOptions options{.budget = std::chrono::milliseconds(budget_ms)};
+    std::stop_source stop;
+    options.stop = stop.get_token();
+    if (progress != nullptr) {
+      options.on_progress = [&](const TuningProgress& now) {
+        if (progress(context, static_cast<int32_t>(now.phase), now.done, now.total, now.best_us) != 0)
+          stop.request_stop();
+      };
+    }
+    const Tuning tuning = required(session, "session").session.tune(required(problem, "problem").problem, options);
     // Messages of compilers may hold any bytes.
     if (json != nullptr) *json = copied(c::json_of(tuning).dump(-1, ' ', false, Json::error_handler_t::replace));
   });

@@ -211,6 +211,13 @@ module hone
       type(c_ptr), value :: session, problem, json
       integer(c_int64_t), value :: budget_ms
     end function
+    ! progress: c_null_funptr, or c_funloc of a bind(c) function as hone_progress in hone/c.h.
+    integer(c_int32_t) function hone_tune_with_progress(session, problem, budget_ms, progress, context, json) bind(c)
+      import
+      type(c_ptr), value :: session, problem, context, json
+      type(c_funptr), value :: progress
+      integer(c_int64_t), value :: budget_ms
+    end function
 
     integer(c_size_t) function c_strlen(text) bind(c, name="strlen")
       import

@@ -201,6 +201,26 @@ TEST_F(CApi, PreparesAndTunes) {
   hone_problem_destroy(problem);
 }
 
+TEST_F(CApi, TuningsReportTheirProgressAndStop) {
+  const hone_reduce_spec spec = reduction("max", "i32");
+  hone_problem* problem = nullptr;
+  ASSERT_EQ(hone_problem_reduce(&spec, 5000, 16, &problem), HONE_OK) << hone_last_error();
+  int calls = 0;
+  const hone_progress stop_at_once = [](void* context, std::int32_t phase, std::int32_t done, std::int32_t total,
+                                        double) -> std::int32_t {
+    EXPECT_EQ(phase, 0);
+    EXPECT_LE(done, total);
+    return ++*static_cast<int*>(context);
+  };
+  char* text = nullptr;
+  ASSERT_EQ(hone_tune_with_progress(session_, problem, 300, stop_at_once, &calls, &text), HONE_OK) << hone_last_error();
+  EXPECT_EQ(calls, 1);
+  const json tuning = json::parse(taken(text));
+  EXPECT_TRUE(tuning["winner"].is_null());
+  EXPECT_EQ(tuning["search_end"], "it was stopped");
+  hone_problem_destroy(problem);
+}
+
 TEST_F(CApi, AllocatesAndCopiesDeviceMemory) {
   void* memory = nullptr;
   ASSERT_EQ(hone_allocate(device_, 16, &memory), HONE_OK) << hone_last_error();

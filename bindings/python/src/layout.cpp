@@ -1,0 +1,124 @@
+#include "src/layout.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace hone::python {
+namespace {
+
+/// Neighbouring axes that one stride goes through.
+struct Group {
+  std::int64_t size;
+  std::int64_t stride;
+  bool is_reduced;
+};
+
+int parse_axis(nb::handle axis, int ndim) {
+  const nb::object index = nb::steal(PyNumber_Index(axis.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  const auto given = nb::cast<std::int64_t>(index);
+  if (given < -ndim || given >= ndim) {
+    const std::string message = "axis " + std::to_string(given) + " of an array with " + std::to_string(ndim) +
+                                " dimensions";
+    throw nb::index_error(message.c_str());
+  }
+  return static_cast<int>(given < 0 ? given + ndim : given);
+}
+
+std::vector<Group> merged(const std::vector<Group>& axes) {
+  std::vector<Group> groups;
+  for (const Group& axis : axes) {
+    if (!groups.empty() && groups.back().is_reduced == axis.is_reduced &&
+        groups.back().stride == axis.stride * axis.size) {
+      groups.back().size *= axis.size;
+      groups.back().stride = axis.stride;
+    } else {
+      groups.push_back(axis);
+    }
+  }
+  return groups;
+}
+
+std::optional<Layout> match(const std::vector<Group>& g) {
+  using Kind = Layout::Kind;
+  if (g.empty()) return Layout{};
+  for (const Group& group : g)
+    if (group.stride < 1) return std::nullopt;
+  const Group& last = g.back();
+  const bool is_dense = last.stride == 1;
+  switch (g.size()) {
+    case 1:
+      if (!last.is_reduced) return Layout{Kind::rows, last.size, 1, 1, last.stride};
+      if (is_dense) return Layout{Kind::array, 1, last.size, 1, 0};
+      return Layout{Kind::columns, 1, last.size, 1, last.stride};
+    case 2:
+      if (last.is_reduced) {
+        if (g[0].is_reduced || g[0].stride < last.stride * last.size) return std::nullopt;
+        if (is_dense) return Layout{Kind::rows, g[0].size, last.size, 1, g[0].stride};
+        if (g[0].stride != last.stride * last.size) return std::nullopt;
+        return Layout{Kind::columns, g[0].size, last.size, 1, last.stride};
+      }
+      if (!g[0].is_reduced || !is_dense || g[0].stride < last.size) return std::nullopt;
+      return Layout{Kind::columns, 1, g[0].size, last.size, g[0].stride};
+    case 3:
+      if (last.is_reduced || !g[1].is_reduced || !is_dense || g[1].stride < last.size ||
+          g[0].stride != g[1].stride * g[1].size)
+        return std::nullopt;
+      return Layout{Kind::columns, g[0].size, g[1].size, last.size, g[1].stride};
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Axes parse_axes(nb::handle axis, int ndim) {
+  if (axis.is_none()) return ndim == 0 ? 0 : ~Axes{0} >> (kMaxDims - ndim);
+  if (PyTuple_Check(axis.ptr()) == 0) return Axes{1} << parse_axis(axis, ndim);
+  Axes axes = 0;
+  for (const nb::handle one : nb::borrow<nb::tuple>(axis)) {
+    const Axes bit = Axes{1} << parse_axis(one, ndim);
+    if ((axes & bit) != 0) throw nb::value_error("axis: the same axis twice");
+    axes |= bit;
+  }
+  return axes;
+}
+
+Shape reduced_shape(const Shape& shape, Axes axes, bool keepdims) {
+  Shape result;
+  for (int i = 0; i < shape.ndim; ++i) {
+    const bool is_reduced = (axes >> i & 1) != 0;
+    if (!is_reduced || keepdims) result.size[result.ndim++] = is_reduced ? 1 : shape.size[i];
+  }
+  return result;
+}
+
+std::optional<Layout> find_layout(const Array& array, Axes axes, bool may_reorder) {
+  std::vector<Group> all;
+  std::int64_t kept = 1, reduced = 1;
+  for (int i = 0; i < array.shape.ndim; ++i) {
+    const bool is_reduced = (axes >> i & 1) != 0;
+    (is_reduced ? reduced : kept) *= array.shape.size[i];
+    if (array.shape.size[i] != 1) all.push_back({array.shape.size[i], array.strides[i], is_reduced});
+  }
+  if (kept == 0 || reduced == 0)
+    return kept == 1 ? Layout{Layout::Kind::array, 1, 0, 1, 0} : Layout{Layout::Kind::rows, kept, reduced, 1, 0};
+  if (const auto found = match(merged(all))) return found;
+
+  std::vector<Group> in_memory = all;
+  std::stable_sort(in_memory.begin(), in_memory.end(),
+                   [](const Group& a, const Group& b) { return a.stride > b.stride; });
+  const auto keeps_order = [&](bool is_reduced) {
+    const auto of_kind = [&](const std::vector<Group>& from) {
+      std::vector<std::int64_t> strides;
+      for (const Group& group : from)
+        if (group.is_reduced == is_reduced) strides.push_back(group.stride);
+      return strides;
+    };
+    return of_kind(all) == of_kind(in_memory);
+  };
+  if (!keeps_order(false) || (!may_reorder && !keeps_order(true))) return std::nullopt;
+  return match(merged(in_memory));
+}
+
+}  // namespace hone::python

@@ -1,0 +1,45 @@
+// What the calls share: the inputs, the stream, and the array that the results go to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/array.h"
+#include "src/calls.h"
+#include "src/layout.h"
+
+namespace hone::python {
+
+/// The stream that the caller chose; nothing: the current one of the array's library.
+std::optional<void*> chosen_stream(nb::handle stream);
+
+/// "(3, 4)".
+std::string text_of(const Shape& shape);
+
+/// The array that results go to: the caller's, checked, or a new one. `dtype` is what the call writes.
+Array results_of(const Array& in, const CallOptions& options, const Shape& shape, std::int32_t dtype);
+
+/// Raises the ValueError for strides that no kernel takes.
+[[noreturn]] void refuse_strides(const char* name);
+
+/// The largest power of two that divides the address, up to 16.
+std::uint32_t alignment_of(const void* pointer);
+
+/// The array's elements; for an empty array, whose address may be null, any aligned address.
+const void* elements_of(const Array& array);
+
+/// An array with a description of it that `describe` finds; where it finds none, that of a copy, if the caller asked.
+template <class Describe>
+auto described(Array& array, const char* name, bool may_copy, const Describe& describe) {
+  auto found = describe(array);
+  if (!found) {
+    if (!may_copy) refuse_strides(name);
+    array = Array(hooks().contiguous(array.object()), name);
+    found = describe(array);
+    if (!found) refuse_strides(name);
+  }
+  return *found;
+}
+
+}  // namespace hone::python
