@@ -359,8 +359,8 @@ def logsumexp(
 
     Examples
     --------
-    >>> hone.logsumexp(numpy.array([1000, 1000], "float32"))
-    array(1000.6931, dtype=float32)
+    >>> hone.logsumexp(numpy.array([1000, -1000], "float32"))
+    array(1000., dtype=float32)
     """
     return _native.reduce(
         _LOGSUMEXP, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
@@ -584,6 +584,8 @@ class Fused:
     """Several reductions over one array in one pass; made by `fuse`."""
 
     def __init__(self, ops: Sequence[str]) -> None:
+        if not ops:
+            raise ValueError("no operation to fuse")
         self.ops = tuple(ops)
         self._numbers = [_native.op_number(op) for op in self.ops]
 

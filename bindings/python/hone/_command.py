@@ -21,9 +21,9 @@ def find_nvrtc_wheels() -> None:
     """Let the library look for NVRTC in the ``nvidia-cuda-nvrtc`` wheels, in ``HONE_NVRTC_PATH`` if that is not set."""
     folders = [
         str(folder)
-        for place in sys.path
+        for place in filter(os.path.isabs, sys.path)
         for pattern in ("nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib")
-        for folder in Path(place or ".").glob(pattern)
+        for folder in Path(place).glob(pattern)
         if any(folder.glob("libnvrtc.so*"))
     ]
     if folders:
@@ -51,9 +51,19 @@ def inspect(*, device: str | None = None, cache: str | os.PathLike[str] | None =
     Returns
     -------
     list of dict
-        The fields are those of ``hone inspect --json``.
+        The fields are those of ``hone inspect --json``, those of its objects with a dot: ``'problem.operation'``.
     """
     options = [] if device is None else ["--device", device]
     if cache is not None:
         options += ["--cache", os.fspath(cache)]
-    return run_json("inspect", *options)["winners"]
+    return [_flat(winner) for winner in run_json("inspect", *options)["winners"]]
+
+
+def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{name}."))
+        else:
+            flat[prefix + name] = value
+    return flat

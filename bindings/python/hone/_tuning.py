@@ -137,7 +137,7 @@ def problem(
     Examples
     --------
     >>> print(hone.problem("sum", numpy.zeros((8, 16), "float32"), axis=1))
-    reduce_rows sum f32 rows=8 columns=16
+    reduce_rows sum f32 n=8×16
     """
     if op in ("softmax", "log_softmax"):
         made = _native.softmax_problem(op == "log_softmax", x, -1 if axis is ... else axis, _dtype(dtype))

@@ -15,9 +15,8 @@ struct Group {
 };
 
 int parse_axis(nb::handle axis, int ndim) {
-  const nb::object index = nb::steal(PyNumber_Index(axis.ptr()));
-  if (!index.is_valid()) throw nb::python_error();
-  const auto given = nb::cast<std::int64_t>(index);
+  const Py_ssize_t given = PyNumber_AsSsize_t(axis.ptr(), PyExc_IndexError);
+  if (given == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
   if (given < -ndim || given >= ndim) {
     const std::string message = "axis " + std::to_string(given) + " of an array with " + std::to_string(ndim) +
                                 " dimensions";
