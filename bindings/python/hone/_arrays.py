@@ -10,8 +10,8 @@ from . import _native
 
 # In the order of the numbers of the library.
 _NAMES = (
-    "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "bool",
+    "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "bool",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(_NAMES)}
 
@@ -29,15 +29,16 @@ def dtype_number(dtype: Any) -> int:
 @functools.lru_cache(maxsize=256)
 def _dtype_number(dtype: Any) -> int:
     if isinstance(dtype, str):
-        return _NUMBERS[dtype] if dtype in _NUMBERS else _native.dtype_number(dtype)
-    if isinstance(dtype, type) and dtype.__name__ in _NUMBERS and dtype not in (bool,):
-        return _NUMBERS[dtype.__name__]
+        return _named(dtype)
     text = str(dtype)
     if text.startswith("torch."):
-        return _NUMBERS.get(text.removeprefix("torch."), -2) if text[6:] in _NUMBERS else _native.dtype_number(text)
+        return _named(text.removeprefix("torch."))
     import numpy
 
-    name = numpy.dtype(dtype).name
+    return _named(numpy.dtype(dtype).name)
+
+
+def _named(name: str) -> int:
     return _NUMBERS[name] if name in _NUMBERS else _native.dtype_number(name)
 
 
@@ -94,9 +95,9 @@ def current_stream(array: Any, device: int) -> int:
     """The stream in which the library of `array` works now."""
     kind = _kind(array)
     if kind == "torch":
-        return sys.modules["torch"].cuda.current_stream(device).cuda_stream
+        return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
     if kind == "cupy":
-        return sys.modules["cupy"].cuda.get_current_stream(device).ptr
+        return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
     return 0
 
 
@@ -109,10 +110,10 @@ def stream_handle(stream: Any) -> int:
             raise TypeError(f"stream: version {version} of __cuda_stream__; 0 is known")
         return int(handle)
     for attribute in ("cuda_stream", "ptr"):
-        handle = getattr(stream, attribute, None)
-        if isinstance(handle, int):
-            return handle
-    raise TypeError(f"stream: a {type(stream).__name__} is no stream: pass one of PyTorch or CuPy, its address, or None")
+        address = getattr(stream, attribute, None)
+        if isinstance(address, int):
+            return address
+    raise TypeError(f"stream: a {type(stream).__name__} is no stream: pass one of PyTorch or CuPy, or its address")
 
 
 def device_of(array: Any) -> int:

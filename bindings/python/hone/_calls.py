@@ -15,19 +15,29 @@ Axis = int | tuple[int, ...] | None
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PARAMETERS = {
-    "x": "x : array\n    Of floats, integers or bool, in host memory or on a CUDA device. It is not copied.",
-    "axis": "axis : int or tuple of int, optional\n    The axes to reduce; by default all of them.",
-    "keepdims": "keepdims : bool\n    Leave the reduced axes in the result, with a size of 1.",
-    "dtype": "dtype : dtype, optional\n    Of the result, where the operation has a choice; by default that of `out`, or else as in\n"
-    "    docs/reductions.md. ``'float32'``, ``numpy.float32``, ``torch.float32`` and ``'f32'`` mean the same.",
-    "accumulator": "accumulator : dtype, optional\n    In which the operation accumulates.",
-    "ignore_nan": "ignore_nan : bool\n    Count NaNs as absent. By default one NaN makes the result NaN.",
-    "out": "out : array, optional\n    Where to write the result: of its shape and dtype, contiguous, on the same device. It is returned.",
-    "stream": "stream : optional\n    The stream to work in: of PyTorch or CuPy, an object with ``__cuda_stream__``, or an address. By default the\n"
-    "    current stream of the library that `x` belongs to.",
-    "session": "session : Session, optional\n    By default one for each device.",
-    "copy": "copy : bool\n    Copy an array whose strides no kernel takes. By default it is an error.",
-}  # fmt: skip
+    "x": """x : array
+    Of floats, integers or bool, in host memory or on a CUDA device. It is not copied.""",
+    "axis": """axis : int or tuple of int, optional
+    The axes to reduce; by default all of them.""",
+    "keepdims": """keepdims : bool
+    Leave the reduced axes in the result, with a size of 1.""",
+    "dtype": """dtype : dtype, optional
+    Of the result, where the operation has a choice; by default that of `out`, or else as in docs/reductions.md.
+    ``'float32'``, ``numpy.float32``, ``torch.float32`` and ``'f32'`` mean the same.""",
+    "accumulator": """accumulator : dtype, optional
+    In which the operation accumulates.""",
+    "ignore_nan": """ignore_nan : bool
+    Count NaNs as absent. By default one NaN makes the result NaN.""",
+    "out": """out : array, optional
+    Where to write the result: of its shape and dtype, contiguous, on the same device. It is returned.""",
+    "stream": """stream : optional
+    The stream to work in: of PyTorch or CuPy, an object with ``__cuda_stream__``, or an address. By default the current
+    stream of the library that the array belongs to.""",
+    "session": """session : Session, optional
+    By default one for each device.""",
+    "copy": """copy : bool
+    Copy an array whose strides no kernel takes. By default it is an error.""",
+}
 
 
 def _documented(*names: str) -> Callable[[_Function], _Function]:
@@ -45,8 +55,8 @@ def _documented(*names: str) -> Callable[[_Function], _Function]:
 _SUM, _PRODUCT, _MIN, _MAX, _MINMAX, _ARGMIN, _ARGMAX, _MEAN, _MEAN_VARIANCE, _LOGSUMEXP, _ANY, _ALL, _COUNT = (
     _native.op_number(name)
     for name in (
-        "sum", "product", "min", "max", "minmax", "argmin", "argmax", "mean", "mean_variance", "logsumexp", "any", "all",
-        "count_nonzero",
+        "sum", "product", "min", "max", "minmax", "argmin", "argmax", "mean", "mean_variance", "logsumexp", "any",
+        "all", "count_nonzero",
     )
 )  # fmt: skip
 _NORMS = {1: _native.op_number("l1_norm"), 2: _native.op_number("l2_norm"), float("inf"): _native.op_number("max_norm")}
@@ -559,8 +569,8 @@ def segment_reduce(
     ----------
     x : array of shape (n,)
     offsets : array of int32 or int64, of shape (segments + 1,)
-        Ascending, on the same device. They are not read by the host: those of no segments are undefined behaviour, which
-        a `Session` with ``validate=True`` finds.
+        Ascending, on the same device. The host does not read them: others are undefined behaviour, which a `Session` with
+        ``validate=True`` finds.
     op : str
         An operation of docs/reductions.md, but for ``'dot'``.
     {parameters}

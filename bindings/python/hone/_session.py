@@ -19,7 +19,8 @@ def devices() -> list[str]:
     >>> hone.devices()[-1]
     'host'
     """
-    return json.loads(_native.devices_json())
+    names: list[str] = json.loads(_native.devices_json())
+    return names
 
 
 class Session(_native.Session):
@@ -82,11 +83,13 @@ class Session(_native.Session):
 
     def facts(self) -> dict[str, Any]:
         """What is known of the device: SMs, bytes of shared memory, bandwidth, …"""
-        return json.loads(self.facts_json())
+        facts: dict[str, Any] = json.loads(self.facts_json())
+        return facts
 
     def counters(self) -> dict[str, Any]:
         """What the session did so far: ``cache_hits``, ``tunings``, ``heuristics``, ``compiles``, …"""
-        return json.loads(self.counters_json())
+        counters: dict[str, Any] = json.loads(self.counters_json())
+        return counters
 
 
 _native.set_hooks(

@@ -109,7 +109,7 @@ class Explanation:
 
 
 def print_progress(phase: str, done: int, total: int, best_us: float) -> None:
-    """Show the progress of a tuning in one line of a terminal or notebook: ``tune(…, progress=hone.print_progress)``."""
+    """Show the progress of a tuning in one line: ``tune(…, progress=hone.print_progress)``."""
     best = f", best {best_us:.3g} µs" if best_us else ""
     ends = "\n" if phase == "verifying" and done == total else ""
     print(f"\r{phase} {done}/{total}{best}".ljust(60), end=ends, file=sys.stderr, flush=True)

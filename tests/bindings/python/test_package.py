@@ -45,7 +45,9 @@ def test_doctests():
     for module in pkgutil.iter_modules(hone.__path__):
         if module.name in ("__main__", "_native"):
             continue
-        tests = doctest.testmod(importlib.import_module(f"hone.{module.name}"), extraglobs={"hone": hone, "numpy": numpy})
+        tests = doctest.testmod(
+            importlib.import_module(f"hone.{module.name}"), extraglobs={"hone": hone, "numpy": numpy}
+        )
         failed, attempted = failed + tests.failed, attempted + tests.attempted
     assert failed == 0
     assert attempted > 20
