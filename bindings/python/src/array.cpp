@@ -66,13 +66,17 @@ std::int32_t dtype_of(std::string_view format, Py_ssize_t bytes) {
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::object(object.type().attr("__name__"))); }
 
 /// The attribute, or nothing where there is none; other errors are raised.
-nb::object attribute_of(nb::handle object, const char* name) {
-  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
+nb::object attribute_of(nb::handle object, PyObject* name) {
+  PyObject* found = PyObject_GetAttr(object.ptr(), name);
   if (found == nullptr) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
     PyErr_Clear();
   }
   return nb::steal(found);
+}
+
+nb::object attribute_of(nb::handle object, const char* name) {
+  return attribute_of(object, nb::str(name).ptr());
 }
 
 /// The exchange interface of a type, or null. Types are asked once, and kept.
@@ -170,7 +174,8 @@ void Array::read(const DLTensor& tensor, const char* name) {
 bool Array::read_exchange(const char* name) {
   if (exchange_ == nullptr) return false;
   // The exchange is silent about gradients, which Hone does not compute.
-  const nb::object gradient = attribute_of(object_, "requires_grad");
+  static PyObject* const kRequiresGrad = PyUnicode_InternFromString("requires_grad");
+  const nb::object gradient = attribute_of(object_, kRequiresGrad);
   if (gradient.is_valid() && gradient.ptr() == Py_True) {
     PyErr_Format(PyExc_BufferError, "%s requires a gradient, which Hone does not compute: pass %s.detach()", name,
                  name);

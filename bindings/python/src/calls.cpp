@@ -8,7 +8,7 @@
 namespace hone::python {
 namespace {
 
-hone_reduce_spec spec_of(const ReduceArguments& what, const Array& in, nb::handle out) {
+hone_reduce_spec spec_of(const ReduceArguments& what, const Array& in, const std::optional<Array>& out = std::nullopt) {
   hone_reduce_spec spec;
   check(hone_reduce_spec_init(&spec, sizeof spec));
   spec.op = what.op;
@@ -17,7 +17,7 @@ hone_reduce_spec spec_of(const ReduceArguments& what, const Array& in, nb::handl
   spec.result = what.dtype;
   spec.nan_policy = what.ignore_nan ? HONE_NAN_IGNORE : HONE_NAN_PROPAGATE;
   // Where the caller names no dtype, that of `out` is asked for.
-  if (what.dtype < 0 && !out.is_none()) spec.result = Array(out, "out").dtype;
+  if (what.dtype < 0 && out) spec.result = out->dtype;
   return spec;
 }
 
@@ -125,10 +125,11 @@ nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bo
   const Axes axes = parse_axes(axis, in.shape.ndim);
   const auto layout = described(in, "x", options.copy,
                                 [&](const Array& given) { return find_layout(given, axes, may_reorder(what.op)); });
-  hone_reduce_spec spec = spec_of(what, in, options.out);
+  std::optional<Array> given = given_out(options.out);
+  hone_reduce_spec spec = spec_of(what, in, given);
   const Shape shape = with_outputs(reduced_shape(in.shape, axes, keepdims), what.op);
   spec.result = result_dtype(spec);
-  const Array out = results_of(in, options, shape, spec.result);
+  const Array out = results_of(in, std::move(given), shape, spec.result);
   need_contiguous(out, "out");
   void* const stream = chosen ? *chosen : in.stream();
   if (shape.elements() != 0)
@@ -150,9 +151,10 @@ nb::object dot(const ReduceArguments& what, nb::handle a, nb::handle b, const Ca
     throw nb::value_error(("a has the shape " + text_of(left.shape) + ", b " + text_of(right.shape)).c_str());
   make_contiguous(left, "a", options.copy);
   make_contiguous(right, "b", options.copy);
-  hone_reduce_spec spec = spec_of(what, left, options.out);
+  std::optional<Array> given = given_out(options.out);
+  hone_reduce_spec spec = spec_of(what, left, given);
   spec.result = result_dtype(spec);
-  const Array out = results_of(left, options, Shape{}, spec.result);
+  const Array out = results_of(left, std::move(given), Shape{}, spec.result);
   void* const stream = chosen ? *chosen : left.stream();
   run([&] {
     return hone_dot(session.get(), &spec, elements_of(left), elements_of(right), left.shape.size[0], out.data, stream,
@@ -174,11 +176,9 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
     throw nb::value_error("out: one array for each operation is wanted");
   for (const nb::handle op : ops) {
     const auto number = nb::cast<std::int32_t>(op);
-    const hone_reduce_spec spec = spec_of({number, -1, -1, ignore_nan}, in, nb::none());
-    CallOptions one = options;
+    const hone_reduce_spec spec = spec_of({number, -1, -1, ignore_nan}, in);
     const nb::object given = has_outs ? nb::object(options.out[outs.size()]) : nb::none();
-    one.out = given;
-    outs.push_back(results_of(in, one, with_outputs(Shape{}, number), result_dtype(spec)));
+    outs.push_back(results_of(in, given_out(given), with_outputs(Shape{}, number), result_dtype(spec)));
     need_contiguous(outs.back(), "out");
     numbers.push_back(number);
     pointers.push_back(outs.back().data);
@@ -204,11 +204,12 @@ nb::object segments(const ReduceArguments& what, nb::handle x, nb::handle offset
   if (starts.shape.size[0] == 0) throw nb::value_error("offsets is empty; n segments have n + 1 offsets");
   make_contiguous(in, "x", options.copy);
   make_contiguous(starts, "offsets", options.copy);
-  hone_reduce_spec spec = spec_of(what, in, options.out);
+  std::optional<Array> given = given_out(options.out);
+  hone_reduce_spec spec = spec_of(what, in, given);
   spec.result = result_dtype(spec);
   Shape shape{.ndim = 1};
   shape.size[0] = starts.shape.size[0] - 1;
-  const Array out = results_of(in, options, with_outputs(shape, what.op), spec.result);
+  const Array out = results_of(in, std::move(given), with_outputs(shape, what.op), spec.result);
   need_contiguous(out, "out");
   void* const stream = chosen ? *chosen : in.stream();
   if (shape.size[0] != 0)
@@ -226,8 +227,9 @@ nb::object softmax(const SoftmaxArguments& what, nb::handle x, nb::handle axis, 
   const Axes axes = parse_axes(axis, in.shape.ndim);
   hone_softmax_spec spec =
       described(in, "x", options.copy, [&](const Array& given) { return softmax_spec(what, given, axes); });
-  if (spec.result < 0) spec.result = options.out.is_none() ? in.dtype : Array(options.out, "out").dtype;
-  const Array out = results_of(in, options, in.shape, spec.result);
+  std::optional<Array> given = given_out(options.out);
+  if (spec.result < 0) spec.result = given ? given->dtype : in.dtype;
+  const Array out = results_of(in, std::move(given), in.shape, spec.result);
   const std::optional<hone_softmax_spec> results = softmax_spec(what, out, axes);
   if (!results || results->outer != spec.outer || results->reduced != spec.reduced || results->inner != spec.inner)
     refuse_strides("out");
@@ -245,7 +247,7 @@ nb::object transpose(nb::handle x, const CallOptions& options) {
   hone_matrix_spec spec = described(in, "x", options.copy, matrix_spec);
   Shape shape = in.shape;
   std::swap(shape.size[shape.ndim - 2], shape.size[shape.ndim - 1]);
-  const Array out = results_of(in, options, shape, in.dtype);
+  const Array out = results_of(in, given_out(options.out), shape, in.dtype);
   const std::optional<hone_matrix_spec> results = matrix_spec(out);
   if (!results) refuse_strides("out");
   spec.out_pitch = results->in_pitch;
@@ -260,7 +262,7 @@ Problem reduce_problem(const ReduceArguments& what, nb::handle x, nb::handle axi
   const Axes axes = parse_axes(axis, in.shape.ndim);
   const std::optional<Layout> layout = find_layout(in, axes, may_reorder(what.op));
   if (!layout) refuse_strides("x");
-  const hone_reduce_spec spec = spec_of(what, in, nb::none());
+  const hone_reduce_spec spec = spec_of(what, in);
   const std::uint32_t alignment = alignment_of(in.data);
   return problem_of([&](hone_problem** problem) {
     switch (layout->kind) {
@@ -278,7 +280,7 @@ Problem segments_problem(const ReduceArguments& what, nb::handle x, nb::handle o
   const Array in(x, "x"), starts(offsets, "offsets");
   need_vector(in, "x");
   need_vector(starts, "offsets");
-  const hone_reduce_spec spec = spec_of(what, in, nb::none());
+  const hone_reduce_spec spec = spec_of(what, in);
   return problem_of([&](hone_problem** problem) {
     return hone_problem_reduce_segments(&spec, in.shape.size[0], starts.dtype, starts.shape.size[0] - 1, problem);
   });

@@ -1,8 +1,8 @@
 #include "src/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
-#include <vector>
 
 namespace hone::python {
 namespace {
@@ -25,28 +25,39 @@ int parse_axis(nb::handle axis, int ndim) {
   return static_cast<int>(given < 0 ? given + ndim : given);
 }
 
-std::vector<Group> merged(const std::vector<Group>& axes) {
-  std::vector<Group> groups;
+/// A list of groups on the stack: calls allocate nothing here.
+struct Groups {
+  std::array<Group, kMaxDims> all;
+  int count = 0;
+
+  void add(const Group& group) { all[count++] = group; }
+  const Group* begin() const { return all.data(); }
+  const Group* end() const { return all.data() + count; }
+  const Group& operator[](int at) const { return all[at]; }
+};
+
+Groups merged(const Groups& axes) {
+  Groups groups;
   for (const Group& axis : axes) {
-    if (!groups.empty() && groups.back().is_reduced == axis.is_reduced &&
-        groups.back().stride == axis.stride * axis.size) {
-      groups.back().size *= axis.size;
-      groups.back().stride = axis.stride;
+    Group* const last = groups.count == 0 ? nullptr : &groups.all[groups.count - 1];
+    if (last != nullptr && last->is_reduced == axis.is_reduced && last->stride == axis.stride * axis.size) {
+      last->size *= axis.size;
+      last->stride = axis.stride;
     } else {
-      groups.push_back(axis);
+      groups.add(axis);
     }
   }
   return groups;
 }
 
-std::optional<Layout> match(const std::vector<Group>& g) {
+std::optional<Layout> match(const Groups& g) {
   using Kind = Layout::Kind;
-  if (g.empty()) return Layout{};
+  if (g.count == 0) return Layout{};
   for (const Group& group : g)
     if (group.stride < 1) return std::nullopt;
-  const Group& last = g.back();
+  const Group& last = g[g.count - 1];
   const bool is_dense = last.stride == 1;
-  switch (g.size()) {
+  switch (g.count) {
     case 1:
       if (!last.is_reduced) return Layout{Kind::rows, last.size, 1, 1, last.stride};
       if (is_dense) return Layout{Kind::array, 1, last.size, 1, 0};
@@ -93,28 +104,28 @@ Shape reduced_shape(const Shape& shape, Axes axes, bool keepdims) {
 }
 
 std::optional<Layout> find_layout(const Array& array, Axes axes, bool may_reorder) {
-  std::vector<Group> all;
+  Groups all;
   std::int64_t kept = 1, reduced = 1;
   for (int i = 0; i < array.shape.ndim; ++i) {
     const bool is_reduced = (axes >> i & 1) != 0;
     (is_reduced ? reduced : kept) *= array.shape.size[i];
-    if (array.shape.size[i] != 1) all.push_back({array.shape.size[i], array.strides[i], is_reduced});
+    if (array.shape.size[i] != 1) all.add({array.shape.size[i], array.strides[i], is_reduced});
   }
   if (kept == 0 || reduced == 0)
     return kept == 1 ? Layout{Layout::Kind::array, 1, 0, 1, 0} : Layout{Layout::Kind::rows, kept, reduced, 1, 0};
   if (const auto found = match(merged(all))) return found;
 
-  std::vector<Group> in_memory = all;
-  std::stable_sort(in_memory.begin(), in_memory.end(),
+  Groups in_memory = all;
+  std::stable_sort(in_memory.all.begin(), in_memory.all.begin() + in_memory.count,
                    [](const Group& a, const Group& b) { return a.stride > b.stride; });
   const auto keeps_order = [&](bool is_reduced) {
-    const auto of_kind = [&](const std::vector<Group>& from) {
-      std::vector<std::int64_t> strides;
-      for (const Group& group : from)
-        if (group.is_reduced == is_reduced) strides.push_back(group.stride);
-      return strides;
-    };
-    return of_kind(all) == of_kind(in_memory);
+    const Group* previous = nullptr;
+    for (const Group& group : all) {
+      if (group.is_reduced != is_reduced) continue;
+      if (previous != nullptr && previous->stride < group.stride) return false;
+      previous = &group;
+    }
+    return true;
   };
   if (!keeps_order(false) || (!may_reorder && !keeps_order(true))) return std::nullopt;
   return match(merged(in_memory));

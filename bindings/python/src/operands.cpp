@@ -16,9 +16,14 @@ std::string text_of(const Shape& shape) {
   return text + (shape.ndim == 1 ? ",)" : ")");
 }
 
-Array results_of(const Array& in, const CallOptions& options, const Shape& shape, std::int32_t dtype) {
-  if (options.out.is_none()) return Array(in.allocate(shape, dtype), "out");
-  Array out(options.out, "out");
+std::optional<Array> given_out(nb::handle out) {
+  if (out.is_none()) return std::nullopt;
+  return Array(out, "out");
+}
+
+Array results_of(const Array& in, std::optional<Array> given, const Shape& shape, std::int32_t dtype) {
+  if (!given) return Array(in.allocate(shape, dtype), "out");
+  Array out = std::move(*given);
   if (out.is_read_only) throw nb::value_error("out is read-only");
   if (out.device != in.device) throw nb::value_error("out is on another device than the array");
   if (!(out.shape == shape)) {

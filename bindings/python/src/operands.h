@@ -17,8 +17,11 @@ std::optional<void*> chosen_stream(nb::handle stream);
 /// "(3, 4)".
 std::string text_of(const Shape& shape);
 
+/// The caller's array for results, if there is one.
+std::optional<Array> given_out(nb::handle out);
+
 /// The array that results go to: the caller's, checked, or a new one. `dtype` is what the call writes.
-Array results_of(const Array& in, const CallOptions& options, const Shape& shape, std::int32_t dtype);
+Array results_of(const Array& in, std::optional<Array> given, const Shape& shape, std::int32_t dtype);
 
 /// Raises the ValueError for strides that no kernel takes.
 [[noreturn]] void refuse_strides(const char* name);
