@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -45,9 +46,12 @@ def test_doctests():
     for module in pkgutil.iter_modules(hone.__path__):
         if module.name in ("__main__", "_native"):
             continue
-        tests = doctest.testmod(
-            importlib.import_module(f"hone.{module.name}"), extraglobs={"hone": hone, "numpy": numpy}
-        )
+        names = {"hone": hone, "numpy": numpy}
+        if module.name == "torch":
+            if importlib.util.find_spec("torch") is None:
+                continue
+            names["torch"] = importlib.import_module("torch")
+        tests = doctest.testmod(importlib.import_module(f"hone.{module.name}"), extraglobs=names)
         failed, attempted = failed + tests.failed, attempted + tests.attempted
     assert failed == 0
     assert attempted > 20
