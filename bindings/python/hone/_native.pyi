@@ -15,6 +15,7 @@ class Session:
         on_miss: int | None,
         tune_budget_ms: int | None,
         cache: str | None,
+        capture_workspaces: int | None,
         cache_read_only: bool,
         validate: bool,
     ) -> None: ...

@@ -41,6 +41,9 @@ class Session(_native.Session):
         Seconds to spend on a tuning. The default is 2.
     cache : path, optional
         The cache file; ``''`` for none. By default what ``HONE_CACHE`` says, or the usual place.
+    capture_workspaces : int, optional
+        The memory, in MiB, that is set aside for captured graphs: each takes 1 MiB for each of its streams, for the life
+        of the session. The default is 16.
     cache_read_only : bool
         Never write to the cache file.
     validate : bool
@@ -62,6 +65,7 @@ class Session(_native.Session):
         on_miss: str | None = None,
         tune_budget: float | None = None,
         cache: str | os.PathLike[str] | None = None,
+        capture_workspaces: int | None = None,
         cache_read_only: bool = False,
         validate: bool = False,
     ) -> None:
@@ -74,6 +78,7 @@ class Session(_native.Session):
             None if on_miss is None else _ON_MISS[on_miss],
             None if tune_budget is None else round(tune_budget * 1000),
             None if cache is None else os.fspath(cache),
+            capture_workspaces,
             cache_read_only,
             validate,
         )

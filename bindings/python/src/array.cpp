@@ -75,9 +75,7 @@ nb::object attribute_of(nb::handle object, PyObject* name) {
   return nb::steal(found);
 }
 
-nb::object attribute_of(nb::handle object, const char* name) {
-  return attribute_of(object, nb::str(name).ptr());
-}
+nb::object attribute_of(nb::handle object, const char* name) { return attribute_of(object, nb::str(name).ptr()); }
 
 /// The exchange interface of a type, or null. Types are asked once, and kept.
 const DLExchange* exchange_of(nb::handle type) {
@@ -106,7 +104,8 @@ void fill_contiguous(const Shape& shape, std::array<std::int64_t, kMaxDims>& str
 std::int64_t in_elements(std::int64_t bytes, std::int64_t size, const char* name) {
   if (bytes % size != 0)
     throw nb::value_error((std::string(name) + ": a stride of " + std::to_string(bytes) +
-                           " bytes is no multiple of the element's " + std::to_string(size)).c_str());
+                           " bytes is no multiple of the element's " + std::to_string(size))
+                              .c_str());
   return bytes / size;
 }
 
@@ -130,12 +129,13 @@ bool Shape::operator==(const Shape& other) const {
 Array::Array(nb::handle object, const char* name, const void* const* chosen) : object_(nb::borrow(object)) {
   exchange_ = exchange_of(object.type());
   if (!read_exchange(name) && !read_buffer() && !read_cuda_interface(name) && !read_dlpack(name, chosen))
-    raise_type(name, "a " + kind_of(object) + " is no array; NumPy, PyTorch, CuPy and whatever has a buffer, "
-                     "__cuda_array_interface__ or __dlpack__ are taken");
+    raise_type(name, "a " + kind_of(object) +
+                         " is no array; NumPy, PyTorch, CuPy and whatever has a buffer, "
+                         "__cuda_array_interface__ or __dlpack__ are taken");
   if (dtype < 0) {
     const nb::object its = attribute_of(object, "dtype");
     raise_type(name, "elements of " + std::string(its.is_valid() ? nb::str(its).c_str() : "this dtype") +
-                     " are not taken; floats, integers of 8 to 64 bits in native byte order and bool are");
+                         " are not taken; floats, integers of 8 to 64 bits in native byte order and bool are");
   }
 }
 
@@ -155,10 +155,15 @@ void Array::read(const DLTensor& tensor, const char* name) {
   check_dims(tensor.ndim, name);
   switch (tensor.device.device_type) {
     case kDLCPU:
-    case kDLCUDAHost: device = kHost; break;
+    case kDLCUDAHost:
+      device = kHost;
+      break;
     case kDLCUDA:
-    case kDLCUDAManaged: device = tensor.device.device_id; break;
-    default: raise_type(name, "it is neither in host memory nor on a CUDA device");
+    case kDLCUDAManaged:
+      device = tensor.device.device_id;
+      break;
+    default:
+      raise_type(name, "it is neither in host memory nor on a CUDA device");
   }
   data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   dtype = dtype_of(tensor.dtype);
@@ -173,12 +178,11 @@ void Array::read(const DLTensor& tensor, const char* name) {
 
 bool Array::read_exchange(const char* name) {
   if (exchange_ == nullptr) return false;
-  // The exchange is silent about gradients, which Hone does not compute.
+  // The exchange is silent about gradients, which these calls do not compute.
   static PyObject* const kRequiresGrad = PyUnicode_InternFromString("requires_grad");
   const nb::object gradient = attribute_of(object_, kRequiresGrad);
   if (gradient.is_valid() && gradient.ptr() == Py_True) {
-    PyErr_Format(PyExc_BufferError, "%s requires a gradient, which Hone does not compute: pass %s.detach()", name,
-                 name);
+    PyErr_Format(PyExc_BufferError, "%s requires a gradient: pass %s.detach(), or call hone.torch", name, name);
     throw nb::python_error();
   }
   if (exchange_->tensor_from_object != nullptr) {

@@ -15,7 +15,8 @@ namespace hone::python {
 namespace nb = nanobind;
 
 inline constexpr int kMaxDims = 32;
-inline constexpr int kHost = -1;  // the device of arrays in host memory; the others have the number of their CUDA device
+inline constexpr int kHost =
+    -1;  // the device of arrays in host memory; the others have the number of their CUDA device
 
 struct Shape {
   int ndim = 0;

@@ -41,12 +41,14 @@ void need_contiguous(const Array& array, const char* name) {
 
 void need_vector(const Array& array, const char* name) {
   if (array.shape.ndim != 1)
-    throw nb::value_error((std::string(name) + " has the shape " + text_of(array.shape) + "; one axis is wanted").c_str());
+    throw nb::value_error(
+        (std::string(name) + " has the shape " + text_of(array.shape) + "; one axis is wanted").c_str());
 }
 
 /// The array, or a contiguous copy where the caller allows it.
 void make_contiguous(Array& array, const char* name, bool may_copy) {
-  described(array, name, may_copy, [](const Array& given) { return given.is_contiguous() ? std::optional(0) : std::nullopt; });
+  described(array, name, may_copy,
+            [](const Array& given) { return given.is_contiguous() ? std::optional(0) : std::nullopt; });
 }
 
 bool may_reorder(std::int32_t op) {
@@ -57,10 +59,12 @@ bool may_reorder(std::int32_t op) {
 hone_status launch(hone_session* session, const hone_reduce_spec& spec, const void* in, const Layout& layout, void* out,
                    void* stream) {
   switch (layout.kind) {
-    case Layout::Kind::array: return hone_reduce(session, &spec, in, layout.reduced, out, stream, nullptr);
+    case Layout::Kind::array:
+      return hone_reduce(session, &spec, in, layout.reduced, out, stream, nullptr);
     case Layout::Kind::rows:
       return hone_reduce_rows(session, &spec, in, layout.outer, layout.reduced, layout.pitch, out, stream, nullptr);
-    case Layout::Kind::columns: break;
+    case Layout::Kind::columns:
+      break;
   }
   return hone_reduce_columns(session, &spec, in, layout.outer, layout.reduced, layout.inner, layout.pitch, out, stream,
                              nullptr);
@@ -118,7 +122,8 @@ Problem problem_of(const Make& make) {
 
 }  // namespace
 
-nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bool keepdims, const CallOptions& options) {
+nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bool keepdims,
+                  const CallOptions& options) {
   const std::optional<void*> chosen = chosen_stream(options.stream);
   Array in(x, "x", chosen ? &*chosen : nullptr);
   Session& session = session_for(options.session, in, "x");
@@ -145,8 +150,9 @@ nb::object dot(const ReduceArguments& what, nb::handle a, nb::handle b, const Ca
   need_vector(right, "b");
   if (left.device != right.device) throw nb::value_error("a and b are on different devices");
   if (left.dtype != right.dtype)
-    throw nb::type_error((std::string("a has the dtype ") + hone_dtype_name(left.dtype) + ", b " +
-                          hone_dtype_name(right.dtype)).c_str());
+    throw nb::type_error(
+        (std::string("a has the dtype ") + hone_dtype_name(left.dtype) + ", b " + hone_dtype_name(right.dtype))
+            .c_str());
   if (!(left.shape == right.shape))
     throw nb::value_error(("a has the shape " + text_of(left.shape) + ", b " + text_of(right.shape)).c_str());
   make_contiguous(left, "a", options.copy);
@@ -266,10 +272,12 @@ Problem reduce_problem(const ReduceArguments& what, nb::handle x, nb::handle axi
   const std::uint32_t alignment = alignment_of(in.data);
   return problem_of([&](hone_problem** problem) {
     switch (layout->kind) {
-      case Layout::Kind::array: return hone_problem_reduce(&spec, layout->reduced, alignment, problem);
+      case Layout::Kind::array:
+        return hone_problem_reduce(&spec, layout->reduced, alignment, problem);
       case Layout::Kind::rows:
         return hone_problem_reduce_rows(&spec, layout->outer, layout->reduced, layout->pitch, alignment, problem);
-      case Layout::Kind::columns: break;
+      case Layout::Kind::columns:
+        break;
     }
     return hone_problem_reduce_columns(&spec, layout->outer, layout->reduced, layout->inner, layout->pitch, alignment,
                                        problem);

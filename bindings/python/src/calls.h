@@ -24,7 +24,8 @@ struct ReduceArguments {
   bool ignore_nan;
 };
 
-nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bool keepdims, const CallOptions& options);
+nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bool keepdims,
+                  const CallOptions& options);
 nb::object dot(const ReduceArguments& what, nb::handle a, nb::handle b, const CallOptions& options);
 nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptions& options);
 nb::object segments(const ReduceArguments& what, nb::handle x, nb::handle offsets, const CallOptions& options);

@@ -18,8 +18,8 @@ int parse_axis(nb::handle axis, int ndim) {
   const Py_ssize_t given = PyNumber_AsSsize_t(axis.ptr(), PyExc_IndexError);
   if (given == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
   if (given < -ndim || given >= ndim) {
-    const std::string message = "axis " + std::to_string(given) + " of an array with " + std::to_string(ndim) +
-                                " dimensions";
+    const std::string message =
+        "axis " + std::to_string(given) + " of an array with " + std::to_string(ndim) + " dimensions";
     throw nb::index_error(message.c_str());
   }
   return static_cast<int>(given < 0 ? given + ndim : given);
@@ -76,7 +76,8 @@ std::optional<Layout> match(const Groups& g) {
           g[0].stride != g[1].stride * g[1].size)
         return std::nullopt;
       return Layout{Kind::columns, g[0].size, g[1].size, last.size, g[1].stride};
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

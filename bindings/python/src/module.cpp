@@ -23,11 +23,12 @@ void define_classes(nb::module_& m) {
       .def(
           "__init__",
           [](Session* self, const std::string& device, std::optional<std::int32_t> on_miss,
-             std::optional<std::int64_t> budget_ms, std::optional<std::string> cache, bool read_only, bool validate) {
-            new (self) Session(device, {on_miss, budget_ms, std::move(cache), read_only, validate});
+             std::optional<std::int64_t> budget_ms, std::optional<std::string> cache,
+             std::optional<std::int32_t> capture_workspaces, bool read_only, bool validate) {
+            new (self) Session(device, {on_miss, budget_ms, std::move(cache), capture_workspaces, read_only, validate});
           },
-          "device"_a, "on_miss"_a.none(), "tune_budget_ms"_a.none(), "cache"_a.none(), "cache_read_only"_a,
-          "validate"_a)
+          "device"_a, "on_miss"_a.none(), "tune_budget_ms"_a.none(), "cache"_a.none(), "capture_workspaces"_a.none(),
+          "cache_read_only"_a, "validate"_a)
       .def_prop_ro("device", &Session::device_name, "The name of the device: ``'host'``, ``'cuda:0'``, …")
       .def("facts_json", &Session::facts)
       .def("counters_json", &Session::counters)
@@ -103,8 +104,9 @@ void define_problems(nb::module_& m) {
       },
       "is_logarithm"_a, "x"_a, "axis"_a.none(), "dtype"_a);
   m.def("transpose_problem", &transpose_problem, "x"_a);
-  m.def("session_of", [](Object session, Object x) { return &session_for(session, Array(x, "x"), "x"); },
-        nb::rv_policy::reference, "session"_a.none(), "x"_a);
+  m.def(
+      "session_of", [](Object session, Object x) { return &session_for(session, Array(x, "x"), "x"); },
+      nb::rv_policy::reference, "session"_a.none(), "x"_a);
 }
 
 }  // namespace
@@ -136,8 +138,9 @@ NB_MODULE(_native, m) {
       "set_hooks",
       [](nb::object errors, nb::object empty, nb::object contiguous, nb::object current_stream,
          nb::object stream_handle, nb::object default_session, nb::object device_of) {
-        hooks() = {std::move(errors),        std::move(empty),           std::move(contiguous), std::move(current_stream),
-                   std::move(stream_handle), std::move(default_session), std::move(device_of)};
+        hooks() = {std::move(errors),         std::move(empty),         std::move(contiguous),
+                   std::move(current_stream), std::move(stream_handle), std::move(default_session),
+                   std::move(device_of)};
       },
       "errors"_a, "empty"_a, "contiguous"_a, "current_stream"_a, "stream_handle"_a, "default_session"_a, "device_of"_a);
 }

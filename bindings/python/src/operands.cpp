@@ -31,8 +31,8 @@ Array results_of(const Array& in, std::optional<Array> given, const Shape& shape
     throw nb::value_error(message.c_str());
   }
   if (out.dtype != dtype) {
-    const std::string message = std::string("out has the dtype ") + hone_dtype_name(out.dtype) + "; the result's is " +
-                                hone_dtype_name(dtype);
+    const std::string message =
+        std::string("out has the dtype ") + hone_dtype_name(out.dtype) + "; the result's is " + hone_dtype_name(dtype);
     throw nb::type_error(message.c_str());
   }
   return out;

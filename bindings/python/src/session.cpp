@@ -66,6 +66,7 @@ Session::Session(const std::string& device, const Options& options) : process_(g
   if (options.on_miss) all.on_miss = *options.on_miss;
   if (options.tune_budget_ms) all.tune_budget_ms = *options.tune_budget_ms;
   if (options.cache) all.cache_path = options.cache->c_str();
+  if (options.capture_workspaces) all.capture_workspaces = *options.capture_workspaces;
   if (options.cache_read_only) all.cache_read_only = 1;
   if (options.validate) all.validate_pointers = 1;
   run([&] { return hone_device_open(device.c_str(), &device_); });

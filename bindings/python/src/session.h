@@ -54,6 +54,7 @@ class Session {
     std::optional<std::int32_t> on_miss;
     std::optional<std::int64_t> tune_budget_ms;
     std::optional<std::string> cache;
+    std::optional<std::int32_t> capture_workspaces;
     bool cache_read_only = false;
     bool validate = false;
   };
@@ -85,8 +86,8 @@ class Session {
   pid_t process_;
 };
 
-/// The session to call: `given`, or the default of the device, made at the first use. Raises ValueError if `array` is on
-/// another device, and TypeError if `given` is no session.
+/// The session to call: `given`, or the default of the device, made at the first use. Raises ValueError if `array` is
+/// on another device, and TypeError if `given` is no session.
 Session& session_for(nb::handle given, const Array& array, const char* name);
 
 /// Forgets the default sessions, without destroying them: a forked child makes its own.
