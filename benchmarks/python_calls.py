@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hone called from Python with PyTorch's tensors: the cost of a call next to that of the C call which it makes, and sums,
+"""Hone called from Python with PyTorch's tensors: the cost of a call next to that of its C call, and sums,
 softmax and logsumexp of rows next to PyTorch, eager and compiled, in streams and in graphs. Needs the package hone-gpu,
 PyTorch and a C compiler. Without a CUDA device it runs, and its times mean nothing. See benchmarks/README.md."""
 

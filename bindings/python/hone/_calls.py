@@ -569,8 +569,8 @@ def segment_reduce(
     ----------
     x : array of shape (n,)
     offsets : array of int32 or int64, of shape (segments + 1,)
-        Ascending, on the same device. The host does not read them: others are undefined behaviour, which a `Session` with
-        ``validate=True`` finds.
+        Ascending, on the same device. The host does not read them; any others are undefined behaviour, which a
+        `Session` with ``validate=True`` finds.
     op : str
         An operation of docs/reductions.md, but for ``'dot'``.
     {parameters}

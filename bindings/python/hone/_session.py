@@ -42,7 +42,7 @@ class Session(_native.Session):
     cache : path, optional
         The cache file; ``''`` for none. By default what ``HONE_CACHE`` says, or the usual place.
     capture_workspaces : int, optional
-        The memory, in MiB, that is set aside for captured graphs: each takes 1 MiB for each of its streams, for the life
+        MiB of memory set aside for captured graphs: each takes 1 MiB for each of its streams, for the life
         of the session. The default is 16.
     cache_read_only : bool
         Never write to the cache file.

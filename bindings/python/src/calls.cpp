@@ -46,8 +46,8 @@ void need_vector(const Array& array, const char* name) {
 }
 
 /// The array, or a contiguous copy where the caller allows it.
-void make_contiguous(Array& array, const char* name, bool may_copy) {
-  described(array, name, may_copy,
+void make_contiguous(Array& array, const char* name, const CallOptions& options) {
+  described(array, name, options,
             [](const Array& given) { return given.is_contiguous() ? std::optional(0) : std::nullopt; });
 }
 
@@ -128,8 +128,8 @@ nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bo
   Array in(x, "x", chosen ? &*chosen : nullptr);
   Session& session = session_for(options.session, in, "x");
   const Axes axes = parse_axes(axis, in.shape.ndim);
-  const auto layout = described(in, "x", options.copy,
-                                [&](const Array& given) { return find_layout(given, axes, may_reorder(what.op)); });
+  const auto layout =
+      described(in, "x", options, [&](const Array& given) { return find_layout(given, axes, may_reorder(what.op)); });
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, in, given);
   const Shape shape = with_outputs(reduced_shape(in.shape, axes, keepdims), what.op);
@@ -155,8 +155,8 @@ nb::object dot(const ReduceArguments& what, nb::handle a, nb::handle b, const Ca
             .c_str());
   if (!(left.shape == right.shape))
     throw nb::value_error(("a has the shape " + text_of(left.shape) + ", b " + text_of(right.shape)).c_str());
-  make_contiguous(left, "a", options.copy);
-  make_contiguous(right, "b", options.copy);
+  make_contiguous(left, "a", options);
+  make_contiguous(right, "b", options);
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, left, given);
   spec.result = result_dtype(spec);
@@ -173,7 +173,7 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
   const std::optional<void*> chosen = chosen_stream(options.stream);
   Array in(x, "x", chosen ? &*chosen : nullptr);
   Session& session = session_for(options.session, in, "x");
-  make_contiguous(in, "x", options.copy);
+  make_contiguous(in, "x", options);
   std::vector<std::int32_t> numbers;
   std::vector<Array> outs;
   std::vector<void*> pointers;
@@ -208,8 +208,8 @@ nb::object segments(const ReduceArguments& what, nb::handle x, nb::handle offset
   need_vector(starts, "offsets");
   if (in.device != starts.device) throw nb::value_error("x and offsets are on different devices");
   if (starts.shape.size[0] == 0) throw nb::value_error("offsets is empty; n segments have n + 1 offsets");
-  make_contiguous(in, "x", options.copy);
-  make_contiguous(starts, "offsets", options.copy);
+  make_contiguous(in, "x", options);
+  make_contiguous(starts, "offsets", options);
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, in, given);
   spec.result = result_dtype(spec);
@@ -232,7 +232,7 @@ nb::object softmax(const SoftmaxArguments& what, nb::handle x, nb::handle axis, 
   Session& session = session_for(options.session, in, "x");
   const Axes axes = parse_axes(axis, in.shape.ndim);
   hone_softmax_spec spec =
-      described(in, "x", options.copy, [&](const Array& given) { return softmax_spec(what, given, axes); });
+      described(in, "x", options, [&](const Array& given) { return softmax_spec(what, given, axes); });
   std::optional<Array> given = given_out(options.out);
   if (spec.result < 0) spec.result = given ? given->dtype : in.dtype;
   const Array out = results_of(in, std::move(given), in.shape, spec.result);
@@ -250,7 +250,7 @@ nb::object transpose(nb::handle x, const CallOptions& options) {
   const std::optional<void*> chosen = chosen_stream(options.stream);
   Array in = matrices(x);
   Session& session = session_for(options.session, in, "x");
-  hone_matrix_spec spec = described(in, "x", options.copy, matrix_spec);
+  hone_matrix_spec spec = described(in, "x", options, matrix_spec);
   Shape shape = in.shape;
   std::swap(shape.size[shape.ndim - 2], shape.size[shape.ndim - 1]);
   const Array out = results_of(in, given_out(options.out), shape, in.dtype);

@@ -45,6 +45,14 @@ void refuse_strides(const char* name) {
   throw nb::value_error(message.c_str());
 }
 
+Array copy_of(const Array& array, const char* name, const CallOptions& options) {
+  if (!options.copy) refuse_strides(name);
+  // The copy is made in the current stream of the array's library, and freed in its order.
+  if (array.device != kHost && !options.stream.is_none())
+    throw nb::value_error("copy=True copies in the current stream: make that the one to work in instead of stream=");
+  return Array(hooks().contiguous(array.object()), name);
+}
+
 std::uint32_t alignment_of(const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   return address == 0 ? 16 : static_cast<std::uint32_t>(std::min<std::uintptr_t>(address & -address, 16));

@@ -26,6 +26,9 @@ Array results_of(const Array& in, std::optional<Array> given, const Shape& shape
 /// Raises the ValueError for strides that no kernel takes.
 [[noreturn]] void refuse_strides(const char* name);
 
+/// A contiguous copy of an array whose strides no kernel takes, if the caller allows it; else raises ValueError.
+Array copy_of(const Array& array, const char* name, const CallOptions& options);
+
 /// The largest power of two that divides the address, up to 16.
 std::uint32_t alignment_of(const void* pointer);
 
@@ -34,11 +37,10 @@ const void* elements_of(const Array& array);
 
 /// An array with a description of it that `describe` finds; where it finds none, that of a copy, if the caller asked.
 template <class Describe>
-auto described(Array& array, const char* name, bool may_copy, const Describe& describe) {
+auto described(Array& array, const char* name, const CallOptions& options, const Describe& describe) {
   auto found = describe(array);
   if (!found) {
-    if (!may_copy) refuse_strides(name);
-    array = Array(hooks().contiguous(array.object()), name);
+    array = copy_of(array, name, options);
     found = describe(array);
     if (!found) refuse_strides(name);
   }

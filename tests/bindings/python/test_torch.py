@@ -95,6 +95,14 @@ def test_another_device_is_refused():
 
 
 @cuda
+def test_a_copy_is_made_in_the_current_stream_only():
+    x, stream = torch.ones(4, 6, device="cuda")[:, ::2].T, torch.cuda.Stream()
+    assert hone.argmax(x, copy=True).item() == 0
+    with pytest.raises(ValueError, match="copy=True"):
+        hone.argmax(x, copy=True, stream=stream)
+
+
+@cuda
 @pytest.mark.parametrize("is_explicit", [False, True])
 def test_works_in_the_streams_order(is_explicit):
     """The call is ordered by the stream: behind a long fill, before the next one."""
