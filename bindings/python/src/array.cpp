@@ -80,14 +80,14 @@ nb::object attribute_of(nb::handle object, const char* name) { return attribute_
 /// The exchange interface of a type, or null. Types are asked once, and kept.
 const DLExchange* exchange_of(nb::handle type) {
   static auto& known = *new std::unordered_map<PyObject*, const DLExchange*>();
-  const auto [found, is_new] = known.try_emplace(type.ptr(), nullptr);
-  if (!is_new) return found->second;
-  type.inc_ref();
+  if (const auto found = known.find(type.ptr()); found != known.end()) return found->second;
   const nb::object capsule = attribute_of(type, "__dlpack_c_exchange_api__");
-  if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") == 0) return nullptr;
-  const auto* exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  const DLExchange* exchange = nullptr;
+  if (capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") != 0)
+    exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
   while (exchange != nullptr && exchange->version.major != 1) exchange = exchange->previous;
-  return known[type.ptr()] = exchange;
+  if (known.try_emplace(type.ptr(), exchange).second) type.inc_ref();
+  return exchange;
 }
 
 void check_dims(std::int64_t ndim, const char* name) {
@@ -128,7 +128,7 @@ bool Shape::operator==(const Shape& other) const {
 
 Array::Array(nb::handle object, const char* name, const void* const* chosen) : object_(nb::borrow(object)) {
   exchange_ = exchange_of(object.type());
-  if (!read_exchange(name) && !read_buffer() && !read_cuda_interface(name) && !read_dlpack(name, chosen))
+  if (!read_exchange(name) && !read_buffer(name) && !read_cuda_interface(name) && !read_dlpack(name, chosen))
     raise_type(name, "a " + kind_of(object) +
                          " is no array; NumPy, PyTorch, CuPy and whatever has a buffer, "
                          "__cuda_array_interface__ or __dlpack__ are taken");
@@ -201,8 +201,9 @@ bool Array::read_exchange(const char* name) {
   return true;
 }
 
-bool Array::read_buffer() {
+bool Array::read_buffer(const char* name) {
   if (PyObject_CheckBuffer(object_.ptr()) == 0) return false;
+  if (kind_of(object_) == "MaskedArray") raise_type(name, "masked arrays are not taken");
   // Buffers have no bfloat16: its bits are lent as integers.
   nb::object lender = object_;
   const nb::object its = attribute_of(object_, "dtype");
@@ -218,7 +219,7 @@ bool Array::read_buffer() {
     PyBuffer_Release(held);
     delete held;
   };
-  check_dims(held->ndim, "an array");
+  check_dims(held->ndim, name);
   data = held->buf;
   is_read_only = held->readonly != 0;
   dtype = is_bfloat16 ? kBFloat16 : dtype_of(held->format == nullptr ? "B" : held->format, held->itemsize);
@@ -228,7 +229,7 @@ bool Array::read_buffer() {
   fill_contiguous(shape, strides);
   if (held->strides != nullptr && shape.elements() != 0)
     for (int i = 0; i < shape.ndim; ++i)
-      if (shape.size[i] > 1) strides[i] = in_elements(held->strides[i], held->itemsize, "an array");
+      if (shape.size[i] > 1) strides[i] = in_elements(held->strides[i], held->itemsize, name);
   return true;
 }
 

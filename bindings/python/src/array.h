@@ -59,7 +59,7 @@ class Array {
 
  private:
   bool read_exchange(const char* name);
-  bool read_buffer();
+  bool read_buffer(const char* name);
   bool read_cuda_interface(const char* name);
   bool read_dlpack(const char* name, const void* const* chosen);
   void read(const DLTensor& tensor, const char* name);

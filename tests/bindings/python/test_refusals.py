@@ -38,6 +38,7 @@ class CudaInterface:
         (lambda: hone.sum(numpy.zeros(3, "M8[s]")), (TypeError, BufferError), "dtype"),
         (lambda: hone.sum(numpy.array([1, "a"], object)), TypeError, "object"),
         (lambda: hone.sum(numpy.zeros(3, "i4,f4")), TypeError, "i4"),
+        (lambda: hone.sum(numpy.ma.masked_equal(X, 1)), TypeError, "masked"),
         (lambda: hone.sum(CudaInterface(typestr="<c8")), TypeError, "dtype"),
         (lambda: hone.sum(CudaInterface(mask=X)), TypeError, "mask"),
         (lambda: hone.sum(X, axis=2), IndexError, "axis 2 of an array with 2 dimensions"),
