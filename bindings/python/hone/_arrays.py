@@ -77,18 +77,18 @@ def _numpy_dtype(name: str) -> Any:
     return numpy.dtype(name)
 
 
-def contiguous(array: Any) -> Any:
-    """A contiguous copy, made by the library of the array on its current stream."""
+def contiguous(array: Any, order: tuple[int, ...] | None) -> Any:
+    """A contiguous copy with the axes in `order`, made by the library of the array on its current stream."""
     kind = _kind(array)
     if kind == "torch":
-        return array.contiguous()
+        return (array if order is None else array.permute(order)).contiguous()
     if kind == "cupy":
         import cupy
 
-        return cupy.ascontiguousarray(array)
+        return cupy.ascontiguousarray(array if order is None else array.transpose(order))
     import numpy
 
-    return numpy.ascontiguousarray(array)
+    return numpy.ascontiguousarray(array if order is None else numpy.asarray(array).transpose(order))
 
 
 def current_stream(array: Any, device: int) -> int:

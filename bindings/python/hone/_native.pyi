@@ -66,7 +66,7 @@ def forget_default_sessions() -> None: ...
 def set_hooks(
     errors: dict[int, type[Exception]],
     empty: Callable[[Any, tuple[int, ...], int], Any],
-    contiguous: Callable[[Any], Any],
+    contiguous: Callable[[Any, tuple[int, ...] | None], Any],
     current_stream: Callable[[Any, int], int],
     stream_handle: Callable[[Any], int],
     default_session: Callable[[str], Session],

@@ -86,7 +86,7 @@ class Array {
 struct Hooks {
   nb::object errors;           // by status, as in hone/c.h
   nb::object empty;            // empty(like, shape, dtype)
-  nb::object contiguous;       // contiguous(array)
+  nb::object contiguous;       // contiguous(array, order of the axes or None)
   nb::object current_stream;   // current_stream(array, device) -> int
   nb::object stream_handle;    // stream_handle(stream) -> int
   nb::object default_session;  // default_session(device name)

@@ -51,9 +51,24 @@ void make_contiguous(Array& array, const char* name, const CallOptions& options)
             [](const Array& given) { return given.is_contiguous() ? std::optional(0) : std::nullopt; });
 }
 
-bool may_reorder(std::int32_t op) {
+/// The order of the axes in which those that are reduced come last.
+nb::tuple reduced_last(const Shape& shape, Axes axes) {
+  nb::list order;
+  for (const bool is_reduced : {false, true})
+    for (int i = 0; i < shape.ndim; ++i)
+      if (((axes >> i & 1) != 0) == is_reduced) order.append(i);
+  return nb::tuple(order);
+}
+
+/// The layout of a contiguous array in that order.
+Layout rows_of(const Shape& shape, Axes axes) {
+  const std::int64_t kept = reduced_shape(shape, axes, false).elements(), reduced = shape.elements() / kept;
+  return {Layout::Kind::rows, kept, reduced, 1, reduced};
+}
+
+Reorder reorder_of(std::int32_t op) {
   static const std::int32_t argmin = hone_op("argmin"), argmax = hone_op("argmax");
-  return op != argmin && op != argmax;
+  return op == argmin || op == argmax ? Reorder::between : Reorder::reduced;
 }
 
 hone_status launch(hone_session* session, const hone_reduce_spec& spec, const void* in, const Layout& layout, void* out,
@@ -72,7 +87,7 @@ hone_status launch(hone_session* session, const hone_reduce_spec& spec, const vo
 
 /// The softmax of an array: the library's description of it, but for what the results add.
 std::optional<hone_softmax_spec> softmax_spec(const SoftmaxArguments& what, const Array& array, Axes axes) {
-  const std::optional<Layout> layout = find_layout(array, axes, false);
+  const std::optional<Layout> layout = find_layout(array, axes, Reorder::none);
   if (!layout || (layout->kind == Layout::Kind::columns && layout->inner == 1)) return std::nullopt;
   hone_softmax_spec spec;
   check(hone_softmax_spec_init(&spec, sizeof spec));
@@ -128,17 +143,20 @@ nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bo
   Array in(x, "x", chosen ? &*chosen : nullptr);
   Session& session = session_for(options.session, in, "x");
   const Axes axes = parse_axes(axis, in.shape.ndim);
-  const auto layout =
-      described(in, "x", options, [&](const Array& given) { return find_layout(given, axes, may_reorder(what.op)); });
+  const Shape shape = with_outputs(reduced_shape(in.shape, axes, keepdims), what.op);
+  std::optional<Layout> layout = find_layout(in, axes, reorder_of(what.op));
+  if (!layout) {
+    layout = rows_of(in.shape, axes);
+    in = copy_of(in, "x", options, reduced_last(in.shape, axes));
+  }
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, in, given);
-  const Shape shape = with_outputs(reduced_shape(in.shape, axes, keepdims), what.op);
   spec.result = result_dtype(spec);
   const Array out = results_of(in, std::move(given), shape, spec.result);
   need_contiguous(out, "out");
   void* const stream = chosen ? *chosen : in.stream();
   if (shape.elements() != 0)
-    run([&] { return launch(session.get(), spec, elements_of(in), layout, out.data, stream); });
+    run([&] { return launch(session.get(), spec, elements_of(in), *layout, out.data, stream); });
   return nb::borrow(out.object());
 }
 
@@ -266,7 +284,7 @@ nb::object transpose(nb::handle x, const CallOptions& options) {
 Problem reduce_problem(const ReduceArguments& what, nb::handle x, nb::handle axis) {
   const Array in(x, "x");
   const Axes axes = parse_axes(axis, in.shape.ndim);
-  const std::optional<Layout> layout = find_layout(in, axes, may_reorder(what.op));
+  const std::optional<Layout> layout = find_layout(in, axes, reorder_of(what.op));
   if (!layout) refuse_strides("x");
   const hone_reduce_spec spec = spec_of(what, in);
   const std::uint32_t alignment = alignment_of(in.data);

@@ -104,7 +104,7 @@ Shape reduced_shape(const Shape& shape, Axes axes, bool keepdims) {
   return result;
 }
 
-std::optional<Layout> find_layout(const Array& array, Axes axes, bool may_reorder) {
+std::optional<Layout> find_layout(const Array& array, Axes axes, Reorder reorder) {
   Groups all;
   std::int64_t kept = 1, reduced = 1;
   for (int i = 0; i < array.shape.ndim; ++i) {
@@ -114,7 +114,7 @@ std::optional<Layout> find_layout(const Array& array, Axes axes, bool may_reorde
   }
   if (kept == 0 || reduced == 0)
     return kept == 1 ? Layout{Layout::Kind::array, 1, 0, 1, 0} : Layout{Layout::Kind::rows, kept, reduced, 1, 0};
-  if (const auto found = match(merged(all))) return found;
+  if (const auto found = match(merged(all)); found || reorder == Reorder::none) return found;
 
   Groups in_memory = all;
   std::stable_sort(in_memory.all.begin(), in_memory.all.begin() + in_memory.count,
@@ -128,7 +128,7 @@ std::optional<Layout> find_layout(const Array& array, Axes axes, bool may_reorde
     }
     return true;
   };
-  if (!keeps_order(false) || (!may_reorder && !keeps_order(true))) return std::nullopt;
+  if (!keeps_order(false) || (reorder != Reorder::reduced && !keeps_order(true))) return std::nullopt;
   return match(merged(in_memory));
 }
 

@@ -27,8 +27,14 @@ struct Layout {
   std::int64_t pitch = 0;
 };
 
+/// How far the axes may be taken in the order of the memory instead of their own.
+enum class Reorder {
+  none,
+  between,  ///< reduced axes may change places with others, which keep their order
+  reduced,  ///< reduced axes with each other, too: indices in a flattened array would be others
+};
+
 /// Nothing, if no family of kernels takes these strides. Results are in the order of the axes that are kept.
-/// `may_reorder` allows to go through the reduced axes in the order of the memory, which changes what arg… means.
-std::optional<Layout> find_layout(const Array& array, Axes axes, bool may_reorder);
+std::optional<Layout> find_layout(const Array& array, Axes axes, Reorder reorder);
 
 }  // namespace hone::python

@@ -45,12 +45,12 @@ void refuse_strides(const char* name) {
   throw nb::value_error(message.c_str());
 }
 
-Array copy_of(const Array& array, const char* name, const CallOptions& options) {
+Array copy_of(const Array& array, const char* name, const CallOptions& options, nb::handle order) {
   if (!options.copy) refuse_strides(name);
   // The copy is made in the current stream of the array's library, and freed in its order.
   if (array.device != kHost && !options.stream.is_none())
     throw nb::value_error("copy=True copies in the current stream: make that the one to work in instead of stream=");
-  return Array(hooks().contiguous(array.object()), name);
+  return Array(hooks().contiguous(array.object(), order), name);
 }
 
 std::uint32_t alignment_of(const void* pointer) {

@@ -27,7 +27,8 @@ Array results_of(const Array& in, std::optional<Array> given, const Shape& shape
 [[noreturn]] void refuse_strides(const char* name);
 
 /// A contiguous copy of an array whose strides no kernel takes, if the caller allows it; else raises ValueError.
-Array copy_of(const Array& array, const char* name, const CallOptions& options);
+/// `order` is None, or the order of the copy's axes.
+Array copy_of(const Array& array, const char* name, const CallOptions& options, nb::handle order = nb::none());
 
 /// The largest power of two that divides the address, up to 16.
 std::uint32_t alignment_of(const void* pointer);
@@ -42,7 +43,7 @@ auto described(Array& array, const char* name, const CallOptions& options, const
   if (!found) {
     array = copy_of(array, name, options);
     found = describe(array);
-    if (!found) refuse_strides(name);
+    if (!found) throw nb::value_error("no kernel takes axes with others between them at once");
   }
   return *found;
 }

@@ -126,6 +126,16 @@ def test_indices_of_a_transposed_array_are_those_of_its_order():
     assert_array_equal(hone.argmax(x, axis=0), x.argmax(axis=0))
 
 
+def test_axes_with_others_between_them_need_a_copy():
+    x = RANDOM.standard_normal((2, 3, 4, 5)).astype("float32")
+    with pytest.raises(ValueError, match="copy=True"):
+        hone.sum(x, axis=(0, 2))
+    assert_allclose(hone.sum(x, axis=(0, 2), copy=True), x.sum(axis=(0, 2)), rtol=1e-5, atol=1e-5)
+    assert hone.max(x, axis=(1, 3), copy=True, keepdims=True).shape == (2, 1, 4, 1)
+    with pytest.raises(ValueError, match="between"):
+        hone.softmax(x, axis=(0, 2), copy=True)
+
+
 def test_empty_arrays():
     empty = numpy.zeros((0, 3), "float32")
     assert_array_equal(hone.sum(empty, axis=0), [0, 0, 0])
@@ -165,6 +175,33 @@ def test_softmax(axis):
     expected = weights / weights.sum(axis=axis, keepdims=True)
     assert_allclose(hone.softmax(CUBE, axis=axis, scale=0.5), expected, rtol=1e-5)
     assert_allclose(hone.log_softmax(CUBE, axis=axis, scale=0.5), numpy.log(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_softmax_of_a_transposed_array_needs_a_copy(axis):
+    x = CUBE[0].T
+    with pytest.raises(ValueError, match="copy=True"):
+        hone.softmax(x, axis=axis)
+    expected = numpy.exp(x) / numpy.exp(x).sum(axis=axis, keepdims=True)
+    assert_allclose(hone.softmax(x, axis=axis, copy=True), expected, rtol=1e-5)
+
+
+def test_any_strides_are_right_or_refused():
+    """Views made at random: what is not refused is right, and so is everything with copy=True."""
+    refused = 0
+    for _ in range(300):
+        sizes = RANDOM.choice([1, 2, 3, 5], RANDOM.integers(1, 5))
+        x = RANDOM.standard_normal(sizes * RANDOM.choice([1, 1, 2], len(sizes))).astype("float32")
+        x = x[tuple(slice(0, end, RANDOM.choice([1, end // size])) for size, end in zip(sizes, x.shape))]
+        x = x.transpose(RANDOM.permutation(x.ndim))
+        axes = tuple(int(axis) for axis in range(x.ndim) if RANDOM.integers(2))
+        expected = numpy.stack([x.min(axis=axes), x.max(axis=axes)], axis=-1)
+        try:
+            assert_array_equal(hone.minmax(x, axis=axes), expected)
+        except ValueError:
+            refused += 1
+        assert_array_equal(hone.minmax(x, axis=axes, copy=True), expected)
+    assert 0 < refused < 200
 
 
 def test_softmax_in_place_and_of_rows_with_gaps():
