@@ -32,7 +32,7 @@ fs::path find_in(const fs::path& folder) {
   return {};
 }
 
-void append_library_path(std::string_view list, std::vector<fs::path>& folders) {
+void append_search_path(std::string_view list, std::vector<fs::path>& folders) {
   while (!list.empty()) {
     const std::size_t end = list.find(':');
     const std::string_view folder = list.substr(0, end);
@@ -69,7 +69,8 @@ NvrtcSearch NvrtcSearch::from_environment() {
     search.folders.push_back(toolkit / "lib64");
     search.folders.push_back(toolkit / "lib");
   }
-  append_library_path(environment_path("LD_LIBRARY_PATH").native(), search.folders);
+  for (const char* variable : {"HONE_NVRTC_PATH", "LD_LIBRARY_PATH"})
+    append_search_path(environment_path(variable).native(), search.folders);
   for (const char* folder : {HONE_TOOLKIT_LIBRARY_DIR, "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
                              "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"}) {
     search.folders.emplace_back(folder);

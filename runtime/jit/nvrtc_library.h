@@ -16,8 +16,8 @@ struct NvrtcSearch {
 
   std::vector<std::filesystem::path> folders;  ///< the first that has the library wins
 
-  /// `chosen` from HONE_NVRTC. Folders: of CUDA_HOME and CUDA_PATH, of LD_LIBRARY_PATH, of the toolkit that Hone was
-  /// built with, of /usr/local/cuda, and the system's.
+  /// `chosen` from HONE_NVRTC. Folders: of CUDA_HOME and CUDA_PATH, of HONE_NVRTC_PATH (separated by `:`), of
+  /// LD_LIBRARY_PATH, of the toolkit that Hone was built with, of /usr/local/cuda, and the system's.
   static NvrtcSearch from_environment();
 
   /// The library with links resolved; empty when there is none.

@@ -99,13 +99,14 @@ TEST_F(NvrtcSearching, ReadsTheEnvironment) {
   set_environment("HONE_NVRTC", "/chosen/libnvrtc.so");
   set_environment("CUDA_HOME", "/home/cuda");
   set_environment("CUDA_PATH", "/path/cuda");
+  set_environment("HONE_NVRTC_PATH", "/wheels");
   set_environment("LD_LIBRARY_PATH", "/first::relative:/second");
   const NvrtcSearch search = NvrtcSearch::from_environment();
   EXPECT_EQ(search.chosen, "/chosen/libnvrtc.so");
-  ASSERT_GE(search.folders.size(), 6U);
-  EXPECT_THAT(std::vector<fs::path>(search.folders.begin(), search.folders.begin() + 6),
-              testing::ElementsAre("/home/cuda/lib64", "/home/cuda/lib", "/path/cuda/lib64", "/path/cuda/lib", "/first",
-                                   "/second"));
+  ASSERT_GE(search.folders.size(), 7U);
+  EXPECT_THAT(std::vector<fs::path>(search.folders.begin(), search.folders.begin() + 7),
+              testing::ElementsAre("/home/cuda/lib64", "/home/cuda/lib", "/path/cuda/lib64", "/path/cuda/lib", "/wheels",
+                                   "/first", "/second"));
   EXPECT_THAT(search.folders, IsSupersetOf({fs::path("/usr/local/cuda/lib64"), fs::path("/usr/lib64")}));
   EXPECT_THAT(search.folders, Not(Contains(fs::path("relative"))));
 }

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Hone called from Python with PyTorch's tensors: the cost of a call next to that of its C call, and sums,
+softmax and logsumexp of rows next to PyTorch, eager and compiled, in streams and in graphs. Needs the package hone-gpu,
+PyTorch and a C compiler. Without a CUDA device it runs, and its times mean nothing. See benchmarks/README.md."""
+
+import argparse
+import ctypes
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+import hone
+import torch
+
+SHAPES = [(256, 256), (8192, 4096), (65536, 1024), (64, 1 << 20), (1 << 20, 64)]
+LOOP = r"""
+#include <time.h>
+#include <hone/c.h>
+/* Nanoseconds that each of `calls` sums of n floats takes to be enqueued; negative: a call failed. */
+double time_calls(const char* name, const void* in, int64_t n, void* out, void* stream, int32_t calls) {
+  hone_device* device;
+  hone_session* session;
+  hone_session_options options;
+  hone_reduce_spec spec;
+  struct timespec begin, end;
+  if (hone_device_open(name, &device) != 0 || hone_session_options_init(&options, sizeof options) != 0) return -1;
+  options.on_miss = HONE_ON_MISS_HEURISTIC;
+  if (hone_session_create(device, &options, &session) != 0 || hone_reduce_spec_init(&spec, sizeof spec) != 0) return -1;
+  if (hone_reduce(session, &spec, in, n, out, stream, NULL) != 0) return -1;
+  hone_synchronize(device, stream);
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (int32_t i = 0; i < calls; ++i)
+    if (hone_reduce(session, &spec, in, n, out, stream, NULL) != 0) return -1;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  hone_synchronize(device, stream);
+  return ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / calls;
+}
+"""
+
+
+def compile_loop(folder):
+    """The C loop over the library that the package carries."""
+    include = pathlib.Path(__file__).parent.parent / "bindings/c/include"
+    library = pathlib.Path(hone.__file__).with_name("lib")
+    source, binary = pathlib.Path(folder) / "loop.c", pathlib.Path(folder) / "loop.so"
+    source.write_text(LOOP)
+    subprocess.run(
+        ["cc", "-O2", "-shared", "-fPIC", f"-I{include}", str(source), f"-L{library}", "-l:libhone.so.0",
+         f"-Wl,-rpath,{library}", "-o", str(binary)], check=True)  # fmt: skip
+    loop = ctypes.CDLL(str(binary)).time_calls
+    loop.restype = ctypes.c_double
+    loop.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
+    return loop
+
+
+def synchronize(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def time_python(call, device, calls):
+    """Nanoseconds that each call takes to be enqueued."""
+    call()
+    synchronize(device)
+    begin = time.perf_counter_ns()
+    for _ in range(calls):
+        call()
+    taken = (time.perf_counter_ns() - begin) / calls
+    synchronize(device)
+    return taken
+
+
+def compare_calls(device, calls, rounds):
+    x, out = torch.ones(256, device=device), torch.empty((), device=device)
+    name = b"cuda:0" if device == "cuda" else b"host"
+    stream = torch.cuda.current_stream().cuda_stream if device == "cuda" else None
+    with tempfile.TemporaryDirectory() as folder:
+        loop = compile_loop(folder)
+        ways = {
+            "C": lambda: loop(name, x.data_ptr(), 256, out.data_ptr(), stream, calls),
+            "Python, out=": lambda: time_python(lambda: hone.sum(x, out=out), device, calls),
+            "Python": lambda: time_python(lambda: hone.sum(x), device, calls),
+            "torch.sum": lambda: time_python(lambda: torch.sum(x), device, calls),
+        }
+        taken = {way: statistics.median(measure() for _ in range(rounds)) for way, measure in ways.items()}
+    print("a call that sums 256 floats, until it is enqueued")
+    for way, nanoseconds in taken.items():
+        print(f"  {way:14} {nanoseconds / 1000:7.2f} µs   {(nanoseconds - taken['C']) / 1000:+7.2f} µs beside C")
+
+
+def time_device(call, calls):
+    """Microseconds of a call on the device, of `calls` back to back."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    call()
+    begin.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1000 / calls
+
+
+def captured(call, calls):
+    """A function that replays a graph of `calls` calls."""
+    for _ in range(3):
+        call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            call()
+    return graph.replay
+
+
+def compare_kernels(budget, rounds):
+    peers = {"sum": lambda x: x.sum(1), "softmax": lambda x: x.softmax(1), "logsumexp": lambda x: x.logsumexp(1)}
+    calls = 50
+    print("\nµs of a call, eager and compiled PyTorch ÷ Hone; then the same in replayed graphs")
+    for operation, peer in peers.items():
+        for shape in SHAPES:
+            x = torch.randn(shape, device="cuda")
+            for graph in (False, True):
+                hone.tune(operation, x, axis=1, budget=budget, graph=graph)
+            functions = [lambda: getattr(hone, operation)(x, axis=1), lambda: peer(x)]  # noqa: B023
+            compiled = torch.compile(peer, dynamic=False)
+            functions.append(lambda: compiled(x))  # noqa: B023
+            replays = [captured(function, calls) for function in functions]
+            stream = [statistics.median(time_device(f, calls) for _ in range(rounds)) for f in functions]
+            replay = [statistics.median(time_device(f, 1) / calls for _ in range(rounds)) for f in replays]
+            columns = [f"{t[0]:9.2f} {t[1] / t[0]:6.2f} {t[2] / t[0]:6.2f}" for t in (stream, replay)]
+            print(f"  {operation:10} {'x'.join(map(str, shape)):>12} " + "  |".join(columns), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=10000, help="calls in a row whose cost is measured")
+    parser.add_argument("--rounds", type=int, default=9, help="measurements, of which the median is printed")
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds to tune each problem")
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device == "cuda" else "the host device: no figures"
+    print(f"hone-gpu {hone.__version__}, PyTorch {torch.__version__}, {name}")
+    compare_calls(device, options.calls, options.rounds)
+    if device == "cuda":
+        compare_kernels(options.budget, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

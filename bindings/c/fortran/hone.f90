@@ -1,0 +1,262 @@
+! hone: the C interface of Hone for Fortran. Compile this file with the program; link libhone.
+!
+! Interfaces and types are those of hone/c.h, which says what each does. Texts are passed as hone_text("sum"); of the
+! texts that the library gives, hone_string() makes a Fortran string.
+module hone
+  use, intrinsic :: iso_c_binding
+  implicit none
+
+  integer(c_int32_t), parameter :: HONE_OK = 0
+  integer(c_int32_t), parameter :: HONE_ON_MISS_TUNE = 0, HONE_ON_MISS_HEURISTIC = 1, HONE_ON_MISS_ERROR = 2
+  integer(c_int32_t), parameter :: HONE_NAN_PROPAGATE = 0, HONE_NAN_IGNORE = 1
+  integer(c_int32_t), parameter :: HONE_FROM_MEMORY = 0, HONE_FROM_CACHE = 1, HONE_FROM_TUNING = 2, &
+                                   HONE_FROM_HEURISTIC = 3, HONE_FROM_NEAREST = 4
+
+  ! The components are those of the structs of hone/c.h, in their order.
+  type, bind(c) :: hone_session_options
+    integer(c_size_t) :: size
+    integer(c_int32_t) :: on_miss, capture_workspaces
+    integer(c_int64_t) :: tune_budget_ms, cache_max_bytes
+    type(c_ptr) :: cache_path
+    integer(c_int32_t) :: cache_read_only, load_binaries, validate_pointers, reserved
+  end type
+
+  type, bind(c) :: hone_choice
+    integer(c_size_t) :: size
+    integer(c_int32_t) :: source, tuned
+    real(c_double) :: median_us
+    integer(c_int64_t) :: max_blocks
+  end type
+
+  type, bind(c) :: hone_reduce_spec
+    integer(c_size_t) :: size
+    integer(c_int32_t) :: op, dtype, accumulator, result, nan_policy, reserved
+  end type
+
+  type, bind(c) :: hone_softmax_spec
+    integer(c_size_t) :: size
+    integer(c_int32_t) :: dtype, result, logarithm, reserved
+    real(c_double) :: scale
+    integer(c_int64_t) :: outer, reduced, inner, in_pitch, out_pitch
+  end type
+
+  type, bind(c) :: hone_matrix_spec
+    integer(c_size_t) :: size, element_bytes
+    integer(c_int64_t) :: batch, rows, columns, in_pitch, out_pitch
+  end type
+
+  interface
+    type(c_ptr) function hone_last_error() bind(c)
+      import
+    end function
+    type(c_ptr) function hone_version() bind(c)
+      import
+    end function
+    subroutine hone_free(text) bind(c)
+      import
+      type(c_ptr), value :: text
+    end subroutine
+    integer(c_int32_t) function hone_op(name) bind(c)
+      import
+      character(kind=c_char), intent(in) :: name(*)
+    end function
+    integer(c_int32_t) function hone_dtype(name) bind(c)
+      import
+      character(kind=c_char), intent(in) :: name(*)
+    end function
+
+    integer(c_int32_t) function hone_device_open(name, device) bind(c)
+      import
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr), intent(out) :: device
+    end function
+    subroutine hone_device_close(device) bind(c)
+      import
+      type(c_ptr), value :: device
+    end subroutine
+    type(c_ptr) function hone_device_name(device) bind(c)
+      import
+      type(c_ptr), value :: device
+    end function
+    integer(c_int32_t) function hone_allocate(device, bytes, pointer) bind(c)
+      import
+      type(c_ptr), value :: device
+      integer(c_size_t), value :: bytes
+      type(c_ptr), intent(out) :: pointer
+    end function
+    subroutine hone_deallocate(device, pointer) bind(c)
+      import
+      type(c_ptr), value :: device, pointer
+    end subroutine
+    integer(c_int32_t) function hone_copy_to_device(device, to, from_host, bytes, stream) bind(c)
+      import
+      type(c_ptr), value :: device, to, from_host, stream
+      integer(c_size_t), value :: bytes
+    end function
+    integer(c_int32_t) function hone_copy_to_host(device, to_host, from, bytes, stream) bind(c)
+      import
+      type(c_ptr), value :: device, to_host, from, stream
+      integer(c_size_t), value :: bytes
+    end function
+    integer(c_int32_t) function hone_synchronize(device, stream) bind(c)
+      import
+      type(c_ptr), value :: device, stream
+    end function
+
+    integer(c_int32_t) function hone_session_options_init(options, size) bind(c)
+      import
+      type(hone_session_options), intent(out) :: options
+      integer(c_size_t), value :: size
+    end function
+    ! c_null_ptr for the default options, else c_loc(options).
+    integer(c_int32_t) function hone_session_create(device, options, session) bind(c)
+      import
+      type(c_ptr), value :: device, options
+      type(c_ptr), intent(out) :: session
+    end function
+    subroutine hone_session_destroy(session) bind(c)
+      import
+      type(c_ptr), value :: session
+    end subroutine
+    integer(c_int32_t) function hone_choice_init(choice, size) bind(c)
+      import
+      type(hone_choice), intent(out) :: choice
+      integer(c_size_t), value :: size
+    end function
+
+    integer(c_int32_t) function hone_reduce_spec_init(spec, size) bind(c)
+      import
+      type(hone_reduce_spec), intent(out) :: spec
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int32_t) function hone_softmax_spec_init(spec, size) bind(c)
+      import
+      type(hone_softmax_spec), intent(out) :: spec
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int32_t) function hone_matrix_spec_init(spec, size) bind(c)
+      import
+      type(hone_matrix_spec), intent(out) :: spec
+      integer(c_size_t), value :: size
+    end function
+
+    ! choice: c_null_ptr, or c_loc of a hone_choice.
+    integer(c_int32_t) function hone_reduce(session, spec, in, n, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, out, stream, choice
+      type(hone_reduce_spec), intent(in) :: spec
+      integer(c_int64_t), value :: n
+    end function
+    integer(c_int32_t) function hone_dot(session, spec, a, b, n, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, a, b, out, stream, choice
+      type(hone_reduce_spec), intent(in) :: spec
+      integer(c_int64_t), value :: n
+    end function
+    integer(c_int32_t) function hone_reduce_rows(session, spec, in, rows, columns, pitch, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, out, stream, choice
+      type(hone_reduce_spec), intent(in) :: spec
+      integer(c_int64_t), value :: rows, columns, pitch
+    end function
+    integer(c_int32_t) function hone_reduce_columns(session, spec, in, outer, reduced, inner, pitch, out, stream, &
+                                                    choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, out, stream, choice
+      type(hone_reduce_spec), intent(in) :: spec
+      integer(c_int64_t), value :: outer, reduced, inner, pitch
+    end function
+    integer(c_int32_t) function hone_reduce_segments(session, spec, in, elements, offsets, offset_dtype, segments, &
+                                                     out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, offsets, out, stream, choice
+      type(hone_reduce_spec), intent(in) :: spec
+      integer(c_int64_t), value :: elements, segments
+      integer(c_int32_t), value :: offset_dtype
+    end function
+    integer(c_int32_t) function hone_softmax(session, spec, in, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, out, stream, choice
+      type(hone_softmax_spec), intent(in) :: spec
+    end function
+    integer(c_int32_t) function hone_transpose(session, spec, in, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, out, stream, choice
+      type(hone_matrix_spec), intent(in) :: spec
+    end function
+    integer(c_int32_t) function hone_copy(session, spec, in, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, out, stream, choice
+      type(hone_matrix_spec), intent(in) :: spec
+    end function
+
+    integer(c_int32_t) function hone_problem_reduce(spec, n, alignment, problem) bind(c)
+      import
+      type(hone_reduce_spec), intent(in) :: spec
+      integer(c_int64_t), value :: n
+      integer(c_int32_t), value :: alignment
+      type(c_ptr), intent(out) :: problem
+    end function
+    subroutine hone_problem_destroy(problem) bind(c)
+      import
+      type(c_ptr), value :: problem
+    end subroutine
+    integer(c_int32_t) function hone_prepare(session, problem, choice) bind(c)
+      import
+      type(c_ptr), value :: session, problem, choice
+    end function
+    ! json: c_null_ptr, or c_loc of a type(c_ptr) that gets the text; free that with hone_free().
+    integer(c_int32_t) function hone_tune(session, problem, budget_ms, json) bind(c)
+      import
+      type(c_ptr), value :: session, problem, json
+      integer(c_int64_t), value :: budget_ms
+    end function
+    ! progress: c_null_funptr, or c_funloc of a bind(c) function as hone_progress in hone/c.h.
+    integer(c_int32_t) function hone_tune_with_progress(session, problem, budget_ms, progress, context, json) bind(c)
+      import
+      type(c_ptr), value :: session, problem, context, json
+      type(c_funptr), value :: progress
+      integer(c_int64_t), value :: budget_ms
+    end function
+
+    integer(c_size_t) function c_strlen(text) bind(c, name="strlen")
+      import
+      type(c_ptr), value :: text
+    end function
+  end interface
+
+contains
+
+  ! A text as C has it: with a zero at its end.
+  pure function hone_text(text) result(c_text)
+    character(*), intent(in) :: text
+    character(kind=c_char) :: c_text(len(text) + 1)
+    integer :: i
+    do i = 1, len(text)
+      c_text(i) = text(i:i)
+    end do
+    c_text(len(text) + 1) = c_null_char
+  end function
+
+  ! A copy of a text that the library gave; "" for a null pointer.
+  function hone_string(pointer) result(text)
+    type(c_ptr), intent(in) :: pointer
+    character(:), allocatable :: text
+    character(kind=c_char), pointer :: characters(:)
+    integer :: i, length
+    length = 0
+    if (c_associated(pointer)) length = int(c_strlen(pointer))
+    allocate (character(length) :: text)
+    if (length == 0) return
+    call c_f_pointer(pointer, characters, [length])
+    do i = 1, length
+      text(i:i) = characters(i)
+    end do
+  end function
+
+  ! The message of this thread's last failure.
+  function hone_message() result(text)
+    character(:), allocatable :: text
+    text = hone_string(hone_last_error())
+  end function
+end module

@@ -1,0 +1,38 @@
+// The handles of the C interface, and what their functions share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <hone/c.h>
+#include <hone/reduce_op.h>
+#include <hone/session.h>
+
+struct hone_device {
+  std::shared_ptr<hone::Device> device;
+};
+
+struct hone_session {
+  hone::Session session;
+};
+
+struct hone_problem {
+  hone::Problem problem;
+};
+
+namespace hone::c {
+
+/// Throws invalid_argument for a number that is no dtype, or no operation.
+DType dtype_of(std::int32_t number, const char* what);
+ReduceOp op_of(std::int32_t number);
+
+/// −1: none.
+std::optional<DType> optional_dtype(std::int32_t number, const char* what);
+
+inline Stream stream_of(void* stream) { return static_cast<Stream>(stream); }
+
+/// Fills in the caller's struct, where there is one.
+void write_choice(const Choice& choice, hone_choice* to);
+
+}  // namespace hone::c

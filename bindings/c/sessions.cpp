@@ -1,0 +1,157 @@
+// Sessions: options, counters, and what can be done ahead of a call.
+#include <chrono>
+#include <stop_token>
+
+#include <nlohmann/json.hpp>
+
+#include "bindings/c/handles.h"
+#include "bindings/c/status.h"
+
+using namespace hone;
+using hone::c::copied, hone::c::guarded, hone::c::required;
+using Json = nlohmann::ordered_json;
+
+namespace hone::c {
+
+void write_choice(const Choice& choice, hone_choice* to) {
+  if (to == nullptr) return;
+  hone_choice found{
+      .size = 0, .source = static_cast<int32_t>(choice.source), .tuned = 0, .median_us = 0, .max_blocks = 0};
+  if (choice.winner != nullptr) {
+    found.tuned = choice.winner->tuned;
+    found.median_us = choice.winner->median_us;
+    found.max_blocks = choice.winner->candidate.geometry.max_blocks;
+  }
+  const hone_choice known = read(to, found, "hone_choice");
+  found.size = known.size;
+  std::memcpy(to, &found, known.size);
+}
+
+namespace {
+
+hone_session_options options_of(const SessionOptions& options) {
+  return {.size = 0,
+          .on_miss = static_cast<int32_t>(options.on_miss),
+          .capture_workspaces = options.capture_workspaces,
+          .tune_budget_ms = options.tune_budget.count(),
+          .cache_max_bytes = options.cache_max_bytes,
+          .cache_path = nullptr,
+          .cache_read_only = options.cache_read_only,
+          .load_binaries = options.load_binaries,
+          .validate_pointers = options.validate_pointers,
+          .reserved = 0};
+}
+
+SessionOptions options_of(const hone_session_options* given) {
+  SessionOptions options = SessionOptions::from_environment();
+  if (given == nullptr) return options;
+  const hone_session_options read_options = read(given, options_of(options), "hone_session_options");
+  if (read_options.on_miss < HONE_ON_MISS_TUNE || read_options.on_miss > HONE_ON_MISS_ERROR)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("on_miss is {}: HONE_ON_MISS_TUNE, _HEURISTIC and _ERROR are 0 to 2", read_options.on_miss));
+  options.on_miss = static_cast<MissPolicy>(read_options.on_miss);
+  options.capture_workspaces = read_options.capture_workspaces;
+  options.tune_budget = std::chrono::milliseconds(read_options.tune_budget_ms);
+  options.cache_max_bytes = read_options.cache_max_bytes;
+  options.cache_read_only = read_options.cache_read_only != 0;
+  options.load_binaries = read_options.load_binaries != 0;
+  options.validate_pointers = read_options.validate_pointers != 0;
+  if (read_options.cache_path != nullptr) {
+    options.cache_path = read_options.cache_path;
+    if (options.cache_path.empty()) options.system_caches.clear();
+  }
+  return options;
+}
+
+Json json_of(const Tuning& tuning) {
+  Json trials = Json::array();
+  for (const Trial& trial : tuning.trials)
+    trials.push_back({{"policy", tuning.problem.family->space().to_string(trial.candidate.policy)},
+                      {"policies", trial.policies},
+                      {"max_blocks", trial.candidate.geometry.max_blocks},
+                      {"registers", trial.resources.registers},
+                      {"resident_blocks", trial.resident_blocks},
+                      {"predicted_us", trial.predicted_us},
+                      {"median_us", trial.median_us},
+                      {"spread_us", trial.spread_us},
+                      {"samples", trial.samples},
+                      {"is_default", trial.is_default},
+                      {"verdict", name(trial.verdict)},
+                      {"reason", trial.reason}});
+  return {{"problem", to_string(tuning.problem)}, {"winner", tuning.winner ? Json(*tuning.winner) : Json(nullptr)},
+          {"is_tuned", tuning.has_compared()},    {"search_end", name(tuning.search_end)},
+          {"compile_ms", tuning.compile_ms},      {"measure_ms", tuning.measure_ms},
+          {"roofline_us", tuning.roofline_us},    {"rank_correlation", tuning.rank_correlation},
+          {"trials", std::move(trials)}};
+}
+
+}  // namespace
+}  // namespace hone::c
+
+hone_status hone_session_options_init(hone_session_options* options, size_t size) {
+  hone_session_options defaults{};
+  const hone_status status = guarded([&] { defaults = c::options_of(SessionOptions::from_environment()); });
+  return status != HONE_OK ? status : c::init(options, size, defaults, "hone_session_options");
+}
+
+hone_status hone_session_create(hone_device* device, const hone_session_options* options, hone_session** session) {
+  return guarded([&] {
+    required(session, "session") = new hone_session{Session(required(device, "device").device, c::options_of(options))};
+  });
+}
+
+void hone_session_destroy(hone_session* session) { delete session; }
+
+hone_status hone_session_counters(const hone_session* session, char** json) {
+  return guarded([&] {
+    const SessionCounters counters = required(session, "session").session.counters();
+    required(json, "json") = copied(Json{
+        {"cache_hits", counters.cache_hits},
+        {"tunings", counters.tunings},
+        {"heuristics", counters.heuristics},
+        {"nearest", counters.nearest},
+        {"compiles", counters.compiles},
+        {"cache_failures", counters.cache_failures},
+        {"caches_left_out", counters.caches_left_out},
+        {"cache_rejects", counters.cache_rejects},
+        {"stale_hits", counters.stale_hits},
+        {"waits", counters.waits},
+        {"last_cache_failure",
+         counters.last_cache_failure}}.dump());
+  });
+}
+
+hone_status hone_choice_init(hone_choice* choice, size_t size) {
+  return c::init(choice, size, hone_choice{}, "hone_choice");
+}
+
+hone_status hone_prepare(hone_session* session, const hone_problem* problem, hone_choice* choice) {
+  return guarded([&] {
+    c::write_choice(required(session, "session").session.prepare(required(problem, "problem").problem), choice);
+  });
+}
+
+hone_status hone_tune(hone_session* session, const hone_problem* problem, int64_t budget_ms, char** json) {
+  return hone_tune_with_progress(session, problem, budget_ms, nullptr, nullptr, json);
+}
+
+hone_status hone_tune_with_progress(hone_session* session, const hone_problem* problem, int64_t budget_ms,
+                                    hone_progress progress, void* context, char** json) {
+  return guarded([&] {
+    if (budget_ms <= 0)
+      throw Error(ErrorCode::invalid_argument, fmt::format("budget_ms is {}: give at least 1", budget_ms));
+    TuningOptions options{.budget = std::chrono::milliseconds(budget_ms)};
+    std::stop_source stop;
+    options.stop = stop.get_token();
+    if (progress != nullptr) {
+      options.on_progress = [&](const TuningProgress& now) {
+        if (progress(context, static_cast<int32_t>(now.phase), now.done, now.total, now.best_us) != 0)
+          stop.request_stop();
+      };
+    }
+    const Tuning tuning = required(session, "session").session.tune(required(problem, "problem").problem, options);
+    // Messages of compilers may hold any bytes.
+    if (json != nullptr) *json = copied(c::json_of(tuning).dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
+}

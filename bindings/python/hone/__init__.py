@@ -1,0 +1,62 @@
+"""Hone: autotuned reductions, softmax and transposes of the arrays that you have.
+
+>>> x = numpy.arange(12, dtype="float32").reshape(3, 4)
+>>> hone.sum(x, axis=1)
+array([ 6., 22., 38.], dtype=float32)
+
+Arrays of NumPy and PyTorch in host memory run on the CPU, those of PyTorch, CuPy and others on a CUDA device in the
+current stream of their library. Nothing is copied, and nothing waits. See docs/python.md.
+"""
+
+from ._command import find_nvrtc_wheels as _find_nvrtc_wheels
+
+_find_nvrtc_wheels()
+
+from . import _native  # noqa: E402
+from ._calls import (  # noqa: E402
+    Fused,
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    dot,
+    fuse,
+    log_softmax,
+    logsumexp,
+    max,
+    mean,
+    mean_var,
+    min,
+    minmax,
+    norm,
+    prod,
+    segment_reduce,
+    softmax,
+    sum,
+    transpose,
+    var,
+)
+from ._command import command_path, inspect  # noqa: E402
+from ._errors import (  # noqa: E402
+    CacheError,
+    CompileError,
+    DeviceError,
+    DeviceLostError,
+    Error,
+    NotTunedError,
+    UnsupportedError,
+)
+from ._native import Problem  # noqa: E402
+from ._session import Session, devices  # noqa: E402
+from ._tuning import Explanation, Tuning, prepare, print_progress, problem, tune  # noqa: E402
+
+__version__ = _native.version()
+
+__all__ = [
+    "CacheError", "CompileError", "DeviceError", "DeviceLostError", "Error", "Explanation", "Fused", "NotTunedError",
+    "Problem", "Session", "Tuning", "UnsupportedError", "all", "any", "argmax", "argmin", "command_path",
+    "count_nonzero", "devices", "dot", "fuse", "inspect", "log_softmax", "logsumexp", "max", "mean", "mean_var", "min",
+    "minmax", "norm", "prepare", "print_progress", "problem", "prod", "segment_reduce", "softmax", "sum", "transpose",
+    "tune", "var",
+]  # fmt: skip

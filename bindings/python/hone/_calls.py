@@ -1,0 +1,633 @@
+"""The calls: reductions, softmax, transposes. Each is one call of the library; see docs/python.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from . import _native
+from ._arrays import dtype_number
+from ._session import Session
+
+Array = Any  #: whatever holds an array: NumPy, PyTorch, CuPy, DLPack, ``__cuda_array_interface__``
+Axis = int | tuple[int, ...] | None
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_PARAMETERS = {
+    "x": """x : array
+    Of floats, integers or bool, in host memory or on a CUDA device. It is not copied.""",
+    "axis": """axis : int or tuple of int, optional
+    The axes to reduce; by default all of them.""",
+    "keepdims": """keepdims : bool
+    Leave the reduced axes in the result, with a size of 1.""",
+    "dtype": """dtype : dtype, optional
+    Of the result, where the operation has a choice; by default that of `out`, or else as in docs/reductions.md.
+    ``'float32'``, ``numpy.float32``, ``torch.float32`` and ``'f32'`` mean the same.""",
+    "accumulator": """accumulator : dtype, optional
+    In which the operation accumulates.""",
+    "ignore_nan": """ignore_nan : bool
+    Count NaNs as absent. By default one NaN makes the result NaN.""",
+    "out": """out : array, optional
+    Where to write the result: of its shape and dtype, contiguous, on the same device. It is returned.""",
+    "stream": """stream : optional
+    The stream to work in: of PyTorch or CuPy, an object with ``__cuda_stream__``, or an address. By default the current
+    stream of the library that the array belongs to.""",
+    "session": """session : Session, optional
+    By default one for each device.""",
+    "copy": """copy : bool
+    Copy an array whose strides no kernel takes. By default it is an error.""",
+}
+
+
+def _documented(*names: str) -> Callable[[_Function], _Function]:
+    """Put the parameters that calls share in the place of ``{parameters}`` in a docstring."""
+
+    def decorate(function: _Function) -> _Function:
+        text = "\n".join(_PARAMETERS[name] for name in (*names, "out", "stream", "session", "copy"))
+        assert function.__doc__ is not None
+        function.__doc__ = function.__doc__.replace("{parameters}", "\n    ".join(text.split("\n")))
+        return function
+
+    return decorate
+
+
+_SUM, _PRODUCT, _MIN, _MAX, _MINMAX, _ARGMIN, _ARGMAX, _MEAN, _MEAN_VARIANCE, _LOGSUMEXP, _ANY, _ALL, _COUNT = (
+    _native.op_number(name)
+    for name in (
+        "sum", "product", "min", "max", "minmax", "argmin", "argmax", "mean", "mean_variance", "logsumexp", "any",
+        "all", "count_nonzero",
+    )
+)  # fmt: skip
+_NORMS = {1: _native.op_number("l1_norm"), 2: _native.op_number("l2_norm"), float("inf"): _native.op_number("max_norm")}
+
+
+def _dtype(dtype: Any) -> int:
+    return -1 if dtype is None else dtype_number(dtype)
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+def sum(
+    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
+    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array:  # fmt: skip
+    """Sum the elements.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind of `x`: float32 for floats of 16 and 32 bits, float64, and integers of 64 bits, which wrap.
+
+    Examples
+    --------
+    >>> hone.sum(numpy.arange(12, dtype="float32").reshape(3, 4), axis=0)
+    array([12., 15., 18., 21.], dtype=float32)
+    """
+    return _native.reduce(
+        _SUM, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+def prod(
+    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
+    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array:  # fmt: skip
+    """Multiply the elements.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind of `x`, with the dtypes of `sum`.
+
+    Examples
+    --------
+    >>> hone.prod(numpy.array([[1, 2], [3, 4]], "float32"))
+    array(24., dtype=float32)
+    """
+    return _native.reduce(
+        _PRODUCT, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def min(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Find the smallest element. Of no elements it is the largest value of the dtype, +∞ for floats.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind and dtype of `x`.
+
+    Examples
+    --------
+    >>> hone.min(numpy.array([3, 1, 2], "int32"))
+    array(1, dtype=int32)
+    """
+    return _native.reduce(_MIN, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def max(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Find the largest element. Of no elements it is the smallest value of the dtype, −∞ for floats.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind and dtype of `x`.
+
+    Examples
+    --------
+    >>> hone.max(numpy.array([3, 1, 2], "int32"), keepdims=True)
+    array([3], dtype=int32)
+    """
+    return _native.reduce(_MAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def minmax(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Find the smallest and the largest element in one pass.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind and dtype of `x`, with a last axis of two: the minimum and the maximum.
+
+    Examples
+    --------
+    >>> hone.minmax(numpy.array([3, 1, 2], "int32"))
+    array([1, 3], dtype=int32)
+    """
+    return _native.reduce(_MINMAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def argmin(
+    x: Array, /, *, axis: int | None = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Find the index of the first of the smallest elements; without an axis, in the flattened array.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array of int64
+        Of the kind of `x`.
+
+    Examples
+    --------
+    >>> hone.argmin(numpy.array([3, 1, 2], "int32"))
+    array(1)
+    """
+    return _native.reduce(_ARGMIN, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def argmax(
+    x: Array, /, *, axis: int | None = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Find the index of the first of the largest elements; without an axis, in the flattened array.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array of int64
+        Of the kind of `x`.
+
+    Examples
+    --------
+    >>> hone.argmax(numpy.array([[1, 5], [7, 2]], "int32"), axis=1)
+    array([1, 0])
+    """
+    return _native.reduce(_ARGMAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+def mean(
+    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
+    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute the arithmetic mean. Of no elements it is NaN.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind of `x`: float32 for floats of 16 and 32 bits, else float64.
+
+    Examples
+    --------
+    >>> hone.mean(numpy.array([[1, 2], [3, 5]], "float32"), axis=1)
+    array([1.5, 4. ], dtype=float32)
+    """
+    return _native.reduce(
+        _MEAN, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+def mean_var(
+    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
+    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute the mean and the variance of the population, Σ (x − mean)² ÷ n, in one pass.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind of `x`, with the dtypes of `mean` and a last axis of two: the mean and the variance.
+
+    Examples
+    --------
+    >>> hone.mean_var(numpy.array([1, 2, 3, 4], "float32"))
+    array([2.5 , 1.25], dtype=float32)
+    """
+    return _native.reduce(
+        _MEAN_VARIANCE, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+def var(
+    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
+    ignore_nan: bool = False, stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute the variance of the population, Σ (x − mean)² ÷ n.
+
+    The parameters are those of `mean_var`, but for `out`: the result is a view of what `mean_var` returns, every second
+    element of it.
+
+    Returns
+    -------
+    array
+        Of the kind of `x`, with the dtypes of `mean`.
+
+    Examples
+    --------
+    >>> hone.var(numpy.array([1, 2, 3, 4], "float32"))
+    array(1.25, dtype=float32)
+    """
+    return mean_var(
+        x, axis=axis, dtype=dtype, keepdims=keepdims, accumulator=accumulator, ignore_nan=ignore_nan, stream=stream,
+        session=session, copy=copy,
+    )[..., 1]  # fmt: skip
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+def norm(
+    x: Array, /, *, ord: float = 2, axis: Axis = None, dtype: Any = None, keepdims: bool = False,
+    accumulator: Any = None, ignore_nan: bool = False, out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute a norm of vectors: Σ |x|, √Σ x² or max |x|.
+
+    Parameters
+    ----------
+    ord : {1, 2, inf}
+        Which of the three.
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind of `x`; docs/reductions.md has the dtypes.
+
+    Examples
+    --------
+    >>> hone.norm(numpy.array([3, -4], "float32"))
+    array(5., dtype=float32)
+    """
+    if ord not in _NORMS:
+        raise ValueError(f"ord is {ord!r}; known are 1, 2 and inf")
+    return _native.reduce(
+        _NORMS[ord], x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+def logsumexp(
+    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
+    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute log Σ exp(x) without overflow, of floats. Of no elements it is −∞.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind of `x`: float32 for floats of 16 and 32 bits, else float64.
+
+    Examples
+    --------
+    >>> hone.logsumexp(numpy.array([1000, -1000], "float32"))
+    array(1000., dtype=float32)
+    """
+    return _native.reduce(
+        _LOGSUMEXP, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def any(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Tell whether some element is not zero. NaN is not zero.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array of bool
+        Of the kind of `x`.
+
+    Examples
+    --------
+    >>> hone.any(numpy.array([[0, 1], [0, 0]], "int32"), axis=1)
+    array([ True, False])
+    """
+    return _native.reduce(_ANY, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def all(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Tell whether no element is zero.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array of bool
+        Of the kind of `x`.
+
+    Examples
+    --------
+    >>> hone.all(numpy.array([[1, 1], [0, 1]], "int32"), axis=1)
+    array([ True, False])
+    """
+    return _native.reduce(_ALL, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("x", "axis", "keepdims", "ignore_nan")
+def count_nonzero(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Count the elements that are not zero.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array of int64
+        Of the kind of `x`.
+
+    Examples
+    --------
+    >>> hone.count_nonzero(numpy.array([0, 3, 0, 4], "int32"))
+    array(2)
+    """
+    return _native.reduce(_COUNT, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
+
+
+@_documented("dtype", "accumulator")
+def dot(
+    a: Array, b: Array, /, *, dtype: Any = None, accumulator: Any = None, out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute Σ aᵢ·bᵢ.
+
+    Parameters
+    ----------
+    a, b : array of shape (n,)
+        Of one dtype, on one device.
+    {parameters}
+
+    Returns
+    -------
+    array of shape ()
+        Of the kind of `a`, with the dtypes of `sum`.
+
+    Examples
+    --------
+    >>> hone.dot(numpy.array([1, 2, 3], "float32"), numpy.array([4, 5, 6], "float32"))
+    array(32., dtype=float32)
+    """
+    return _native.dot(a, b, _dtype(dtype), _dtype(accumulator), out, stream, session, copy)
+
+
+@_documented("x", "dtype")
+def softmax(
+    x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute exp(scale·x) ÷ Σ exp(scale·x) along an axis, of floats.
+
+    Parameters
+    ----------
+    axis : int, tuple of int or None
+        Along which results add up to 1; the last by default, None for the whole array.
+    scale : float
+        Multiplies each element first.
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind, shape and dtype of `x`. `out` may be `x`.
+
+    Examples
+    --------
+    >>> hone.softmax(numpy.array([[0, 0], [3, 3]], "float32"))
+    array([[0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+    """
+    return _native.softmax(False, x, axis, scale, _dtype(dtype), out, stream, session, copy)
+
+
+@_documented("x", "dtype")
+def log_softmax(
+    x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
+) -> Array:  # fmt: skip
+    """Compute the logarithm of `softmax`, accurate far below 0.
+
+    Parameters
+    ----------
+    axis : int, tuple of int or None
+        The last by default, None for the whole array.
+    scale : float
+        Multiplies each element first.
+    {parameters}
+
+    Returns
+    -------
+    array
+        Of the kind, shape and dtype of `x`. `out` may be `x`.
+
+    Examples
+    --------
+    >>> hone.log_softmax(numpy.array([0, 1000], "float32"))
+    array([-1000.,     0.], dtype=float32)
+    """
+    return _native.softmax(True, x, axis, scale, _dtype(dtype), out, stream, session, copy)
+
+
+@_documented("x")
+def transpose(
+    x: Array, /, *, out: Array | None = None, stream: Any = None, session: Session | None = None, copy: bool = False
+) -> Array:
+    """Swap the last two axes, and write the elements in that order.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    array of shape (…, columns, rows)
+        Of the kind and dtype of `x`, which has the shape (…, rows, columns). `out` may be a square `x`.
+
+    Examples
+    --------
+    >>> hone.transpose(numpy.array([[1, 2, 3], [4, 5, 6]], "int32"))
+    array([[1, 4],
+           [2, 5],
+           [3, 6]], dtype=int32)
+    """
+    return _native.transpose(x, out, stream, session, copy)
+
+
+@_documented("dtype", "accumulator", "ignore_nan")
+def segment_reduce(
+    x: Array, offsets: Array, /, op: str = "sum", *, dtype: Any = None, accumulator: Any = None,
+    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array:  # fmt: skip
+    """Reduce each segment ``x[offsets[s]:offsets[s + 1]]``, as the rows of a CSR matrix.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+    offsets : array of int32 or int64, of shape (segments + 1,)
+        Ascending, on the same device. The host does not read them; any others are undefined behaviour, which a
+        `Session` with ``validate=True`` finds.
+    op : str
+        An operation of docs/reductions.md, but for ``'dot'``.
+    {parameters}
+
+    Returns
+    -------
+    array of shape (segments,)
+        Of the kind of `x`; docs/reductions.md has the dtypes. Operations with two results have a last axis of two.
+
+    Examples
+    --------
+    >>> hone.segment_reduce(numpy.arange(6, dtype="float32"), numpy.array([0, 2, 2, 6]))
+    array([ 1.,  0., 14.], dtype=float32)
+    """
+    return _native.segments(
+        _native.op_number(op), x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
+    )
+
+
+class Fused:
+    """Several reductions over one array in one pass; made by `fuse`."""
+
+    def __init__(self, ops: Sequence[str]) -> None:
+        if not ops:
+            raise ValueError("no operation to fuse")
+        self.ops = tuple(ops)
+        self._numbers = [_native.op_number(op) for op in self.ops]
+
+    def __repr__(self) -> str:
+        return f"hone.fuse({', '.join(map(repr, self.ops))})"
+
+    @_documented("x", "ignore_nan")
+    def __call__(
+        self, x: Array, /, *, ignore_nan: bool = False, out: Sequence[Array] | None = None, stream: Any = None,
+        session: Session | None = None, copy: bool = False,
+    ) -> tuple[Array, ...]:  # fmt: skip
+        """Reduce all elements. The results are in the order of the operations; `out` has an array for each."""
+        return _native.fused(self._numbers, ignore_nan, x, out, stream, session, copy)
+
+
+def fuse(*ops: str) -> Fused:
+    """Make a function that computes one to eight reductions of one array in one pass.
+
+    Parameters
+    ----------
+    *ops : str
+        Operations of docs/reductions.md, but for ``'dot'``.
+
+    Returns
+    -------
+    Fused
+        Call it with an array; it returns a tuple of arrays.
+
+    Examples
+    --------
+    >>> total, largest = hone.fuse("sum", "max")(numpy.array([3, 1, 2], "float32"))
+    >>> float(total), float(largest)
+    (6.0, 3.0)
+    """
+    return Fused(ops)

@@ -1,0 +1,74 @@
+"""The extension module: arrays of Python to calls of libhone.so.0. The package's other modules are its interface."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+class Problem:
+    """A call without its arrays: what can be prepared and tuned."""
+
+    def set_graph(self, is_graph: bool) -> None: ...
+
+class Session:
+    def __init__(
+        self,
+        device: str,
+        on_miss: int | None,
+        tune_budget_ms: int | None,
+        cache: str | None,
+        capture_workspaces: int | None,
+        cache_read_only: bool,
+        validate: bool,
+    ) -> None: ...
+    @property
+    def device(self) -> str:
+        """The name of the device: ``'host'``, ``'cuda:0'``, …"""
+
+    def facts_json(self) -> str: ...
+    def counters_json(self) -> str: ...
+    def synchronize(self, stream: int = 0) -> None:
+        """Wait until all work in `stream` (its address) is done, and raise what earlier launches failed with."""
+
+    def prepare_problem(self, problem: Problem) -> bool: ...
+    def tune_problem(
+        self, problem: Problem, budget_ms: int, progress: Callable[[int, int, int, float], object] | None
+    ) -> str: ...
+
+def reduce(
+    op: int, x: Any, axis: Any, keepdims: bool, dtype: int, accumulator: int, ignore_nan: bool, out: Any, stream: Any,
+    session: Any, copy: bool,
+) -> Any: ...  # fmt: skip
+def dot(
+    a: Any, b: Any, dtype: int, accumulator: int, out: Any, stream: Any, session: Any, copy: bool
+) -> Any: ...  # fmt: skip
+def fused(
+    ops: Sequence[int], ignore_nan: bool, x: Any, out: Any, stream: Any, session: Any, copy: bool
+) -> tuple[Any, ...]: ...
+def segments(
+    op: int, x: Any, offsets: Any, dtype: int, accumulator: int, ignore_nan: bool, out: Any, stream: Any, session: Any,
+    copy: bool,
+) -> Any: ...  # fmt: skip
+def softmax(
+    is_logarithm: bool, x: Any, axis: Any, scale: float, dtype: int, out: Any, stream: Any, session: Any, copy: bool
+) -> Any: ...
+def transpose(x: Any, out: Any, stream: Any, session: Any, copy: bool) -> Any: ...
+def reduce_problem(op: int, x: Any, axis: Any, dtype: int, accumulator: int, ignore_nan: bool) -> Problem: ...
+def segments_problem(
+    op: int, x: Any, offsets: Any, dtype: int, accumulator: int, ignore_nan: bool
+) -> Problem: ...  # fmt: skip
+def softmax_problem(is_logarithm: bool, x: Any, axis: Any, dtype: int) -> Problem: ...
+def transpose_problem(x: Any) -> Problem: ...
+def session_of(session: Any, x: Any) -> Session: ...
+def version() -> str: ...
+def devices_json() -> str: ...
+def op_number(name: str) -> int: ...
+def dtype_number(name: str) -> int: ...
+def forget_default_sessions() -> None: ...
+def set_hooks(
+    errors: dict[int, type[Exception]],
+    empty: Callable[[Any, tuple[int, ...], int], Any],
+    contiguous: Callable[[Any, tuple[int, ...] | None], Any],
+    current_stream: Callable[[Any, int], int],
+    stream_handle: Callable[[Any], int],
+    default_session: Callable[[str], Session],
+    device_of: Callable[[Any], int],
+) -> None: ...

@@ -1,0 +1,213 @@
+"""Tuning ahead of the calls, and what a tuning found out."""
+
+from __future__ import annotations
+
+import html
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import _native
+from ._calls import Array, Axis, _dtype
+from ._session import Session
+
+Progress = Callable[[str, int, int, float], object]
+_PHASES = ("compiling", "measuring", "verifying")
+
+
+class Tuning:
+    """The result of a tuning: every candidate, predicted and measured, with its verdict and the reason.
+
+    Attributes
+    ----------
+    problem : str
+        The call that was tuned.
+    trials : list of dict
+        Best first, as ``pandas.DataFrame`` takes them: ``policy``, ``predicted_us``, ``median_us``, ``verdict``,
+        ``reason``, …
+    winner : dict or None
+        The trial that later calls are dispatched to.
+    is_tuned : bool
+        False if the budget allowed for one candidate only.
+    search_end : str
+        Why no further candidates were measured.
+    roofline_us : float
+        What memory bandwidth and launch cost allow; 0 if that is not known.
+    rank_correlation : float
+        Spearman's, of predicted with measured times.
+    """
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.problem: str = found["problem"]
+        self.trials: list[dict[str, Any]] = found["trials"]
+        self.winner = None if found["winner"] is None else self.trials[found["winner"]]
+        self.is_tuned: bool = found["is_tuned"]
+        self.search_end: str = found["search_end"]
+        self.roofline_us: float = found["roofline_us"]
+        self.rank_correlation: float = found["rank_correlation"]
+
+    def explain(self) -> Explanation:
+        """Why the winner won and the others lost: text, and a table in notebooks."""
+        return Explanation(self)
+
+    def __repr__(self) -> str:
+        time = "no winner" if self.winner is None else f"{self.winner['median_us']:.3g} µs"
+        return f"<hone.Tuning of {self.problem}: {time}>"
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+
+class Explanation:
+    """A tuning for people: ``str()`` has a line for each candidate, notebooks show a table."""
+
+    _COLUMNS = ("verdict", "median µs", "predicted µs", "blocks", "registers", "policy", "reason")
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                "winner" if trial is self.tuning.winner else trial["verdict"],
+                f"{trial['median_us']:.3g}" if trial["samples"] else "",
+                f"{trial['predicted_us']:.3g}",
+                str(trial["max_blocks"]),
+                str(trial["registers"]),
+                trial["policy"] if trial["policies"] == 1 else f"{trial['policies']} policies",
+                trial["reason"],
+            )
+            for trial in self.tuning.trials
+        ]
+
+    def _summary(self) -> str:
+        roofline = self.tuning.roofline_us
+        return (
+            f"{self.tuning.problem}: {self.tuning.search_end}"
+            + (f"; memory allows {roofline:.3g} µs" if roofline else "")
+            + f"; rank correlation of the model {self.tuning.rank_correlation:.2f}"
+        )
+
+    def __str__(self) -> str:
+        table = [self._COLUMNS, *self._rows()]
+        widths = [max(len(row[i]) for row in table) for i in range(len(self._COLUMNS))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
+        return "\n".join([self._summary(), *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        def row(cells: tuple[str, ...], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        body = "".join(row(cells, "td") for cells in self._rows())
+        return (
+            f"<table><caption>{html.escape(self._summary())}</caption>"
+            f"<thead>{row(self._COLUMNS, 'th')}</thead><tbody>{body}</tbody></table>"
+        )
+
+
+def print_progress(phase: str, done: int, total: int, best_us: float) -> None:
+    """Show the progress of a tuning in one line: ``tune(…, progress=hone.print_progress)``."""
+    best = f", best {best_us:.3g} µs" if best_us else ""
+    ends = "\n" if phase == "verifying" and done == total else ""
+    print(f"\r{phase} {done}/{total}{best}".ljust(60), end=ends, file=sys.stderr, flush=True)
+
+
+def problem(
+    op: str, x: Array, offsets: Array | None = None, /, *, axis: Any = ..., dtype: Any = None, accumulator: Any = None,
+    ignore_nan: bool = False, graph: bool = False,
+) -> _native.Problem:  # fmt: skip
+    """Describe a call: what `tune` tunes and `prepare` prepares.
+
+    Parameters
+    ----------
+    op : str
+        ``'softmax'``, ``'log_softmax'``, ``'transpose'``, or an operation of docs/reductions.md.
+    x : array
+        An array as the calls will have: its device, dtype, shape, strides and alignment count, its elements do not.
+    offsets : array, optional
+        For `segment_reduce`.
+    axis, dtype, accumulator, ignore_nan
+        As the calls will have them.
+    graph : bool
+        For calls that will be captured into a CUDA graph.
+
+    Examples
+    --------
+    >>> print(hone.problem("sum", numpy.zeros((8, 16), "float32"), axis=1))
+    reduce_rows sum f32 n=8×16
+    """
+    if op in ("softmax", "log_softmax"):
+        made = _native.softmax_problem(op == "log_softmax", x, -1 if axis is ... else axis, _dtype(dtype))
+    elif op == "transpose":
+        made = _native.transpose_problem(x)
+    else:
+        number = _native.op_number(op)
+        if offsets is None:
+            made = _native.reduce_problem(
+                number, x, None if axis is ... else axis, _dtype(dtype), _dtype(accumulator), ignore_nan
+            )
+        else:
+            made = _native.segments_problem(number, x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan)
+    made.set_graph(graph)
+    return made
+
+
+def tune(
+    op: str, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
+    accumulator: Any = None, ignore_nan: bool = False, graph: bool = False, budget: float = 2.0,
+    progress: Progress | None = None, session: Session | None = None,
+) -> Tuning:  # fmt: skip
+    """Find the fastest kernel for a call, store it, and dispatch later calls to it.
+
+    Parameters
+    ----------
+    op, x, offsets, axis, dtype, accumulator, ignore_nan, graph
+        Describe the call, as in `problem`. The elements of `x` are not read.
+    budget : float
+        Seconds to spend.
+    progress : callable, optional
+        Called with the phase (``'compiling'``, ``'measuring'`` or ``'verifying'``), how many steps of it are done, how
+        many it has, and the best time so far in µs. What it raises ends the tuning. See `print_progress`.
+    session : Session, optional
+        By default that of the device of `x`.
+
+    Returns
+    -------
+    Tuning
+
+    Examples
+    --------
+    >>> tuning = hone.tune("sum", numpy.zeros(4096, "float32"), budget=0.1)
+    >>> tuning.winner["verdict"]
+    'ok'
+    """
+    described = problem(
+        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, graph=graph
+    )
+    report = None
+    if progress is not None:
+
+        def report(phase: int, done: int, total: int, best_us: float) -> None:
+            progress(_PHASES[phase], done, total, best_us)
+
+    return Tuning(json.loads(_native.session_of(session, x).tune_problem(described, round(budget * 1000), report)))
+
+
+def prepare(
+    op: str, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
+    accumulator: Any = None, ignore_nan: bool = False, graph: bool = False, session: Session | None = None,
+) -> bool:  # fmt: skip
+    """Make sure that a call will neither read the cache nor compile. The parameters are those of `tune`.
+
+    Returns
+    -------
+    bool
+        True if the kernel was measured for this class of calls.
+    """
+    described = problem(
+        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, graph=graph
+    )
+    return _native.session_of(session, x).prepare_problem(described)

@@ -1,0 +1,344 @@
+#include "src/array.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <nanobind/stl/string.h>
+
+namespace hone::python {
+namespace {
+
+/// A row for each dtype, in the order of hone_dtype(): how the protocols spell it.
+struct DTypeRow {
+  std::uint8_t code;
+  std::uint8_t bytes;
+  char kind;  // of __cuda_array_interface__
+};
+constexpr std::array<DTypeRow, 13> kDTypes{{{kDLFloat, 2, 'f'},
+                                            {kDLBfloat, 2, 0},
+                                            {kDLFloat, 4, 'f'},
+                                            {kDLFloat, 8, 'f'},
+                                            {kDLInt, 1, 'i'},
+                                            {kDLInt, 2, 'i'},
+                                            {kDLInt, 4, 'i'},
+                                            {kDLInt, 8, 'i'},
+                                            {kDLUInt, 1, 'u'},
+                                            {kDLUInt, 2, 'u'},
+                                            {kDLUInt, 4, 'u'},
+                                            {kDLUInt, 8, 'u'},
+                                            {kDLBool, 1, 'b'}}};
+constexpr std::int32_t kBFloat16 = 1;
+
+template <class Matches>
+std::int32_t find_dtype(const Matches& matches) {
+  const auto row = std::find_if(kDTypes.begin(), kDTypes.end(), matches);
+  return row == kDTypes.end() ? -1 : static_cast<std::int32_t>(row - kDTypes.begin());
+}
+
+std::int32_t dtype_of(const DLDataType& type) {
+  if (type.lanes != 1) return -1;
+  return find_dtype([&](const DTypeRow& row) { return row.code == type.code && row.bytes * 8 == type.bits; });
+}
+
+/// "<f4" of the array interface.
+std::int32_t dtype_of(std::string_view typestr) {
+  if (typestr.size() != 3 || typestr[0] == '>') return -1;
+  return find_dtype([&](const DTypeRow& row) { return row.kind == typestr[1] && row.bytes == typestr[2] - '0'; });
+}
+
+/// "f" of the buffer protocol, whose sizes differ among platforms and prefixes: the item's size decides.
+std::int32_t dtype_of(std::string_view format, Py_ssize_t bytes) {
+  if (!format.empty() && std::string_view("@=<").find(format[0]) != std::string_view::npos) format.remove_prefix(1);
+  if (format.size() != 1) return -1;
+  constexpr std::string_view kCodes = "efd?bhilqnBHILQN", kKinds = "fffbiiiiiiuuuuuu";
+  const std::size_t at = kCodes.find(format[0]);
+  if (at == std::string_view::npos) return -1;
+  return find_dtype([&](const DTypeRow& row) { return row.kind == kKinds[at] && row.bytes == bytes; });
+}
+
+[[noreturn]] void raise_type(const char* name, const std::string& why) {
+  throw nb::type_error((std::string(name) + ": " + why).c_str());
+}
+
+std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::object(object.type().attr("__name__"))); }
+
+/// The attribute, or nothing where there is none; other errors are raised.
+nb::object attribute_of(nb::handle object, PyObject* name) {
+  PyObject* found = PyObject_GetAttr(object.ptr(), name);
+  if (found == nullptr) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
+    PyErr_Clear();
+  }
+  return nb::steal(found);
+}
+
+nb::object attribute_of(nb::handle object, const char* name) { return attribute_of(object, nb::str(name).ptr()); }
+
+/// The exchange interface of a type, or null. Types are asked once, and kept.
+const DLExchange* exchange_of(nb::handle type) {
+  static auto& known = *new std::unordered_map<PyObject*, const DLExchange*>();
+  if (const auto found = known.find(type.ptr()); found != known.end()) return found->second;
+  const nb::object capsule = attribute_of(type, "__dlpack_c_exchange_api__");
+  const DLExchange* exchange = nullptr;
+  if (capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") != 0)
+    exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (exchange != nullptr && exchange->version.major != 1) exchange = exchange->previous;
+  if (known.try_emplace(type.ptr(), exchange).second) type.inc_ref();
+  return exchange;
+}
+
+void check_dims(std::int64_t ndim, const char* name) {
+  if (ndim > kMaxDims)
+    throw nb::value_error(
+        (std::string(name) + " has " + std::to_string(ndim) + " dimensions; at most 32 are taken").c_str());
+}
+
+void fill_contiguous(const Shape& shape, std::array<std::int64_t, kMaxDims>& strides) {
+  std::int64_t stride = 1;
+  for (int i = shape.ndim - 1; i >= 0; stride *= shape.size[i], --i) strides[i] = stride;
+}
+
+std::int64_t in_elements(std::int64_t bytes, std::int64_t size, const char* name) {
+  if (bytes % size != 0)
+    throw nb::value_error((std::string(name) + ": a stride of " + std::to_string(bytes) +
+                           " bytes is no multiple of the element's " + std::to_string(size))
+                              .c_str());
+  return bytes / size;
+}
+
+}  // namespace
+
+Hooks& hooks() {
+  static auto& all = *new Hooks();
+  return all;
+}
+
+std::int64_t Shape::elements() const {
+  std::int64_t n = 1;
+  for (int i = 0; i < ndim; ++i) n *= size[i];
+  return n;
+}
+
+bool Shape::operator==(const Shape& other) const {
+  return ndim == other.ndim && std::equal(size.begin(), size.begin() + ndim, other.size.begin());
+}
+
+Array::Array(nb::handle object, const char* name, const void* const* chosen) : object_(nb::borrow(object)) {
+  exchange_ = exchange_of(object.type());
+  if (!read_exchange(name) && !read_buffer(name) && !read_cuda_interface(name) && !read_dlpack(name, chosen))
+    raise_type(name, "a " + kind_of(object) +
+                         " is no array; NumPy, PyTorch, CuPy and whatever has a buffer, "
+                         "__cuda_array_interface__ or __dlpack__ are taken");
+  if (dtype < 0) {
+    const nb::object its = attribute_of(object, "dtype");
+    raise_type(name, "elements of " + std::string(its.is_valid() ? nb::str(its).c_str() : "this dtype") +
+                         " are not taken; floats, integers of 8 to 64 bits in native byte order and bool are");
+  }
+}
+
+Array::~Array() = default;
+
+bool Array::is_contiguous() const {
+  std::int64_t stride = 1;
+  for (int i = shape.ndim - 1; i >= 0; --i) {
+    if (shape.size[i] == 0) return true;
+    if (shape.size[i] != 1 && strides[i] != stride) return false;
+    stride *= shape.size[i];
+  }
+  return true;
+}
+
+void Array::read(const DLTensor& tensor, const char* name) {
+  check_dims(tensor.ndim, name);
+  switch (tensor.device.device_type) {
+    case kDLCPU:
+    case kDLCUDAHost:
+      device = kHost;
+      break;
+    case kDLCUDA:
+    case kDLCUDAManaged:
+      device = tensor.device.device_id;
+      break;
+    default:
+      raise_type(name, "it is neither in host memory nor on a CUDA device");
+  }
+  data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  dtype = dtype_of(tensor.dtype);
+  shape.ndim = tensor.ndim;
+  std::copy_n(tensor.shape, tensor.ndim, shape.size.begin());
+  if (tensor.strides != nullptr) {
+    std::copy_n(tensor.strides, tensor.ndim, strides.begin());
+  } else {
+    fill_contiguous(shape, strides);
+  }
+}
+
+bool Array::read_exchange(const char* name) {
+  if (exchange_ == nullptr) return false;
+  // The exchange is silent about gradients, which these calls do not compute.
+  static PyObject* const kRequiresGrad = PyUnicode_InternFromString("requires_grad");
+  const nb::object gradient = attribute_of(object_, kRequiresGrad);
+  if (gradient.is_valid() && gradient.ptr() == Py_True) {
+    PyErr_Format(PyExc_BufferError, "%s requires a gradient: pass %s.detach(), or call hone.torch", name, name);
+    throw nb::python_error();
+  }
+  if (exchange_->tensor_from_object != nullptr) {
+    DLTensor tensor{};
+    if (exchange_->tensor_from_object(object_.ptr(), &tensor) != 0) throw nb::python_error();
+    read(tensor, name);
+    return true;
+  }
+  DLManagedTensorVersioned* managed = nullptr;
+  if (exchange_->managed_from_object(object_.ptr(), &managed) != 0) throw nb::python_error();
+  lent_.give_back = [managed] {
+    if (managed->deleter != nullptr) managed->deleter(managed);
+  };
+  read(managed->dl_tensor, name);
+  is_read_only = (managed->flags & kDLReadOnly) != 0;
+  return true;
+}
+
+bool Array::read_buffer(const char* name) {
+  if (PyObject_CheckBuffer(object_.ptr()) == 0) return false;
+  if (kind_of(object_) == "MaskedArray") raise_type(name, "masked arrays are not taken");
+  // Buffers have no bfloat16: its bits are lent as integers.
+  nb::object lender = object_;
+  const nb::object its = attribute_of(object_, "dtype");
+  const bool is_bfloat16 = its.is_valid() && nb::str(its).equal(nb::str("bfloat16"));
+  if (is_bfloat16) lender = object_.attr("view")("uint16");
+  auto buffer = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(lender.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();  // a dtype that buffers do not have, of which __dlpack__ may know more
+    return false;
+  }
+  Py_buffer* const held = buffer.release();
+  lent_.give_back = [held] {
+    PyBuffer_Release(held);
+    delete held;
+  };
+  check_dims(held->ndim, name);
+  data = held->buf;
+  is_read_only = held->readonly != 0;
+  dtype = is_bfloat16 ? kBFloat16 : dtype_of(held->format == nullptr ? "B" : held->format, held->itemsize);
+  if (dtype < 0) return true;
+  shape.ndim = held->ndim;
+  std::copy_n(held->shape, held->ndim, shape.size.begin());
+  fill_contiguous(shape, strides);
+  if (held->strides != nullptr && shape.elements() != 0)
+    for (int i = 0; i < shape.ndim; ++i)
+      if (shape.size[i] > 1) strides[i] = in_elements(held->strides[i], held->itemsize, name);
+  return true;
+}
+
+bool Array::read_cuda_interface(const char* name) {
+  const nb::object found = attribute_of(object_, "__cuda_array_interface__");
+  if (!found.is_valid()) return false;
+  const auto interface = nb::cast<nb::dict>(found);
+  const auto sizes = nb::cast<nb::tuple>(interface["shape"]);
+  check_dims(static_cast<std::int64_t>(sizes.size()), name);
+  shape.ndim = static_cast<int>(sizes.size());
+  for (int i = 0; i < shape.ndim; ++i) shape.size[i] = nb::cast<std::int64_t>(sizes[i]);
+  dtype = dtype_of(std::string_view(nb::cast<const char*>(interface["typestr"])));
+  if (interface.contains("mask") && !interface["mask"].is_none()) raise_type(name, "masked arrays are not taken");
+  fill_contiguous(shape, strides);
+  if (dtype >= 0 && interface.contains("strides") && !interface["strides"].is_none()) {
+    const auto given = nb::cast<nb::tuple>(interface["strides"]);
+    for (int i = 0; i < shape.ndim; ++i)
+      strides[i] = in_elements(nb::cast<std::int64_t>(given[i]), kDTypes[dtype].bytes, name);
+  }
+  const auto place = nb::cast<nb::tuple>(interface["data"]);
+  data = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(place[0]));
+  is_read_only = nb::cast<bool>(place[1]);
+  if (interface.contains("stream") && !interface["stream"].is_none()) {
+    interface_stream_ = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(interface["stream"]));
+    has_interface_stream_ = true;
+  }
+  device = nb::cast<int>(hooks().device_of(object_));
+  return true;
+}
+
+bool Array::read_dlpack(const char* name, const void* const* chosen) {
+  const nb::object exporter = attribute_of(object_, "__dlpack__");
+  const nb::object place = attribute_of(object_, "__dlpack_device__");
+  if (!exporter.is_valid() || !place.is_valid()) return false;
+  nb::dict arguments;
+  // The producer's current stream is the one that is used, unless the caller chose one: then nothing is to be awaited.
+  if (nb::cast<int>(place()[0]) == kDLCUDA) {
+    arguments["stream"] = chosen == nullptr ? nb::int_(-1) : nb::int_(reinterpret_cast<std::uintptr_t>(*chosen));
+    if (chosen != nullptr && *chosen == nullptr) arguments["stream"] = nb::int_(1);  // the default stream's number
+  }
+  nb::object capsule;
+  try {
+    nb::dict versioned = nb::borrow<nb::dict>(nb::steal(PyDict_Copy(arguments.ptr())));
+    versioned["max_version"] = nb::make_tuple(1, 1);
+    capsule = exporter(**versioned);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+    capsule = exporter(**arguments);
+  }
+  const auto take = [&](auto* managed, const char* used) {
+    PyCapsule_SetName(capsule.ptr(), used);
+    PyCapsule_SetDestructor(capsule.ptr(), nullptr);
+    lent_.give_back = [managed] {
+      if (managed->deleter != nullptr) managed->deleter(managed);
+    };
+    read(managed->dl_tensor, name);
+  };
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned") != 0) {
+    auto* const managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    if (managed->version.major != 1) raise_type(name, "its DLPack has another major version than 1");
+    is_read_only = (managed->flags & kDLReadOnly) != 0;
+    take(managed, "used_dltensor_versioned");
+  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor") != 0) {
+    take(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor")), "used_dltensor");
+  } else {
+    raise_type(name, "its __dlpack__() gave no DLPack tensor");
+  }
+  return true;
+}
+
+void* Array::stream() const {
+  if (device == kHost) return nullptr;
+  if (exchange_ != nullptr && exchange_->current_stream != nullptr) {
+    void* current = nullptr;
+    if (exchange_->current_stream(kDLCUDA, device, &current) != 0) throw nb::python_error();
+    return current;
+  }
+  if (has_interface_stream_) return interface_stream_;
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(hooks().current_stream(object_, device)));
+}
+
+nb::object Array::allocate(const Shape& of, std::int32_t of_dtype) const {
+  if (exchange_ != nullptr && exchange_->allocate != nullptr) {
+    Shape shape_of = of;
+    const DTypeRow& row = kDTypes[of_dtype];
+    DLTensor prototype{.data = nullptr,
+                       .device = {device == kHost ? kDLCPU : kDLCUDA, device == kHost ? 0 : device},
+                       .ndim = of.ndim,
+                       .dtype = {row.code, static_cast<std::uint8_t>(row.bytes * 8), 1},
+                       .shape = shape_of.size.data(),
+                       .strides = nullptr,
+                       .byte_offset = 0};
+    DLManagedTensorVersioned* managed = nullptr;
+    std::string message = "the array's library could not allocate";
+    const auto set_error = [](void* context, const char*, const char* text) {
+      *static_cast<std::string*>(context) = text;
+    };
+    void* object = nullptr;
+    if (exchange_->allocate(&prototype, &managed, &message, set_error) != 0) {
+      PyErr_SetString(PyExc_MemoryError, message.c_str());
+      throw nb::python_error();
+    }
+    if (exchange_->object_from_managed(managed, &object) != 0) throw nb::python_error();
+    return nb::steal(static_cast<PyObject*>(object));
+  }
+  nb::list sizes;
+  for (int i = 0; i < of.ndim; ++i) sizes.append(of.size[i]);
+  return hooks().empty(object_, nb::tuple(sizes), of_dtype);
+}
+
+}  // namespace hone::python

@@ -1,0 +1,47 @@
+// The calls, from Python's arguments to the library's: arrays to pointers, axes to layouts.
+#pragma once
+
+#include <cstdint>
+
+#include <nanobind/nanobind.h>
+
+#include "src/session.h"
+
+namespace hone::python {
+
+/// What all calls take besides their arrays. Handles are borrowed.
+struct CallOptions {
+  nb::handle out;
+  nb::handle stream;   // None: the current one of the array's library
+  nb::handle session;  // None: the default of the array's device
+  bool copy;           // strides that no kernel takes: copy the array first
+};
+
+struct ReduceArguments {
+  std::int32_t op;
+  std::int32_t dtype;        // −1: the default
+  std::int32_t accumulator;  // likewise
+  bool ignore_nan;
+};
+
+nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bool keepdims,
+                  const CallOptions& options);
+nb::object dot(const ReduceArguments& what, nb::handle a, nb::handle b, const CallOptions& options);
+nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptions& options);
+nb::object segments(const ReduceArguments& what, nb::handle x, nb::handle offsets, const CallOptions& options);
+
+struct SoftmaxArguments {
+  bool is_logarithm;
+  double scale;
+  std::int32_t dtype;  // of the results; −1: the default
+};
+nb::object softmax(const SoftmaxArguments& what, nb::handle x, nb::handle axis, const CallOptions& options);
+nb::object transpose(nb::handle x, const CallOptions& options);
+
+/// The problems that these calls are: what can be tuned ahead.
+Problem reduce_problem(const ReduceArguments& what, nb::handle x, nb::handle axis);
+Problem segments_problem(const ReduceArguments& what, nb::handle x, nb::handle offsets);
+Problem softmax_problem(const SoftmaxArguments& what, nb::handle x, nb::handle axis);
+Problem transpose_problem(nb::handle x);
+
+}  // namespace hone::python

@@ -1,0 +1,51 @@
+// What the calls share: the inputs, the stream, and the array that the results go to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/array.h"
+#include "src/calls.h"
+#include "src/layout.h"
+
+namespace hone::python {
+
+/// The stream that the caller chose; nothing: the current one of the array's library.
+std::optional<void*> chosen_stream(nb::handle stream);
+
+/// "(3, 4)".
+std::string text_of(const Shape& shape);
+
+/// The caller's array for results, if there is one.
+std::optional<Array> given_out(nb::handle out);
+
+/// The array that results go to: the caller's, checked, or a new one. `dtype` is what the call writes.
+Array results_of(const Array& in, std::optional<Array> given, const Shape& shape, std::int32_t dtype);
+
+/// Raises the ValueError for strides that no kernel takes.
+[[noreturn]] void refuse_strides(const char* name);
+
+/// A contiguous copy of an array whose strides no kernel takes, if the caller allows it; else raises ValueError.
+/// `order` is None, or the order of the copy's axes.
+Array copy_of(const Array& array, const char* name, const CallOptions& options, nb::handle order = nb::none());
+
+/// The largest power of two that divides the address, up to 16.
+std::uint32_t alignment_of(const void* pointer);
+
+/// The array's elements; for an empty array, whose address may be null, any aligned address.
+const void* elements_of(const Array& array);
+
+/// An array with a description of it that `describe` finds; where it finds none, that of a copy, if the caller asked.
+template <class Describe>
+auto described(Array& array, const char* name, const CallOptions& options, const Describe& describe) {
+  auto found = describe(array);
+  if (!found) {
+    array = copy_of(array, name, options);
+    found = describe(array);
+    if (!found) throw nb::value_error("no kernel takes axes with others between them at once");
+  }
+  return *found;
+}
+
+}  // namespace hone::python

@@ -1,0 +1,10 @@
+"""Where tests find their cache."""
+
+import os
+import tempfile
+
+
+def pytest_configure(config):
+    # One cache for the whole run, in a folder of its own: on the host device every new kernel is a run of the compiler.
+    os.environ["HONE_CACHE"] = os.path.join(tempfile.mkdtemp(prefix="hone-python-"), "cache.sqlite")
+    os.environ.pop("HONE_ON_MISS", None)

@@ -1,0 +1,120 @@
+"""Bad input: an exception of the usual kind with a message that says what was found, and never a crash."""
+
+import hone
+import numpy
+import pytest
+
+X = numpy.ones((3, 4), "float32")
+READ_ONLY = numpy.zeros((), "float32")
+READ_ONLY.flags.writeable = False
+
+
+class Lies:
+    """An object whose protocols do not work."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class CudaInterface:
+    def __init__(self, **fields):
+        self.__cuda_array_interface__ = {
+            "shape": (4,), "typestr": "<f4", "data": (4096, False), "version": 3, **fields,
+        }  # fmt: skip
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: hone.sum([1, 2]), TypeError, "list"),
+        (lambda: hone.sum(None), TypeError, "NoneType"),
+        (lambda: hone.sum("text"), TypeError, "str"),
+        (lambda: hone.sum(Lies(__dlpack__=1)), TypeError, "Lies"),
+        (lambda: hone.sum(X.astype("complex64")), TypeError, "complex64"),
+        (lambda: hone.sum(X.astype(">f4")), TypeError, "byte order"),
+        (lambda: hone.sum(numpy.zeros(3, "M8[s]")), (TypeError, BufferError), "dtype"),
+        (lambda: hone.sum(numpy.array([1, "a"], object)), TypeError, "object"),
+        (lambda: hone.sum(numpy.zeros(3, "i4,f4")), TypeError, "i4"),
+        (lambda: hone.sum(numpy.ma.masked_equal(X, 1)), TypeError, "masked"),
+        (lambda: hone.sum(CudaInterface(typestr="<c8")), TypeError, "dtype"),
+        (lambda: hone.sum(CudaInterface(mask=X)), TypeError, "mask"),
+        (lambda: hone.sum(X, axis=2), IndexError, "axis 2 of an array with 2 dimensions"),
+        (lambda: hone.sum(X, axis=-3), IndexError, "axis -3"),
+        (lambda: hone.sum(X, axis=2**70), IndexError, "index-sized"),
+        (lambda: hone.sum(X, axis=(0, 0)), ValueError, "twice"),
+        (lambda: hone.sum(X, axis=1.5), TypeError, "float"),
+        (lambda: hone.sum(X, axis="x"), TypeError, "str"),
+        (lambda: hone.sum(X[::-1], axis=0), ValueError, "copy=True"),
+        (lambda: hone.sum(numpy.broadcast_to(X, (2, 3, 4))), ValueError, "copy=True"),
+        (lambda: hone.sum(X, dtype="complex64"), TypeError, "complex64"),
+        (lambda: hone.sum(X, dtype="int32"), ValueError, "i32"),
+        (lambda: hone.sum(X, dtype=object()), TypeError, "dtype"),
+        (lambda: hone.sum(X, accumulator="f16"), ValueError, "f16"),
+        (lambda: hone.sum(X, out=numpy.zeros(2, "float32")), ValueError, r"\(2,\).*\(\)"),
+        (lambda: hone.sum(X, out=numpy.zeros((), "int64")), ValueError, "i64"),
+        (lambda: hone.sum(X, dtype="f32", out=numpy.zeros(())), TypeError, "f64.*f32"),
+        (lambda: hone.max(X, out=numpy.zeros(())), ValueError, "f64"),
+        (lambda: hone.sum(X, out=READ_ONLY), ValueError, "read-only"),
+        (lambda: hone.sum(X, axis=1, out=numpy.zeros(6, "float32")[::2]), ValueError, "contiguous"),
+        (lambda: hone.sum(X, out=[0]), TypeError, "list"),
+        (lambda: hone.sum(X, stream="main"), TypeError, "str"),
+        (lambda: hone.sum(X, session="host"), TypeError, "Session"),
+        (lambda: hone.sum(CudaInterface(), session=hone.Session("host")), ValueError, "cuda:0.*host"),
+        (lambda: hone.sum(X, out=CudaInterface(shape=())), ValueError, "device"),
+        (lambda: hone.softmax(X.astype("int32")), ValueError, "i32"),
+        (lambda: hone.softmax(X, scale=float("inf")), ValueError, "inf"),
+        (lambda: hone.logsumexp(X.astype("int32")), ValueError, "i32"),
+        (lambda: hone.transpose(X[0]), ValueError, "two axes"),
+        (lambda: hone.norm(X, ord=3), ValueError, "ord is 3"),
+        (lambda: hone.fuse("sum", "nothing"), ValueError, "nothing"),
+        (lambda: hone.fuse(), ValueError, "no operation"),
+        (lambda: hone.segment_reduce(X, X), ValueError, r"\(3, 4\)"),
+        (lambda: hone.segment_reduce(X[0], X[0]), ValueError, "f32"),
+        (lambda: hone.segment_reduce(X[0], numpy.zeros(0, "int64")), ValueError, "empty"),
+        (lambda: hone.Session("moon"), ValueError, "moon"),
+        (lambda: hone.Session("host", on_miss="maybe"), ValueError, "maybe"),
+        (lambda: hone.tune("sum", X, budget=0), ValueError, "budget"),
+        (lambda: hone.tune("nothing", X), ValueError, "nothing"),
+    ],
+)
+def test_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_strides_that_are_no_multiple_of_the_element():
+    packed = numpy.zeros(4, numpy.dtype([("a", "i1"), ("b", "f4")]))["b"]
+    with pytest.raises(ValueError, match="stride"):
+        hone.sum(packed)
+
+
+def test_misaligned_arrays():
+    x = numpy.frombuffer(bytearray(4 * 10 + 1), "float32", 10, 1)
+    with pytest.raises(ValueError, match="align"):
+        hone.sum(x)
+
+
+def test_more_axes_than_are_taken():
+    x = numpy.ones([1] * 33, "float32")
+    with pytest.raises(ValueError, match="33 dimensions"):
+        hone.sum(x)
+    assert hone.sum(x.reshape([1] * 32)) == 1
+    with pytest.raises(ValueError, match="32 dimensions"):
+        hone.minmax(x.reshape([1] * 32), axis=())
+
+
+def test_not_tuned():
+    session = hone.Session("host", on_miss="error", cache="")
+    with pytest.raises(hone.NotTunedError, match="no winner"):
+        hone.sum(X, session=session)
+    assert issubclass(hone.NotTunedError, RuntimeError)
+
+
+def test_a_compiler_that_is_missing(monkeypatch):
+    monkeypatch.setenv("HONE_CXX", "/nowhere/c++")
+    session = hone.Session("host", cache="")
+    with pytest.raises((hone.CompileError, hone.UnsupportedError), match="/nowhere"):
+        hone.sum(X, session=session)

@@ -1,0 +1,32 @@
+# Programs in C and Fortran build against the installed C interface with the flags of pkg-config, and run.
+include("${SETTINGS}")
+if(NOT PKG_CONFIG)
+  message("SKIPPED: pkg-config was not found")
+  return()
+endif()
+set(ENV{PKG_CONFIG_PATH} "${PREFIX}/${LIBDIR}/pkgconfig")
+set(ENV{LD_LIBRARY_PATH} "${PREFIX}/${LIBDIR}")
+set(ENV{HONE_CACHE} off)
+set(ENV{HONE_ON_MISS} heuristic)
+set(ENV{PKG_CONFIG} "${PKG_CONFIG}")
+run("${PKG_CONFIG}" --print-errors --exact-version=${VERSION} hone-c)
+file(MAKE_DIRECTORY "${SCRATCH}/c")
+
+# built_and_run(<program> <compiler and flags> <file>...): must print the sum of a million halves.
+function(built_and_run program compiler)
+  set(ENV{PROGRAM} "${SCRATCH}/c/${program}")
+  list(JOIN ARGN "' '" files)
+  run(sh -c "cd \"${SCRATCH}/c\" && eval \"${compiler} '${files}' -o \\\"\\\$PROGRAM\\\" \$(\"\$PKG_CONFIG\" --cflags --libs hone-c)\"")
+  execute_process(COMMAND "$ENV{PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0 OR NOT output MATCHES "500000[.]0")
+    message(FATAL_ERROR "${program} ended with ${status} and printed: ${output}")
+  endif()
+endfunction()
+
+built_and_run(c "${CC} -std=c11 -Wall -Wextra -pedantic -Werror" "${SOURCE}/examples/c/sum.c")
+if(FORTRAN)
+  built_and_run(fortran "${FORTRAN} -Wall -Wextra -Werror" "${PREFIX}/share/hone/fortran/hone.f90"
+                "${SOURCE}/examples/fortran/sum.f90")
+else()
+  message("SKIPPED: gfortran was not found; the program in C ran")
+endif()
