@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
+#include "runtime/families/row_parts.h"
 #include "runtime/families/softmax/softmax_columns_family.h"
 #include "runtime/families/softmax/softmax_reference.h"
 #include "runtime/families/softmax/softmax_row_layout.h"
@@ -35,44 +35,7 @@ std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) 
 }
 
 std::vector<ElementRange> SoftmaxRowsVerifier::verified_parts(const Problem& problem, int) const {
-  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
-  constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
-  const std::int64_t rows = problem.extents[0];
-  const std::int64_t columns = problem.extents[1];
-  if (rows == 0 || columns == 0) return {};
-  const std::int64_t count = std::min(rows, std::max<std::int64_t>(3, kElements / columns));
-  std::vector<std::int64_t> chosen{0, rows - 1};
-  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
-  std::mt19937_64 random(static_cast<std::uint64_t>(rows * 31 + columns));
-  while (count < rows && static_cast<std::int64_t>(chosen.size()) < count) {
-    const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows));
-    for (std::int64_t row = first; row < std::min(rows, first + run); ++row) chosen.push_back(row);
-  }
-  if (count == rows) {
-    chosen.resize(static_cast<std::size_t>(rows));
-    for (std::int64_t row = 0; row < rows; ++row) chosen[static_cast<std::size_t>(row)] = row;
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-
-  std::vector<ElementRange> parts;
-  const auto add = [&](std::int64_t first, std::int64_t length) {
-    if (!parts.empty() && parts.back().first + parts.back().count == first)
-      parts.back().count += length;
-    else
-      parts.push_back({first, length});
-  };
-  for (const std::int64_t row : chosen) {
-    const std::int64_t first = row * SoftmaxBase::pitch(problem, 1);
-    if (columns <= 3 * kPiece) {
-      add(first, columns);
-    } else {
-      add(first, kPiece);
-      add(first + columns / 2, kPiece);
-      add(first + columns - kPiece, kPiece);
-    }
-  }
-  return parts;
+  return parts_of_rows(problem.extents[0], problem.extents[1], SoftmaxBase::pitch(problem, 1));
 }
 
 std::string SoftmaxRowsVerifier::verify(const Problem& problem, const Candidate& candidate,
