@@ -26,4 +26,18 @@ std::string misalignment(std::string_view name, const void* pointer, DType dtype
   return fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes);
 }
 
+bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {
+  for (const ArrayRows& array : {a, b})
+    if (array.rows == 0 || array.row_bytes == 0) return false;
+  const auto a_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(a.first));
+  const auto b_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b.first));
+  const std::int64_t a_end = a_first + (a.rows - 1) * a.pitch_bytes + a.row_bytes;
+  const std::int64_t b_end = b_first + (b.rows - 1) * b.pitch_bytes + b.row_bytes;
+  if (a_end <= b_first || b_end <= a_first) return false;
+  if (a.pitch_bytes != b.pitch_bytes) return true;
+  // Rows of one pitch interleave if those of b lie in the gaps of a.
+  const std::int64_t distance = ((b_first - a_first) % a.pitch_bytes + a.pitch_bytes) % a.pitch_bytes;
+  return distance < a.row_bytes || distance + b.row_bytes > a.pitch_bytes;
+}
+
 }  // namespace hone

@@ -8,6 +8,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/dispatch/call_checks.h"
 #include "runtime/families/softmax/softmax_base.h"
 
 namespace hone {
@@ -17,12 +18,6 @@ namespace {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("tuned_{}({}): {}", operation == kLogSoftmaxOperation ? "log_softmax" : "softmax",
                           to_string(problem), why));
-}
-
-void require_known(DType dtype) {
-  if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("tuned_softmax: there is no dtype {}", static_cast<int>(dtype)));
 }
 
 /// The bytes of `in` and `out` must be the same elements, or apart.
@@ -41,16 +36,16 @@ void check_apart(std::uint8_t operation, const Problem& problem, const void* in,
       refuse(operation, problem, "in place, input and output must have the same pitch");
     return;
   }
-  if (rows_overlap(in, columns * traits.in_bytes, pitch(0) * traits.in_bytes, out, columns * traits.out_bytes,
-                   pitch(1) * traits.out_bytes, rows))
+  if (rows_overlap({in, columns * traits.in_bytes, pitch(0) * traits.in_bytes, rows},
+                   {out, columns * traits.out_bytes, pitch(1) * traits.out_bytes, rows}))
     refuse(operation, problem,
            fmt::format("'in' at {} and 'out' at {} overlap; pass the same address, or arrays apart", in, out));
 }
 
 Choice launch(std::uint8_t operation, Session& session, const SoftmaxSpec& spec, const void* in,
               const SoftmaxShape& shape, void* out, Stream stream) {
-  require_known(spec.dtype);
-  require_known(spec.result_dtype());
+  require_known("tuned_softmax", spec.dtype);
+  require_known("tuned_softmax", spec.result_dtype());
   const std::uint32_t alignment = std::min(alignment_of(in), alignment_of(out));
   const Problem problem = operation == kLogSoftmaxOperation ? log_softmax_problem(spec, shape, alignment)
                                                             : softmax_problem(spec, shape, alignment);

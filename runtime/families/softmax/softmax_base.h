@@ -86,8 +86,4 @@ void with_accumulator(const SoftmaxTraits& traits, const Act& act) {
 template <class Acc>
 SoftmaxFactors<Acc> softmax_factors(const Problem& problem);
 
-/// The bytes that two arrays of rows have in common, if any. Rows of one may lie between those of the other.
-bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
-                  std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows);
-
 }  // namespace hone

@@ -197,18 +197,6 @@ TEST(SoftmaxFamily, VerifiesPartsInOrderAndInsideTheOutput) {
   }
 }
 
-TEST(SoftmaxOverlap, RowsMayLieBetweenRows) {
-  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
-  EXPECT_FALSE(rows_overlap(at(1000), 10, 20, at(1010), 10, 20, 5)) << "the right half of the same matrix";
-  EXPECT_TRUE(rows_overlap(at(1000), 11, 20, at(1010), 10, 20, 5));
-  EXPECT_TRUE(rows_overlap(at(1000), 10, 20, at(1010), 11, 20, 5)) << "reaches into the next row";
-  EXPECT_FALSE(rows_overlap(at(1000), 10, 10, at(1050), 10, 10, 5));
-  EXPECT_TRUE(rows_overlap(at(1000), 10, 10, at(1049), 10, 10, 5));
-  EXPECT_TRUE(rows_overlap(at(1049), 10, 10, at(1000), 10, 10, 5));
-  EXPECT_TRUE(rows_overlap(at(1000), 10, 20, at(1010), 10, 30, 5)) << "pitches differ";
-  EXPECT_FALSE(rows_overlap(at(1000), 10, 10, at(1000), 10, 10, 0));
-}
-
 /// What the reference says of one row of floats.
 std::string verdict(const std::vector<float>& in, const std::vector<float>& out, double scale, bool is_log) {
   const softmax_reference::Computation computation{.dtype = DType::f32,
