@@ -71,7 +71,7 @@ const ParameterSpace& ReducePolicy::space() {
   using P = ReducePolicy;
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-      PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32})},
+      PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
       PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
       PolicyField{&P::tail, tail_parameter()},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
@@ -140,6 +140,8 @@ std::string ReductionFamily::is_valid(const ProblemClass& problem_class, const P
     return fmt::format("1536 threads hold one block of {}: that is min_blocks=1", reduce.block_threads);
   if (reduce.vector_bytes < element_bytes(problem))
     return fmt::format("vectors of {} bytes, an element has {}", reduce.vector_bytes, element_bytes(problem));
+  if (reduce.vector_bytes < 4 && widest_vector_bytes(problem) >= 4)
+    return fmt::format("vectors of {} bytes, less than a word", reduce.vector_bytes);
   if (reduce.vector_bytes > widest_vector_bytes(problem))
     return fmt::format("vectors of {} bytes, the two arrays are aligned alike to {}", reduce.vector_bytes,
                        widest_vector_bytes(problem));
