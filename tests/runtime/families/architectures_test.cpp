@@ -6,18 +6,13 @@
 
 #include <fmt/format.h>
 
-#include <hone/copy.h>
 #include <hone/error.h>
 #include <hone/sdk/gpu_compiler.h>
-#include <hone/reduce_axis.h>
-#include <hone/segmented_reduce.h>
-#include <hone/softmax.h>
-#include <hone/transpose.h>
-#include <hone/tuned_reduce.h>
 
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
+#include "tests/runtime/support/problems_of_families.h"
 
 namespace hone {
 namespace {
@@ -35,24 +30,11 @@ DeviceFacts facts_of(int compute_capability) {
   return facts;
 }
 
-std::vector<Problem> problems() {
-  return {
-      reduce_problem(ReduceOp::sum, DType::f32, 1 << 24),
-      reduce_problem(ReduceOp::mean_variance, DType::f16, 1 << 20, 2),
-      reduce_rows_problem({.op = ReduceOp::argmax}, {.rows = 4096, .columns = 4096}, 16),
-      reduce_columns_problem({.op = ReduceOp::logsumexp, .dtype = DType::bf16}, {.reduced = 4096, .inner = 5000}, 2),
-      segmented_reduce_problem({}, DType::i32, 1 << 16, 1 << 22),
-      softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(4096, 8192), 16),
-      softmax_problem({}, SoftmaxShape::axis(2, 512, 4096), 16),
-      transpose_problem({.element_bytes = 2, .rows = 4097, .columns = 4099}, 2, false),
-      copy_problem({.element_bytes = 4, .rows = 1000, .columns = 1001, .in_pitch = 1003}, 4)};
-}
-
 class Architectures : public testing::TestWithParam<int> {};
 
 TEST_P(Architectures, ASampleOfEveryFamilyCompiles) {
   const DeviceFacts facts = facts_of(GetParam());
-  for (const Problem& problem : problems()) {
+  for (const Problem& problem : problems_of_every_family({{4096, 8192}, {4097, 4099}}, {2, 16})) {
     const std::vector<Policy> policies = allowed_policies(problem, facts);
     ASSERT_FALSE(policies.empty()) << to_string(problem);
     const std::size_t chosen = static_cast<std::size_t>(GetParam()) * 7 % policies.size();  // others for each
