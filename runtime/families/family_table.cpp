@@ -4,6 +4,7 @@
 
 #include <hone/copy_spec.h>
 #include <hone/reduce_spec.h>
+#include <hone/rms_norm.h>
 #include <hone/softmax_spec.h>
 #include <hone/transpose_spec.h>
 
@@ -39,6 +40,20 @@ Problem call_of_softmax(const Problem& problem) {
   return is_log ? log_softmax_problem(spec, shape, problem.alignment) : softmax_problem(spec, shape, problem.alignment);
 }
 
+/// Operations are plain, weighted, add and weighted_add.
+Problem call_of_rms_norm(const Problem& problem) {
+  const RmsNormSpec spec{.dtype = problem.dtype,
+                         .rows = problem.extents[0],
+                         .columns = problem.extents[1],
+                         .in_pitch = problem.pitches[0],
+                         .out_pitch = problem.pitches[1]};
+  const Problem usual = rms_norm_problem(spec, problem.operation % 2 == 1, problem.operation >= 2, problem.alignment);
+  Problem called = problem;
+  called.alignment = usual.alignment;
+  called.pitches = usual.pitches;
+  return called;
+}
+
 /// Operations are transpose, transpose_in_place, and both of pairs.
 Problem call_of_transpose(const Problem& problem) {
   const TransposeSpec spec{.element_bytes = info(problem.dtype).size_bytes * (problem.operation < 2 ? 1 : 2),
@@ -62,6 +77,14 @@ constexpr std::array kFamilies{
               &call_of_segments<DType::i64>},
     FamilyRow{&softmax_family, "softmax", "f32", kShapes, &call_of_softmax},
     FamilyRow{&softmax_columns_family, "softmax", "f32", kShapes, &call_of_softmax},
+    FamilyRow{&rms_norm_family,
+              "weighted",
+              "f16",
+              "2^4..2^16:2^4x2^6..2^14:2^2",
+              &call_of_rms_norm,
+              {{{"quick", "weighted", "f16", "2^12x2^12"},
+                {"standard", "weighted,weighted_add", "f16,bf16,f32", "2^4..2^20:2^4x2^6..2^14:2^4@2^20..2^28"},
+                {"full", "every", "f16,bf16,f32", "2^0..2^24:2^4x2^4..2^20:2^2@2^12..2^28"}}}},
     FamilyRow{&transpose_family, "transpose", "u32", kShapes, &call_of_transpose},
     FamilyRow{&copy_family, "copy", "u32", "1x2^10..2^26:2^2"},
 };
