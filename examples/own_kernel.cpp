@@ -70,7 +70,7 @@ class Lengths final : public hone::KernelFamily {
     return problem.extents[0] >= 0 && problem.extents[0] < 1 << 30 ? "" : "lengths takes 0 to 2^30 elements";
   }
 
-  std::string is_valid(const hone::ProblemClass&, const hone::Policy& policy,
+  hone::Reason is_valid(const hone::ProblemClass&, const hone::Policy& policy,
                        const hone::DeviceFacts& facts) const override {
     const bool fits = policy.as<LengthsPolicy>().block_threads <= facts.max_threads_per_block;
     return fits ? "" : "more threads than the device allows in a block";

@@ -15,6 +15,7 @@
 #include "element.cuh"
 #include "grid.cuh"
 #include "kernel.cuh"
+#include "streaming.cuh"
 
 namespace hone {
 
@@ -28,24 +29,13 @@ struct Copy {
   using Vector = ElementPack<T, kWidth>;
 
   static __device__ Vector load(const T* from) {
-    if constexpr (kStreaming) {
-      const uint4 words = __ldcs(reinterpret_cast<const uint4*>(from));
-      Vector vector;
-      memcpy(&vector, &words, sizeof(vector));
-      return vector;
-    } else {
-      return *reinterpret_cast<const Vector*>(from);
-    }
+    const auto* const pack = reinterpret_cast<const Vector*>(from);
+    return kStreaming ? load_streaming(pack) : *pack;
   }
-
   static __device__ void store(T* to, Vector vector) {
-    if constexpr (kStreaming) {
-      uint4 words;
-      memcpy(&words, &vector, sizeof(words));
-      __stcs(reinterpret_cast<uint4*>(to), words);
-    } else {
-      *reinterpret_cast<Vector*>(to) = vector;
-    }
+    auto* const pack = reinterpret_cast<Vector*>(to);
+    if constexpr (kStreaming) store_streaming(pack, vector);
+    else *pack = vector;
   }
 
   /// Copies one row of n elements. The tail behind the last pack is copied by block 0, one element per thread.

@@ -1,19 +1,14 @@
-// The arithmetic of logsumexp: sums of exponentials relative to a reference.
+// The arithmetic of logsumexp: exponentials relative to a reference, or to 0 if that is infinite.
 #pragma once
 
 #include "monoids.cuh"
 #include "reduction.cuh"
+#include "scaled_sum.cuh"
 
 namespace hone {
 
-template <class Acc>
-struct ScaledSum {
-  Acc reference;  ///< one of the elements, or −∞; never NaN
-  Acc sum;        ///< Σ exp(x − reference), with 0 for an infinite reference: NaN, ∞ or 0 for special elements
-};
-
 template <class In, class Acc, bool kIgnoreNan>
-struct ExponentialSum {
+struct ExponentialSum : ScaledSumMonoid<Acc, ExponentialSum<In, Acc, kIgnoreNan>> {
   using State = ScaledSum<Acc>;
 
   /// The largest sum of a tile that keeps the reference. It is above the number of elements of any tile, so that a tile
@@ -41,9 +36,8 @@ struct ExponentialSum {
   /// The shift of the exponents: the reference, or 0 if it is infinite, since a difference from it may be NaN.
   static __device__ Acc shift(Acc reference) { return is_finite(reference) ? reference : Acc(0); }
 
-  /// The sum of `state`, rescaled to a reference that is not below its own. The difference of two references is NaN
-  /// only if they are equal.
-  static __device__ Acc scaled(State state, Acc reference) {
+  /// The difference of two references is NaN only if they are equal.
+  static __device__ Acc rescaled(State state, Acc reference) {
     return state.reference == reference ? state.sum : state.sum * exponential(state.reference - reference);
   }
 

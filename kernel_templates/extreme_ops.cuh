@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bytes.cuh"
+#include "monoids.cuh"
 #include "reduction.cuh"
 
 namespace hone {
@@ -11,6 +12,7 @@ struct Extremes {
   Acc min, max;
 };
 
+/// Both at once: min and max one after the other (Fused) would keep all converted elements of a tile in registers.
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>, Index> {
   using State = Extremes<Acc>;
@@ -44,13 +46,8 @@ template <class In, class Acc, class Index, bool kIgnoreNan>
 struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
   template <class Out>
   static __device__ void write(Extremes<Acc> state, Index, Out* out) {
-    if constexpr (kIsFloating<Acc>) {
-      *out = convert<Out>(state.max < state.min ? Acc(0) : state.max - state.min);
-    } else {
-      using Wide = unsigned long long;
-      const Wide range = static_cast<Wide>(state.max) - static_cast<Wide>(state.min);
-      *out = convert<Out>(state.max < state.min ? Wide(0) : range);
-    }
+    using Wide = typename Select<kIsFloating<Acc>, Acc, unsigned long long>::type;
+    *out = convert<Out>(state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min));
   }
 };
 
@@ -61,11 +58,11 @@ struct Located {
   Words<Index> index;
 };
 
-/// The index of the value that Order puts first. A tile is first reduced by value alone; its index is looked up only if
-/// the value comes before all values so far, which happens less and less often.
-template <class Order, class In, class Acc, class Index, bool kIgnoreNan>
-struct ArgReduce
-    : Reduction<ArgReduce<Order, In, Acc, Index, kIgnoreNan>, In, Located<typename RankOf<Acc>::type, Index>, Index> {
+/// The index of the largest value, or of the smallest. A tile is first reduced by value alone; its index is looked up
+/// only if the value comes before all values so far, which happens less and less often.
+template <bool kLargest, class In, class Acc, class Index, bool kIgnoreNan>
+struct ArgReduce : Reduction<ArgReduce<kLargest, In, Acc, Index, kIgnoreNan>, In,
+                             Located<typename RankOf<Acc>::type, Index>, Index> {
   using Rank = typename RankOf<Acc>::type;
   using State = Located<Rank, Index>;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::several;
@@ -77,7 +74,7 @@ struct ArgReduce
 
   static __device__ State of(In x, Index i) {
     const Acc value = convert<Acc>(x);
-    return kIgnoreNan && is_nan(value) ? identity() : at(Order::rank(value), i);
+    return kIgnoreNan && is_nan(value) ? identity() : at(rank_of(value), i);
   }
 
   static __device__ State combine(State a, State b) {
@@ -114,7 +111,7 @@ struct ArgReduce
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
-    const Rank rank = Order::rank(value);
+    const Rank rank = rank_of(value);
     const Rank so_far = state.rank.value();
     if (rank < so_far || (rank == so_far && state.index.value() != kNowhere)) return;
 
@@ -131,7 +128,7 @@ struct ArgReduce
     if constexpr (kHasWarpInstructions && kInBytes<In, ElementPack>) {
       static_assert(kSame<Acc, int>, "no byte may have the identity's rank");
       const Acc value = first_value(tile);
-      const Rank rank = Order::rank(value);
+      const Rank rank = rank_of(value);
       const Rank of_warp = __reduce_max_sync(kFullMask, rank);
       if (of_warp <= state.rank.value()) return;
       state = at(of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
@@ -147,9 +144,11 @@ struct ArgReduce
   }
 
  private:
-  struct FirstOfTwo {
-    static __device__ Acc combine(Acc a, Acc b) { return Order::template first<kIgnoreNan>(a, b); }
-  };
+  static __device__ Rank rank_of(Acc value) {
+    if constexpr (kLargest) return ascending_rank(value);
+    else if constexpr (kIsFloating<Acc>) return ascending_rank(-value);
+    else return ~ascending_rank(value);
+  }
 
   template <class ElementPack, unsigned kPacks>
   static __device__ Index lowest_index(Acc value, const ElementPack (&tile)[kPacks], Index first, Index stride) {
@@ -167,32 +166,17 @@ struct ArgReduce
   template <class ElementPack, unsigned kPacks>
   static __device__ Acc first_value(const ElementPack (&tile)[kPacks]) {
     if constexpr (kInBytes<In, ElementPack>) {
-      return convert<Acc>(extreme_of_bytes<Order::kDescends, In>(tile));
+      return convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
     } else {
       const TileValues<Acc, ElementPack, kPacks> all(tile);
-      return combine_tree<FirstOfTwo, all.kCount>(all.values);
+      return combine_tree<monoid::Extreme<kLargest, kIgnoreNan>, all.kCount>(all.values);
     }
   }
 };
 
-struct Descending {
-  static constexpr bool kDescends = true;
-  template <class T> static __device__ auto rank(T x) { return ascending_rank(x); }
-  template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return larger<kIgnoreNan>(a, b); }
-};
-
-struct Ascending {
-  static constexpr bool kDescends = false;
-  template <class T> static __device__ auto rank(T x) {
-    if constexpr (kIsFloating<T>) return ascending_rank(-x);
-    else return ~ascending_rank(x);
-  }
-  template <bool kIgnoreNan, class T> static __device__ T first(T a, T b) { return smaller<kIgnoreNan>(a, b); }
-};
-
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using ArgMax = ArgReduce<Descending, In, Acc, Index, kIgnoreNan>;
+using ArgMax = ArgReduce<true, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using ArgMin = ArgReduce<Ascending, In, Acc, Index, kIgnoreNan>;
+using ArgMin = ArgReduce<false, In, Acc, Index, kIgnoreNan>;
 
 }  // namespace hone

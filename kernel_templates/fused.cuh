@@ -11,10 +11,11 @@ struct FusedState {
   Words<Rest> rest;
 };
 
-/// All operations have the same In and Index. write() has one output pointer per operation, in their order.
+/// All operations have the same In and Index. Each has an output of its own (Outputs).
 template <class First, class... Others>
 struct Fused : Reduction<Fused<First, Others...>, typename First::In,
                          FusedState<typename First::State, typename Fused<Others...>::State>, typename First::Index> {
+  using Head = First;
   using Rest = Fused<Others...>;
   using Index = typename First::Index;
   using State = FusedState<typename First::State, typename Rest::State>;
@@ -33,33 +34,32 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
-    typename First::State of_first = state.first.value();
-    typename Rest::State of_rest = state.rest.value();
-    First::accumulate(of_first, tile, first, stride);
-    Rest::accumulate(of_rest, tile, first, stride);
-    state = of_both(of_first, of_rest);
+    Both both(state);
+    First::accumulate(both.first, tile, first, stride);
+    Rest::accumulate(both.rest, tile, first, stride);
   }
-
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
                                               Index stride) {
-    typename First::State of_first = state.first.value();
-    typename Rest::State of_rest = state.rest.value();
-    First::accumulate_with_warp(of_first, tile, first, stride);
-    Rest::accumulate_with_warp(of_rest, tile, first, stride);
-    state = of_both(of_first, of_rest);
+    Both both(state);
+    First::accumulate_with_warp(both.first, tile, first, stride);
+    Rest::accumulate_with_warp(both.rest, tile, first, stride);
   }
-
   template <unsigned kLanes>
   static __device__ State of_lanes(State state) {
     return of_both(lanes_reduce<First, kLanes>(state.first.value()), lanes_reduce<Rest, kLanes>(state.rest.value()));
   }
 
-  template <class Out, class... Outs>
-  static __device__ void write(State state, Index n, Out* out, Outs*... others) {
-    First::write(state.first.value(), n, out);
-    Rest::write(state.rest.value(), n, others...);
-  }
+ private:
+  /// The parts of a State, to be changed; the State has them in the end.
+  struct Both {
+    State& state;
+    typename First::State first;
+    typename Rest::State rest;
+
+    explicit __device__ Both(State& both) : state(both), first(both.first.value()), rest(both.rest.value()) {}
+    __device__ ~Both() { state = of_both(first, rest); }
+  };
 };
 
 template <class Only>

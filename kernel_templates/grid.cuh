@@ -5,13 +5,13 @@
 // it only through this one. With PDL (programmatic dependent launch) the next kernel of the stream may then become
 // resident early, but passes its own wait only when all earlier kernels have completed. The workspace starts with a
 // header of kWorkspaceHeaderBytes, which is zero between launches; partials follow. A word of the header is the ticket:
-// each block stores its partial, then one thread calls take_last_ticket(), an acquire-release atomic that wraps to 0;
-// the block that gets the last ticket combines all partials. Other words may be counters: they only rise in a launch;
-// count_up() releases, wait_for_count() acquires, and the last block sets them back to 0. A block may spin on a counter
-// only if the blocks that raise it are already running. In a cluster every thread of every block calls
-// arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier before the first store into
-// another block's shared memory (DSMEM), because that block must have started; and one between such stores and the
-// reads of what they wrote.
+// each block stores its partial, then one thread calls take_last_ticket(), an acquire-release atomic that wraps to 0
+// (is_last_block() does so for a block); the block that gets the last ticket combines all partials. Other words may be
+// counters: they only rise in a launch; count_up() releases, wait_for_count() acquires, and the last block sets them
+// back to 0. A block may spin on a counter only if the blocks that raise it are already running. In a cluster every
+// thread of every block calls arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier
+// before the first store into another block's shared memory (DSMEM), because that block must have started; and one
+// between such stores and the reads of what they wrote.
 #pragma once
 
 #include "pack.cuh"
@@ -48,6 +48,15 @@ __device__ inline bool take_last_ticket(unsigned* ticket, unsigned count) {
   asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(taken) : "l"(ticket), "r"(count - 1) : "memory");
 #endif
   return taken == count - 1;
+}
+
+/// Called by every thread of a block after its partial is stored: by thread 0 itself, or before a barrier. True in all
+/// threads of the block that gets the last ticket, which then see what all blocks stored.
+__device__ inline bool is_last_block(void* workspace) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(workspace), gridDim.x);
+  __syncthreads();
+  return is_last;
 }
 
 /// Adds 1 to a counter with release semantics: ordered after all reads and writes of the calling thread, and of its
@@ -89,7 +98,16 @@ __device__ T load_from_l2(const T* address) {
   return words.value();
 }
 
-#ifndef HONE_HOST_DEVICE
+#ifdef HONE_HOST_DEVICE
+
+// This device has no clusters: templates may name these functions, and none may call them.
+unsigned rank_in_cluster();
+void arrive_at_cluster_barrier();
+void wait_at_cluster_barrier();
+template <class T>
+void store_in_block(T* slot, unsigned rank, T value);
+
+#else
 
 __device__ inline unsigned rank_in_cluster() {
   unsigned rank;

@@ -1,11 +1,13 @@
-// Half and BFloat16: 16-bit storage types; arithmetic is done in float.
+// Half, BFloat16 and E4M3: storage types of at most 16 bits; arithmetic is done in float.
 //
-// Conversion to float is exact; conversion from float rounds to nearest, ties to even. On a GPU both are single PTX
-// instructions, so that no CUDA header is needed; the host device has equivalents. Doubles and 64-bit integers are
-// rounded to odd in float first: that keeps the bits that decide the second rounding, so the result is rounded only
-// once (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd,
-// 2008).
+// Conversion to float is exact; conversion from float rounds to nearest, ties to even. GPUs have PTX instructions for
+// it, so that no CUDA header is needed; small_float.cuh is what the host device has instead. Doubles and 64-bit
+// integers are rounded to odd in float first: that keeps the bits that decide the second rounding, so the result is
+// rounded only once (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding
+// to odd, 2008).
 #pragma once
+
+#include "small_float.cuh"
 
 // Warp shuffles of 16-bit types, as friends: they are found by argument-dependent lookup only and hide none of CUDA's
 // own. The host device reports the caller's line, hence two more parameters there.
@@ -18,7 +20,7 @@
 #endif
 #define HONE_SHUFFLE(Type, shuffle, Argument)                                                                        \
   friend __device__ Type shuffle(unsigned mask, Type value, Argument argument, int width = 32 HONE_SITE_PARAMETERS) { \
-    value.bits = static_cast<unsigned short>(                                                                        \
+    value.bits = static_cast<decltype(value.bits)>(                                                                    \
         ::shuffle(mask, static_cast<unsigned>(value.bits), argument, width HONE_SITE));                              \
     return value;                                                                                                    \
   }
@@ -50,13 +52,23 @@ __device__ inline float rounded_to_odd(long long x) {
   return -rounded_to_odd(0 - static_cast<unsigned long long>(x));
 }
 
+struct FloatFormat {
+  int exponent_bits, mantissa_bits;
+  bool has_infinity = true;
+};
+
+/// Whether T is one of the types below.
+template <class T>
+inline constexpr bool kIsSmallFloat = requires { T::kFormat; };
+
 struct Half {
+  static constexpr FloatFormat kFormat{5, 10};
   unsigned short bits;
 
   Half() = default;
   explicit __device__ Half(float value) {
 #ifdef HONE_HOST_DEVICE
-    bits = hone_host::half_of_float(value);
+    bits = static_cast<unsigned short>(bits_of_float(kFormat, value));
 #else
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #endif
@@ -64,7 +76,7 @@ struct Half {
 
   explicit __device__ operator float() const {
 #ifdef HONE_HOST_DEVICE
-    return hone_host::float_of_half(bits);
+    return float_of_bits(kFormat, bits);
 #else
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -76,17 +88,15 @@ struct Half {
 };
 
 struct BFloat16 {
+  static constexpr FloatFormat kFormat{8, 7};
   unsigned short bits;
 
   BFloat16() = default;
   explicit __device__ BFloat16(float value) {
-#if defined(HONE_HOST_DEVICE)
-    bits = hone_host::bfloat16_of_float(value);
-#elif __CUDA_ARCH__ >= 800
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #else
-    const unsigned all = __float_as_uint(value);
-    bits = value != value ? 0x7fff : static_cast<unsigned short>((all + 0x7fff + (all >> 16 & 1)) >> 16);
+    bits = static_cast<unsigned short>(bits_of_float(kFormat, value));
 #endif
   }
 
@@ -95,7 +105,44 @@ struct BFloat16 {
   HONE_SHUFFLES(BFloat16)
 };
 
-static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
+/// What is too large becomes NaN, unlike in PTX, which saturates.
+struct E4M3 {
+  static constexpr FloatFormat kFormat{4, 3, false};
+  using Wide = Half;  ///< of widened.cuh
+  unsigned char bits;
+
+  E4M3() = default;
+  explicit __device__ E4M3(float value) : bits(static_cast<unsigned char>(bits_of_float(kFormat, value))) {}
+
+  explicit __device__ operator float() const {
+    Half wide;
+    wide.bits = static_cast<unsigned short>(wide_pair(bits));
+    return static_cast<float>(wide);
+  }
+
+  /// Two elements as two Halfs, both with the first in the low bits.
+  static __device__ unsigned wide_pair(unsigned short pair) {
+#if defined(HONE_HOST_DEVICE)
+    const unsigned low = bits_of_float(Half::kFormat, float_of_bits(kFormat, pair & 0xffu));
+    return low | bits_of_float(Half::kFormat, float_of_bits(kFormat, pair >> 8)) << 16;
+#elif __CUDA_ARCH__ >= 890
+    unsigned wide;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(pair));
+    return wide;
+#else
+    // Shifted into the fields of a Half, a number is 2^8 times too small: the biases are 7 and 15. NaN looks like 480.
+    const unsigned upper = __byte_perm(pair, 0, 0x1404), magnitude = upper & 0x7f007f00u;
+    const unsigned is_nan = (magnitude + 0x01000100u) & 0x80008000u;
+    unsigned wide;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(wide) : "r"((upper & 0x80008000u) | magnitude >> 1), "r"(0x5c005c00u));
+    return wide | (is_nan - (is_nan >> 5));
+#endif
+  }
+
+  HONE_SHUFFLES(E4M3)
+};
+
+static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2 && sizeof(E4M3) == 1);
 
 }  // namespace hone
 

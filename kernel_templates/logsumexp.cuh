@@ -20,17 +20,27 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   static constexpr bool kHasNeutral = true;
 
   static __device__ In neutral() { return convert<In>(lowest<Acc>()); }
-  static __device__ State identity() { return {lowest<Acc>(), Acc(0)}; }
+  static __device__ State identity() { return Exp::identity(); }
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
     if (kIgnoreNan && is_nan(y)) return identity();
     return {larger<true>(y, lowest<Acc>()), Exp::exponential(y - Exp::shift(y))};
   }
-  static __device__ State combine(State a, State b) {
-    const bool b_is_above = b.reference > a.reference;
-    const State above = b_is_above ? b : a;
-    const State below = b_is_above ? a : b;
-    return {above.reference, above.sum + Exp::scaled(below, above.reference)};
+  static __device__ State combine(State a, State b) { return Exp().combine(a, b); }
+  template <unsigned kLanes>
+  static __device__ State of_lanes(State state) {
+    return Exp().template in_all_lanes<kLanes>(state);
+  }
+
+  /// Two short dependency chains, of comparisons and of additions, instead of a long one of exponentials.
+  static __device__ State of_states(const State* states, unsigned count, unsigned stride) {
+    Acc reference = states[0].reference;
+#pragma unroll 8
+    for (unsigned i = 1; i < count; ++i) reference = larger<true>(reference, states[i * stride].reference);
+    Acc sum(0);
+#pragma unroll 8
+    for (unsigned i = 0; i < count; ++i) sum += Exp::rescaled(states[i * stride], reference);
+    return {reference, sum};
   }
 
   template <class ElementPack, unsigned kPacks>
@@ -57,7 +67,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
       bool is_enough = true;
 #pragma unroll
       for (unsigned e = 0; e < kColumns; ++e) {
-        more[e] = Exp::template sum_above<true>(states[e].reference, ColumnValues<kColumns, kRows>(rows, e).values);
+        more[e] = Exp::template sum_above<true>(states[e].reference, column_values(rows, e).values);
         is_enough = is_enough & (more[e] <= Exp::kMaxTileSum) &
                     (!Exp::kMayBeHuge || Exp::is_ordinary(states[e].reference));
       }
@@ -72,31 +82,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e)
       accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
-                       ColumnValues<kColumns, kRows>(again.packs, e).values);
-  }
-
-  /// Two short dependency chains, of comparisons and of additions, instead of a long one of exponentials.
-  static __device__ State of_states(const State* states, unsigned count, unsigned stride) {
-    Acc reference = states[0].reference;
-#pragma unroll 8
-    for (unsigned i = 1; i < count; ++i) reference = larger<true>(reference, states[i * stride].reference);
-    Acc sum(0);
-#pragma unroll 8
-    for (unsigned i = 0; i < count; ++i) sum += Exp::scaled(states[i * stride], reference);
-    return {reference, sum};
-  }
-
-  /// The lanes agree on the reference first; then each rescales once.
-  template <unsigned kLanes>
-  static __device__ State of_lanes(State state) {
-    Acc reference = state.reference;
-#pragma unroll
-    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2)
-      reference = larger<true>(reference, shuffle_xor(reference, mask));
-    Acc sum = Exp::scaled(state, reference);
-#pragma unroll
-    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-    return {reference, sum};
+                       column_values(again.packs, e).values);
   }
 
   template <class Out>
@@ -107,22 +93,17 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
  private:
-  /// One column of some rows, as accumulators.
   template <unsigned kColumns, unsigned kRows>
-  struct ColumnValues {
-    Acc values[kRows];
-
-    __device__ ColumnValues(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u) values[u] = convert<Acc>(rows[u][column]);
-    }
-  };
+  static __device__ TileValues<Acc, Pack<In, 1>, kRows> column_values(const Pack<In, kColumns> (&rows)[kRows],
+                                                                      unsigned column) {
+    return TileValues<Acc, Pack<In, 1>, kRows>(ColumnOf<In, kColumns, kRows>(rows, column).packs);
+  }
 
   /// Adds values, none of which is above `reference`, which is not below the state's. For the initial State the
   /// compiler may omit the rescaling.
   template <unsigned kCount>
   static __device__ void accumulate_above(State& state, Acc reference, const Acc (&values)[kCount]) {
-    const Acc before = state.sum == Acc(0) ? Acc(0) : Exp::scaled(state, reference);
+    const Acc before = state.sum == Acc(0) ? Acc(0) : Exp::rescaled(state, reference);
     state = {reference, before + Exp::template sum_above<false>(reference, values)};
   }
 

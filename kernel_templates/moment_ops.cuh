@@ -1,36 +1,30 @@
 // Moments in one pass: mean, and mean with variance.
 #pragma once
 
+#include "fused.cuh"
 #include "integer_moments.cuh"
 #include "reduce_ops.cuh"
 
 namespace hone {
 
-template <class Acc, class Index>
-struct CountedSum {
-  Words<Index> count;
-  Words<Acc> sum;
+/// 1 if the element is no NaN.
+struct IsNumber {
+  static constexpr unsigned kWidening = 1;
+  template <class Acc, class In> static __device__ Acc of(In x) { return Acc(is_nan(x) ? 0 : 1); }
 };
 
-/// The mean of the elements that are not NaN, which have to be counted.
+/// The mean of the floats that are not NaN, which have to be counted.
 template <class In, class Acc, class Index>
-struct MeanOfNumbers : Reduction<MeanOfNumbers<In, Acc, Index>, In, CountedSum<Acc, Index>, Index> {
-  using State = CountedSum<Acc, Index>;
-
-  static __device__ State of_counted(Index count, Acc sum) { return {Words<Index>::of(count), Words<Acc>::of(sum)}; }
-  static __device__ State identity() { return of_counted(0, Acc(0)); }
-  static __device__ State combine(State a, State b) {
-    return of_counted(a.count.value() + b.count.value(), monoid::Plus::combine(a.sum.value(), b.sum.value()));
-  }
-  static __device__ State of(In x, Index) { return is_nan(x) ? identity() : of_counted(1, convert<Acc>(x)); }
+struct MeanOfNumbers
+    : Fused<MapReduce<IsNumber, monoid::Plus, Unchanged, In, Index, Index, false>, Sum<In, Acc, Index, true>> {
   template <class Out>
-  static __device__ void write(State state, Index, Out* out) {
-    *out = convert<Out>(OverCount::of(state.sum.value(), state.count.value()));
+  static __device__ void write(FusedState<Index, Acc> state, Index, Out* out) {
+    *out = convert<Out>(OverCount::of(state.rest.value(), state.first.value()));
   }
 };
 
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Mean = typename Select<kIgnoreNan, MeanOfNumbers<In, Acc, Index>,
+using Mean = typename Select<kIgnoreNan && kIsFloating<In>, MeanOfNumbers<In, Acc, Index>,
                              MapReduce<Identity, monoid::Plus, OverCount, In, Acc, Index, false>>::type;
 
 template <class Acc, class Index>

@@ -1,7 +1,7 @@
-// Monoids: how two accumulators combine, with the identity and the warp instruction of each.
+// Monoids: how two accumulators combine, with the identity and the warp instruction of each; and trees of values.
 #pragma once
 
-#include "block_reduce.cuh"
+#include "lanes.cuh"
 #include "scalars.cuh"
 
 namespace hone {
@@ -28,19 +28,18 @@ struct Times {
   }
 };
 
-template <bool kIgnoreNan>
-struct Max {
-  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::max;
-  template <class Acc, class In> static __device__ Acc identity() { return lowest_of<Acc, In>(); }
-  template <class T> static __device__ T combine(T a, T b) { return larger<kIgnoreNan>(a, b); }
+template <bool kLargest, bool kIgnoreNan>
+struct Extreme {
+  static constexpr WarpInstruction kWarpInstruction = kLargest ? WarpInstruction::max : WarpInstruction::min;
+  template <class Acc, class In> static __device__ Acc identity() {
+    return kLargest ? lowest_of<Acc, In>() : highest_of<Acc, In>();
+  }
+  template <class T> static __device__ T combine(T a, T b) { return extreme<kLargest, kIgnoreNan>(a, b); }
 };
-
 template <bool kIgnoreNan>
-struct Min {
-  static constexpr WarpInstruction kWarpInstruction = WarpInstruction::min;
-  template <class Acc, class In> static __device__ Acc identity() { return highest_of<Acc, In>(); }
-  template <class T> static __device__ T combine(T a, T b) { return smaller<kIgnoreNan>(a, b); }
-};
+using Max = Extreme<true, kIgnoreNan>;
+template <bool kIgnoreNan>
+using Min = Extreme<false, kIgnoreNan>;
 
 struct BitOr {
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::bit_or;
@@ -55,5 +54,14 @@ struct BitAnd {
 };
 
 }  // namespace monoid
+
+/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive, so that every index is a
+/// constant and the values stay in registers.
+template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
+__device__ T combine_tree(const T (&values)[kAll]) {
+  if constexpr (kCount == 1) return values[kFirst];
+  else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
+                          combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
+}
 
 }  // namespace hone

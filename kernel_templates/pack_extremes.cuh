@@ -31,11 +31,6 @@ __device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
 #endif
 }
 
-template <bool kLargest, class Acc>
-__device__ Acc extreme(Acc a, Acc b) {
-  return kLargest ? larger<true>(a, b) : smaller<true>(a, b);
-}
-
 /// Elementwise maximum or minimum of two packs of floats; NaNs are ignored.
 template <bool kLargest, class T, unsigned kElements>
 __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kElements>& b) {
@@ -43,10 +38,10 @@ __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kE
 #pragma unroll
     for (unsigned w = 0; w < kElements / 2; ++w) a.parts[w] = extreme_of_pairs<kLargest, T>(a.parts[w], b.parts[w]);
   } else {
-    using Acc = typename Select<kIsFloat16<T>, float, T>::type;
+    using Acc = typename Select<kIsSmallFloat<T>, float, T>::type;
 #pragma unroll
     for (unsigned e = 0; e < kElements; ++e)
-      a.set(e, convert<T>(extreme<kLargest>(convert<Acc>(a[e]), convert<Acc>(b[e]))));
+      a.set(e, convert<T>(extreme<kLargest, true>(convert<Acc>(a[e]), convert<Acc>(b[e]))));
   }
   return a;
 }
@@ -63,12 +58,12 @@ __device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start)
     for (unsigned w = 1; w < kElements / 2; ++w) pair = extreme_of_pairs<kLargest, In>(pair, extremes.parts[w]);
     In two[2];
     memcpy(two, &pair, 4);
-    return extreme<kLargest>(start, extreme<kLargest>(convert<Acc>(two[0]), convert<Acc>(two[1])));
+    return extreme<kLargest, true>(start, extreme<kLargest, true>(convert<Acc>(two[0]), convert<Acc>(two[1])));
   } else {
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) {
 #pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) start = extreme<kLargest>(start, convert<Acc>(packs[u][e]));
+      for (unsigned e = 0; e < kElements; ++e) start = extreme<kLargest, true>(start, convert<Acc>(packs[u][e]));
     }
     return start;
   }

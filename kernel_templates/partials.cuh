@@ -2,9 +2,8 @@
 #pragma once
 
 #include "axis_arguments.h"
-#include "grid.cuh"
+#include "combine.cuh"
 #include "kernel.cuh"
-#include "smem_combine.cuh"
 
 namespace hone {
 
@@ -19,15 +18,11 @@ __device__ void combine_parts(const PartsArguments& all) {
                 (kThreadsPerOutput & (kThreadsPerOutput - 1)) == 0);
   __shared__ State of_thread[kBlockThreads];
   pdl_release_then_wait();
-  const State* partials = partials_in<State>(const_cast<void*>(all.workspace));
   const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
-  State state = Op::identity();
-  if (output < all.outputs) {
-#pragma unroll 8
-    for (unsigned part = threadIdx.x / kOutputs; part < all.parts; part += kThreadsPerOutput)
-      state = Op::combine(state, load_from_l2(partials + part * all.outputs + output));
-  }
-  of_thread[threadIdx.x] = state;
+  const unsigned parts = output < all.outputs ? all.parts : 0;
+  of_thread[threadIdx.x] =
+      combine_published<Op>(partials_in<State>(const_cast<void*>(all.workspace)) + output, threadIdx.x / kOutputs,
+                            parts, kThreadsPerOutput, all.outputs);
   __syncthreads();
   const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kOutputs> smem(of_thread, kOutputs);
   if (threadIdx.x < kOutputs && output < all.outputs)

@@ -29,10 +29,9 @@
 #pragma once
 
 #include "kernel.cuh"
+#include "pack_range.cuh"
 #include "partials.cuh"
-#include "smem_combine.cuh"
 #include "thread_columns.cuh"
-#include "tile_loop.cuh"
 
 namespace hone {
 
@@ -119,12 +118,8 @@ struct ColumnReduce {
           row, kUnroll * step,
           [&](Offset first) { return Op::kHasNeutral ? first < tile.last_of_packs : is_full(first); },
           [&](Rows& rows, Offset first) {
-            if constexpr (Op::kHasNeutral) {
-              if (is_full(first)) rows.load(from, stride);
-              else rows.load_tail(from, stride, rows_left(tile, first));
-            } else {
-              rows.load(from, stride);
-            }
+            if (!Op::kHasNeutral || is_full(first)) rows.load(from, stride);
+            else rows.load(from, stride, rows_left(tile, first));
             from += kUnroll * stride;
           },
           [&](const Rows& rows, Offset first) { columns.accumulate_packs(rows.packs, first); });

@@ -4,8 +4,7 @@
 //
 //   RowLanes   kLanes neighbouring lanes of a warp per row, from 1 to 32. A thread loads kUnroll packs of each of kRows
 //              rows before it combines any, so that several loads are in flight even if a row is a single pack.
-//   RowBlocks  one block per row, a cluster of blocks, or any number of blocks whose partials a second kernel combines:
-//              each is a Reduce of the row by so many blocks.
+//   RowBlocks  one block per row, a cluster of blocks, or any number of blocks whose partials a second kernel combines.
 //
 // Rows may begin at any element-aligned address, unless kIsAligned says that all are aligned to a pack: elements before
 // a row's first aligned pack and after its last full one are handled by single lanes. Short misaligned rows are faster
@@ -20,8 +19,10 @@
 #pragma once
 
 #include "axis_arguments.h"
+#include "combine.cuh"
+#include "kernel.cuh"
+#include "pack_range.cuh"
 #include "partials.cuh"
-#include "reduce.cuh"
 
 namespace hone {
 
@@ -37,14 +38,8 @@ struct RowLanes {
   static constexpr unsigned kTileRows = kGroups * kRows;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
 
-  using Source = OneArray<In, kPackElements>;
-  using ElementPack = typename Source::ElementPack;
-
-  struct Row {
-    Source source;
-    Index head, packs;
-    bool is_there;
-  };
+  using Row = PackRange<OneArray<In, kPackElements>, Index>;
+  using ElementPack = typename Row::ElementPack;
 
   struct Tile {
     ElementPack packs[kRows][kUnroll];
@@ -54,46 +49,39 @@ struct RowLanes {
     const In* const in = static_cast<const In*>(all.in);
     const auto columns = static_cast<Index>(all.columns);
     const unsigned long long rows = all.rows, pitch = all.pitch;
-    pdl_release_then_wait();
-    const unsigned lane = threadIdx.x % kLanes;
+    Combine<Op, kLanes> combine;
+    const unsigned lane = combine.rank();
     const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * kTileRows;
     for (unsigned long long tile = static_cast<unsigned long long>(blockIdx.x) * kTileRows; tile < rows;
          tile += tile_stride) {
       const unsigned long long first = tile + threadIdx.x / kLanes;
       Row row[kRows];
       State states[kRows];
+      bool is_there[kRows];
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        row[r] = row_at(in + (first + r * kGroups) * pitch, columns, first + r * kGroups < rows);
+        is_there[r] = first + r * kGroups < rows;
+        row[r] = Row::template of<!kIsAligned>({in + (first + r * kGroups) * pitch}, columns);
+        if (!is_there[r]) row[r].packs = 0;
         states[r] = Op::identity();
       }
-      accumulate_packs(states, row, columns, lane);
+      accumulate_packs(states, row, columns / kPackElements, lane);
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        accumulate_ends(states[r], row[r], columns, lane);
-        const State state = lanes_reduce<Op, kLanes>(states[r]);
-        if (lane == 0 && row[r].is_there)
-          Op::write(state, columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
+        if (is_there[r]) row[r].template accumulate_singles<Op, kLanes>(states[r], lane);
+        if (combine.to_first(states[r]) && is_there[r])
+          Op::write(states[r], columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
       }
     }
   }
 
  private:
-  static __device__ Row row_at(const In* in, Index columns, bool is_there) {
-    const Source source{in};
-    const Index unaligned = kIsAligned ? 0 : source.unaligned();
-    const Index head = unaligned < columns ? unaligned : columns;
-    return {source, head, is_there ? (columns - head) / kPackElements : 0, is_there};
-  }
-
-  static __device__ void accumulate_packs(State (&states)[kRows], const Row (&row)[kRows], Index columns,
-                                          unsigned lane) {
-    constexpr Index kStride = kLanes * kPackElements;
+  /// No row has more than `most` packs.
+  static __device__ void accumulate_packs(State (&states)[kRows], const Row (&row)[kRows], Index most, unsigned lane) {
     Index least = row[0].packs;
 #pragma unroll
     for (unsigned r = 1; r < kRows; ++r) least = row[r].packs < least ? row[r].packs : least;
 
-    const Index most = columns / kPackElements;
     constexpr bool kLoadsAhead = Op::kComputeBound && kRows == 1;  // with several rows at once, each has few tiles
     Index p = for_each_full_tile<kLoadsAhead, false, Tile>(
         Index(lane), Index(kLanes * kUnroll), [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
@@ -101,100 +89,49 @@ struct RowLanes {
 #pragma unroll
           for (unsigned r = 0; r < kRows; ++r)
 #pragma unroll
-            for (unsigned u = 0; u < kUnroll; ++u)
-              tile.packs[r][u] = row[r].source.pack(row[r].head, pack + u * kLanes);
+            for (unsigned u = 0; u < kUnroll; ++u) tile.packs[r][u] = row[r].pack(pack + u * kLanes);
         },
         [&](const Tile& tile, Index pack) {
 #pragma unroll
           for (unsigned r = 0; r < kRows; ++r)
-            Op::accumulate(states[r], tile.packs[r], row[r].head + pack * kPackElements, kStride);
+            Op::accumulate(states[r], tile.packs[r], row[r].index_of_pack(pack), Index(kLanes * kPackElements));
         });
     for (; p < most; p += kLanes * kUnroll) {  // absent rows, and the tails of the others
-      ElementPack tile[kRows][kUnroll];
+      Tile tile;
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) row[r].template load_tail<Op>(tile.packs[r], p, Index(kLanes));
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
-        load_tail<Op>(tile[r], row[r].source, row[r].head, row[r].packs, p, Index(kLanes));
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r)
-        accumulate_tail<Op>(states[r], tile[r], row[r].head, row[r].packs, p, Index(kLanes));
-    }
-  }
-
-  /// Accumulates the elements [0, head) and those after the last pack.
-  static __device__ void accumulate_ends(State& state, const Row& row, Index columns, unsigned lane) {
-    if (!row.is_there) return;
-    const Index ends = columns - row.packs * kPackElements;
-    for (Index end = lane; end < ends; end += kLanes) {
-      const Index i = end < row.head ? end : row.packs * kPackElements + end;
-      state = Op::combine(state, Op::of(row.source.element(i), i));
+        row[r].template accumulate_tail<Op>(states[r], tile.packs[r], p, Index(kLanes));
     }
   }
 };
 
-template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues, Tail kTail>
 struct RowBlocks {
   using In = typename Op::In;
   using Index = typename Op::Index;
-  using State = typename Op::State;
-  using Row = Reduce<Op, OneArray, Outputs<>, kBlockThreads, 16, kUnroll>;
+  using Range = PackRange<OneArray<In, 16 / sizeof(In)>, Index>;
 
-  /// The partial of block `part` of the `parts` that share a row.
-  static __device__ State block_partial(const RowsArguments& all, unsigned long long row, unsigned part,
-                                        unsigned parts) {
-    const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
-    return block_reduce<Op, kBlockThreads>(Row::thread_partial({first}, static_cast<Index>(all.columns), part, parts));
-  }
-
-  static __device__ void write(State state, const RowsArguments& all, unsigned long long row) {
-    Op::write(state, static_cast<Index>(all.columns), static_cast<Out*>(all.out) + row * kValues);
-  }
-
-  /// One block per row.
-  static __device__ void whole(const RowsArguments& all) {
-    pdl_release_then_wait();
-    for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
-      const State state = block_partial(all, row, 0, 1);
-      if (threadIdx.x == 0) write(state, all, row);
-      __syncthreads();
+  /// Blocks of a row are neighbours in the grid: a cluster, or with Grid::publish `parts` of them, then one row each.
+  template <Grid kGrid, unsigned kClusterBlocks = 1>
+  static __device__ void reduce(const RowsArguments& all) {
+    constexpr bool kPublishes = kGrid == Grid::publish;
+    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, !kPublishes, kTail> combine;
+    const unsigned blocks = kPublishes ? all.parts : kClusterBlocks;
+    const unsigned part = blockIdx.x % blocks;
+    const auto rows = all.rows;
+    for (unsigned long long row = blockIdx.x / blocks; row < rows; row += gridDim.x / blocks) {
+      const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
+      const auto range = Range::of({first}, static_cast<Index>(all.columns));
+      typename Op::State state = Op::identity();
+      range.template accumulate_share<Op, kBlockThreads, kUnroll>(state, threadIdx.x, part, blocks);
+      const auto partial = part * static_cast<unsigned>(rows) + static_cast<unsigned>(row);
+      if (combine.to_first(state, all.workspace, partial))
+        Op::write(state, static_cast<Index>(all.columns), static_cast<Out*>(all.out) + row * kValues);
+      if constexpr (kPublishes) return;
     }
   }
-
-  /// `parts` blocks per row, neighbours in the grid.
-  static __device__ void publish_parts(const RowsArguments& all) {
-    const auto rows = static_cast<unsigned>(all.rows);
-    const unsigned row = blockIdx.x / all.parts;
-    const unsigned part = blockIdx.x % all.parts;
-    pdl_release_then_wait();
-    if (row >= rows) return;
-    const State state = block_partial(all, row, part, all.parts);
-    if (threadIdx.x == 0) partials_in<State>(all.workspace)[part * rows + row] = state;
-  }
-
-#ifndef HONE_HOST_DEVICE
-  /// One cluster per row. Double buffering: the partials of one row are read while those of the next are written.
-  template <unsigned kClusterBlocks>
-  static __device__ void cluster(const RowsArguments& all) {
-    __shared__ State of_block[2][kClusterBlocks];
-    arrive_at_cluster_barrier();
-    pdl_release_then_wait();
-    wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
-    const unsigned rank = rank_in_cluster();
-    unsigned buffer = 0;
-    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += gridDim.x / kClusterBlocks) {
-      const State state = block_partial(all, row, rank, kClusterBlocks);
-      if (threadIdx.x == 0) store_in_block(&of_block[buffer][rank], 0, state);
-      arrive_at_cluster_barrier();
-      wait_at_cluster_barrier();
-      if (rank == 0 && threadIdx.x < kWarpThreads) {
-        const unsigned lane = threadIdx.x;
-        const State of_row =
-            warp_reduce<Op, kClusterBlocks>(lane < kClusterBlocks ? of_block[buffer][lane] : Op::identity());
-        if (lane == 0) write(of_row, all, row);
-      }
-      buffer ^= 1;
-    }
-  }
-#endif
 };
 
 }  // namespace hone

@@ -12,20 +12,22 @@
 // and to combine the partials of a warp or of many threads.
 #pragma once
 
-#include "block_reduce.cuh"
+#include "monoids.cuh"
 #include "pack.cuh"
 #include "scalars.cuh"
 
 namespace hone {
 
-/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive, so that every index is a
-/// constant and the values stay in registers.
-template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
-__device__ T combine_tree(const T (&values)[kAll]) {
-  if constexpr (kCount == 1) return values[kFirst];
-  else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
-                          combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
-}
+/// One column of some rows.
+template <class In, unsigned kColumns, unsigned kRows>
+struct ColumnOf {
+  Pack<In, 1> packs[kRows];
+
+  __device__ ColumnOf(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
+#pragma unroll
+    for (unsigned u = 0; u < kRows; ++u) packs[u].set(0, rows[u][column]);
+  }
+};
 
 template <class Op, class In_, class State_, class Index_>
 struct Reduction {
@@ -70,12 +72,8 @@ struct Reduction {
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
 #pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e) {
-      Pack<In, 1> of_column[kRows];
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u) of_column[u].set(0, rows[u][e]);
-      Op::accumulate(states[e], of_column, first[e], stride);
-    }
+    for (unsigned e = 0; e < kColumns; ++e)
+      Op::accumulate(states[e], ColumnOf<In, kColumns, kRows>(rows, e).packs, first[e], stride);
   }
 
   /// Combines `count` States, at least one, with a stride.
@@ -91,6 +89,14 @@ struct Reduction {
   static __device__ State of_lanes(State state) {
 #pragma unroll
     for (unsigned offset = kLanes / 2; offset > 0; offset /= 2) state = Op::combine(state, shuffle_down(state, offset));
+    return state;
+  }
+
+  /// The same into all of them. They get the same bits, since combine(a, b) and combine(b, a) have the same.
+  template <unsigned kLanes>
+  static __device__ State in_all_lanes(State state) {
+#pragma unroll
+    for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) state = Op::combine(state, shuffle_xor(state, mask));
     return state;
   }
 };

@@ -10,7 +10,7 @@
 // h on residual: a thread writes no element that another one reads.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp; kRowThreads is a power of two, at most a warp or a
-// multiple of kBlockThreads; kRows is 1 unless lanes share rows; Index holds the packs of a row plus one tile.
+// multiple of kBlockThreads; kRows is 1 unless lanes share rows; Index holds the elements of a row and a tile more.
 #pragma once
 
 namespace hone {
@@ -32,53 +32,60 @@ struct RmsNormArguments {
 
 #if defined(__CUDACC__) || defined(HONE_HOST_DEVICE)  // the host's own sources need the arguments alone
 
+#include "combine.cuh"
 #include "kernel.cuh"
-#include "pack.cuh"
-#include "row_sum.cuh"
+#include "pack_range.cuh"
+#include "reduce_ops.cuh"
 
 namespace hone {
 
 template <class T, class Index, unsigned kElements, bool kHasWeight, bool kHasResidual, unsigned kBlockThreads,
           unsigned kRowThreads, unsigned kPacks, unsigned kRows, bool kHasRest>
 struct RmsNorm {
+  /// Packs behind the end of a row are zeros.
+  struct Squares : SumOfSquares<T, float, Index, false> {
+    static constexpr bool kHasNeutral = true;
+    static __device__ T neutral() { return convert<T>(0.0f); }
+  };
+
   using ElementPack = Pack<T, kElements>;
+  using Range = PackRange<OneArray<T, kElements>, Index>;
+  static constexpr unsigned kClusterBlocks = kRowThreads > kBlockThreads ? kRowThreads / kBlockThreads : 1;
   static constexpr unsigned kGroups = kRowThreads < kBlockThreads ? kBlockThreads / kRowThreads : 1;
-  using SumOverRow = RowSum<kBlockThreads, kRowThreads>;
-  static constexpr unsigned kClusterBlocks = SumOverRow::kClusterBlocks;
+  using CombineRow = Combine<Squares, kRowThreads / kClusterBlocks, kClusterBlocks, Grid::none, true>;
   static constexpr unsigned kTileRows = kGroups * kRows;
   static constexpr unsigned kRestPacks = kPacks < 2 ? kPacks : 2;  ///< loads in flight for what is not held
   static_assert(kBlockThreads % kWarpThreads == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
   static_assert((kRowThreads <= kWarpThreads || kRowThreads % kBlockThreads == 0) && (kGroups > 1 || kRows == 1));
 
+  /// Every kRowThreads-th pack of an array, from one of them on.
   template <unsigned kCount>
   using Tile = ElementPack[kCount];
 
-  /// Row r as packs; none where r is behind the last row.
+  /// Row r of all arrays; behind the last row, an empty one.
   struct Row {
-    const ElementPack *x, *residual;
-    ElementPack *y, *h;
-    Index packs;
+    Range x, residual, y, h;
 
     __device__ Row(const RmsNormArguments& all, unsigned long long r)
-        : x(row_of(all.x, r, all.in_pitch)),
-          residual(row_of(all.residual, r, all.in_pitch)),
-          y(const_cast<ElementPack*>(row_of(all.y, r, all.out_pitch))),
-          h(const_cast<ElementPack*>(row_of(all.h, r, all.out_pitch))),
-          packs(r < all.rows ? static_cast<Index>(all.columns / kElements) : 0) {}
-
-    static __device__ const ElementPack* row_of(const void* array, unsigned long long r, long long pitch) {
-      return reinterpret_cast<const ElementPack*>(static_cast<const T*>(array) + static_cast<long long>(r) * pitch);
-    }
+        : x(row_of(all.x, all, r, all.in_pitch)),
+          residual(row_of(all.residual, all, r, all.in_pitch)),
+          y(row_of(all.y, all, r, all.out_pitch)),
+          h(row_of(all.h, all, r, all.out_pitch)) {}
   };
 
-  /// Every kRowThreads-th pack from `first` on; zeros behind the last.
+  static __device__ Range row_of(const void* array, const RmsNormArguments& all, unsigned long long r,
+                                 long long pitch) {
+    const Index columns = r < all.rows ? static_cast<Index>(all.columns) : 0;
+    return Range::template of<false>({static_cast<const T*>(array) + static_cast<long long>(r) * pitch}, columns);
+  }
+
   template <unsigned kCount>
-  static __device__ void load(Tile<kCount>& tile, const ElementPack* from, Index first, Index packs) {
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) {
-      const Index p = first + u * kRowThreads;
-      tile[u] = p < packs ? from[p] : ElementPack::filled(convert<T>(0.0f));
-    }
+  static __device__ void load(Tile<kCount>& tile, const Range& from, Index first) {
+    from.template load_tail<Squares>(tile, first, Index(kRowThreads));
+  }
+
+  static __device__ void store(const Range& to, Index p, const ElementPack& pack) {
+    if (p < to.packs) reinterpret_cast<ElementPack*>(const_cast<T*>(to.source.in))[p] = pack;
   }
 
   /// Adds the residual to x, in place, and writes the sum.
@@ -89,22 +96,8 @@ struct RmsNorm {
 #pragma unroll
       for (unsigned e = 0; e < kElements; ++e)
         tile[u].set(e, convert<T>(convert<float>(tile[u][e]) + convert<float>(residual[u][e])));
-      const Index p = first + u * kRowThreads;
-      if (p < row.packs) row.h[p] = tile[u];
+      store(row.h, first + u * kRowThreads, tile[u]);
     }
-  }
-
-  template <unsigned kCount>
-  static __device__ float sum_of_squares(const Tile<kCount>& tile) {
-    float sum = 0;
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) {
-      float of_pack = 0;
-#pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) of_pack += convert<float>(tile[u][e]) * convert<float>(tile[u][e]);
-      sum += of_pack;
-    }
-    return sum;
   }
 
   template <unsigned kCount>
@@ -113,7 +106,6 @@ struct RmsNorm {
     const LaunderedPacks<T, kElements, kCount> held(tile), weight(weights);
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) {
-      const Index p = first + u * kRowThreads;
       ElementPack out;
 #pragma unroll
       for (unsigned e = 0; e < kElements; ++e) {
@@ -121,18 +113,18 @@ struct RmsNorm {
         if constexpr (kHasWeight) value *= convert<float>(weight.packs[u][e]);
         out.set(e, convert<T>(value));
       }
-      if (p < row.packs) row.y[p] = out;
+      store(row.y, first + u * kRowThreads, out);
     }
   }
 
   /// Calls act(tile, first) for each tile of what a thread does not hold of a row, of h where that was written before.
   template <bool kAgain, class Act>
   static __device__ void for_rest(const Row& row, unsigned thread, const Act& act) {
-    for (Index p = thread + Index(kPacks) * kRowThreads; kHasRest && p < row.packs; p += kRestPacks * kRowThreads) {
+    for (Index p = thread + Index(kPacks) * kRowThreads; kHasRest && p < row.x.packs; p += kRestPacks * kRowThreads) {
       Tile<kRestPacks> tile, residual;
-      load(tile, kAgain && kHasResidual ? row.h : row.x, p, row.packs);
+      load(tile, kAgain && kHasResidual ? row.h : row.x, p);
       if constexpr (kHasResidual && !kAgain) {
-        load(residual, row.residual, p, row.packs);
+        load(residual, row.residual, p);
         add(tile, residual, row, p);
       }
       act(tile, p);
@@ -140,12 +132,11 @@ struct RmsNorm {
   }
 
   static __device__ void run(const RmsNormArguments& all) {
-    SumOverRow sum_over_row;
-    const unsigned thread = sum_over_row.thread();
-    const auto columns = static_cast<Index>(all.columns / kElements);
-    const auto* const weight = static_cast<const ElementPack*>(all.weight);
+    CombineRow combine;
+    const unsigned thread = combine.rank();
+    const Range weight = row_of(all.weight, all, 0, 0);
     Tile<kPacks> weights;
-    if constexpr (kHasWeight) load(weights, weight, thread, columns);
+    if constexpr (kHasWeight) load(weights, weight, thread);
     const unsigned long long stride = static_cast<unsigned long long>(gridDim.x / kClusterBlocks) * kTileRows;
     unsigned long long tile = static_cast<unsigned long long>(blockIdx.x / kClusterBlocks) * kTileRows;
     for (; tile < all.rows; tile += stride) {
@@ -155,25 +146,29 @@ struct RmsNorm {
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
         const Row row(all, first + r * kGroups);
-        load(held[r], row.x, thread, row.packs);
-        if constexpr (kHasResidual) load(residuals[r], row.residual, thread, row.packs);
+        load(held[r], row.x, thread);
+        if constexpr (kHasResidual) load(residuals[r], row.residual, thread);
       }
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
         const Row row(all, first + r * kGroups);
         if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
-        sums[r] = sum_of_squares(held[r]);
-        for_rest<false>(row, thread, [&](const Tile<kRestPacks>& rest, Index) { sums[r] += sum_of_squares(rest); });
+        const auto accumulate = [&](const auto& packs, Index first_pack) {
+          Squares::accumulate(sums[r], packs, first_pack, Index(kRowThreads));
+        };
+        sums[r] = Squares::identity();
+        accumulate(held[r], Index(thread));
+        for_rest<false>(row, thread, accumulate);
       }
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) sums[r] = sum_over_row.of(sums[r]);
+      for (unsigned r = 0; r < kRows; ++r) sums[r] = combine.to_all(sums[r]);
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
         const Row row(all, first + r * kGroups);
         const float factor = rsqrtf(sums[r] * all.mean_factor + all.eps);
         for_rest<true>(row, thread, [&](const Tile<kRestPacks>& rest, Index p) {
           Tile<kRestPacks> of_rest;
-          if constexpr (kHasWeight) load(of_rest, weight, p, columns);
+          if constexpr (kHasWeight) load(of_rest, weight, p);
           write(rest, of_rest, row, p, factor);
         });
         write(held[r], weights, row, thread, factor);

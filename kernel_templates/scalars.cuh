@@ -26,9 +26,9 @@ struct Select<false, A, B> {
 };
 
 template <class T>
-inline constexpr bool kIsFloat16 = kSame<T, Half> || kSame<T, BFloat16>;
+inline constexpr bool kIsFloat16 = kIsSmallFloat<T> && sizeof(T) == 2;
 template <class T>
-inline constexpr bool kIsFloating = kSame<T, float> || kSame<T, double> || kIsFloat16<T>;
+inline constexpr bool kIsFloating = kSame<T, float> || kSame<T, double> || kIsSmallFloat<T>;
 template <class T>
 inline constexpr bool kIsInteger = !kIsFloating<T> && !kSame<T, Bool>;
 template <class T>
@@ -40,12 +40,12 @@ __device__ To convert(From x) {
   if constexpr (kSame<To, Bool> && kSame<From, Bool>) return {static_cast<unsigned char>(x.byte != 0)};
   else if constexpr (kSame<To, From>) return x;
   else if constexpr (kSame<From, Bool>) return convert<To>(x.byte != 0 ? 1u : 0u);
-  else if constexpr (kIsFloat16<From>) return convert<To>(static_cast<float>(x));
+  else if constexpr (kIsSmallFloat<From>) return convert<To>(static_cast<float>(x));
   else if constexpr (kSame<To, Bool>) return {static_cast<unsigned char>(x != From(0))};
-  else if constexpr (kIsFloat16<To> && kSame<From, float>) return To(x);
-  else if constexpr (kIsFloat16<To> && (kSame<From, double> || sizeof(From) < 8))
+  else if constexpr (kIsSmallFloat<To> && kSame<From, float>) return To(x);
+  else if constexpr (kIsSmallFloat<To> && (kSame<From, double> || sizeof(From) < 8))
     return To(rounded_to_odd(static_cast<double>(x)));
-  else if constexpr (kIsFloat16<To>)
+  else if constexpr (kIsSmallFloat<To>)
     return To(rounded_to_odd(static_cast<typename Select<kIsSigned<From>, long long, unsigned long long>::type>(x)));
   else return static_cast<To>(x);
 }
@@ -53,7 +53,7 @@ __device__ To convert(From x) {
 /// Whether x is NaN; false for types without NaN.
 template <class T>
 __device__ bool is_nan(T x) {
-  if constexpr (kIsFloat16<T>) return is_nan(static_cast<float>(x));
+  if constexpr (kIsSmallFloat<T>) return is_nan(static_cast<float>(x));
   else if constexpr (kIsFloating<T>) return x != x;
   else return false;
 }
@@ -89,35 +89,25 @@ __device__ Acc lowest_of() {
   else return lowest<Acc>();
 }
 
-/// The larger of two numbers. A NaN is propagated, or ignored with kIgnoreNan.
-template <bool kIgnoreNan, class T>
-__device__ T larger(T a, T b) {
+/// The larger, or the smaller, of two numbers. A NaN is propagated, or ignored with kIgnoreNan.
+template <bool kLargest, bool kIgnoreNan, class T>
+__device__ T extreme(T a, T b) {
   if constexpr (kSame<T, float>) {
-    if constexpr (kIgnoreNan) return fmaxf(a, b);
+    if constexpr (kIgnoreNan) return kLargest ? fmaxf(a, b) : fminf(a, b);
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
     float result;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    if constexpr (kLargest) asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    else asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
     return result;
 #endif
   }
-  // If b is NaN, both comparisons are false.
-  if constexpr (kIgnoreNan) return a > b || is_nan(b) ? a : b;
-  else return a > b || is_nan(a) ? a : b;
+  const bool a_is_beyond = kLargest ? a > b : a < b;  // false if either is NaN
+  return a_is_beyond || is_nan(kIgnoreNan ? b : a) ? a : b;
 }
-
 template <bool kIgnoreNan, class T>
-__device__ T smaller(T a, T b) {
-  if constexpr (kSame<T, float>) {
-    if constexpr (kIgnoreNan) return fminf(a, b);
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
-    float result;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-#endif
-  }
-  if constexpr (kIgnoreNan) return a < b || is_nan(b) ? a : b;
-  else return a < b || is_nan(a) ? a : b;
-}
+__device__ T larger(T a, T b) { return extreme<true, kIgnoreNan>(a, b); }
+template <bool kIgnoreNan, class T>
+__device__ T smaller(T a, T b) { return extreme<false, kIgnoreNan>(a, b); }
 
 template <class T>
 struct RankOf {

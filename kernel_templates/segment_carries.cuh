@@ -5,8 +5,8 @@
 // participant with an end; it completes the first segment that ends there.
 #pragma once
 
-#include "block_reduce.cuh"
 #include "grid.cuh"
+#include "lanes.cuh"
 
 namespace hone {
 

@@ -1,8 +1,9 @@
 // Segments of similar lengths: a group of threads per segment.
 #pragma once
 
-#include "grid.cuh"
+#include "combine.cuh"
 #include "segments.cuh"
+#include "staged_run.cuh"
 
 namespace hone {
 
@@ -14,11 +15,10 @@ struct DirectSegments {
 
   template <unsigned kGroupThreads>
   static __device__ void reduce(const SegmentsArguments& arguments) {
-    const Arrays arrays(arguments);
     static_assert(kGroupThreads == kWarpThreads || kGroupThreads == kBlockThreads);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
-    pdl_release_then_wait();
-    const unsigned rank = threadIdx.x % kGroupThreads;
+    const Arrays arrays(arguments);
+    Combine<Op, kGroupThreads, 1, Grid::none, true> combine;
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     Index segment = static_cast<Index>(blockIdx.x) * kGroups + threadIdx.x / kGroupThreads;
     if (segment >= arrays.count) return;
@@ -29,13 +29,11 @@ struct DirectSegments {
       const Index next = segment + stride;
       const Index next_begin = next < arrays.count ? arrays.offset(next) : 0;  // prefetched
       const Index next_end = next < arrays.count ? arrays.offset(next + 1) : 0;
-      State state = stream<Op, kGroupThreads, kPacks>(arrays, rank, begin, end, begin, Op::identity());
-      if constexpr (kGroupThreads == kBlockThreads) state = block_reduce<Op, kBlockThreads>(state);
-      else state = warp_reduce<Op, kWarpThreads>(state);
-      if (rank == 0) arrays.write(segment, end - begin, state);
+      State state = Op::identity();
+      arrays.range(begin, end, begin).template accumulate_share<Op, kGroupThreads, kPacks>(state, combine.rank(), 0, 1);
+      if (combine.to_first(state)) arrays.write(segment, end - begin, state);
       if (next >= arrays.count) return;
 
-      if constexpr (kGroupThreads == kBlockThreads) __syncthreads();
       segment = next;
       begin = next_begin;
       end = next_end;
@@ -50,15 +48,15 @@ struct StagedSegments {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-  using Tile = ElementTile<In, kBlockThreads, kPacks>;
+  using Run = StagedRun<In, kBlockThreads, kPacks>;
+  static constexpr unsigned kTileElements = Run::kMaxWithinPacks;
 
   template <unsigned kGroupThreads>
   static __device__ void reduce(const SegmentsArguments& arguments) {
-    const Arrays arrays(arguments);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
-    alignas(kPackBytes) __shared__ unsigned char shared[Tile::kBytes];
-    pdl_release_then_wait();
-    const unsigned rank = threadIdx.x % kGroupThreads;
+    __shared__ typename Run::ElementPack shared[kBlockThreads * kPacks];
+    const Arrays arrays(arguments);
+    Combine<Op, kGroupThreads> combine;
     const unsigned group = threadIdx.x / kGroupThreads;
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     for (Index first = static_cast<Index>(blockIdx.x) * kGroups; first < arrays.count; first += stride) {
@@ -69,24 +67,21 @@ struct StagedSegments {
       const Index last_element = arrays.offset(first + (left < kGroups ? left : kGroups));
 
       State state = Op::identity();
-      for (Index at = arrays.offset(first); at < last_element; at += Tile::kMaxElements) {
+      for (Index at = arrays.offset(first); at < last_element; at += kTileElements) {
         const Index rest = last_element - at;
-        const unsigned count = rest < Tile::kMaxElements ? static_cast<unsigned>(rest) : Tile::kMaxElements;
-        Tile tile;
-        tile.load(arrays.in + at, count, arrays.in, arrays.in + arrays.elements);
-        tile.store(arrays.in + at, count, shared);
+        const unsigned count = rest < kTileElements ? static_cast<unsigned>(rest) : kTileElements;
+        const In* const elements = Run::copy(shared, arrays.in + at, count);
+        wait_for_copies();
         __syncthreads();
-        const In* const elements = reinterpret_cast<const In*>(shared) + Tile::shift(arrays.in + at);
         const Index from = begin > at ? begin : at;
         const Index to = end < at + count ? end : at + count;
         State of_tile = Op::identity();
-        for (Index i = from + rank; i < to; i += kGroupThreads)
+        for (Index i = from + combine.rank(); i < to; i += kGroupThreads)
           of_tile = Op::combine(of_tile, Op::of(elements[i - at], i - begin));
         state = Op::combine(state, of_tile);
         __syncthreads();
       }
-      state = lanes_reduce<Op, kGroupThreads>(state);
-      if (has_segment && rank == 0) arrays.write(first + group, end - begin, state);
+      if (combine.to_first(state) && has_segment) arrays.write(first + group, end - begin, state);
     }
   }
 };

@@ -19,11 +19,9 @@
 // number of segments and elements together, plus one tile.
 #pragma once
 
-#include "block_reduce.cuh"
-#include "grid.cuh"
+#include "combine.cuh"
 #include "kernel.cuh"
 #include "merge_path.cuh"
-#include "merge_path_tile.cuh"
 #include "segment_carries.cuh"
 #include "segment_groups.cuh"
 #include "segments.cuh"
@@ -35,7 +33,6 @@ struct MergePath {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-  using Elements = ElementTile<In, kBlockThreads, kPacks>;
   using Tile = MergePathTile<Op, Arrays, kBlockThreads, kPacks>;
   static constexpr unsigned kTileItems = Tile::kTileItems;
   using Search = PathSearch<Arrays, kBlockThreads, kTileItems, Tile::kMaxEnds>;
@@ -44,6 +41,7 @@ struct MergePath {
   /// Reduces the share of a block, tile by tile; `carries` are the partials that it leaves for combine_carries().
   static __device__ void reduce_share(const Arrays& arrays, Carry<Op>& carries) {
     __shared__ typename Tile::Shared shared;
+    Combine<Op, kBlockThreads, 1, Grid::none, true> combine;
     const Index origin = arrays.offset(0);
     const Index element_count = arrays.offset(arrays.count) - origin;
     const Index share = (arrays.count + element_count) / gridDim.x;
@@ -64,27 +62,26 @@ struct MergePath {
       if (next.segment == at.segment) {  // no end in this tile: stream from global memory up to the next end
         const Index end = arrays.offset(at.segment + 1);
         const Index last = end - element < search.stop - at.item ? end : element + (search.stop - at.item);
-        const State state = stream<Op, kBlockThreads, kPacks>(arrays, threadIdx.x, element, last, begin,
-                                                              threadIdx.x == 0 ? carry : Op::identity());
-        carry = block_reduce<Op, kBlockThreads>(state);
+        if (threadIdx.x != 0) carry = Op::identity();
+        arrays.range(element, last, begin)
+            .template accumulate_share<Op, kBlockThreads, kPacks>(carry, threadIdx.x, 0, 1);
+        combine.to_first(carry);
         at.item += last - element;
-        next = search.tile_end(at, kBlockThreads);  // a barrier, too
+        next = search.tile_end(at, kBlockThreads);
         continue;
       }
 
       const unsigned ends = static_cast<unsigned>(next.segment - at.segment);
       const unsigned elements = static_cast<unsigned>(next.item - at.item) - ends;
       const typename Tile::Contents contents{element, at.segment, begin, elements, ends};
-      Elements tile;
-      tile.load(arrays.in + element, elements, arrays.in, arrays.in + arrays.elements);
+      const In* const staged = Tile::Run::copy(shared.elements, arrays.in + element, elements);
 #pragma unroll 4
       for (unsigned j = threadIdx.x; j < ends; j += kBlockThreads)
         shared.ends[j] = static_cast<unsigned short>(arrays.offset(at.segment + 1 + j) - element);
       if (threadIdx.x == 0) shared.ends[ends] = Tile::kNoEnd;
       const Position after_next = search.tile_end(next, 2 * ends + kWarpThreads);  // while the loads are in flight
-      tile.store(arrays.in + element, elements, shared.elements);
+      wait_for_copies();
       __syncthreads();
-      const In* const staged = reinterpret_cast<const In*>(shared.elements) + Elements::shift(arrays.in + element);
       carry = Tile::reduce_tile(shared, staged, contents, carry);
       __syncthreads();
       Tile::write_segments(arrays, shared, contents, first_of_block, carries);
@@ -98,20 +95,16 @@ struct MergePath {
     }
   }
 
-  static __device__ void publish_shares(const SegmentsArguments& arguments) {
-    pdl_release_then_wait();
-    reduce_share(Arrays(arguments), partials_in<Carry<Op>>(arguments.workspace)[blockIdx.x]);
-  }
-
-  static __device__ void last_block(const SegmentsArguments& arguments) {
-    __shared__ bool is_last;
-    pdl_release_then_wait();
+  /// kGrid is last_block, or publish for combine_shares().
+  template <Grid kGrid>
+  static __device__ void reduce(const SegmentsArguments& arguments) {
     const Arrays arrays(arguments);
     reduce_share(arrays, partials_in<Carry<Op>>(arguments.workspace)[blockIdx.x]);
-    __syncthreads();
-    if (threadIdx.x == 0) is_last = take_last_ticket(static_cast<unsigned*>(arguments.workspace), gridDim.x);
-    __syncthreads();
-    if (is_last) combine_carries<Op, kBlockThreads>(arrays, arguments.workspace, gridDim.x);
+    if constexpr (kGrid == Grid::last_block) {
+      __syncthreads();
+      if (is_last_block(arguments.workspace))
+        combine_carries<Op, kBlockThreads>(arrays, arguments.workspace, gridDim.x);
+    }
   }
 };
 

@@ -9,7 +9,7 @@ struct SegmentsArguments {
   const void* offsets;
   void* out;
   void* workspace;
-  unsigned long long elements, segments;
+  unsigned long long segments;
   unsigned blocks;  ///< of the first kernel, for the second
 };
 

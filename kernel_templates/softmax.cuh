@@ -14,110 +14,101 @@
 // Constraints: kBlockThreads is a power of two, at least a warp; kGroup a power of two, at most a warp.
 #pragma once
 
-#include "grid.cuh"
+#include "combine.cuh"
 #include "kernel.cuh"
+#include "softmax_row.cuh"
 #include "softmax_shares.cuh"
 
 namespace hone {
 
-/// Combines the States of all threads of a block; all get the result. Double buffering with one barrier: called with
-/// `buffer` 0, 1, 0, …, so that partials in one buffer may be read while those in the other are written.
-template <unsigned kBlockThreads, class Acc>
-__device__ SoftmaxState<Acc> combine_block(SoftmaxState<Acc> mine, Acc magnitude, unsigned buffer) {
-  constexpr unsigned kWarps = kBlockThreads / 32;
-  __shared__ SoftmaxState<Acc> of_warp[2][kWarps];
-  const unsigned lane = threadIdx.x % 32;
-  mine = combine_lanes<32>(mine, magnitude);
-  if (lane == 0) of_warp[buffer][threadIdx.x / 32] = mine;
-  __syncthreads();
-  return combine_lanes<kWarps>(of_warp[buffer][lane % kWarps], magnitude);
-}
-
 template <class Types, unsigned kBlockThreads>
 struct Softmax {
-  using Acc = typename Types::Acc;
   using Index = typename Types::Index;
   using State = typename Types::State;
+  using Scale = typename Types::Scale;
   using Rows = SoftmaxRows<Types>;
+  using Row = SoftmaxRow<Types, kBlockThreads>;
+  using Results = SoftmaxResults<Types>;
+  template <unsigned kThreads, unsigned kClusterBlocks = 1>
+  using CombineRow = Combine<Scale, kThreads, kClusterBlocks, Grid::none, true>;
+  using CombineBlock = CombineRow<kBlockThreads>;
   using Arguments = typename Rows::Arguments;
-  using Ends = Singles<Types, kBlockThreads>;
-  static_assert(kBlockThreads % 32 == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
 
   /// kPacks: packs of a row in a thread's registers.
   template <unsigned kGroup, unsigned kPacks, unsigned kRows>
   static __device__ void groups(const Arguments& arguments) {
     const Rows all(arguments);
     constexpr unsigned kGroups = kBlockThreads / kGroup;
-    pdl_release_then_wait();
-    const unsigned thread = threadIdx.x % kGroup;
+    CombineRow<kGroup> combine(all.scale);
     const Index stride = static_cast<Index>(gridDim.x) * (kGroups * kRows);
     for (Index first = static_cast<Index>(blockIdx.x) * (kGroups * kRows); first < all.rows; first += stride) {
-      const Index mine = first + threadIdx.x / kGroup;
-      RegisterShare<Types, kGroup, kPacks> shares[kRows];
+      const auto row = [&](unsigned r) {
+        return all.template row<kGroup>(first + threadIdx.x / kGroup + r * kGroups, combine.rank());
+      };
+      RegisterShare<Types, kPacks> shares[kRows];
       State states[kRows];
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) shares[r].load(all.row(mine + r * kGroups), thread, all.scale);
+      for (unsigned r = 0; r < kRows; ++r) shares[r].load(row(r), all.scale);
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) states[r] = shares[r].state(all.row(mine + r * kGroups), thread, all.scale);
+      for (unsigned r = 0; r < kRows; ++r) states[r] = shares[r].sums(row(r), all.scale).state(0, all.scale);
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) states[r] = combine_lanes<kGroup>(states[r], all.scale.magnitude());
+      for (unsigned r = 0; r < kRows; ++r) states[r] = combine.to_all(states[r]);
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) shares[r].write(all.row(mine + r * kGroups), thread, states[r], all.scale);
+      for (unsigned r = 0; r < kRows; ++r) shares[r].write(row(r), Results(&states[r], all.scale));
     }
   }
 
-  template <class Share>
-  static __device__ void block(const Rows& all, Share share) {
-    pdl_release_then_wait();
-    unsigned buffer = 0;
-    for (Index r = blockIdx.x; r < all.rows; r += gridDim.x, buffer ^= 1) {
-      const Row<Types> row = all.row(r);
-      share.load(row, threadIdx.x, all.scale);
-      const State state =
-          combine_block<kBlockThreads>(share.state(row, threadIdx.x, all.scale), all.scale.magnitude(), buffer);
-      share.write(row, threadIdx.x, state, all.scale);
+  /// One row per cluster of kClusterBlocks, 1 without clusters.
+  template <unsigned kClusterBlocks, class Share>
+  static __device__ void whole(const Rows& all, Share share) {
+    CombineRow<kBlockThreads, kClusterBlocks> combine(all.scale);
+    const unsigned thread = combine.rank();
+    for (Index r = blockIdx.x / kClusterBlocks; r < all.rows; r += gridDim.x / kClusterBlocks) {
+      const auto row = all.template row<kClusterBlocks * kBlockThreads>(r, thread);
+      share.load(row, all.scale);
+      const State state = combine.to_all(share.sums(row, all.scale).state(0, all.scale));
+      share.write(row, Results(&state, all.scale));
     }
   }
-
-  template <unsigned kPacks>
-  static __device__ void block_in_registers(const Arguments& arguments) {
-    block(Rows(arguments), RegisterShare<Types, kBlockThreads, kPacks>());
+  template <unsigned kClusterBlocks, unsigned kPacks>
+  static __device__ void in_registers(const Arguments& arguments) {
+    whole<kClusterBlocks>(Rows(arguments), RegisterShare<Types, kPacks>());
   }
-  static __device__ void block_in_shared(const Arguments& arguments) {
-    block(Rows(arguments), SharedShare<Types, kBlockThreads, kBlockThreads>(arguments.packs_per_thread));
+  template <unsigned kClusterBlocks>
+  static __device__ void in_shared(const Arguments& arguments) {
+    whole<kClusterBlocks>(Rows(arguments), SharedShare<Types, kBlockThreads>(arguments.packs_per_thread));
   }
 
-  /// Chunk `part` of the `parts` chunks of a row: the packs [first, end).
-  struct Chunk {
-    Index first, end;
+  /// The State of a chunk of a row.
+  template <unsigned kTile>
+  static __device__ State chunk_state(const Row& chunk, const Rows& all, CombineBlock& combine) {
+    SoftmaxSums<Types> sums = chunk.start(all.scale);
+    chunk.add_singles(sums, all.scale);
+    add_packs<kTile>(sums, chunk, chunk.first, all.scale);
+    return combine.to_all(sums.state(0, all.scale));
+  }
 
-    __device__ Chunk(const Row<Types>& row, unsigned part, unsigned parts) {
-      const Index each = (row.packs + parts - 1) / parts;
-      first = static_cast<Index>(part) * each;
-      end = first + each < row.packs ? first + each : row.packs;
-    }
-  };
+  /// The State of a row of `parts` chunks.
+  static __device__ State row_state(const State* of_chunks, unsigned parts, const Rows& all, CombineBlock& combine) {
+    return combine.to_all(combine_published(of_chunks, threadIdx.x, parts, kBlockThreads, 1, all.scale));
+  }
 
-  /// The single elements of a row belong to its first chunk.
+  template <unsigned kTile>
+  static __device__ void write_chunk(const Row& chunk, State state, const Rows& all) {
+    const Results results(&state, all.scale);
+    write_packs<kTile>(results, chunk, chunk.first);
+    chunk.write_singles(results);
+  }
+
   template <unsigned kTile>
   static __device__ void publish_chunks(const Arguments& arguments) {
     const Rows all(arguments);
     const unsigned parts = arguments.chunks;
-    pdl_release_then_wait();
+    CombineBlock combine(all.scale);
     const auto items = static_cast<unsigned>(all.rows) * parts;
-    unsigned buffer = 0;
-    for (unsigned item = blockIdx.x; item < items; item += gridDim.x, buffer ^= 1) {
-      const Row<Types> row = all.row(item / parts);
-      const Chunk chunk(row, item % parts, parts);
-      Acc heaviest = all.scale.neutral();
-      Acc sum(0);
-      if (item % parts == 0) {
-        heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
-        sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
-      }
-      PackRun<Types, kBlockThreads, kTile>::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
-      const State state =
-          combine_block<kBlockThreads>(State{all.scale.oriented(heaviest), sum}, all.scale.magnitude(), buffer);
+    for (unsigned item = blockIdx.x; item < items; item += gridDim.x) {
+      const Row row = all.template row<kBlockThreads>(item / parts, threadIdx.x);
+      const State state = chunk_state<kTile>(row.chunk(item % parts, parts), all, combine);
       if (threadIdx.x == 0) partials_in<State>(arguments.workspace)[item] = state;
     }
   }
@@ -127,56 +118,15 @@ struct Softmax {
   static __device__ void write_chunks(const Arguments& arguments) {
     const Rows all(arguments);
     const unsigned parts = arguments.chunks;
-    pdl_release_then_wait();
+    CombineBlock combine(all.scale);
     const auto items = static_cast<unsigned>(all.rows) * parts;
-    unsigned buffer = 0;
-    for (unsigned i = blockIdx.x; i < items; i += gridDim.x, buffer ^= 1) {
+    for (unsigned i = blockIdx.x; i < items; i += gridDim.x) {
       const unsigned item = items - 1 - i;
-      const Row<Types> row = all.row(item / parts);
-      const Chunk chunk(row, item % parts, parts);
+      const Row row = all.template row<kBlockThreads>(item / parts, threadIdx.x);
       const State* const of_row = partials_in<State>(arguments.workspace) + item / parts * parts;
-      State state = State::identity();
-      for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
-        state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
-      state = combine_block<kBlockThreads>(state, all.scale.magnitude(), buffer);
-      const typename Types::Result result(state, all.scale);
-      PackRun<Types, kBlockThreads, kTile>::write(row, chunk.first + threadIdx.x, chunk.end, result);
-      if (item % parts == 0) Ends::write(row, threadIdx.x, result);
+      write_chunk<kTile>(row.chunk(item % parts, parts), row_state(of_row, parts, all, combine), all);
     }
   }
-
-#ifndef HONE_HOST_DEVICE
-  template <unsigned kClusterBlocks, class Share>
-  static __device__ void cluster(const Rows& all, Share share) {
-    __shared__ State of_block[2][kClusterBlocks];
-    arrive_at_cluster_barrier();
-    pdl_release_then_wait();
-    const unsigned rank = rank_in_cluster();
-    const unsigned thread = rank * kBlockThreads + threadIdx.x;
-    wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
-    unsigned buffer = 0;
-    for (Index r = blockIdx.x / kClusterBlocks; r < all.rows; r += gridDim.x / kClusterBlocks, buffer ^= 1) {
-      const Row<Types> row = all.row(r);
-      share.load(row, thread, all.scale);
-      State state = combine_block<kBlockThreads>(share.state(row, thread, all.scale), all.scale.magnitude(), buffer);
-      if (threadIdx.x < kClusterBlocks) store_in_block(&of_block[buffer][rank], threadIdx.x, state);
-      arrive_at_cluster_barrier();
-      wait_at_cluster_barrier();
-      state = combine_lanes<kClusterBlocks>(of_block[buffer][threadIdx.x % kClusterBlocks], all.scale.magnitude());
-      share.write(row, thread, state, all.scale);
-    }
-  }
-
-  template <unsigned kClusterBlocks, unsigned kPacks>
-  static __device__ void cluster_in_registers(const Arguments& arguments) {
-    cluster<kClusterBlocks>(Rows(arguments), RegisterShare<Types, kClusterBlocks * kBlockThreads, kPacks>());
-  }
-  template <unsigned kClusterBlocks>
-  static __device__ void cluster_in_shared(const Arguments& arguments) {
-    using Share = SharedShare<Types, kClusterBlocks * kBlockThreads, kBlockThreads>;
-    cluster<kClusterBlocks>(Rows(arguments), Share(arguments.packs_per_thread));
-  }
-#endif
 };
 
 }  // namespace hone

@@ -15,155 +15,133 @@
 
 #include "grid.cuh"
 #include "kernel.cuh"
-#include "softmax_column_share.cuh"
+#include "softmax_column_tile.cuh"
+#include "softmax_shares.cuh"
 
 namespace hone {
 
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kPacks>
 struct SoftmaxColumns {
-  using Acc = typename Types::Acc;
   using State = typename Types::State;
   using Scale = typename Types::Scale;
-  using Array = SoftmaxArray<Types>;
-  using Arguments = typename Array::Arguments;
-  using States = ColumnStates<Types>;
+  using Sums = SoftmaxSums<Types>;
+  using Results = SoftmaxResults<Types>;
+  using Share = RegisterShare<Types, kPacks>;
   using Tile = SoftmaxColumnTile<Types, kBlockThreads, kLanes>;
-  using Share = SoftmaxColumnShare<Types, kBlockThreads, kLanes, kPacks>;
-  using Results = typename Share::Results;
+  using Arguments = typename Tile::Arguments;
 
   static constexpr unsigned kElements = Types::kElements;
   static constexpr unsigned kColumns = Tile::kColumns;
   static constexpr unsigned kRowLanes = Tile::kRowLanes;
   /// Partials of a column in shared memory: lanes of a warp that share the column are combined before, by shuffles.
-  static constexpr unsigned kPartials = kLanes < 32 ? kBlockThreads / 32 : kRowLanes;
+  static constexpr unsigned kPartials = kLanes < kWarpThreads ? kBlockThreads / kWarpThreads : kRowLanes;
+
+  /// The first of a thread's columns.
+  static __device__ unsigned own_column() { return threadIdx.x % kLanes * kElements; }
 
   /// Combines the States of each column over the block, and calls use(column, state) in one thread per column.
   template <class Use>
-  static __device__ void combine_columns(const States& states, const Scale& scale, Use use) {
+  static __device__ void combine_columns(const Sums& sums, const Scale& scale, const Use& use) {
     __shared__ State partials[kPartials][kColumns];
-    const unsigned lane = threadIdx.x % kLanes;
-    const unsigned place = kLanes < 32 ? threadIdx.x / 32 : threadIdx.x / kLanes;
+    constexpr bool kSharesWarp = kLanes < kWarpThreads;
+    const unsigned place = threadIdx.x / (kSharesWarp ? kWarpThreads : kLanes);
 #pragma unroll
     for (unsigned e = 0; e < kElements; ++e) {
-      State state = states.oriented(e, scale);
-      if constexpr (kLanes < 32) {
-        Acc largest = state.largest;
-#pragma unroll
-        for (unsigned offset = 16; offset >= kLanes; offset /= 2)
-          largest = larger<true>(largest, __shfl_xor_sync(0xffffffffu, largest, static_cast<int>(offset)));
-        Acc sum = rescaled_sum(state, largest, scale.magnitude());
-#pragma unroll
-        for (unsigned offset = 16; offset >= kLanes; offset /= 2)
-          sum += __shfl_xor_sync(0xffffffffu, sum, static_cast<int>(offset));
-        state = {largest, sum};
-      }
-      if (kLanes >= 32 || threadIdx.x % 32 < kLanes) partials[place][lane * kElements + e] = state;
+      State state = sums.state(e, scale);
+      if constexpr (kSharesWarp) state = scale.template in_all_lanes<kWarpThreads, kLanes>(state);
+      if (!kSharesWarp || threadIdx.x % kWarpThreads < kLanes) partials[place][own_column() + e] = state;
     }
     __syncthreads();
+    for_columns<kPartials>(partials, scale, use);
+  }
+
+  /// Calls use(column, state) with the combination of each column's partials.
+  template <unsigned kCount, class Use>
+  static __device__ void for_columns(const State (&partials)[kCount][kColumns], const Scale& scale, const Use& use) {
     for (unsigned column = threadIdx.x; column < kColumns; column += kBlockThreads) {
-      State all = partials[0][column];
-      for (unsigned i = 1; i < kPartials; ++i) all = combine(all, partials[i][column], scale.magnitude());
-      use(column, all);
+      State state = partials[0][column];
+      for (unsigned i = 1; i < kCount; ++i) state = scale.combine(state, partials[i][column]);
+      use(column, state);
     }
   }
 
-  static __device__ void block(const Arguments& arguments) {
-    const Array all(arguments);
+  /// One tile per cluster of kClusterBlocks, 1 without clusters.
+  template <unsigned kClusterBlocks>
+  static __device__ void whole(const Arguments& all) {
+    const Scale scale(all.scale);
     __shared__ State combined[kColumns];
+    constexpr bool kIsCluster = kClusterBlocks > 1;
+    const auto keep = [&](unsigned column, State state) { combined[column] = state; };
+    if constexpr (kIsCluster) arrive_at_cluster_barrier();
     pdl_release_then_wait();
+    unsigned rank = 0;
+    if constexpr (kIsCluster) rank = rank_in_cluster();
     const long long tiles = Tile::tiles_of(all);
-    for (long long i = blockIdx.x; i < tiles; i += gridDim.x) {
-      const Tile tile(all, i, threadIdx.x / kLanes, all.reduced, kRowLanes);
+    for (long long i = blockIdx.x / kClusterBlocks; i < tiles; i += gridDim.x / kClusterBlocks) {
+      const Tile tile(all, i, rank * kRowLanes + threadIdx.x / kLanes, all.reduced, kRowLanes * kClusterBlocks);
       Share share;
-      States states(all.scale);
-      share.load(all, tile);
-      share.add_to(states, all, tile);
-      combine_columns(states, all.scale, [&](unsigned column, State state) { combined[column] = state; });
+      share.load(tile, scale);
+      const Sums sums = share.sums(tile, scale);
+      if constexpr (kIsCluster) {
+        __shared__ State of_block[kClusterBlocks][kColumns];
+        wait_at_cluster_barrier();  // every block has started, and has read the partials of the previous tile
+        combine_columns(sums, scale, [&](unsigned column, State state) {
+          for (unsigned to = 0; to < kClusterBlocks; ++to) store_in_block(&of_block[rank][column], to, state);
+        });
+        arrive_at_cluster_barrier();
+        wait_at_cluster_barrier();
+        for_columns<kClusterBlocks>(of_block, scale, keep);
+        arrive_at_cluster_barrier();
+      } else {
+        combine_columns(sums, scale, keep);
+      }
       __syncthreads();
-      share.write(all, tile, combined);
+      share.write(tile, Results(combined + own_column(), scale));
     }
+    if constexpr (kIsCluster) wait_at_cluster_barrier();
   }
 
-  static __device__ State* partials_of(void* workspace, long long tile, unsigned chunks) {
-    return partials_in<State>(workspace) + tile * chunks * kColumns;
+  static __device__ State* partials_of(const Arguments& all, long long tile) {
+    return partials_in<State>(all.workspace) + tile * all.chunks * kColumns;
   }
 
-  static __device__ void publish_chunks(const Arguments& arguments) {
-    const Array all(arguments);
-    const unsigned chunks = arguments.chunks;
+  static __device__ void publish_chunks(const Arguments& all) {
+    const Scale scale(all.scale);
     pdl_release_then_wait();
-    const long long items = Tile::tiles_of(all) * chunks;
+    const long long items = Tile::tiles_of(all) * all.chunks;
     for (long long item = blockIdx.x; item < items; item += gridDim.x) {
-      const long long at = item / chunks;
-      const auto chunk = static_cast<unsigned>(item - at * chunks);
-      const Tile tile = Tile::chunk_of(all, at, chunk, chunks);
-      States states(all.scale);
-      Share::add_rows(all, tile, tile.first, states);
-      State* const partials = partials_of(arguments.workspace, at, chunks) + chunk * kColumns;
-      combine_columns(states, all.scale, [&](unsigned column, State state) { partials[column] = state; });
+      const long long at = item / all.chunks;
+      const auto chunk = static_cast<unsigned>(item - at * all.chunks);
+      const Tile tile = Tile::chunk_of(all, at, chunk);
+      Sums sums(scale);
+      add_packs<Share::kTile>(sums, tile, tile.first, scale);
+      State* const partials = partials_of(all, at) + chunk * kColumns;
+      combine_columns(sums, scale, [&](unsigned column, State state) { partials[column] = state; });
       __syncthreads();  // before the partials in shared memory are overwritten
     }
   }
 
   /// In reverse order: the chunks that were read last may still be in cache.
-  static __device__ void write_chunks(const Arguments& arguments) {
-    const Array all(arguments);
-    const unsigned chunks = arguments.chunks;
+  static __device__ void write_chunks(const Arguments& all) {
+    const Scale scale(all.scale);
     __shared__ State combined[kColumns];
     pdl_release_then_wait();
-    const long long items = Tile::tiles_of(all) * chunks;
+    const long long items = Tile::tiles_of(all) * all.chunks;
     for (long long i = blockIdx.x; i < items; i += gridDim.x) {
       const long long item = items - 1 - i;
-      const long long at = item / chunks;
-      const Tile tile = Tile::chunk_of(all, at, static_cast<unsigned>(item - at * chunks), chunks);
-      const State* const partials = partials_of(arguments.workspace, at, chunks) + threadIdx.x % kLanes * kElements;
-      States states(all.scale);
-      for (unsigned chunk = threadIdx.x / kLanes; chunk < chunks; chunk += kRowLanes) {
+      const long long at = item / all.chunks;
+      const Tile tile = Tile::chunk_of(all, at, static_cast<unsigned>(item - at * all.chunks));
+      const State* const partials = partials_of(all, at) + own_column();
+      Sums sums(scale);
+      for (unsigned chunk = threadIdx.x / kLanes; chunk < all.chunks; chunk += kRowLanes) {
 #pragma unroll
-        for (unsigned e = 0; e < kElements; ++e)
-          states.combine_with(e, load_from_l2(partials + chunk * kColumns + e), all.scale);
+        for (unsigned e = 0; e < kElements; ++e) sums.add(e, load_from_l2(partials + chunk * kColumns + e), scale);
       }
-      combine_columns(states, all.scale, [&](unsigned column, State state) { combined[column] = state; });
+      combine_columns(sums, scale, [&](unsigned column, State state) { combined[column] = state; });
       __syncthreads();
-      Share::write_rows(all, tile, tile.first, Results::from(combined, all.scale));
+      write_packs<Share::kTile>(Results(combined + own_column(), scale), tile, tile.first);
     }
   }
-
-#ifndef HONE_HOST_DEVICE
-  template <unsigned kClusterBlocks>
-  static __device__ void cluster(const Arguments& arguments) {
-    const Array all(arguments);
-    __shared__ State of_block[kClusterBlocks][kColumns];
-    __shared__ State combined[kColumns];
-    arrive_at_cluster_barrier();
-    pdl_release_then_wait();
-    const unsigned rank = rank_in_cluster();
-    const long long tiles = Tile::tiles_of(all);
-    for (long long i = blockIdx.x / kClusterBlocks; i < tiles; i += gridDim.x / kClusterBlocks) {
-      const Tile tile(all, i, rank * kRowLanes + threadIdx.x / kLanes, all.reduced, kRowLanes * kClusterBlocks);
-      Share share;
-      States states(all.scale);
-      share.load(all, tile);
-      share.add_to(states, all, tile);
-      wait_at_cluster_barrier();  // every block has started, and has read the partials of the previous tile
-      combine_columns(states, all.scale, [&](unsigned column, State state) {
-        for (unsigned to = 0; to < kClusterBlocks; ++to) store_in_block(&of_block[rank][column], to, state);
-      });
-      arrive_at_cluster_barrier();
-      wait_at_cluster_barrier();
-      for (unsigned column = threadIdx.x; column < kColumns; column += kBlockThreads) {
-        State state = of_block[0][column];
-        for (unsigned from = 1; from < kClusterBlocks; ++from)
-          state = combine(state, of_block[from][column], all.scale.magnitude());
-        combined[column] = state;
-      }
-      arrive_at_cluster_barrier();
-      __syncthreads();
-      share.write(all, tile, combined);
-    }
-    wait_at_cluster_barrier();
-  }
-#endif
 };
 
 }  // namespace hone

@@ -1,5 +1,5 @@
-// The arithmetic of all softmax kernels: weights, the State (maximum and sum of weights, as in online softmax), and the
-// results.
+// The arithmetic of all softmax kernels: weights, how States combine (maximum and sum of weights, as in online
+// softmax), and results.
 //
 // The weight of an element x is 2^((x/2 − o/2) · 2·scale·log2 e), where the origin o is the largest of the elements
 // that a thread holds (the smallest if the scale is negative). Halves, because the difference of two finite numbers may
@@ -10,17 +10,15 @@
 // finite elements, −∞ has weight 0.
 #pragma once
 
-#include "pack.cuh"
-#include "pack_extremes.cuh"
-#include "scalars.cuh"
+#include "scaled_sum.cuh"
 #include "softmax_arguments.h"
 
 namespace hone {
 
-/// The caller's scale. The factors are never 0: a scale of 0 becomes the smallest positive number, so that −∞ keeps
-/// weight 0 while all finite elements have equal weights.
+/// The caller's scale, and how States combine. The factors are never 0: a scale of 0 becomes the smallest positive
+/// number, so that −∞ keeps weight 0 while all finite elements have equal weights.
 template <class Acc>
-struct SoftmaxScale : SoftmaxFactors<Acc> {
+struct SoftmaxScale : SoftmaxFactors<Acc>, ScaledSumMonoid<Acc, SoftmaxScale<Acc>> {
   using SoftmaxFactors<Acc>::factor, SoftmaxFactors<Acc>::exponent;
 
   explicit __device__ SoftmaxScale(const SoftmaxFactors<Acc>& factors) : SoftmaxFactors<Acc>(factors) {}
@@ -29,93 +27,30 @@ struct SoftmaxScale : SoftmaxFactors<Acc> {
 
   /// The element, negated if the scale is negative: the largest oriented element has the largest weight.
   __device__ Acc oriented(Acc x) const { return descends() ? -x : x; }
-  __device__ Acc magnitude() const { return descends() ? -exponent : exponent; }
 
   /// An element that changes no State.
   __device__ Acc neutral() const { return descends() ? highest<Acc>() : lowest<Acc>(); }
+
+  __device__ Acc heavier(Acc a, Acc b) const { return descends() ? smaller<true>(a, b) : larger<true>(a, b); }
+
+  /// The references of States are oriented. That of no elements, −∞, has the origin 0, since −∞ − −∞ is NaN.
+  __device__ Acc rescaled(ScaledSum<Acc> state, Acc reference) const {
+    const Acc origin = reference == lowest<Acc>() ? Acc(0) : reference;
+    return state.sum * power_of_two((state.reference * Acc(0.5) - origin * Acc(0.5)) * oriented(exponent));
+  }
 };
 
-/// The State of some elements of a row: the largest oriented element, and the sum of the weights relative to it.
-template <class Acc>
-struct SoftmaxState {
-  Acc largest;
-  Acc sum;
-
-  static __device__ SoftmaxState identity() { return {lowest<Acc>(), Acc(0)}; }
-};
-
-/// The origin of weights: `largest`, or 0 if that is −∞, since −∞ − −∞ is NaN.
-template <class Acc>
-__device__ Acc softmax_origin(Acc largest) {
-  return largest == lowest<Acc>() ? Acc(0) : largest;
-}
-
-/// The sum of `state`, rescaled to `largest`, which is not less than its own.
-template <class Acc>
-__device__ Acc rescaled_sum(SoftmaxState<Acc> state, Acc largest, Acc magnitude) {
-  const Acc origin = softmax_origin(largest);
-  return state.sum * power_of_two((state.largest * Acc(0.5) - origin * Acc(0.5)) * magnitude);
-}
-
-template <class Acc>
-__device__ SoftmaxState<Acc> combine(SoftmaxState<Acc> a, SoftmaxState<Acc> b, Acc magnitude) {
-  const Acc largest = larger<true>(a.largest, b.largest);
-  return {largest, rescaled_sum(a, largest, magnitude) + rescaled_sum(b, largest, magnitude)};
-}
-
-/// Combines the States of each group of kLanes neighbouring lanes; all of them get the result. All lanes of the warp
-/// must call it.
-template <unsigned kLanes, class Acc>
-__device__ SoftmaxState<Acc> combine_lanes(SoftmaxState<Acc> state, Acc magnitude) {
-  if constexpr (kLanes == 1) return state;
-  Acc largest = state.largest;
-#pragma unroll
-  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2)
-    largest = larger<true>(largest, __shfl_xor_sync(0xffffffffu, largest, static_cast<int>(offset)));
-  Acc sum = rescaled_sum(state, largest, magnitude);
-#pragma unroll
-  for (unsigned offset = kLanes / 2; offset > 0; offset /= 2)
-    sum += __shfl_xor_sync(0xffffffffu, sum, static_cast<int>(offset));
-  return {largest, sum};
-}
-
-/// The element with the largest weight among some packs and `start`.
-template <class Acc, class In, unsigned kElements, unsigned kPacks>
-__device__ Acc heaviest_of(const Pack<In, kElements> (&packs)[kPacks], Acc start, const SoftmaxScale<Acc>& scale) {
-  return scale.descends() ? extreme_of<false>(packs, start) : extreme_of<true>(packs, start);
-}
-
-/// The sum of the values, in a tree.
-template <unsigned kCount, unsigned kFirst = 0, class Acc, unsigned kAll>
-__device__ Acc tree_sum(const Acc (&values)[kAll]) {
-  if constexpr (kCount == 1) return values[kFirst];
-  else return tree_sum<kCount / 2, kFirst>(values) + tree_sum<kCount - kCount / 2, kFirst + kCount / 2>(values);
-}
-
-/// A pack of neutral elements, for padding.
-template <class ElementPack, class Acc>
-__device__ ElementPack neutral_pack(const SoftmaxScale<Acc>& scale) {
-  return ElementPack::filled(convert<decltype(ElementPack()[0])>(scale.neutral()));
-}
-
+/// Weights relative to the heaviest of some elements, or to 0 if there is none.
 template <class Acc>
 struct SoftmaxWeights {
-  Acc half_origin;  ///< not oriented
+  Acc half_origin;
   Acc exponent;
 
   SoftmaxWeights() = default;
   __device__ SoftmaxWeights(Acc heaviest, const SoftmaxScale<Acc>& scale)
-      : half_origin(scale.oriented(softmax_origin(scale.oriented(heaviest))) * Acc(0.5)), exponent(scale.exponent) {}
+      : half_origin(heaviest == scale.neutral() ? Acc(0) : heaviest * Acc(0.5)), exponent(scale.exponent) {}
 
   __device__ Acc of(Acc x) const { return power_of_two(fma(x, Acc(0.5), -half_origin) * exponent); }
-
-  template <class In, unsigned kElements>
-  __device__ Acc sum_of(const Pack<In, kElements>& pack) const {
-    Acc values[kElements];
-#pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) values[e] = of(convert<Acc>(pack[e]));
-    return tree_sum<kElements>(values);
-  }
 };
 
 /// Maps the elements of a row to results, once the State of the whole row is known.
@@ -127,8 +62,8 @@ struct SoftmaxResult {
   Acc logarithm;   ///< of the sum
 
   SoftmaxResult() = default;
-  __device__ SoftmaxResult(SoftmaxState<Acc> row, const SoftmaxScale<Acc>& scale)
-      : weights(scale.oriented(row.largest), scale),
+  __device__ SoftmaxResult(ScaledSum<Acc> row, const SoftmaxScale<Acc>& scale)
+      : weights(scale.oriented(row.reference), scale),
         factor(scale.factor),
         reciprocal(kLog ? Acc(0) : Acc(1) / row.sum),
         logarithm(kLog ? natural_logarithm(row.sum) : Acc(0)) {}
@@ -137,6 +72,9 @@ struct SoftmaxResult {
     if constexpr (kLog) return fma(fma(x, Acc(0.5), -weights.half_origin), factor, -logarithm);
     else return weights.of(x) * reciprocal;
   }
+
+  /// The result of an element is its weight relative to `heaviest`, times this.
+  __device__ Acc of_weights(Acc heaviest) const { return weights.of(heaviest) * reciprocal; }
 };
 
 }  // namespace hone

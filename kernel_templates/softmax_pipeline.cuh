@@ -22,12 +22,9 @@ namespace hone {
 
 template <class Types, unsigned kBlockThreads, unsigned kTile>
 struct SoftmaxPipeline {
-  using Acc = typename Types::Acc;
+  using Kernel = Softmax<Types, kBlockThreads>;
   using State = typename Types::State;
-  using Rows = SoftmaxRows<Types>;
-  using Chunk = typename Softmax<Types, kBlockThreads>::Chunk;
-  using Ends = Singles<Types, kBlockThreads>;
-  using Run = PackRun<Types, kBlockThreads, kTile>;
+  using Rows = typename Kernel::Rows;
 
   static constexpr unsigned kRing = 16;
   static constexpr unsigned kCounters = 16;  ///< the first word of the header that counts the items of a row
@@ -38,7 +35,7 @@ struct SoftmaxPipeline {
     unsigned row, part;
 
     /// Item `ticket`: the chunks of `lag` rows are published first; then one chunk is published and one written,
-  /// alternately.
+    /// alternately.
     __device__ Item(unsigned ticket, unsigned rows, unsigned parts, unsigned lag) {
       const unsigned items = rows * parts, lead = (lag < rows ? lag : rows) * parts;
       const unsigned behind = ticket - lead;
@@ -50,39 +47,11 @@ struct SoftmaxPipeline {
     }
   };
 
-  static __device__ State publish(const Rows& all, const Item& item, unsigned parts, unsigned buffer) {
-    const Row<Types> row = all.row(item.row);
-    const Chunk chunk(row, item.part, parts);
-    Acc heaviest = all.scale.neutral();
-    Acc sum(0);
-    if (item.part == 0) {
-      heaviest = Ends::heaviest(row, threadIdx.x, all.scale);
-      sum = Ends::sum(row, threadIdx.x, {heaviest, all.scale});
-    }
-    Run::add(row, chunk.first + threadIdx.x, chunk.end, all.scale, heaviest, sum);
-    return combine_block<kBlockThreads>(State{all.scale.oriented(heaviest), sum}, all.scale.magnitude(), buffer);
-  }
-
-  /// `of_row`: the partials of the item's row. The item is counted as finished as soon as they are read.
-  static __device__ void write(const Rows& all, const Item& item, unsigned parts, const State* of_row,
-                               unsigned* counter, unsigned buffer) {
-    State state = State::identity();
-    for (unsigned part = threadIdx.x; part < parts; part += kBlockThreads)
-      state = combine(state, load_from_l2(of_row + part), all.scale.magnitude());
-    state = combine_block<kBlockThreads>(state, all.scale.magnitude(), buffer);
-    if (threadIdx.x == 0) count_up(counter);
-    const Row<Types> row = all.row(item.row);
-    const Chunk chunk(row, item.part, parts);
-    const typename Types::Result result(state, all.scale);
-    Run::write(row, chunk.first + threadIdx.x, chunk.end, result);
-    if (item.part == 0) Ends::write(row, threadIdx.x, result);
-  }
-
-  static __device__ void run(const typename Rows::Arguments& arguments) {
+  static __device__ void run(const typename Kernel::Arguments& arguments) {
     const Rows all(arguments);
     const unsigned parts = arguments.chunks;
     __shared__ unsigned tickets[2];
-    pdl_release_then_wait();
+    typename Kernel::CombineBlock combine(all.scale);
     auto* const header = static_cast<unsigned*>(arguments.workspace);
     const auto rows = static_cast<unsigned>(all.rows);
     const unsigned items = 2 * rows * parts;
@@ -91,6 +60,7 @@ struct SoftmaxPipeline {
     unsigned buffer = 0;
     for (unsigned ticket = tickets[0]; ticket < items; buffer ^= 1, ticket = tickets[buffer]) {
       const Item item(ticket, rows, parts, arguments.lag);
+      const auto chunk = all.template row<kBlockThreads>(item.row, threadIdx.x).chunk(item.part, parts);
       const unsigned slot = item.row % kRing;
       unsigned* const counter = header + kCounters + slot;
       const unsigned before = item.row / kRing * (2 * parts);  // counted for earlier rows in the slot
@@ -98,7 +68,7 @@ struct SoftmaxPipeline {
       unsigned next = 0;
       if (threadIdx.x == 0) next = atomicAdd(header, 1u);  // prefetched: it is needed much later
       if (item.publishes) {
-        const State state = publish(all, item, parts, buffer);
+        const State state = Kernel::template chunk_state<kTile>(chunk, all, combine);
         if (threadIdx.x == 0) {
           wait_for_count(counter, before);
           of_row[item.part] = state;
@@ -107,7 +77,9 @@ struct SoftmaxPipeline {
       } else {
         if (threadIdx.x == 0) wait_for_count(counter, before + parts);
         __syncthreads();
-        write(all, item, parts, of_row, counter, buffer);
+        const State state = Kernel::row_state(of_row, parts, all, combine);
+        if (threadIdx.x == 0) count_up(counter);  // the item is finished as soon as the partials are read
+        Kernel::template write_chunk<kTile>(chunk, state, all);
       }
       if (threadIdx.x == 0) tickets[buffer ^ 1] = next;
       __syncthreads();

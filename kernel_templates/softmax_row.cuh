@@ -1,107 +1,131 @@
-// The rows of a softmax. A row is single elements before the first aligned pack, packs, and single elements after the
-// last full pack.
+// The rows of a softmax, as the packs and single elements of one thread.
 #pragma once
 
-#include "softmax_math.cuh"
+#include "pack_range.cuh"
+#include "softmax_sums.cuh"
 #include "streaming.cuh"
 
 namespace hone {
 
-/// The types and compile-time facts of a kernel. kAligned_: every row starts at a multiple of a pack, in the input and
-/// in the output.
-template <class In_, class Out_, class Acc_, class Index_, bool kLog_, bool kAligned_>
-struct SoftmaxTypes {
-  using In = In_;
-  using Out = Out_;
-  using Acc = Acc_;
-  using Index = Index_;
-  static constexpr bool kLog = kLog_;
+/// kAligned_: every row starts at a multiple of a pack, in the input and in the output.
+template <class In, class Out, class Acc, class Index, bool kLog, bool kAligned_>
+struct SoftmaxTypes
+    : SoftmaxPackTypes<In, Out, Acc, Index, kLog, 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)), 1> {
   static constexpr bool kAligned = kAligned_;
-  static constexpr unsigned kElements = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));  ///< per pack
-  using InPack = Pack<In, kElements>;
-  using OutPack = Pack<Out, kElements>;
-  using State = SoftmaxState<Acc>;
-  using Scale = SoftmaxScale<Acc>;
-  using Result = SoftmaxResult<Acc, kLog>;
-
-  /// Weights replace their elements if they have the same type, and are then computed only once.
-  static constexpr bool kKeepsWeights = !kLog && kSame<In, Acc>;
-
-  static __device__ OutPack result_of(const InPack& pack, const Result& result) {
-    OutPack out;
-#pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) out.set(e, convert<Out>(result.of(convert<Acc>(pack[e]))));
-    return out;
-  }
 };
 
-template <class Types>
-struct Row {
-  using In = typename Types::In;
-  using Out = typename Types::Out;
+/// The packs first, first + kThreads, … < end of a row, and its single elements, for one of kThreads threads. There are
+/// few single elements, and none in most rows, so they are not held but loaded again, always by the thread that writes
+/// them in the end.
+template <class Types_, unsigned kThreads>
+struct SoftmaxRow {
+  using Types = Types_;
+  using Acc = typename Types::Acc;
   using Index = typename Types::Index;
   using InPack = typename Types::InPack;
   using OutPack = typename Types::OutPack;
-  static constexpr unsigned kElements = Types::kElements;
+  using Scale = typename Types::Scale;
+  using Range = PackRange<OneArray<typename Types::In, Types::kElements>, Index>;
 
-  const In* in;
-  Out* out;
-  Index head;     ///< elements before the first pack
-  Index packs;
-  Index singles;  ///< elements in no pack
-  bool in_step;   ///< input and output have the same alignment
+  const typename Types::In* in;
+  typename Types::Out* out;
+  Range range;
+  bool in_step;  ///< input and output have the same alignment
+  Index first, end;
+  Index singles;  ///< that belong to the chunk
+  unsigned thread;
 
-  __device__ Row(const In* in_, Out* out_, Index columns) : in(in_), out(out_), head(0), in_step(true) {
-    if constexpr (!Types::kAligned && kElements > 1) {
-      const unsigned unaligned = elements_before_alignment<sizeof(InPack)>(in);
-      in_step = unaligned == elements_before_alignment<sizeof(OutPack)>(out);
-      head = unaligned < columns ? unaligned : columns;
-    }
-    packs = (columns - head) / kElements;
-    singles = columns - packs * kElements;
+  __device__ SoftmaxRow(const typename Types::In* in_, typename Types::Out* out_, Index columns, unsigned thread_)
+      : in(in_),
+        out(out_),
+        range(Range::template of<!Types::kAligned>({in}, columns)),
+        in_step(elements_before_alignment<sizeof(InPack)>(in) == elements_before_alignment<sizeof(OutPack)>(out)),
+        first(thread_),
+        end(range.packs),
+        singles(range.singles()),
+        thread(thread_) {}
+
+  /// Chunk `part` of the `parts` chunks of the row. The single elements belong to the first.
+  __device__ SoftmaxRow chunk(unsigned part, unsigned parts) const {
+    SoftmaxRow chunk = *this;
+    const Index each = (range.packs + parts - 1) / parts;
+    chunk.first += static_cast<Index>(part) * each;
+    chunk.end = static_cast<Index>(part + 1) * each < range.packs ? static_cast<Index>(part + 1) * each : range.packs;
+    if (part != 0) chunk.singles = 0;
+    return chunk;
   }
 
-  __device__ const InPack* pack(Index p) const { return reinterpret_cast<const InPack*>(in + head) + p; }
+  __device__ Index after(Index p, unsigned k) const { return p + static_cast<Index>(k) * kThreads; }
+
+  __device__ InPack load(Index p) const { return *address(p); }
+  __device__ InPack load_again(Index p) const { return load_streaming(address(p)); }
+  __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + range.head) + p; }
 
   __device__ void store(Index p, const OutPack& pack) const {
     if (Types::kAligned || in_step) {
-      store_streaming(reinterpret_cast<OutPack*>(out + head) + p, pack);
+      store_streaming(reinterpret_cast<OutPack*>(out + range.head) + p, pack);
     } else {
 #pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) out[head + p * kElements + e] = pack[e];
+      for (unsigned e = 0; e < Types::kElements; ++e) out[range.head + p * Types::kElements + e] = pack[e];
     }
   }
 
-  /// The index of single element `i` in the row.
-  __device__ Index single(Index i) const { return i < head ? i : i + packs * kElements; }
+  /// The State before any pack is added: the heaviest single element, without its weight.
+  __device__ SoftmaxSums<Types> start(const Scale& scale) const {
+    SoftmaxSums<Types> sums(scale);
+    for_singles([&](Index i) { sums.heaviest[0] = scale.heavier(sums.heaviest[0], convert<Acc>(in[i])); });
+    return sums;
+  }
+
+  __device__ void add_singles(SoftmaxSums<Types>& sums, const Scale& scale) const {
+    const SoftmaxWeights<Acc> weights(sums.heaviest[0], scale);
+    Acc sum(0);
+    for_singles([&](Index i) { sum += weights.of(convert<Acc>(in[i])); });
+    sums.sum[0] += sum;
+  }
+
+  __device__ void write_singles(const SoftmaxResults<Types>& results) const {
+    for_singles([&](Index i) { out[i] = convert<typename Types::Out>(results.of[0].of(convert<Acc>(in[i]))); });
+  }
+
+ private:
+  template <class Act>
+  __device__ void for_singles(const Act& act) const {
+#pragma unroll 1
+    for (Index i = thread; i < singles; i += kThreads) act(range.single(i));
+  }
 };
 
-/// The rows of a call. Pitches count elements.
+/// The rows of a call.
 template <class Types>
 struct SoftmaxRows {
-  const typename Types::In* in;
-  typename Types::Out* out;
-  typename Types::Index rows;
-  typename Types::Index columns;
-  long long in_pitch;
-  long long out_pitch;
-  typename Types::Scale scale;
-
+  using In = typename Types::In;
+  using Out = typename Types::Out;
+  using Index = typename Types::Index;
   using Arguments = SoftmaxArguments<typename Types::Acc>;
 
-  explicit __device__ SoftmaxRows(const Arguments& arguments)
-      : in(static_cast<const typename Types::In*>(arguments.in)),
-        out(static_cast<typename Types::Out*>(arguments.out)),
-        rows(static_cast<typename Types::Index>(arguments.rows)),
-        columns(static_cast<typename Types::Index>(arguments.columns)),
-        in_pitch(arguments.in_pitch),
-        out_pitch(arguments.out_pitch),
+  const Arguments& arguments;
+  Index rows, columns;
+  typename Types::Scale scale;
+
+  explicit __device__ SoftmaxRows(const Arguments& arguments_)
+      : arguments(arguments_),
+        rows(static_cast<Index>(arguments.rows)),
+        columns(static_cast<Index>(arguments.columns)),
         scale(arguments.scale) {}
 
-  /// Row r; behind the last row, an empty one.
-  __device__ Row<Types> row(typename Types::Index r) const {
-    if (r >= rows) return {in, out, 0};
-    return {in + static_cast<long long>(r) * in_pitch, out + static_cast<long long>(r) * out_pitch, columns};
+  __device__ const In* in(Index r) const {
+    return static_cast<const In*>(arguments.in) + static_cast<long long>(r) * arguments.in_pitch;
+  }
+  __device__ Out* out(Index r) const {
+    return static_cast<Out*>(arguments.out) + static_cast<long long>(r) * arguments.out_pitch;
+  }
+
+  /// Row r, for one of kThreads threads; behind the last row, an empty one.
+  template <unsigned kThreads>
+  __device__ SoftmaxRow<Types, kThreads> row(Index r, unsigned thread) const {
+    if (r >= rows) return {in(0), out(0), 0, thread};
+    return {in(r), out(r), columns, thread};
   }
 };
 

@@ -1,10 +1,11 @@
-// The share of a thread in a row of a softmax: packs that it holds in registers or in shared memory between the two
-// passes, and the rest, which it reads twice.
+// The share of a thread in a row, or in a tile of columns, of a softmax: packs that it holds in registers or in shared
+// memory between the two passes, and the rest, which it reads twice.
 //
-// A thread reads no element that another thread writes, so softmax may be in place.
+// A Line (SoftmaxRow, SoftmaxColumnTile) has the packs of the thread: `first`, after(first, 1), … below `end`. A thread
+// reads no element that another thread writes, so softmax may be in place.
 #pragma once
 
-#include "softmax_pack_run.cuh"
+#include "softmax_sums.cuh"
 #include "streaming.cuh"
 
 namespace hone {
@@ -12,160 +13,146 @@ namespace hone {
 /// The launch's dynamic shared memory.
 extern __shared__ __align__(16) unsigned char dynamic_smem[];
 
-/// The share of one of kThreads threads in a row: kPacks packs are held in registers, all others are read twice.
-template <class Types, unsigned kThreads, unsigned kPacks>
+/// Adds a thread's packs from `first` on, kTile loads in flight.
+template <unsigned kTile, class Types, class Line, class Index>
+__device__ void add_packs(SoftmaxSums<Types>& sums, const Line& line, Index first,
+                          const typename Types::Scale& scale) {
+  for (Index p = first; p < line.end; p = line.after(p, kTile)) {
+    typename Types::InPack tile[kTile];
+#pragma unroll
+    for (unsigned u = 0; u < kTile; ++u)
+      tile[u] = line.after(p, u) < line.end ? line.load(line.after(p, u)) : Types::neutral_pack(scale);
+    sums.template add<false>(tile, scale);
+  }
+}
+
+/// Reads a thread's packs from `first` on again and writes their results, in reverse order: the last ones are most
+/// likely still in cache.
+template <unsigned kTile, class Types, class Line, class Index>
+__device__ void write_packs(const SoftmaxResults<Types>& results, const Line& line, Index first) {
+  if (first >= line.end) return;
+  const Index step = line.after(Index(0), kTile);
+  for (Index p = first + (line.end - first - 1) / step * step;; p -= step) {
+    typename Types::InPack tile[kTile];
+#pragma unroll
+    for (unsigned u = 0; u < kTile; ++u)
+      if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u));
+#pragma unroll
+    for (unsigned u = 0; u < kTile; ++u)
+      if (line.after(p, u) < line.end) line.store(line.after(p, u), results(tile[u]));
+    if (p == first) return;
+  }
+}
+
+/// kPacks packs are held in registers, all others are read twice.
+template <class Types, unsigned kPacks>
 struct RegisterShare {
-  using Acc = typename Types::Acc;
-  using Index = typename Types::Index;
-  using InPack = typename Types::InPack;
-  using State = typename Types::State;
   using Scale = typename Types::Scale;
-  using Ends = Singles<Types, kThreads>;
-  using Rest = PackRun<Types, kThreads, (kPacks < 4 ? kPacks : 4)>;
+  static constexpr unsigned kTile = kPacks < 4 ? kPacks : 4;  ///< loads in flight for packs that are not held
 
-  InPack held[kPacks];
-  Acc origin;  ///< of kept weights, oriented
+  typename Types::InPack held[kPacks];
+  typename Types::Acc heaviest[Types::kStates];  ///< that kept weights are relative to
 
-  __device__ void load(const Row<Types>& row, unsigned thread, const Scale& scale) {
+  template <class Line>
+  __device__ void load(const Line& line, const Scale& scale) {
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) {
-      const Index p = thread + u * kThreads;
-      held[u] = p < row.packs ? *row.pack(p) : neutral_pack<InPack>(scale);
+      const auto p = line.after(line.first, u);
+      held[u] = p < line.end ? line.load(p) : Types::neutral_pack(scale);
     }
   }
 
-  __device__ State state(const Row<Types>& row, unsigned thread, const Scale& scale) {
-    Acc heaviest = heaviest_of(held, Ends::heaviest(row, thread, scale), scale);
-    origin = scale.oriented(heaviest);
-    const SoftmaxWeights<Acc> weights(heaviest, scale);
-    Acc sums[kPacks];
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
-      if constexpr (Types::kKeepsWeights) {
-#pragma unroll
-        for (unsigned e = 0; e < Types::kElements; ++e) held[u].set(e, weights.of(held[u][e]));
-        sums[u] = tree_sum<Types::kElements>(held[u].parts);
-      } else {
-        sums[u] = weights.sum_of(held[u]);
-      }
-    }
-    Acc sum = tree_sum<kPacks>(sums) + Ends::sum(row, thread, weights);
-    Rest::add(row, thread + static_cast<Index>(kPacks) * kThreads, row.packs, scale, heaviest, sum);
-    return {scale.oriented(heaviest), sum};
+  template <class Line>
+  __device__ SoftmaxSums<Types> sums(const Line& line, const Scale& scale) {
+    SoftmaxSums<Types> sums = line.start(scale);
+    sums.template add<Types::kKeepsWeights>(held, scale);
+    memcpy(heaviest, sums.heaviest, sizeof(heaviest));
+    line.add_singles(sums, scale);
+    add_packs<kTile>(sums, line, line.after(line.first, kPacks), scale);
+    return sums;
   }
 
-  __device__ void write(const Row<Types>& row, unsigned thread, State all, const Scale& scale) {
-    const typename Types::Result result(all, scale);
-    Rest::write(row, thread + static_cast<Index>(kPacks) * kThreads, row.packs, result);
-    const Acc kept = rescaled_sum({origin, result.reciprocal}, all.largest, scale.magnitude());
+  template <class Line>
+  __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
+    const auto of_held = results.of_held(heaviest);
 #pragma unroll
     for (unsigned u = 0; u < kPacks; ++u) {
-      const Index p = thread + u * kThreads;
-      if (p >= row.packs) continue;
-      if constexpr (Types::kKeepsWeights) {
-        typename Types::OutPack out;
-#pragma unroll
-        for (unsigned e = 0; e < Types::kElements; ++e)
-          out.set(e, convert<typename Types::Out>(held[u][e] * kept));
-        row.store(p, out);
-      } else {
-        row.store(p, Types::result_of(held[u], result));
-      }
+      const auto p = line.after(line.first, u);
+      const auto out = of_held(held[u]);
+      if (p < line.end) line.store(p, out);
     }
-    Ends::write(row, thread, result);
+    write_packs<kTile>(results, line, line.after(line.first, kPacks));
+    line.write_singles(results);
   }
 };
 
 /// The same with packs in dynamic shared memory: as many per thread as the launch has room for.
-template <class Types, unsigned kThreads, unsigned kBlockThreads>
+template <class Types, unsigned kBlockThreads>
 struct SharedShare {
-  using Acc = typename Types::Acc;
-  using Index = typename Types::Index;
   using InPack = typename Types::InPack;
-  using State = typename Types::State;
   using Scale = typename Types::Scale;
   static constexpr unsigned kTile = 4;
-  using Ends = Singles<Types, kThreads>;
-  using Rest = PackRun<Types, kThreads, kTile>;
 
-  InPack* held;     ///< this thread's packs, kBlockThreads apart
-  unsigned room;    ///< packs a thread
-  unsigned packs;   ///< held of this row
-  Acc origin;
+  InPack* held;    ///< this thread's packs, kBlockThreads apart
+  unsigned room;   ///< packs per thread
+  unsigned packs;  ///< held of this row
+  typename Types::Acc heaviest[Types::kStates];
 
-  __device__ explicit SharedShare(unsigned packs_per_thread) : room(packs_per_thread) {
-    held = reinterpret_cast<InPack*>(dynamic_smem) + threadIdx.x;
-  }
+  __device__ explicit SharedShare(unsigned packs_per_thread)
+      : held(reinterpret_cast<InPack*>(dynamic_smem) + threadIdx.x), room(packs_per_thread) {}
 
-  __device__ Index first_of_rest(unsigned thread) const { return thread + static_cast<Index>(room) * kThreads; }
-
-  __device__ void load(const Row<Types>& row, unsigned thread, const Scale& scale) {
+  template <class Line>
+  __device__ void load(const Line& line, const Scale&) {
     packs = 0;
-    if (thread < row.packs) {
-      const Index mine = (row.packs - thread - 1) / kThreads + 1;
+    if (line.first < line.end) {
+      const auto mine = (line.end - line.first - 1) / line.after(0, 1) + 1;
       packs = mine < room ? static_cast<unsigned>(mine) : room;
     }
 #pragma unroll 8
     for (unsigned k = 0; k < packs; ++k)
-      copy_to_shared(held + k * kBlockThreads, row.pack(thread + static_cast<Index>(k) * kThreads));
+      copy_to_shared(held + k * kBlockThreads, line.address(line.after(line.first, k)));
     wait_for_copies();
   }
 
   __device__ void read_tile(InPack (&tile)[kTile], unsigned first, const Scale& scale) const {
 #pragma unroll
     for (unsigned u = 0; u < kTile; ++u)
-      tile[u] = first + u < packs ? held[(first + u) * kBlockThreads] : neutral_pack<InPack>(scale);
+      tile[u] = first + u < packs ? held[(first + u) * kBlockThreads] : Types::neutral_pack(scale);
   }
 
-  __device__ State state(const Row<Types>& row, unsigned thread, const Scale& scale) {
+  template <class Line>
+  __device__ SoftmaxSums<Types> sums(const Line& line, const Scale& scale) {
+    SoftmaxSums<Types> sums = line.start(scale);
     InPack tile[kTile];
-    Acc heaviest = Ends::heaviest(row, thread, scale);
     for (unsigned k = 0; k < packs; k += kTile) {
       read_tile(tile, k, scale);
-      heaviest = heaviest_of(tile, heaviest, scale);
+      sums.raise_to(tile, scale);
     }
-    origin = scale.oriented(heaviest);
-    const SoftmaxWeights<Acc> weights(heaviest, scale);
-    Acc sum = Ends::sum(row, thread, weights);
+    memcpy(heaviest, sums.heaviest, sizeof(heaviest));
+    line.add_singles(sums, scale);
     for (unsigned k = 0; k < packs; k += kTile) {
       read_tile(tile, k, scale);
-      Acc sums[kTile];
+      sums.template add_weights<Types::kKeepsWeights>(tile, scale);
+      if constexpr (Types::kKeepsWeights) {
 #pragma unroll
-      for (unsigned u = 0; u < kTile; ++u) {
-        if constexpr (Types::kKeepsWeights) {
-#pragma unroll
-          for (unsigned e = 0; e < Types::kElements; ++e) tile[u].set(e, weights.of(tile[u][e]));
-          sums[u] = tree_sum<Types::kElements>(tile[u].parts);
+        for (unsigned u = 0; u < kTile; ++u)
           if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u];
-        } else {
-          sums[u] = weights.sum_of(tile[u]);
-        }
       }
-      sum += tree_sum<kTile>(sums);
     }
-    Rest::add(row, first_of_rest(thread), row.packs, scale, heaviest, sum);
-    return {scale.oriented(heaviest), sum};
+    add_packs<kTile>(sums, line, line.after(line.first, room), scale);
+    return sums;
   }
 
-  __device__ void write(const Row<Types>& row, unsigned thread, State all, const Scale& scale) {
-    const typename Types::Result result(all, scale);
-    Rest::write(row, first_of_rest(thread), row.packs, result);
-    const Acc kept = rescaled_sum({origin, result.reciprocal}, all.largest, scale.magnitude());
+  template <class Line>
+  __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
+    write_packs<kTile>(results, line, line.after(line.first, room));
+    const auto of_held = results.of_held(heaviest);
 #pragma unroll 4
     for (unsigned k = 0; k < packs; ++k) {
       const InPack pack = held[k * kBlockThreads];
-      const Index p = thread + static_cast<Index>(k) * kThreads;
-      if constexpr (Types::kKeepsWeights) {
-        typename Types::OutPack out;
-#pragma unroll
-        for (unsigned e = 0; e < Types::kElements; ++e)
-          out.set(e, convert<typename Types::Out>(pack[e] * kept));
-        row.store(p, out);
-      } else {
-        row.store(p, Types::result_of(pack, result));
-      }
+      line.store(line.after(line.first, k), of_held(pack));
     }
-    Ends::write(row, thread, result);
+    line.write_singles(results);
   }
 };
 

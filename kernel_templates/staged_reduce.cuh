@@ -14,11 +14,10 @@
 #pragma once
 
 #include "axis_arguments.h"
-#include "block_reduce.cuh"
 #include "grid.cuh"
 #include "kernel.cuh"
-#include "pack.cuh"
-#include "streaming.cuh"
+#include "lanes.cuh"
+#include "staged_run.cuh"
 
 namespace hone {
 
@@ -29,16 +28,14 @@ struct StagedReduce {
   using Index = typename Op::Index;
   using State = typename Op::State;
 
-  static constexpr unsigned kPackElements = 16 / sizeof(In);
-  static constexpr unsigned kTileElements = kBlockThreads * kUnroll * kPackElements;
+  using Run = StagedRun<In, kBlockThreads, kUnroll>;
+
+  static constexpr unsigned kTileElements = Run::kMaxElements;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
-  static_assert(kBlockThreads >= 2 * kPackElements, "the ends of a tile are copied by one thread per element");
-
-  using ElementPack = Pack<In, kPackElements>;
 
   static __device__ void reduce(const StagedArguments& all) {
-    __shared__ ElementPack tile[kBlockThreads * kUnroll + 1];
+    __shared__ typename Run::ElementPack tile[kBlockThreads * kUnroll + 1];
     pdl_release_then_wait();
     const unsigned inner = kIsFlat ? 1 : all.inner;
     const unsigned slice_elements = all.reduced * inner;
@@ -47,7 +44,8 @@ struct StagedReduce {
     for (; first < all.slices; first += tile_stride) {
       const unsigned long long left = all.slices - first;
       const unsigned count = left < all.slices_per_tile ? static_cast<unsigned>(left) : all.slices_per_tile;
-      const In* elements = copy(tile, static_cast<const In*>(all.in) + first * slice_elements, count * slice_elements);
+      const In* const elements =
+          Run::copy(tile, static_cast<const In*>(all.in) + first * slice_elements, count * slice_elements);
       wait_for_copies();
       __syncthreads();
       reduce_tile(elements, count, all.reduced, inner, static_cast<Out*>(all.out) + first * inner * kValues);
@@ -56,23 +54,6 @@ struct StagedReduce {
   }
 
  private:
-  /// Starts the copies and returns the address of the first element: misaligned by as much as `from` is.
-  static __device__ const In* copy(ElementPack* tile, const In* from, unsigned count) {
-    const unsigned unaligned = elements_before_alignment<16>(from);
-    const unsigned head = unaligned < count ? unaligned : count;
-    const unsigned packs = (count - head) / kPackElements;
-    ElementPack* const first_pack = tile + (head == 0 ? 0 : 1);
-    In* const to = reinterpret_cast<In*>(first_pack) - head;
-#pragma unroll
-    for (unsigned u = 0; u < kUnroll; ++u) {
-      const unsigned p = u * kBlockThreads + threadIdx.x;
-      if (p < packs) copy_to_shared(first_pack + p, reinterpret_cast<const ElementPack*>(from + head) + p);
-    }
-    const unsigned i = threadIdx.x < head ? threadIdx.x : packs * kPackElements + threadIdx.x;
-    if (i < count) to[i] = from[i];
-    return to;
-  }
-
   static __device__ void reduce_tile(const In* elements, unsigned slices, unsigned reduced, unsigned inner, Out* out) {
     const unsigned lane = threadIdx.x % kLanes;
     const unsigned outputs = kIsFlat ? slices : slices * inner;

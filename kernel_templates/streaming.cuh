@@ -7,32 +7,14 @@ namespace hone {
 
 /// The integer type of kBytes bytes, for memory instructions with a cache hint.
 template <unsigned kBytes>
-struct Bits;
-template <>
-struct Bits<1> {
-  using type = unsigned char;
-};
-template <>
-struct Bits<2> {
-  using type = unsigned short;
-};
-template <>
-struct Bits<4> {
-  using type = unsigned;
-};
-template <>
-struct Bits<8> {
-  using type = unsigned long long;
-};
-template <>
-struct Bits<16> {
-  using type = uint4;
-};
+using Bits = typename Select<
+    kBytes <= 2, typename Select<kBytes == 1, unsigned char, unsigned short>::type,
+    typename Select<kBytes <= 8, typename Select<kBytes == 4, unsigned, unsigned long long>::type, uint4>::type>::type;
 
 /// Loads data that is read for the last time: evicted first from the cache.
 template <class T>
 __device__ T load_streaming(const T* from) {
-  using Raw = typename Bits<sizeof(T)>::type;
+  using Raw = Bits<sizeof(T)>;
   const Raw raw = __ldcs(reinterpret_cast<const Raw*>(from));
   T value;
   memcpy(&value, &raw, sizeof(T));
@@ -43,7 +25,7 @@ __device__ T load_streaming(const T* from) {
 /// would be loaded byte by byte, as if it were not aligned.
 template <class T>
 __device__ void store_streaming(T* to, T value) {
-  using Raw = typename Bits<sizeof(T)>::type;
+  using Raw = Bits<sizeof(T)>;
   Raw raw;
   memcpy(&raw, &value, sizeof(T));
   __stcs(reinterpret_cast<Raw*>(to), raw);

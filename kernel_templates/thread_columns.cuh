@@ -1,31 +1,27 @@
 // The columns of one thread in a tile of reduce_columns.cuh: a State per column of its packs, in registers.
 #pragma once
 
-#include "block_reduce.cuh"
 #include "column_tile.cuh"
+#include "lanes.cuh"
 #include "streaming.cuh"
 
 namespace hone {
 
-/// A thread's packs of kUnroll rows.
-template <class Tiling>
+/// A thread's packs of some rows.
+template <class Tiling, unsigned kRows = Tiling::kUnroll>
 struct ThreadRows {
-  using In = typename Tiling::In;
-  using Offset = typename Tiling::Offset;
+  using Op = typename Tiling::Op;
   using Loaded = typename Tiling::Loaded;
 
-  Loaded packs[Tiling::kUnroll];
+  Loaded packs[kRows];
 
-  __device__ void load(const In* from, Offset stride) {
+  /// Loads `count` rows, or all; the others are neutral if the operation has such elements.
+  __device__ void load(const typename Tiling::In* from, typename Tiling::Offset stride, unsigned count = kRows) {
 #pragma unroll
-    for (unsigned u = 0; u < Tiling::kUnroll; ++u) packs[u] = Tiling::load(from + u * stride);
-  }
-
-  /// Loads the last `left` rows and pads them with neutral ones.
-  __device__ void load_tail(const In* from, Offset stride, unsigned left) {
-#pragma unroll
-    for (unsigned u = 0; u < Tiling::kUnroll; ++u)
-      packs[u] = u < left ? Tiling::load(from + u * stride) : Loaded::filled(Tiling::Op::neutral());
+    for (unsigned u = 0; u < kRows; ++u) {
+      if (u < count) packs[u] = Tiling::load(from + u * stride);
+      else if constexpr (Op::kHasNeutral) packs[u] = Loaded::filled(Op::neutral());
+    }
   }
 };
 
@@ -79,16 +75,14 @@ struct ThreadColumns {
 
   /// The last `left` rows, fewer than kUnroll: all are loaded before the first is accumulated.
   __device__ void accumulate_tail(const In* from, Offset stride, Offset row, unsigned left) {
-    Loaded packs[Tiling::kUnroll];
+    constexpr unsigned kMostLeft = Tiling::kUnroll > 1 ? Tiling::kUnroll - 1 : 1;
+    ThreadRows<Tiling, kMostLeft> rows;
+    rows.load(from, stride, left);
 #pragma unroll
-    for (unsigned u = 0; u < Tiling::kUnroll - 1; ++u)
-      if (u < left) packs[u] = Tiling::load(from + u * stride);
-#pragma unroll
-    for (unsigned u = 0; u < Tiling::kUnroll - 1; ++u)
-      if (u < left) {
-        const Loaded one[1] = {packs[u]};
-        accumulate_packs(one, row + u * row_step);
-      }
+    for (unsigned u = 0; u < kMostLeft; ++u) {
+      const Loaded one[1] = {rows.packs[u]};
+      if (u < left) accumulate_packs(one, row + u * row_step);
+    }
   }
 
   /// Stores the States in shared memory, where the threads that share the columns are combined.

@@ -4,12 +4,6 @@
 #include <type_traits>
 
 namespace hone::benchmarks {
-namespace {
-
-template <class T>
-constexpr bool kIs16BitFloat = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
-
-}  // namespace
 
 void encode(DType dtype, float value, std::byte* element) {
   with_element_type(dtype, [&]<class T>(T) {
@@ -24,7 +18,7 @@ std::vector<long double> decode(DType dtype, const std::vector<std::byte>& bytes
     std::vector<long double> values;
     for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
       std::memcpy(&element, bytes.data() + at, sizeof(T));
-      if constexpr (kIs16BitFloat<T>) values.push_back(static_cast<float>(element));
+      if constexpr (std::is_class_v<T>) values.push_back(static_cast<float>(element));
       else values.push_back(static_cast<long double>(element));
     }
     return values;

@@ -14,7 +14,7 @@
 
 namespace hone {
 
-/// What one candidate took.
+/// The time that one candidate took.
 struct MeasuredPoint {
   std::size_t point = 0;  ///< in the surrogate
   double median_us = 0;

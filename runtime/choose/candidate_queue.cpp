@@ -4,27 +4,24 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "runtime/search/model.h"
 
 namespace hone {
 namespace {
 
-/// Why a candidate that was asked for by name cannot be measured; "" if it can.
-std::string why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
-                           std::size_t workspace_bytes) {
+/// Why a candidate that was asked for by name cannot be measured; none if it can.
+Reason why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
+                      std::size_t workspace_bytes) {
   const WorkShape shape = problem.family->shape(problem, compiled.policy);
   const std::size_t workspace = problem.family->workspace_bytes(problem, candidate);
-  if (compiled.resident_blocks == 0) return "no block is resident";
+  if (compiled.resident_blocks == 0) return ReasonCode::no_block_fits;
   if (shape.one_block && candidate.geometry.max_blocks != shape.cluster_blocks)
-    return fmt::format("works with {} blocks alone", shape.cluster_blocks);
+    return {ReasonCode::other_grid, {double(shape.cluster_blocks)}};
   if (workspace > workspace_bytes)
-    return fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
-  return "";
+    return {ReasonCode::workspace, {static_cast<double>(workspace), static_cast<double>(workspace_bytes)}};
+  return {};
 }
 
 /// The candidates of a policy that are to be compared, whether or not they would be listed for this problem: a grid
@@ -60,10 +57,9 @@ const ExcludedCandidate* exclusion_of(const Candidate& candidate, const std::vec
 }  // namespace
 
 std::vector<Trial> CandidateQueue::add(std::size_t place, const CompiledPolicy& compiled) {
-  CandidateList list =
-      options_.only.empty() ? list_candidates(facts_, problem_, std::span(&compiled, 1), options_.workspace_bytes,
-                                              pruning_of(options_))
-                            : list_named(facts_, problem_, compiled, options_);
+  CandidateList list = options_.only.empty() ? list_candidates(facts_, problem_, std::span(&compiled, 1),
+                                                               options_.workspace_bytes, pruning_of(options_))
+                                             : list_named(facts_, problem_, compiled, options_);
   std::vector<Trial> left_out;
   const std::size_t first_added = queued_.size();
   for (Trial& trial : list.candidates) {
@@ -119,8 +115,8 @@ std::size_t CandidateQueue::sort() {
 
 std::vector<QueuedCandidate> CandidateQueue::next_group(double leader_us) {
   if (std::isfinite(leader_us)) {
-    const auto optional =
-        std::find_if(queued_.begin(), queued_.end(), [](const QueuedCandidate& each) { return !each.must_be_measured; });
+    const auto optional = std::find_if(queued_.begin(), queued_.end(),
+                                       [](const QueuedCandidate& each) { return !each.must_be_measured; });
     for (auto each = optional; each != queued_.end(); ++each)
       each->gain = order_.surrogate().expected_gain(each->point, leader_us);
     std::stable_sort(optional, queued_.end(),

@@ -37,7 +37,7 @@ class CandidateQueue {
   /// Adds the candidates of a policy; those that cannot or must not be measured are returned, with their reasons.
   std::vector<Trial> add(std::size_t place, const CompiledPolicy& compiled);
 
-  /// Whether a candidate was ever added.
+  /// True once a candidate was added.
   bool has_had_any() const { return has_had_any_; }
 
   /// Puts what was added since the last group into the order of the model; how many candidates there are.

@@ -22,8 +22,8 @@ struct ModelChoice {
 };
 
 /// Compiles policies in the order of the ranking until one has a candidate: as a rule, the first. Where all are pruned,
-/// the best of them serves. May run while the caller captures a stream. Throws compile_failed when no policy of the family gives a candidate, unsupported when
-/// there is no compiler.
+/// the best of them serves. May run while the caller captures a stream. Throws compile_failed when no policy of the
+/// family gives a candidate, unsupported when there is no compiler.
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo);
 
 /// Throws Error(invalid_argument) when the family refuses the problem.

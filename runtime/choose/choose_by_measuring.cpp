@@ -118,9 +118,8 @@ class TuningRun {
   Trial* best_left() {
     if (!finalists_.empty()) return winner_of_tie(finalists_, problem_, options_.start_from);
     std::deque<Contender>& all = exploration_.contenders();
-    const auto best = std::min_element(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
-      return is_better(a.trial, b.trial);
-    });
+    const auto best = std::min_element(
+        all.begin(), all.end(), [](const Contender& a, const Contender& b) { return is_better(a.trial, b.trial); });
     return best == all.end() || best->trial.verdict != Verdict::ok ? nullptr : &best->trial;
   }
 
@@ -142,12 +141,12 @@ class TuningRun {
         is_late = Clock::now() >= end;
         if (fault.empty()) continue;
         trial.verdict = Verdict::wrong;
-        trial.reason = fmt::format("{} on {} input: {}", to_string(problem), kind, fault);
+        trial.reason = {ReasonCode::wrong_result, fmt::format("{} on {} input: {}", to_string(problem), kind, fault)};
         return false;
       }
     } catch (const Error& error) {
       trial.verdict = Verdict::failed;
-      trial.reason = error.what();
+      trial.reason = {ReasonCode::does_not_run, error.what()};
       bench_.require_alive(trial.candidate, error);
       return false;
     }

@@ -53,7 +53,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       if (!list.candidates.empty()) return choice_of(list.candidates.front(), code);
       const CandidateList all = list_with(Pruning::off);
       if (!pruned && !all.candidates.empty()) pruned = choice_of(all.candidates.front(), code);
-      last_reason = list.rejected.front().reason;
+      last_reason = list.rejected.front().reason.text();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost) throw;
       last_reason = error.what();
@@ -61,9 +61,9 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   }
   if (pruned) return *std::move(pruned);
   if (last_reason.empty())
-    last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason;
-  throw Error(ErrorCode::compile_failed, fmt::format("no policy of {} can run on {}: {}", to_string(problem),
-                                                     device.name(), last_reason));
+    last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason.text();
+  throw Error(ErrorCode::compile_failed,
+              fmt::format("no policy of {} can run on {}: {}", to_string(problem), device.name(), last_reason));
 }
 
 }  // namespace hone

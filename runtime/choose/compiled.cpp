@@ -16,7 +16,10 @@ Unit with_sources(Unit unit, const KernelFamily& family) {
 }  // namespace
 
 Unit unit_of(const ProblemClass& problem_class, const Policy& policy) {
-  return with_sources(problem_class.family().unit(problem_class, policy), problem_class.family());
+  const KernelFamily& family = problem_class.family();
+  Unit unit = with_sources(family.unit(problem_class, policy), family);
+  if (unit.name.empty()) unit.name = to_string(problem_class) + " " + family.space().to_string(policy);
+  return unit;
 }
 
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,

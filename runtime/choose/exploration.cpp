@@ -40,8 +40,8 @@ void Exploration::run() {
   Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), measurer_.leader_us());
   while (!wave.empty()) {
     const auto now = Clock::now();
-    const std::size_t late = add(wave, compile(wave, queue_.has_had_any() ? now + (deadline_ - now) / 2
-                                                                          : compile_deadline_));
+    const std::size_t late =
+        add(wave, compile(wave, queue_.has_had_any() ? now + (deadline_ - now) / 2 : compile_deadline_));
     const bool has_measured = measurer_.measured_count() > 0;
     BinaryMemo::Ahead ahead;
     wave.clear();
@@ -65,13 +65,15 @@ std::vector<CompileOutcome> Exploration::compile(const Wave& wave, Clock::time_p
   return loader_.compile(wave, deadline, [&](int done, int total) { report(TuningPhase::compiling, done, total); });
 }
 
-/// What was not begun in time is given back, to come with a later wave, if there is something to measure meanwhile;
-/// how many policies that are.
+/// Policies that were not begun in time are given back, to come with a later wave, if there is something to measure
+/// meanwhile. Returns how many.
 std::size_t Exploration::add(const Wave& wave, const std::vector<CompileOutcome>& outcomes) {
   Wave late;
   for (std::size_t i = 0; i < wave.size(); ++i) {
-    if (outcomes[i].started()) add(wave[i], outcomes[i]);
-    else late.push_back(wave[i]);
+    if (outcomes[i].started())
+      add(wave[i], outcomes[i]);
+    else
+      late.push_back(wave[i]);
   }
   if (queue_.has_had_any() && Clock::now() < deadline_ && !options_.stop.stop_requested()) {
     order_.give_back(late);
@@ -85,7 +87,7 @@ void Exploration::add(std::size_t place, CompileOutcome outcome) {
   const bool is_stopped = options_.stop.stop_requested();
   // However small the budget is, something is measured.
   if (!outcome.started() && !queue_.has_had_any() && !is_stopped) outcome = loader_.compile(place);
-  std::string why;
+  Reason why;
   if (const CompiledCode* const code = loader_.load(place, outcome, why)) {
     std::vector<Trial> left_out = queue_.add(place, code->compiled);
     std::move(left_out.begin(), left_out.end(), std::back_inserter(rejected_));
@@ -95,7 +97,7 @@ void Exploration::add(std::size_t place, CompileOutcome outcome) {
   Trial trial{.candidate = {ranked.policy, {}}, .predicted_us = ranked.prediction.us()};
   if (outcome.started()) {
     trial.verdict = Verdict::failed;
-    trial.reason = why;
+    trial.reason = std::move(why);
   } else {
     trial.reason = why_not_compiled(is_stopped ? SearchEnd::stopped : SearchEnd::budget_spent, measurer_.leader_us());
     budget_spent_ = budget_spent_ || !is_stopped;
@@ -134,8 +136,8 @@ void Exploration::measure_group(std::vector<QueuedCandidate> group, Clock::time_
     done_ = done_before + done;
     report(TuningPhase::measuring, done_, listed_);
   };
-  for (const MeasuredPoint& each : measurer_.measure(std::move(worthwhile), modules,
-                                                     {.deadline = deadline, .stop = options_.stop}, on_measured))
+  for (const MeasuredPoint& each :
+       measurer_.measure(std::move(worthwhile), modules, {.deadline = deadline, .stop = options_.stop}, on_measured))
     if (!rule_.measures_all()) order_.surrogate().observe(each.point, each.median_us);
 }
 

@@ -10,7 +10,8 @@
 
 namespace hone {
 
-/// What a candidate occupies, in registers: of two that are equally fast, the smaller one leaves more room to others.
+/// The registers that all blocks of a candidate occupy. The smaller one of two that are equally fast leaves more room
+/// to other kernels.
 std::int64_t footprint(const Trial& trial, const Problem& problem);
 
 /// The order of a tuning's records. Measured ones come first, by how long they stayed in the race, then by time; then
@@ -18,8 +19,9 @@ std::int64_t footprint(const Trial& trial, const Problem& problem);
 /// have had the better clock until then.
 bool is_better(const Trial& a, const Trial& b);
 
-/// Of candidates that cannot be told apart: the one with the smallest footprint, then one of `known`, which serve
-/// neighbouring problems already, then the one with the lowest median. nullptr when there are none.
+/// Picks one of candidates that are statistically indistinguishable: the one with the smallest footprint; where these
+/// are equal one of `known`, which serve neighbouring problems already; then the one with the lowest median. nullptr
+/// when there are none.
 Trial* winner_of_tie(std::span<Trial* const> tied, const Problem& problem, const std::vector<Candidate>& known);
 
 }  // namespace hone

@@ -27,18 +27,18 @@ CompileOutcome PolicyLoader::compile(std::size_t place) const {
 }
 
 BinaryMemo::Ahead PolicyLoader::compile_ahead(const SearchOrder::Wave& wave, Clock::time_point deadline) const {
-  return memo_.compile_ahead(device_, [units = units_of(wave)] { return units; }, deadline);
+  return memo_.compile_ahead(
+      device_, [units = units_of(wave)] { return units; }, deadline);
 }
 
-const CompiledCode* PolicyLoader::load(std::size_t place, const CompileOutcome& outcome, std::string& why) {
-  why = outcome.error;
+const CompiledCode* PolicyLoader::load(std::size_t place, const CompileOutcome& outcome, Reason& why) {
+  why = {ReasonCode::does_not_compile, outcome.error};
   if (!outcome.binary) return nullptr;
   try {
-    return &code_.emplace_back(
-        load_policy(device_, problem_, ranking_[place].policy, unit_at(place), outcome.binary));
+    return &code_.emplace_back(load_policy(device_, problem_, ranking_[place].policy, unit_at(place), outcome.binary));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::device_lost) throw;
-    why = error.what();
+    why = {ReasonCode::does_not_run, error.what()};
     return nullptr;
   }
 }

@@ -16,8 +16,8 @@
 
 namespace hone {
 
-/// Whether something may be compiled while something is measured: not on the host device, where the two would take each
-/// other's cores. On a GPU what is timed waits until it has been enqueued, however busy the host is.
+/// True where compiling does not disturb a measurement that runs meanwhile: not on the host device, where the two would
+/// take each other's cores. On a GPU what is timed waits until it has been enqueued, however busy the host is.
 bool may_compile_meanwhile(const DeviceFacts& facts);
 
 /// Policies are known by their place in a ranking. Keeps what it has loaded.
@@ -39,14 +39,14 @@ class PolicyLoader {
   [[nodiscard]] BinaryMemo::Ahead compile_ahead(const SearchOrder::Wave& wave, Clock::time_point deadline) const;
 
   /// Loads what was compiled; nullptr when it does not compile or load, and then `why` says so. Throws device_lost.
-  const CompiledCode* load(std::size_t place, const CompileOutcome& outcome, std::string& why);
+  const CompiledCode* load(std::size_t place, const CompileOutcome& outcome, Reason& why);
 
-  /// What was loaded for the policy of a candidate.
+  /// The code that was loaded for the policy of a candidate.
   const CompiledCode& code_of(const Candidate& candidate) const;
 
   bool has_loaded() const { return !code_.empty(); }
 
-  /// What compiling waves has taken so far; nothing is measured meanwhile.
+  /// The time that compiling waves has taken so far, in which nothing is measured.
   double compile_ms() const { return compile_ms_; }
 
  private:

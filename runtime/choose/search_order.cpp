@@ -143,9 +143,8 @@ std::vector<Candidate> leaders_of(const std::vector<const Trial*>& measured, con
     const Policy& policy = trial->candidate.policy;
     const auto is_named_and_new = [&](int parameter) {
       return space.parameters()[static_cast<std::size_t>(parameter)].kind() == ParameterKind::categorical &&
-             std::none_of(leaders.begin(), leaders.end(), [&](const Candidate& leader) {
-               return leader.policy[parameter] == policy[parameter];
-             });
+             std::none_of(leaders.begin(), leaders.end(),
+                          [&](const Candidate& leader) { return leader.policy[parameter] == policy[parameter]; });
     };
     bool is_leader = leaders.empty();
     for (int i = 0; i < policy.size() && !is_leader; ++i) is_leader = is_named_and_new(i);

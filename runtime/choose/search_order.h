@@ -11,7 +11,7 @@
 
 namespace hone {
 
-/// Off where all that is valid is to be measured, or what is asked for by name.
+/// Pruning is off where every valid policy is to be measured, and where candidates are asked for by name.
 Pruning pruning_of(const TuningOptions& options);
 
 /// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
@@ -35,17 +35,17 @@ class SearchOrder {
   /// Policies that were given and not used: as if they had not been given.
   void give_back(const Wave& wave);
 
-  /// Whether a policy differs from `leader` in no more than one parameter, and a time is no longer than it may take
-  /// to be worth measuring when the leader takes `leader_us`.
+  /// True where a policy differs from `leader` in one parameter at most and `expected_us` is short enough to be worth
+  /// measuring beside a leader that takes `leader_us`.
   bool is_near_relative(const Policy& policy, const Policy& leader, double expected_us, double leader_us) const;
 
   /// Near relatives that next() has not given yet; not to be asked for again.
   Wave take_relatives(const Policy& leader, double leader_us);
 
-  /// Whether a policy is among those that come first: of it, something is measured whatever is expected.
+  /// True for policies that come first: one candidate of each is measured, whatever is expected of it.
   bool comes_first(std::size_t place) const { return comes_first_[place]; }
 
-  /// Those that next() has not given yet, most promising first.
+  /// The policies that next() has not given yet, in the order of the ranking.
   Wave left() const;
 
   /// The most that any of `places` is expected to improve on the leader; 0 when there are none.

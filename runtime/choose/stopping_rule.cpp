@@ -1,7 +1,5 @@
 #include "runtime/choose/stopping_rule.h"
 
-#include <fmt/format.h>
-
 namespace hone {
 namespace {
 
@@ -13,19 +11,15 @@ constexpr int kFewestMeasured = 12;
 /// A leader this close to what memory and launching take at least cannot be beaten by anything worth finding.
 constexpr double kRooflineSlack = 1.005;
 
-constexpr const char* kNearRoofline = "the leader is as fast as memory and launching allow";
-
 }  // namespace
 
 bool StoppingRule::is_at_roofline(double us) const { return us <= kRooflineSlack * roofline_us_; }
 
-std::string StoppingRule::why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const {
-  if (measures_all_ || state.measured == 0) return "";
-  if (is_at_roofline(state.leader_us)) return fmt::format("not measured: {}", kNearRoofline);
-  if (must_be_measured || state.measured < kFewestMeasured || expected.gain >= kLeastGain) return "";
-  return fmt::format(
-      "not measured: {:.2f} µs are expected, the leader takes {:.2f}: a gain of {:.2f} % is not worth it", expected.us,
-      state.leader_us, 100 * expected.gain);
+Reason StoppingRule::why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const {
+  if (measures_all_ || state.measured == 0) return {};
+  if (is_at_roofline(state.leader_us)) return ReasonCode::not_measured_near_roofline;
+  if (must_be_measured || state.measured < kFewestMeasured || expected.gain >= kLeastGain) return {};
+  return {ReasonCode::not_measured_gain, {expected.us, state.leader_us, 100 * expected.gain}};
 }
 
 std::optional<SearchEnd> StoppingRule::end(const SearchState& state,
@@ -39,16 +33,19 @@ std::optional<SearchEnd> StoppingRule::end(const SearchState& state,
   return gain && *gain < kLeastGain ? std::optional(SearchEnd::rest_expected_slower) : std::nullopt;
 }
 
-std::string why_not_compiled(SearchEnd end, double leader_us) {
+Reason why_not_compiled(SearchEnd end, double leader_us) {
   switch (end) {
-    case SearchEnd::near_roofline: return fmt::format("not compiled: {}", kNearRoofline);
+    case SearchEnd::near_roofline:
+      return ReasonCode::not_compiled_near_roofline;
     case SearchEnd::rest_expected_slower:
-      return fmt::format("not compiled: it is not expected to improve on the leader, which takes {:.2f} µs", leader_us);
-    case SearchEnd::stopped: return "not compiled: the tuning was stopped";
+      return {ReasonCode::not_compiled_slower, {leader_us}};
+    case SearchEnd::stopped:
+      return ReasonCode::not_compiled_stopped;
     case SearchEnd::budget_spent:
-    case SearchEnd::everything_searched: break;
+    case SearchEnd::everything_searched:
+      break;
   }
-  return "not compiled: the time budget was spent";
+  return ReasonCode::not_compiled_budget;
 }
 
 }  // namespace hone

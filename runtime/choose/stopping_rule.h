@@ -12,14 +12,14 @@ namespace hone {
 
 /// How far a search has come.
 struct SearchState {
-  int measured = 0;                                             ///< candidates
+  int measured = 0;                                            ///< candidates
   double leader_us = std::numeric_limits<double>::infinity();  ///< the lowest median; infinite before the first
-  bool has_candidates = false;                                  ///< whether any policy has had one
-  bool is_stopped = false;                                      ///< by the caller
-  bool is_late = false;                                         ///< past the deadline
+  bool has_candidates = false;                                 ///< some policy has had one
+  bool is_stopped = false;                                     ///< by the caller
+  bool is_late = false;                                        ///< past the deadline
 };
 
-/// What is expected of a candidate that was not measured so far.
+/// The time that a candidate which was not measured so far is expected to take.
 struct Expectation {
   double us = 0;
   double gain = 0;  ///< as a share of the leader's time
@@ -33,12 +33,12 @@ class StoppingRule {
 
   bool measures_all() const { return measures_all_; }
 
-  /// Whether a time is so close to the roofline that it cannot be beaten by anything worth finding.
+  /// True for a time so close to the roofline that nothing worth finding beats it.
   bool is_at_roofline(double us) const;
 
-  /// Why a candidate is not measured; "" if it is. `must_be_measured`: whatever is expected of it, unless the leader is
+  /// Why a candidate is not measured; none if it is. `must_be_measured`: whatever is expected of it, unless the leader is
   /// at the roofline.
-  std::string why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const;
+  Reason why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const;
 
   /// Why a search ends; nullopt: it goes on. `best_gain_left()`, the most that any policy which is not compiled is
   /// expected to improve on the leader, and nullopt when there is none, is asked for only where it matters: it takes
@@ -52,6 +52,6 @@ class StoppingRule {
 };
 
 /// Why the policies that are left when a search ends are not compiled.
-std::string why_not_compiled(SearchEnd end, double leader_us);
+Reason why_not_compiled(SearchEnd end, double leader_us);
 
 }  // namespace hone

@@ -2,20 +2,22 @@
 
 #include <bit>
 
+#define __device__
+namespace hone {
 namespace {
-// The conversions that the host device gives to kernels are written in CUDA's words for a change of type.
+// The conversions of kernels are written in CUDA's words for a change of type.
 float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 }  // namespace
-
-#include "runtime/device/host/prelude/half_conversions.h"
-
-namespace hone {
-
-half::half(float value) : bits(hone_host::half_of_float(value)) {}
-half::operator float() const { return hone_host::float_of_half(bits); }
-
-bfloat16::bfloat16(float value) : bits(hone_host::bfloat16_of_float(value)) {}
-bfloat16::operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
 }  // namespace hone
+
+#include "kernel_templates/small_float.cuh"
+
+namespace hone::detail {
+
+float float_of_bits(FloatFormat format, unsigned bits) { return hone::float_of_bits(format, bits); }
+unsigned bits_of_float(FloatFormat format, float value) { return hone::bits_of_float(format, value); }
+
+}  // namespace hone::detail
+
+#undef __device__

@@ -111,13 +111,9 @@ bool CacheBridge::is_claimed(Work work, const Problem& problem) {
   return has_files_ && layers_.is_claimed(claim_key(work, problem));
 }
 
-void CacheBridge::renew(Work work, const Problem& problem) {
-  layers_.renew(claim_key(work, problem), owner_, kLease);
-}
+void CacheBridge::renew(Work work, const Problem& problem) { layers_.renew(claim_key(work, problem), owner_, kLease); }
 
-void CacheBridge::release(Work work, const Problem& problem) {
-  layers_.release(claim_key(work, problem), owner_);
-}
+void CacheBridge::release(Work work, const Problem& problem) { layers_.release(claim_key(work, problem), owner_); }
 
 /// A choice is claimed apart from the tuning that goes on meanwhile.
 cache::KeyRecord CacheBridge::claim_key(Work work, const Problem& problem) const {

@@ -31,7 +31,7 @@ struct CachedWinner {
   bool is_attempted = false;  ///< untuned, and another tuning with the session's budget would come to the same end
 };
 
-/// What one of several processes does, and the others wait for: a tuning, or a choice without measuring.
+/// One of several processes does it and the others wait for the result: a tuning, or a choice without measuring.
 enum class Work { tuning, choice };
 
 /// Reads and writes winners in the session's cache files, and agrees there with other processes on who does what. A

@@ -13,9 +13,9 @@
 
 namespace hone {
 
-/// What the cache files have for a problem.
+/// The stored winner of a problem, as far as the cache files have one.
 struct CachedPlan {
-  const LoadedPlan* plan = nullptr;          ///< of a tuned winner
+  const LoadedPlan* plan = nullptr;          ///< the plan of a tuned winner
   bool is_misfit = false;                    ///< there is a row, but row and code do not fit each other or this device
   std::optional<CachedWinner> untuned = {};  ///< an untuned winner, not loaded yet
 };

@@ -28,7 +28,7 @@ cache::CandidateRecord candidate_record(const Problem& problem, const Candidate&
           .resident_blocks = resident_blocks};
 }
 
-/// What is moved in the time of the winner, which was measured at a size of its own.
+/// The bytes that are moved in the winner's time, which was measured at a size of its own.
 std::int64_t measured_bytes(const Problem& problem, const Winner& winner) {
   if (winner.tuned_extents == problem.extents) return problem.family->bytes_moved(problem);
   Problem measured = problem;
@@ -101,7 +101,7 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
          .samples = trial.samples,
          .is_default = trial.is_default,
          .verdict = std::string(name(trial.verdict)),
-         .reason = trial.policies > 1 ? fmt::format("{} ({} policies)", trial.reason, trial.policies) : trial.reason});
+         .reason = CountedReason{trial.reason, trial.policies}.text()});
   return record;
 }
 
@@ -109,8 +109,7 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
                                 const std::array<cache::RangeRecord, 3>& sizes) {
   const cache::CandidateRecord& record = winner.candidate;
   const std::optional<Policy> policy = problem.family->space().parse(record.policy);
-  if (!policy || record.max_blocks < 1 ||
-      record.block_threads != problem.family->shape(problem, *policy).block_threads)
+  if (!policy || record.max_blocks < 1 || record.block_threads != problem.family->shape(problem, *policy).block_threads)
     return std::nullopt;
   Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
                 .resources = {.registers = record.registers,

@@ -3,27 +3,39 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/kernel_family.h>
 
 namespace hone {
 
+void refuse_call(std::string_view function, std::string_view why) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", function, why));
+}
+
 void require_known(std::string_view function, DType dtype) {
   if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: there is no dtype {}", function, static_cast<int>(dtype)));
+    refuse_call(function, fmt::format("there is no dtype {}", static_cast<int>(dtype)));
 }
 
 void require_known(std::string_view function, const ReduceSpec& spec) {
   if (static_cast<std::size_t>(spec.op) >= kReduceOps.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: there is no operation {}", function, static_cast<int>(spec.op)));
+    refuse_call(function, fmt::format("there is no operation {}", static_cast<int>(spec.op)));
   for (DType dtype : {spec.dtype, spec.accumulator.value_or(spec.dtype), spec.result.value_or(spec.dtype)})
     require_known(function, dtype);
 }
 
-std::string misalignment(std::string_view name, const void* pointer, DType dtype) {
+void Call::refuse(std::string_view why) const {
+  refuse_call(fmt::format("{}({})", function, to_string(problem)), why);
+}
+
+void Call::check_array(std::string_view name, const void* pointer, DType dtype, bool is_needed) const {
+  if (!pointer && is_needed) refuse(fmt::format("'{}' is null; pass device memory of {}", name, info(dtype).name));
   const std::size_t bytes = info(dtype).size_bytes;
-  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0) return "";
-  return fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes);
+  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0)
+    refuse(fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes));
+}
+
+void Call::check_problem() const {
+  if (const std::string refusal = problem.family->refuse(problem); !refusal.empty()) refuse(refusal);
 }
 
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {

@@ -2,19 +2,34 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
-#include <hone/tuned_reduce.h>
+#include <hone/problem.h>
+#include <hone/reduce_spec.h>
 
 namespace hone {
+
+/// Throws Error(invalid_argument): "tuned_copy: …".
+[[noreturn]] void refuse_call(std::string_view function, std::string_view why);
 
 /// Values that were cast from elsewhere may name nothing. Throws Error(invalid_argument).
 void require_known(std::string_view function, DType dtype);
 void require_known(std::string_view function, const ReduceSpec& spec);
 
-/// Why the address cannot be that of elements of `dtype`; "" if it can.
-std::string misalignment(std::string_view name, const void* pointer, DType dtype);
+/// A call and what it asks for. Checks throw Error(invalid_argument) that names both.
+struct Call {
+  std::string_view function;
+  const Problem& problem;
+
+  [[noreturn]] void refuse(std::string_view why) const;
+
+  /// The address may be that of elements of `dtype`; null only where it is not needed.
+  void check_array(std::string_view name, const void* pointer, DType dtype, bool is_needed = true) const;
+
+  /// The family takes the problem. On every call where not all of it is in the key that finds a plan: pitches, scalars,
+  /// and shapes that overflow in a class whose others do not.
+  void check_problem() const;
+};
 
 /// The rows of an array, in bytes.
 struct ArrayRows {
@@ -22,7 +37,7 @@ struct ArrayRows {
   std::int64_t row_bytes, pitch_bytes, rows;
 };
 
-/// Whether two arrays have bytes in common. Rows of one may lie between those of the other.
+/// Whether two arrays have a byte in common. Rows of one may lie between those of the other.
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b);
 
 }  // namespace hone

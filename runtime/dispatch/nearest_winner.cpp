@@ -37,7 +37,7 @@ std::array<SizeRange, 3> box_around(const Extents& extents) {
 /// single block that is the fastest for 2^16 elements is not for 2^18.
 constexpr double kMostFallBehind = 1.5;
 
-/// What a winner takes by the model, as a multiple of what the model's first choice takes.
+/// The model's time for a winner, as a multiple of its time for its own first choice.
 double modelled_ratio(const DeviceFacts& facts, const Problem& problem, const Winner& winner) {
   const PolicyRanking ranking = rank_policies(facts, problem);
   if (ranking.policies.empty()) return 1;
@@ -158,7 +158,7 @@ const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Winner& le
   return &plan;
 }
 
-/// What was stored for the lender where that is the same code, else compiled.
+/// The code that was stored for the lender where that is the same code, else the unit, compiled.
 std::shared_ptr<const Binary> NearestWinner::code_for(const Problem& problem, const Winner& lender, const Unit& unit) {
   Problem lending = in_context(problem, lender.launch_context);
   lending.extents = lender.tuned_extents;

@@ -20,10 +20,10 @@ struct LoadedPlan {
   LoadedCandidate loaded;
   bool needs_workspace = false;
   bool is_provisional = false;    ///< to be replaced by a tuned winner, by a call outside of capture
-  Clock::time_point retry_at{};   ///< of a provisional plan: not to be replaced before
-  Clock::duration retry_pause{};  ///< of a provisional plan: how long the last pause was; 0: there was none
+  Clock::time_point retry_at{};   ///< a provisional plan is not replaced before
+  Clock::duration retry_pause{};  ///< how long a provisional plan's last pause was; 0: there was none
 
-  /// Whether it is time to look for something better.
+  /// True when it is time to look for something better.
   bool is_due() const { return is_provisional && Clock::now() >= retry_at; }
 };
 

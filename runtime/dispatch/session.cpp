@@ -99,7 +99,7 @@ Error Session::Impl::not_tuned(const Problem& problem) const {
   return Error(
       ErrorCode::not_tuned,
       fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
-                  to_string(problem), core_.device()->name(), core_.device()->facts().name, path.empty() ? "memory only" : path,
+                  to_string(problem), core_.device()->name(), core_.facts().name, path.empty() ? "memory only" : path,
                   advice));
 }
 

@@ -1,17 +1,17 @@
 #include <hone/copy.h>
 
+#include <algorithm>
+
 #include "runtime/dispatch/moved_arrays.h"
 
 namespace hone {
 
 Choice tuned_copy(Session& session, const CopySpec& spec, const void* in, void* out, Stream stream) {
-  const MovedArrays arrays{.function = "tuned_copy", .element_bytes = spec.element_bytes, .in = in, .out = out};
-  if (is_empty(arrays, 1, spec.rows, spec.columns)) return {};
-  arrays.check();
-  const Problem problem = copy_problem(spec, arrays.alignment());
-  arrays.check(problem);
-  arrays.check_apart((spec.rows - 1) * spec.input_pitch() + spec.columns,
-                     (spec.rows - 1) * spec.output_pitch() + spec.columns);
+  if (is_empty("tuned_copy", spec.element_bytes, {1, spec.rows, spec.columns})) return {};
+  const Problem problem = copy_problem(spec, std::min(alignment_of(in), alignment_of(out)));
+  const Call call{"tuned_copy", problem};
+  check_arrays(call, in, out);
+  check_apart(call, in, out);
   void* const buffers[] = {const_cast<void*>(in), out};
   return session.launch(problem, buffers, stream);
 }

@@ -1,12 +1,9 @@
 #include <hone/softmax.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include <fmt/format.h>
-
-#include <hone/error.h>
 
 #include "runtime/dispatch/call_checks.h"
 #include "runtime/families/softmax/softmax_base.h"
@@ -14,58 +11,42 @@
 namespace hone {
 namespace {
 
-[[noreturn]] void refuse(std::uint8_t operation, const Problem& problem, const std::string& why) {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("tuned_{}({}): {}", operation == kLogSoftmaxOperation ? "log_softmax" : "softmax",
-                          to_string(problem), why));
-}
-
 /// The bytes of `in` and `out` must be the same elements, or apart.
-void check_apart(std::uint8_t operation, const Problem& problem, const void* in, const void* out) {
+void check_same_or_apart(const Call& call, const void* in, const void* out) {
+  const Problem& problem = call.problem;
   const SoftmaxTraits traits(problem);
-  const bool over_columns = problem.family == &softmax_columns_family();
-  const std::int64_t columns = problem.extents[over_columns ? 2 : 1];
-  const std::int64_t rows = over_columns ? problem.extents[0] * problem.extents[1] : problem.extents[0];
-  const auto pitch = [&](std::size_t i) { return problem.pitches[i] != 0 ? problem.pitches[i] : columns; };
+  const std::int64_t rows = SoftmaxBase::matrix_rows(problem), columns = SoftmaxBase::matrix_columns(problem);
+  const auto pitch = [&](int buffer) { return SoftmaxBase::pitch(problem, buffer); };
   if (in == out) {
     if (traits.in_bytes != traits.out_bytes)
-      refuse(operation, problem,
-             fmt::format("in place, elements of {} cannot become results of {}, which have another size",
-                         info(traits.in).name, info(traits.out).name));
+      call.refuse(fmt::format("in place, elements of {} cannot become results of {}, which have another size",
+                              info(traits.in).name, info(traits.out).name));
     if (rows > 1 && pitch(0) != pitch(1))
-      refuse(operation, problem, "in place, input and output must have the same pitch");
+      call.refuse("in place, input and output must have the same pitch");
     return;
   }
   if (rows_overlap({in, columns * traits.in_bytes, pitch(0) * traits.in_bytes, rows},
                    {out, columns * traits.out_bytes, pitch(1) * traits.out_bytes, rows}))
-    refuse(operation, problem,
-           fmt::format("'in' at {} and 'out' at {} overlap; pass the same address, or arrays apart", in, out));
+    call.refuse(fmt::format("'in' at {} and 'out' at {} overlap; pass the same address, or arrays apart", in, out));
 }
 
 Choice launch(std::uint8_t operation, Session& session, const SoftmaxSpec& spec, const void* in,
               const SoftmaxShape& shape, void* out, Stream stream) {
-  require_known("tuned_softmax", spec.dtype);
-  require_known("tuned_softmax", spec.result_dtype());
+  const bool is_log = operation == kLogSoftmaxOperation;
+  const std::string_view function = is_log ? "tuned_log_softmax" : "tuned_softmax";
+  require_known(function, spec.dtype);
+  require_known(function, spec.result_dtype());
   const std::uint32_t alignment = std::min(alignment_of(in), alignment_of(out));
-  const Problem problem = operation == kLogSoftmaxOperation ? log_softmax_problem(spec, shape, alignment)
-                                                            : softmax_problem(spec, shape, alignment);
-  // The problem itself is checked on every call, not only on a miss: extents, pitches and the scale are no part of the
-  // key, or only by their class.
-  if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
-    refuse(operation, problem, refusal);
-  const std::int64_t elements = problem.extents[0] * problem.extents[1] * problem.extents[2];
+  const Problem problem =
+      is_log ? log_softmax_problem(spec, shape, alignment) : softmax_problem(spec, shape, alignment);
+  const Call call{function, problem};
+  call.check_problem();
+  const bool is_empty = problem.extents[0] * problem.extents[1] * problem.extents[2] == 0;
   static std::byte nothing[kMaxAlignment];  // what empty arrays may point to
-  std::array<void*, 2> buffers{const_cast<void*>(in), out};
-  const DType dtypes[] = {spec.dtype, spec.result_dtype()};
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const std::string_view name = i == 0 ? "in" : "out";
-    if (elements == 0) buffers[i] = nothing;
-    if (!buffers[i]) refuse(operation, problem, fmt::format("'{}' is null; pass device memory", name));
-    if (alignment_of(buffers[i]) < info(dtypes[i]).size_bytes)
-      refuse(operation, problem, fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, buffers[i],
-                                             info(dtypes[i]).size_bytes));
-  }
-  if (elements > 0) check_apart(operation, problem, in, out);
+  void* const buffers[] = {is_empty ? nothing : const_cast<void*>(in), is_empty ? nothing : out};
+  call.check_array("in", buffers[0], spec.dtype);
+  call.check_array("out", buffers[1], spec.result_dtype());
+  if (!is_empty) check_same_or_apart(call, in, out);
   return session.launch(problem, buffers, stream);
 }
 

@@ -1,21 +1,20 @@
 #include <hone/transpose.h>
 
+#include <algorithm>
+
 #include "runtime/dispatch/moved_arrays.h"
 
 namespace hone {
 
 Choice tuned_transpose(Session& session, const TransposeSpec& spec, const void* in, void* out, Stream stream) {
-  const MovedArrays arrays{.function = "tuned_transpose", .element_bytes = spec.element_bytes, .in = in, .out = out};
-  if (is_empty(arrays, spec.batch, spec.rows, spec.columns)) return {};
-  arrays.check();
+  if (is_empty("tuned_transpose", spec.element_bytes, {spec.batch, spec.rows, spec.columns})) return {};
   const bool in_place = in == out;
-  if (in_place && (spec.rows != spec.columns || spec.input_pitch() != spec.output_pitch()))
-    arrays.refuse("'out' is 'in', but only square matrices at equal pitches can be transposed in place");
-  const Problem problem = transpose_problem(spec, arrays.alignment(), in_place);
-  arrays.check(problem);
-  if (!in_place)
-    arrays.check_apart((spec.batch * spec.rows - 1) * spec.input_pitch() + spec.columns,
-                       (spec.batch * spec.columns - 1) * spec.output_pitch() + spec.rows);
+  const Problem problem = transpose_problem(spec, std::min(alignment_of(in), alignment_of(out)), in_place);
+  const Call call{"tuned_transpose", problem};
+  if (in && in_place && (spec.rows != spec.columns || spec.input_pitch() != spec.output_pitch()))
+    call.refuse("'out' is 'in', but only square matrices at equal pitches can be transposed in place");
+  check_arrays(call, in, out);
+  if (!in_place) check_apart(call, in, out);
   void* const buffers[] = {const_cast<void*>(in), out};
   return session.launch(problem, buffers, stream);
 }

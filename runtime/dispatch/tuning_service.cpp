@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "runtime/choose/policy_loader.h"
 #include "runtime/choose/waves.h"
 #include "runtime/dispatch/winner_checks.h"
+#include "runtime/dispatch/work_claim.h"
 
 namespace hone {
 namespace {
@@ -28,30 +28,8 @@ constexpr int kBudgetsToWait = 2;
 /// How long to wait for other writers with a claim: dozens of processes may start at once.
 constexpr milliseconds kClaimPatience(5000);
 
-/// How often to renew a claim, well within its lease.
-constexpr milliseconds kRenewal(10000);
-
-/// How often to look whether the owner of a claim is done: soon at first, for a quick one; then so rarely that dozens
-/// of waiting processes do not disturb what it measures.
-constexpr milliseconds kFirstPause(5);
-constexpr milliseconds kLongestPause(200);
-
 /// How long to wait for another process's choice without measuring: for the compiler, on a busy machine.
 constexpr milliseconds kChoicePatience(10000);
-
-/// Ends a claim, whatever ends the work.
-class Claimed {
- public:
-  Claimed(CacheBridge& cache, Work work, const Problem& problem) : cache_(cache), work_(work), problem_(problem) {}
-  ~Claimed() { cache_.release(work_, problem_); }
-  Claimed(const Claimed&) = delete;
-  Claimed& operator=(const Claimed&) = delete;
-
- private:
-  CacheBridge& cache_;
-  Work work_;
-  const Problem& problem_;
-};
 
 /// Candidates of a tuning from which the next one learns: an exhaustive one has hundreds.
 constexpr std::size_t kMostRemembered = 128;
@@ -61,8 +39,8 @@ std::string first_failure(const Tuning& tuning) {
   const auto failed = std::find_if(tuning.trials.begin(), tuning.trials.end(), [](const Trial& trial) {
     return trial.verdict == Verdict::wrong || trial.verdict == Verdict::failed;
   });
-  if (failed != tuning.trials.end()) return failed->reason;
-  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason;
+  if (failed != tuning.trials.end()) return failed->reason.text();
+  return tuning.trials.empty() ? "the family's space is empty" : tuning.trials.front().reason.text();
 }
 
 }  // namespace
@@ -74,7 +52,7 @@ std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool ha
     // Reading first: dozens of processes that all write keep each other out.
     if (core_.cache().is_claimed(Work::tuning, problem)) {
       if (!std::exchange(has_waited, true)) core_.count(&SessionCounters::waits);
-      if (!wait_for(Work::tuning, problem, end)) return std::nullopt;
+      if (!wait_for_owner(core_.cache(), Work::tuning, problem, end)) return std::nullopt;
       const CachedPlan cached = lookup_.find(problem, false);
       if (const Resolved found = lookup_.settled(problem, cached); found.plan) return found;
       even_if_served = cached.is_misfit;
@@ -96,17 +74,6 @@ std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool ha
   }
 }
 
-/// Waits until nobody has claimed the work on `problem`; false when somebody still has at `end`.
-bool TuningService::wait_for(Work work, const Problem& problem, Clock::time_point end) {
-  auto pause = kFirstPause;
-  do {
-    if (Clock::now() >= end) return false;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, kLongestPause);
-  } while (core_.cache().is_claimed(work, problem));
-  return true;
-}
-
 const LoadedPlan& TuningService::choose_heuristic(const Problem& problem, bool capturing) {
   const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo());
   const Winner winner = make_winner(problem, choice.trial, false);
@@ -119,10 +86,10 @@ const LoadedPlan& TuningService::choose_heuristic(const Problem& problem, bool c
 
 Resolved TuningService::choose_heuristic_once(const Problem& problem) {
   const auto end = Clock::now() + kChoicePatience;
-  std::optional<Claimed> claimed;
-  while (!claimed) {
+  std::optional<WorkClaim> claim;
+  while (!claim) {
     if (core_.cache().is_claimed(Work::choice, problem)) {
-      const bool is_done = wait_for(Work::choice, problem, end);
+      const bool is_done = wait_for_owner(core_.cache(), Work::choice, problem, end);
       const CachedPlan cached = lookup_.find(problem, false);
       if (cached.plan) return {cached.plan, ChoiceSource::cache};
       if (cached.untuned)
@@ -132,7 +99,7 @@ Resolved TuningService::choose_heuristic_once(const Problem& problem) {
     }
     const auto state = core_.cache().claim(Work::choice, problem, true, kClaimPatience);
     if (state == cache::ClaimState::taken)
-      claimed.emplace(core_.cache(), Work::choice, problem);
+      claim.emplace(core_.cache(), Work::choice, problem);
     else if (state != cache::ClaimState::held)
       break;
   }
@@ -145,13 +112,10 @@ const LoadedPlan* TuningService::tune_claimed(const Problem& problem, bool is_cl
                         .workspace_bytes = kWorkspaceBytes,
                         .start_from = nearest_.starts_for(problem),
                         .nearby = nearby(problem)};
-  std::optional<Claimed> claimed;
-  if (is_claimed) claimed.emplace(core_.cache(), Work::tuning, problem);
-  // Between two steps, so that no file is open while something is measured.
-  options.on_progress = [&, renewed = Clock::now()](const TuningProgress&) mutable {
-    if (!is_claimed || Clock::now() - renewed < kRenewal) return;
-    core_.cache().renew(Work::tuning, problem);
-    renewed = Clock::now();
+  std::optional<WorkClaim> claim;
+  if (is_claimed) claim.emplace(core_.cache(), Work::tuning, problem);
+  options.on_progress = [&](const TuningProgress&) {
+    if (claim) claim->renew_if_due();
   };
   try {
     const Tuning tuning = measure(problem, options);

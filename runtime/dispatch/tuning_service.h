@@ -35,7 +35,8 @@ class TuningService {
   /// choose_by_model().
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
 
-  /// The same; where several processes ask at once, one compiles it and the others wait, for ten seconds at most.
+  /// As choose_heuristic(); where several processes ask at once, one compiles and the others wait, for ten seconds at
+  /// most.
   Resolved choose_heuristic_once(const Problem& problem);
 
   /// As Session::tune().
@@ -55,7 +56,6 @@ class TuningService {
     std::shared_ptr<const Binary> binary;
   };
 
-  bool wait_for(Work work, const Problem& problem, Clock::time_point end);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   Tuning measure(const Problem& problem, TuningOptions options);
   void compile_ahead(const std::optional<Problem>& next);
@@ -69,7 +69,7 @@ class TuningService {
   CacheLookup& lookup_;
   NearestWinner& nearest_;
   Problem last_tuned_;
-  std::vector<Trial> last_measured_;  ///< of last_tuned_, best first
+  std::vector<Trial> last_measured_;  ///< the trials of last_tuned_, best first
   std::optional<ProblemKey> next_;    ///< the problem that is compiled ahead
   BinaryMemo::Ahead ahead_;
 };

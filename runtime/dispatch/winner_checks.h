@@ -17,8 +17,8 @@ inline Problem in_context(Problem problem, LaunchContext context) {
 /// The winner that a trial on `problem` makes for the whole class of `problem`. An untuned one has no times.
 Winner make_winner(const Problem& problem, const Trial& trial, bool tuned);
 
-/// Whether a stored candidate is valid on a device and fits a workspace of kWorkspaceBytes. It is asked of the class,
-/// so that a winner serves all members or none.
+/// True where a stored candidate is valid on a device and fits a workspace of kWorkspaceBytes. The answer is that of
+/// the class, so that a winner serves all members or none.
 bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
 
 }  // namespace hone

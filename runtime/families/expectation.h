@@ -16,8 +16,8 @@ static_assert(sizeof(long double) > sizeof(double), "the reference needs a long 
 /// Elements as numbers, exactly. Bytes of bool other than 0 count as 1.
 std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes);
 
-/// Significand bits of a floating dtype; its unit roundoff is 2 to minus this.
-int significand_bits(DType dtype);
+/// The elements of a floating dtype that numbers round to.
+std::vector<std::byte> encode(DType dtype, std::span<const double> values);
 
 /// The bounds of a dtype; infinities where it has them.
 long double highest_value(DType dtype);

@@ -12,7 +12,7 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
 
 std::size_t KernelFamily::workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
 
-std::string KernelFamily::prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return ""; }
+Reason KernelFamily::prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return {}; }
 
 std::string KernelFamily::refuse_contents(const Problem&, int, std::span<const std::byte>) const { return ""; }
 

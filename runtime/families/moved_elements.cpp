@@ -1,21 +1,18 @@
 #include "runtime/families/moved_elements.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <random>
 
 #include <fmt/format.h>
+
+#include "runtime/families/counts.h"
 
 namespace hone::moved {
 namespace {
 
-constexpr std::int64_t kInputPeriod = 65521;
-
-/// At most this many elements of an output are checked, in this many pieces between the ends.
+/// At most this many elements of an output are checked, in this many pieces.
 constexpr std::int64_t kMostChecked = 1 << 18;
-constexpr std::int64_t kPieces = 30;
-constexpr std::int64_t kPieceElements = kMostChecked / (kPieces + 2);
+constexpr std::int64_t kPieces = 32;
 
 std::string hex(const std::byte* element, std::size_t bytes) {
   std::string text = "0x";
@@ -29,61 +26,66 @@ DType dtype_of_size(std::size_t bytes) {
   return bytes == 1 ? DType::u8 : bytes == 2 ? DType::u16 : bytes == 4 ? DType::u32 : DType::u64;
 }
 
-std::string refuse_dtype(std::string_view family, DType dtype) {
-  const DType moved = dtype_of_size(info(dtype).size_bytes);
-  if (dtype == moved) return "";
-  return fmt::format("{} moves elements by their size, whatever they mean: ask for {} instead of {}", family,
-                     info(moved).name, info(dtype).name);
-}
-
-std::string element_type(DType dtype, bool pairs, std::uint32_t alignment) {
-  if (!pairs) return std::string(info(dtype).cuda_name);
-  return fmt::format("hone::Wide<{}>", std::max(alignment, std::uint32_t{8}));
-}
-
-Pitches pitches_of(const Problem& problem, std::int64_t in_row, std::int64_t out_row) {
-  return {problem.pitches[0] == 0 ? in_row : problem.pitches[0],
-          problem.pitches[1] == 0 ? out_row : problem.pitches[1]};
-}
-
-std::vector<std::byte> input_pattern(std::int64_t elements, DType dtype) {
-  const auto count = static_cast<std::size_t>(std::min(elements, kInputPeriod));
-  std::vector<std::byte> pattern(count * info(dtype).size_bytes);
-  std::mt19937_64 random(7);
-  for (std::byte& byte : pattern) byte = static_cast<std::byte>(random() >> 32);
-  return pattern;
-}
-
 std::vector<ElementRange> spread_parts(std::int64_t elements) {
-  if (elements <= kMostChecked) return {{.first = 0, .count = elements}};
-  std::vector<ElementRange> parts;
-  const std::int64_t stretch = elements / (kPieces + 2);  // at least a piece long
-  std::mt19937_64 random(static_cast<std::uint64_t>(elements));
-  for (std::int64_t i = 0; i < kPieces + 2; ++i) {
-    const auto room = static_cast<std::uint64_t>(stretch - kPieceElements + 1);
-    const std::int64_t shift = i == 0 ? 0 : static_cast<std::int64_t>(random() % room);
-    parts.push_back({.first = i * stretch + shift, .count = kPieceElements});
-  }
-  parts.back().first = elements - kPieceElements;
-  return parts;
+  return spread_runs(elements, kMostChecked / kPieces, kPieces);
 }
 
-std::string verify(const std::vector<ElementRange>& parts, const std::vector<std::byte>& found,
-                   const std::vector<std::byte>& pattern, std::size_t element_bytes,
-                   const std::function<std::int64_t(std::int64_t)>& source_of) {
-  const auto period = static_cast<std::int64_t>(pattern.size() / element_bytes);
-  const std::byte* next = found.data();
+std::string MovedFamily::refuse(const Problem& problem) const {
+  if (problem.operation >= operations().size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+  const DType moved = dtype_of_size(info(problem.dtype).size_bytes);
+  if (problem.dtype != moved)
+    return fmt::format("{} moves elements by their size, whatever they mean: ask for {} instead of {}", name(),
+                       info(moved).name, info(problem.dtype).name);
+  if (problem.accumulator || problem.result)
+    return fmt::format("{} accumulates nothing and keeps the type of the elements", name());
+  const Extents& extents = problem.extents;
+  if (*std::min_element(extents.begin(), extents.end()) < 1)
+    return fmt::format("{} was asked for {} × {} × {} elements; every extent must be at least 1", name(), extents[0],
+                       extents[1], extents[2]);
+  for (const int buffer : {0, 1})
+    if (std::string refusal =
+            refuse_rows(name(), buffer == 0 ? "input" : "output", rows(problem, buffer), element_bytes(problem));
+        !refusal.empty())
+      return refusal;
+  return refuse_layout(problem);
+}
+
+std::int64_t MovedFamily::bytes_moved(const Problem& problem) const {
+  const Rows in = rows(problem, 0);
+  return 2 * in.batch * in.rows * in.length * in.parts * element_bytes(problem);
+}
+
+std::vector<BufferSpec> MovedFamily::buffers(const Problem& problem) const {
+  BufferSpec out = output("out", problem.dtype, rows(problem, 1).elements(), problem.alignment);
+  out.in_place_of = is_in_place(problem) ? 0 : -1;
+  return {input("in", problem.dtype, rows(problem, 0).elements()), out};
+}
+
+std::vector<Problem> MovedVerifier::verified_problems(const Problem& problem) const {
+  return family_.verified_problems(problem);
+}
+
+std::vector<ElementRange> MovedVerifier::verified_parts(const Problem& problem, int buffer) const {
+  return spread_parts(family_.rows(problem, buffer).elements());
+}
+
+std::string MovedVerifier::verify(const Problem& problem, const Candidate&,
+                                  std::span<const std::vector<std::byte>> patterns,
+                                  std::span<const std::vector<std::byte>> outputs) const {
+  const auto bytes = static_cast<std::size_t>(element_bytes(problem));
+  const auto period = static_cast<std::int64_t>(patterns[0].size() / bytes);
+  const std::byte* next = outputs[0].data();
   std::int64_t wrong = 0;
   std::string first_fault;
-  for (const ElementRange& part : parts) {
-    for (std::int64_t i = part.first; i < part.first + part.count; ++i, next += element_bytes) {
-      const std::int64_t source = source_of(i);
+  for (const ElementRange& part : verified_parts(problem, 1)) {
+    for (std::int64_t i = part.first; i < part.first + part.count; ++i, next += bytes) {
+      const std::int64_t source = family_.source_of(problem, i);
       if (source < 0) continue;
-      const std::byte* const expected = pattern.data() + static_cast<std::size_t>(source % period) * element_bytes;
-      if (std::memcmp(expected, next, element_bytes) == 0) continue;
+      const std::byte* const expected = patterns[0].data() + static_cast<std::size_t>(source % period) * bytes;
+      if (std::memcmp(expected, next, bytes) == 0) continue;
       if (wrong++ == 0)
         first_fault = fmt::format("element {} of the output is {}, expected {}, element {} of the input", i,
-                                  hex(next, element_bytes), hex(expected, element_bytes), source);
+                                  hex(next, bytes), hex(expected, bytes), source);
     }
   }
   return wrong == 0 ? "" : fmt::format("{}; {} of those checked are wrong", first_fault, wrong);

@@ -1,41 +1,66 @@
-// What the families have in common that only move elements: dtypes by size, inputs, and exact verification.
+// MovedFamily: what the families have in common that only move elements, and their exact verification.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include <hone/kernel_family.h>
+#include "runtime/families/built_in_family.h"
 
 namespace hone::moved {
 
 /// Elements of one size are all moved alike: the unsigned integer of `bytes`, 1, 2, 4 or 8.
 DType dtype_of_size(std::size_t bytes);
 
-/// Why elements cannot be `dtype` ("" if they can): only the dtypes of dtype_of_size() are asked for.
-std::string refuse_dtype(std::string_view family, DType dtype);
-
-/// The C++ type of elements in kernel source: as large as `dtype`, or twice that for `pairs` of it, which lie at
-/// multiples of `alignment` bytes.
-std::string element_type(DType dtype, bool pairs, std::uint32_t alignment);
-
-/// The pitches of a problem, in elements; those of 0 are the length of a row of the input or of the output.
-Pitches pitches_of(const Problem& problem, std::int64_t in_row, std::int64_t out_row);
-
-/// Random elements, the same for every call; one period, of a prime length.
-std::vector<std::byte> input_pattern(std::int64_t elements, DType dtype);
-
 /// Parts of a large array that are worth checking: both ends and pieces in between, spread at random; all of a small
 /// one.
 std::vector<ElementRange> spread_parts(std::int64_t elements);
 
-/// Compares the `parts` of an output, one after the other in `found`, with the input that `pattern` is repeated in.
-/// `source_of` gives the index of the input's element that belongs at an index of the output; a negative one belongs to
-/// nobody and may be anything. "" when right.
-std::string verify(const std::vector<ElementRange>& parts, const std::vector<std::byte>& found,
-                   const std::vector<std::byte>& pattern, std::size_t element_bytes,
-                   const std::function<std::int64_t(std::int64_t)>& source_of);
+class MovedFamily;
+
+/// Verifies random elements bit by bit: all of a small array, both ends and pieces in between of a large one.
+class MovedVerifier final : public Verifier {
+ public:
+  /// `family` must outlive it.
+  explicit MovedVerifier(const MovedFamily& family) : family_(family) {}
+
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override;
+
+ private:
+  const MovedFamily& family_;
+};
+
+/// Buffers {in, out}. Elements are moved by their size, whatever they mean.
+class MovedFamily : public BuiltInFamily {
+ public:
+  using BuiltInFamily::BuiltInFamily;
+
+  std::string refuse(const Problem& problem) const final;
+  std::int64_t bytes_moved(const Problem& problem) const final;
+  std::vector<BufferSpec> buffers(const Problem& problem) const final;
+  const Verifier& verifier() const final { return verifier_; }
+
+  /// The input (0) or the output (1). On the hit path: must not allocate.
+  virtual Rows rows(const Problem& problem, int buffer) const = 0;
+
+  /// The element of the input that belongs at an element of the output; negative: a gap, which may hold anything.
+  virtual std::int64_t source_of(const Problem& problem, std::int64_t element) const = 0;
+
+  /// As Verifier::verified_problems().
+  virtual std::vector<Problem> verified_problems(const Problem& problem) const = 0;
+
+ protected:
+  /// What else is wrong with a problem whose rows are in order; "" if nothing is.
+  virtual std::string refuse_layout(const Problem& problem) const = 0;
+  virtual bool is_in_place(const Problem&) const { return false; }
+
+ private:
+  MovedVerifier verifier_{*this};
+};
 
 }  // namespace hone::moved

@@ -10,6 +10,8 @@
 #include <hone/error.h>
 #include <hone/kernel_family.h>
 
+#include "runtime/families/built_in_family.h"
+
 namespace hone {
 namespace {
 
@@ -29,22 +31,73 @@ std::span<const std::string_view> Verifier::input_kinds(const Problem&) const {
   return kKinds;
 }
 
-std::vector<std::byte> Verifier::input_pattern(const Problem& problem, int buffer, std::string_view) const {
-  const BufferSpec spec = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)];
-  return with_element_type(spec.dtype, [&]<class T>(T) {
+std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::uint64_t seed, float lowest,
+                                      float highest) {
+  return with_element_type(dtype, [&]<class T>(T) {
     using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-    std::vector<Stored> values(static_cast<std::size_t>(std::min(spec.elements, kInputPeriod)));
-    std::mt19937_64 random(static_cast<std::uint64_t>(buffer));
+    std::vector<Stored> values(static_cast<std::size_t>(elements));
+    std::mt19937_64 random(seed);
     for (Stored& value : values) {
       const std::uint64_t bits = random();
       if constexpr (info(kDTypeOf<T>).is_floating())
-        value = static_cast<Stored>(static_cast<float>(bits >> 40) * 0x1p-23f - 1);
+        value = static_cast<Stored>(lowest + static_cast<float>(bits >> 41) * 0x1p-23f * (highest - lowest));
       else
         value = static_cast<Stored>(std::is_same_v<T, bool> ? bits & 1 : bits);
     }
     const auto bytes = std::as_bytes(std::span(values));
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   });
+}
+
+std::vector<ElementRange> spread_runs(std::int64_t count, std::int64_t length, std::int64_t runs,
+                                      std::vector<std::int64_t> starts) {
+  if (count == 0) return {};
+  if (count <= length * runs) return {{.first = 0, .count = count}};
+  starts.insert(starts.end(), {0, count - length});
+  std::mt19937_64 random(static_cast<std::uint64_t>(count));
+  while (static_cast<std::int64_t>(starts.size()) < runs)
+    starts.push_back(std::uniform_int_distribution<std::int64_t>(0, count - length)(random));
+  std::sort(starts.begin(), starts.end());
+  std::vector<ElementRange> parts;
+  std::int64_t end = 0;
+  for (const std::int64_t start : starts) {
+    const std::int64_t first = std::max(std::min(start, count - length), end), last = std::min(start + length, count);
+    if (first < last) parts.push_back({.first = first, .count = last - first});
+    end = std::max(end, last);
+  }
+  return parts;
+}
+
+std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
+  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
+  constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
+  if (rows == 0 || columns == 0) return {};
+  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
+  const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
+
+  std::vector<ElementRange> parts;
+  const auto add = [&](std::int64_t first, std::int64_t length) {
+    if (!parts.empty() && parts.back().first + parts.back().count == first)
+      parts.back().count += length;
+    else
+      parts.push_back({first, length});
+  };
+  for (const ElementRange& chosen : spread_runs(rows, run, runs)) {
+    for (std::int64_t row = chosen.first; row < chosen.first + chosen.count; ++row) {
+      const std::int64_t first = row * pitch;
+      if (columns <= 3 * kPiece) {
+        add(first, columns);
+        continue;
+      }
+      for (const std::int64_t piece : {std::int64_t{0}, columns / 2, columns - kPiece}) add(first + piece, kPiece);
+    }
+  }
+  return parts;
+}
+
+std::vector<std::byte> Verifier::input_pattern(const Problem& problem, int buffer, std::string_view) const {
+  const BufferSpec spec = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)];
+  return random_pattern(spec.dtype, std::min(spec.elements, kInputPeriod), static_cast<std::uint64_t>(buffer), -1, 1);
 }
 
 std::vector<Problem> Verifier::verified_problems(const Problem& problem) const {

@@ -11,6 +11,7 @@
 #include <hone/device_facts.h>
 #include <hone/policy.h>
 #include <hone/problem_class.h>
+#include <hone/reason.h>
 
 namespace hone {
 
@@ -36,7 +37,7 @@ enum class Combine : std::int32_t {
   pipeline,       ///< blocks publish and later read what others have published, in one launch
 };
 
-/// How the threads of a block are combined: the words of block_reduce.cuh. With shared memory sums of 2^20 and 2^24
+/// How the threads of a block are combined: the words of combine.cuh. With shared memory sums of 2^20 and 2^24
 /// f16, f32 and i8 take 0.3 to 1.5 % less time than with shuffles, and once 0.5 % more (the best of all valid policies,
 /// H100, CUDA 13.0, 2026-11-24, parameter_effects).
 enum class Tail : std::int32_t {
@@ -51,13 +52,14 @@ enum class MinBlocks : std::int32_t {
   one,             ///< 1: as many registers as a block may have
   unset,           ///< none: the compiler's choice
   three_quarters,  ///< ⌊1536 ÷ threads⌋: three quarters of the threads of an SM of 2048
+  one_half,        ///< ⌊1024 ÷ threads⌋: half of them
 };
 
 inline constexpr std::array<std::string_view, 4> kScopeNames{"warp", "block", "cluster", "grid"};
 inline constexpr std::array<std::string_view, 3> kStagingNames{"direct", "shared", "shifted"};
 inline constexpr std::array<std::string_view, 3> kCombineNames{"last_block", "second_kernel", "pipeline"};
 inline constexpr std::array<std::string_view, 2> kTailNames{"warp", "shared"};
-inline constexpr std::array<std::string_view, 3> kMinBlocksNames{"1", "unset", "1536_threads"};
+inline constexpr std::array<std::string_view, 4> kMinBlocksNames{"1", "unset", "1536_threads", "1024_threads"};
 
 /// A categorical parameter with some of an enum's values, the default first.
 template <class Value, std::size_t kCount>
@@ -86,28 +88,46 @@ inline Parameter min_blocks_parameter(std::initializer_list<MinBlocks> values) {
 /// The arguments of __launch_bounds__: "512, 1".
 std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks);
 
-/// An opinion on which policies are not worth measuring, and what it rests on.
-template <class Fields>
-struct PruneRule {
-  std::string_view reason;
-  std::string_view evidence;  ///< where it was seen: device, toolkit, date, figure
-  bool (*applies)(const ProblemClass&, const Fields&, const DeviceFacts&);
-};
-
-/// The reason of the first rule that applies; "" where none does.
-template <class Fields, std::size_t kCount>
-std::string pruned_by(const std::array<PruneRule<Fields>, kCount>& rules, const ProblemClass& problem_class,
-                      const Fields& policy, const DeviceFacts& facts) {
-  for (const PruneRule<Fields>& rule : rules)
-    if (rule.applies(problem_class, policy, facts)) return std::string(rule.reason);
-  return "";
-}
-
 /// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
-/// The entry of a unit that runs `body`, a function of kernel_templates/ or of what the unit calls Kernel, with the
-/// launch bounds of launch_bounds(): "hone::kernel<&Kernel::last_block, 256, 2>".
-std::string kernel_entry(std::string_view body, std::string_view launch_bounds);
+/// What an opinion is asked about. Families derive from it what follows from a policy and a problem.
+template <class Fields>
+struct PolicyView {
+  const ProblemClass& problem_class;
+  Fields policy;
+  const DeviceFacts& facts;
+
+  PolicyView(const ProblemClass& of, const Policy& policy_, const DeviceFacts& facts_)
+      : problem_class(of), policy(policy_.as<Fields>()), facts(facts_) {}
+
+  const Problem& problem() const { return problem_class.typical(); }
+};
+
+/// An opinion on which policies are not worth measuring, and what it rests on.
+template <class View>
+struct PruneRule {
+  const char* reason;
+  std::string_view evidence;  ///< where it was seen: device, toolkit, date, figure
+  bool (*applies)(const View&);
+};
+
+/// Evidence of opinions that follow from how the kernels divide work, and were not measured against the alternative.
+inline constexpr std::string_view kNotMeasured = "not measured";
+
+/// Of policies with min_blocks, whose first value is the one for devices without launch bounds.
+template <class View>
+inline constexpr PruneRule<View> kNoLaunchBounds{
+    "registers are not scarce on this device", "the host device has no launch bounds", [](const View& view) {
+      return view.policy.min_blocks != decltype(view.policy){}.min_blocks && is_host(view.facts);
+    }};
+
+/// The reason of the first rule that applies.
+template <class View, std::size_t kCount>
+Reason pruned_by(const std::array<PruneRule<View>, kCount>& rules, const View& view) {
+  for (const PruneRule<View>& rule : rules)
+    if (rule.applies(view)) return {ReasonCode::pruned, rule.reason};
+  return {};
+}
 
 }  // namespace hone

@@ -27,7 +27,7 @@ constexpr std::array<Feature, 12> kFeatures{{
     {"cooperative groups", kCooperation, " cooperative_groups cooperative_groups.h cooperative_groups/* "},
     {"tensor-core operations", "compute the tile with multiply-adds under #ifdef HONE_HOST_DEVICE",
      " mma.h nvcuda wmma wgmma* __mma* "},
-    {"CUDA's 16-bit and 8-bit floats", "use hone::Half and hone::BFloat16 of half.cuh",
+    {"CUDA's 16-bit and 8-bit floats", "use the types of half.cuh, such as hone::Half and hone::BFloat16",
      " cuda_fp16.h cuda_bf16.h cuda_fp8.h __half half __half2 half2 __nv_bfloat16 nv_bfloat16 __nv_bfloat162 "
      "__nv_fp8* "},
     {"CUDA's C++ libraries", kNoHeaders, " cuda/* cub/* thrust/* cute/* cutlass/* cub thrust cutlass cute "},

@@ -39,8 +39,8 @@ double Batch::time_us(std::size_t turn) {
   return time_us([&] { bench_.device.replay(*graph, bench_.stream); });
 }
 
-/// Of one of the calls that `run` enqueues. The device waits for all of them: in a stream the host, whatever else it
-/// does, would set the pace of short ones, and launching a graph takes longer the more kernels it has.
+/// The time of one of the calls that `run` enqueues. The device is held until all are enqueued: in a stream the host,
+/// whatever else it does, would set the pace of short ones, and launching a graph takes longer the more kernels it has.
 double Batch::time_us(const std::function<void()>& run) {
   std::unique_ptr<StreamHold> hold = bench_.device.hold(bench_.stream);
   const auto run_and_release = [&] {

@@ -24,8 +24,8 @@ struct Bench {
   Stream stream;
   std::function<void(const Candidate&)> on_run = {};  ///< TuningOptions::on_run
 
-  /// What the host takes to enqueue a launch in a stream when nothing disturbs it: calls count as at least that. 0 where
-  /// they are so long that it never matters, and in graphs; see host_pace_us().
+  /// The time that the host needs to enqueue a launch in a stream when nothing disturbs it: calls count as at least
+  /// that. 0 where they are so long that it never matters, and in graphs; see host_pace_us().
   double enqueue_us = 0;
 
   /// Throws device_lost when nothing can be run after `failure` any more: a corrupt context fails every call, so what
@@ -57,7 +57,7 @@ class Batch {
   const Bench& bench_;
   const LoadedCandidate& loaded_;
   int calls_;
-  int launches_;  ///< of a call
+  int launches_;  ///< in one call
   std::vector<std::unique_ptr<CapturedWork>> graphs_;  ///< by workspace; one where the candidate needs none
 };
 

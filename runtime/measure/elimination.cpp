@@ -46,8 +46,8 @@ class Field {
       if (!take_sample(racer)) std::erase(left_, racer);
   }
 
-  /// Whether every sample of all that are left is the same number, such as what the host takes to enqueue a call: more
-  /// of them would say nothing else.
+  /// True where every sample of all that are left is the same number, such as what the host takes to enqueue a call:
+  /// more of them would say nothing else.
   bool is_constant() const {
     const double first = racers_[left_.front()]->samples_us.front();
     return std::all_of(left_.begin(), left_.end(), [&](std::size_t racer) {
@@ -56,8 +56,8 @@ class Field {
     });
   }
 
-  /// Whether all that are left are a tie whatever more samples say: their differences are below what the clock shows,
-  /// or not worth telling.
+  /// True where all that are left are a tie whatever more samples say: their differences are below what the clock
+  /// shows, or not worth telling.
   bool is_settled() const {
     if (is_constant()) return true;
     const std::size_t fastest = fastest_by_pairs();
@@ -82,7 +82,7 @@ class Field {
     return estimate(racers_[racer]->samples_us, racers_[racer]->resolution_us);
   }
 
-  /// What was sampled in rounds, all racers in turn.
+  /// The samples that were taken in rounds, all racers in turn.
   std::span<const double> side_by_side(std::size_t racer) const {
     const std::span<const double> samples = racers_[racer]->samples_us;
     return samples.subspan(std::min(rules_.first_samples, samples.size()));
@@ -92,7 +92,7 @@ class Field {
     return std::max(rules_.indifference * median(racers_[fastest]->samples_us), rules_.indifferent_us);
   }
 
-  /// Whether their difference is for sure below what the clock shows, or not worth telling.
+  /// True where their difference is for sure below what the clock shows, or not worth telling.
   bool is_as_good(std::size_t racer, std::size_t fastest) const {
     return differ_by_less(side_by_side(racer), side_by_side(fastest),
                           std::max(resolution_of(racer, fastest) / 2, indifferent_us(fastest)));

@@ -49,8 +49,8 @@ void Race::qualify(std::span<Contender* const> contenders, const RaceLimits& lim
     for (Contender* contender : contenders.subspan(begin, std::min(kGroup, contenders.size() - begin))) {
       if (has_begun_ && limits.reached()) {
         contender->trial.verdict = Verdict::rejected;
-        contender->trial.reason = limits.stop.stop_requested() ? "not measured: the tuning was stopped"
-                                                               : "not measured: the time budget was spent";
+        using enum ReasonCode;
+        contender->trial.reason = limits.stop.stop_requested() ? not_measured_stopped : not_measured_budget;
       } else if (prepare(*contender)) {
         group.push_back(contender);
       }
@@ -155,7 +155,7 @@ std::optional<double> Race::time_call(Contender& contender) {
     return contender.batch->time_us(contender.racer.samples_us.size());
   } catch (const Error& error) {
     contender.trial.verdict = Verdict::failed;
-    contender.trial.reason = error.what();
+    contender.trial.reason = {ReasonCode::does_not_run, error.what()};
     bench_.require_alive(contender.trial.candidate, error);  // waits for what the batch has launched
     contender.batch.reset();
     return std::nullopt;

@@ -95,8 +95,8 @@ class Race {
   std::uint32_t seed_;
   std::vector<Contender*> field_;
   double best_us_ = std::numeric_limits<double>::infinity();
-  double pace_us_ = std::numeric_limits<double>::infinity();  ///< of whoever says how many calls make a sample
-  int calls_ = 1;                                             ///< which do
+  double pace_us_ = std::numeric_limits<double>::infinity();  ///< the time of a call that says how many make a sample
+  int calls_ = 1;                                             ///< in a sample
   bool has_begun_ = false;
   int taken_ = 0;
   int discarded_ = 0;

@@ -45,7 +45,7 @@ struct Estimate {
 /// not be empty.
 Estimate estimate(std::span<const double> samples, double resolution_us = 0);
 
-/// What side-by-side samples say.
+/// The result of comparing side-by-side samples.
 enum class Comparison { faster, slower, tied };
 
 /// Compares samples that were taken in turn, a[i] beside b[i], by the interval of the median of their differences:
@@ -54,7 +54,7 @@ enum class Comparison { faster, slower, tied };
 inline constexpr std::size_t kFewestPairs = 6;
 Comparison compare_pairs(std::span<const double> a, std::span<const double> b, double resolution_us = 0);
 
-/// Whether the interval of the median of their differences lies within ±`us`: more samples would say no more. False
+/// True where the interval of the median of their differences lies within ±`us`: more samples would say no more. False
 /// when there are fewer than kFewestPairs.
 bool differ_by_less(std::span<const double> a, std::span<const double> b, double us);
 

@@ -7,7 +7,7 @@
 namespace hone {
 namespace {
 
-/// What displaces all else from the last-level cache, as a multiple of it. A processor may report that of a whole
+/// So many times the last-level cache displaces all else from it. A processor may report that of a whole
 /// socket; filling more than kMostDisplacingBytes would take longer than tuning.
 constexpr std::size_t kDisplacingMultiple = 2;
 constexpr std::size_t kMostDisplacingBytes = std::size_t{256} << 20;
@@ -169,7 +169,7 @@ void Workload::poison(Check& check) {
   check.canaries.set();
 }
 
-/// What a call has written that it must not; "" when there is nothing.
+/// Names what a call has written though it must not; "" when there is nothing.
 std::string Workload::damage(Check& check) {
   std::string fault = check.canaries.overwritten();
   return fault.empty() ? changed_input(check) : fault;

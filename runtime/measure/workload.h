@@ -35,7 +35,7 @@ class Workload {
   /// The buffers of the next call, in the order of KernelFamily::buffers().
   const std::vector<void*>& next();
 
-  /// Whether replayed calls, which read the same copies in every replay, may find some of them in the cache: those
+  /// True where replayed calls, which read the same copies in every replay, may find some of them in the cache: those
   /// that the last replay, of this candidate or another, read at its end. Not where one copy is larger than the cache,
   /// nor on the host device, where replayed work calls next() anew.
   bool must_displace_cache() const;

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
-#include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "runtime/search/model.h"
 #include "runtime/search/occupancy.h"
@@ -22,20 +18,21 @@ constexpr double kLeastShareInFlight = 0.5;
 /// Work that is many times what the SMs hold in flight runs at the speed of memory, or should.
 constexpr std::int64_t kSaturatingMultiple = 8;
 
-/// Why a candidate that is resident should not be measured; "" if it should.
-std::string reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
-                           const WorkShape& shape) {
+/// Why a candidate that is resident should not be measured.
+Reason reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
+                      const WorkShape& shape) {
   if (trial.resources.local_bytes > kMostCallFrameBytes)
-    return fmt::format("spills: {} bytes of local memory per thread", trial.resources.local_bytes);
+    return {ReasonCode::spills, {double(trial.resources.local_bytes)}};
 
   const std::int64_t needed = bytes_in_flight_needed(facts);
   const bool saturating =
       needed > 0 && problem.family->bytes_moved(problem) > needed * facts.sm_count * kSaturatingMultiple;
-  if (saturating && shape.one_block) return "one block cannot draw the bandwidth of all SMs";
+  if (saturating && shape.one_block) return ReasonCode::one_block;
   if (saturating &&
       static_cast<double>(trial.bytes_in_flight_per_sm) < kLeastShareInFlight * static_cast<double>(needed))
-    return fmt::format("has {} bytes in flight per SM, memory needs {}", trial.bytes_in_flight_per_sm, needed);
-  return "";
+    return {ReasonCode::bytes_in_flight,
+            {static_cast<double>(trial.bytes_in_flight_per_sm), static_cast<double>(needed)}};
+  return {};
 }
 
 /// For devices whose threads run one after the other.
@@ -74,18 +71,18 @@ PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, st
   const ProblemClass problem_class(problem);
   const std::int64_t bytes = family.bytes_moved(problem);
   PolicyRanking ranking;
-  std::unordered_map<std::string, std::size_t> of_reason;  // in ranking.rejected
   for (const Policy& policy : policies) {
-    std::string reason = family.is_valid(problem_class, policy, facts);
+    Reason reason = family.is_valid(problem_class, policy, facts);
     if (reason.empty() && pruning == Pruning::on) reason = family.prune(problem_class, policy, facts);
     const WorkShape shape = family.shape(problem, policy);
     const int resident =
         reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
-    if (reason.empty() && resident == 0) reason = "no block of it fits an SM";
+    if (reason.empty() && resident == 0) reason = ReasonCode::no_block_fits;
     if (!reason.empty()) {
-      const auto [at, is_new] = of_reason.try_emplace(reason, ranking.rejected.size());
-      if (is_new) ranking.rejected.push_back({.candidate = {policy, {}}, .reason = std::move(reason)});
-      else ++ranking.rejected[at->second].policies;
+      const auto same = std::find_if(ranking.rejected.begin(), ranking.rejected.end(),
+                                     [&](const Trial& known) { return known.reason == reason; });
+      if (same != ranking.rejected.end()) ++same->policies;
+      else ranking.rejected.push_back({.candidate = {policy, {}}, .reason = std::move(reason)});
       continue;
     }
     RankedPolicy ranked{.policy = policy,
@@ -114,9 +111,9 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
                 .resources = compiled.resources,
                 .resident_blocks = compiled.resident_blocks};
     if (compiled.resident_blocks == 0) {
-      trial.reason = fmt::format("no block is resident: {} threads of {} registers, {} bytes of shared memory",
-                                 shape.block_threads, compiled.resources.registers,
-                                 compiled.resources.static_smem_bytes + static_cast<int>(shape.dynamic_smem_bytes));
+      const double smem_bytes = compiled.resources.static_smem_bytes + static_cast<double>(shape.dynamic_smem_bytes);
+      trial.reason = {ReasonCode::not_resident,
+                      {double(shape.block_threads), double(compiled.resources.registers), smem_bytes}};
       list.rejected.push_back(std::move(trial));
       continue;
     }
@@ -128,11 +125,11 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
       trial.predicted_us = prediction.us();
       const std::size_t workspace = problem.family->workspace_bytes(problem_class, trial.candidate);
-      trial.reason.clear();
+      trial.reason = {};
       if (covered_by > 0)
-        trial.reason = fmt::format("{} blocks already cover all of the work", covered_by);
+        trial.reason = {ReasonCode::covers_all_work, {static_cast<double>(covered_by)}};
       else if (workspace > workspace_bytes)
-        trial.reason = fmt::format("needs {} bytes of workspace, there are {}", workspace, workspace_bytes);
+        trial.reason = {ReasonCode::workspace, {static_cast<double>(workspace), static_cast<double>(workspace_bytes)}};
       else if (pruning == Pruning::on)
         trial.reason = reason_against(facts, problem, trial, shape);
       if (shape.tiles <= geometry.max_blocks && covered_by == 0) covered_by = geometry.max_blocks;

@@ -10,11 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/runtime/support/temp_folder.h"
+#include "tests/support/names.h"
 
 namespace hone::benchmarks {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 int run_with(std::vector<std::string> words, RunOptions& options, const std::function<bool()>& run) {
   words.insert(words.begin(), "program");
@@ -42,7 +43,7 @@ TEST(BenchmarkProgram, OptionsAreReadBeforeTheRunAndWrongOnesPreventIt) {
   bool has_run = false;
   testing::internal::CaptureStderr();
   EXPECT_NE(run_with({"--budget", "-3"}, options, [&] { return has_run = true; }), 0);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("--budget"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Names("--budget"));
   EXPECT_FALSE(has_run);
 }
 
@@ -59,7 +60,7 @@ TEST(BenchmarkProgram, JsonFilesAreWrittenWholeOrRefusedByName) {
     FAIL() << "there is no such folder";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::io_failed);
-    EXPECT_THAT(error.what(), HasSubstr("nowhere/a.json"));
+    EXPECT_THAT(error.what(), Names("nowhere/a.json"));
   }
 }
 

@@ -6,9 +6,12 @@
 
 #include "cache/store.h"
 #include "tests/cache/support.h"
+#include "tests/support/names.h"
 
 namespace hone::cache {
 namespace {
+
+using test::Names;
 
 class CacheDamage : public testing::Test {
  protected:
@@ -165,7 +168,7 @@ TEST_F(CacheDamage, TruncatedFileIsNeverServed) {
     try {
       EXPECT_TRUE(is_right(store_.find(query_), sample_)) << size;
     } catch (const StoreError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(file_.native()));
+      EXPECT_THAT(error.what(), Names(file_.native()));
     }
   }
 }

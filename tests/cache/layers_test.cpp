@@ -9,13 +9,14 @@
 
 #include "cache/claims.h"
 #include "tests/cache/store_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone::cache {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
-using testing::HasSubstr;
+using test::Names;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -127,7 +128,7 @@ TEST_F(CacheLayers, UnusableOneIsReportedOnceAndLeftOut) {
   for (int call = 0; call < 5; ++call) EXPECT_TRUE(all.find(query_));
   ASSERT_THAT(reports_, SizeIs(1));
   EXPECT_TRUE(reports_[0].is_first);
-  EXPECT_THAT(reports_[0].message, HasSubstr(user_.native()));
+  EXPECT_THAT(reports_[0].message, Names(user_.native()));
   EXPECT_EQ(all.left_out(), 1u);
   EXPECT_EQ(all.claim(sample_.key, &need_, "a", 1s, 1s), std::nullopt);
   EXPECT_FALSE(all.is_claimed(sample_.key));
@@ -175,7 +176,7 @@ TEST_F(CacheLayers, EveryPublicationThatIsLostIsReported) {
   ASSERT_THAT(reports_, SizeIs(2));
   EXPECT_TRUE(reports_[0].is_first);
   EXPECT_FALSE(reports_[1].is_first);
-  EXPECT_THAT(reports_[1].message, HasSubstr("it is a directory"));
+  EXPECT_THAT(reports_[1].message, Names("directory"));
   EXPECT_EQ(all.left_out(), 1u);
 }
 

@@ -9,8 +9,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/names.h"
+
 namespace hone::cache {
 namespace {
+
+using test::Names;
 
 constexpr ::uid_t kNobody = 65534;
 
@@ -178,7 +182,7 @@ StoreFault fault_of(const std::function<void()>& action, const std::filesystem::
   } catch (const StoreError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr(path.native()));
     EXPECT_THAT(error.what(), testing::HasSubstr(words));
-    EXPECT_THAT(error.what(), testing::HasSubstr("HONE_CACHE"));
+    EXPECT_THAT(error.what(), Names("HONE_CACHE"));
     return error.fault();
   }
   ADD_FAILURE() << "no StoreError was thrown";

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/text/table.h"
 
@@ -12,6 +13,7 @@ namespace hone::tuner {
 namespace {
 
 using ::testing::HasSubstr;
+using test::Names;
 using testing::run_hone;
 
 const std::vector<std::string> kCommands{"devices", "tune",      "inspect", "explain", "reduce",
@@ -22,8 +24,8 @@ TEST(Help, EveryCommandTeachesWithExamples) {
     const auto run = run_hone({command, "--help"});
     EXPECT_EQ(run.code, 0);
     EXPECT_EQ(run.err, "");
-    EXPECT_THAT(run.out, HasSubstr("Usage: hone " + command));
-    EXPECT_THAT(run.out, HasSubstr("Examples:\n  hone " + command));
+    EXPECT_THAT(run.out, Names("Usage: hone " + command));
+    EXPECT_THAT(run.out, Names("Examples:\n  hone " + command));
     EXPECT_EQ(run_hone({"help", command}).out, run.out);
     EXPECT_EQ(run_hone({command, "-h"}).out, run.out);
   }
@@ -32,9 +34,9 @@ TEST(Help, EveryCommandTeachesWithExamples) {
 TEST(Help, ListsCommandsAndExitCodes) {
   const auto run = run_hone({"--help"});
   EXPECT_EQ(run.code, 0);
-  for (const std::string& command : kCommands) EXPECT_THAT(run.out, HasSubstr("\n  " + command));
+  for (const std::string& command : kCommands) EXPECT_THAT(run.out, Names("\n  " + command));
   for (const char* code : {"\n  0 ", "\n  1 ", "\n  2 ", "\n  3 ", "\n  4 ", "\n  5 ", "\n  6 ", "\n  130 "}) {
-    EXPECT_THAT(run.out, HasSubstr(code));
+    EXPECT_THAT(run.out, Names(code));
   }
   EXPECT_EQ(run_hone({"help"}).out, run.out);
 }
@@ -72,7 +74,7 @@ TEST(Help, IsWhatTheDocumentationShows) {
   std::ifstream in(HONE_DOCS_FOLDER "/cli.md");
   const std::string page{std::istreambuf_iterator<char>(in), {}};
   for (const SourceFile& text : embedded::help_texts()) {
-    EXPECT_THAT(page, HasSubstr("```text\n" + text.text + "```\n")) << text.name;
+    EXPECT_THAT(page, Names("```text\n" + text.text + "```\n")) << text.name;
   }
 }
 

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/interrupt.h"
 
 namespace hone::tuner {
 namespace {
 
-using ::testing::HasSubstr;
+using test::Names;
 using testing::TemporaryFolder;
 
 /// The command as a child process whose standard error and output arrive in one pipe.
@@ -84,12 +85,12 @@ TEST(Interrupt, KeepsWhatIsFinishedAndExits130) {
   const int status = first.finish();
   ASSERT_TRUE(WIFEXITED(status)) << first.output();
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_THAT(first.output(), HasSubstr("hone: interrupted; what was finished is stored"));
-  EXPECT_THAT(first.output(), HasSubstr("not reached"));
+  EXPECT_THAT(first.output(), Names("interrupted", "finished"));
+  EXPECT_THAT(first.output(), Names("not reached"));
 
   Child second({"tune", "--device", "host", "--size", "2^8", "--cache", cache});
   EXPECT_EQ(second.finish(), 0);
-  EXPECT_THAT(second.output(), HasSubstr("0 tuned, 1 kept from the cache"));
+  EXPECT_THAT(second.output(), Names("0 tuned", "1 kept", "cache"));
 }
 
 TEST(InterruptDeathTest, TheSecondOneKills) {

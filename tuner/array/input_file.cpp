@@ -23,7 +23,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr std::int64_t kStagingBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kReadBytes = std::int64_t{4} << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw Error(ErrorCode::io_failed, fmt::format("cannot read '{}': {}", printable(path.string()), why));
@@ -68,13 +68,13 @@ void find_place(InputFile& file) {
   if (!is_pipe(path)) return;
   const int descriptor = memfd_create("hone-input", MFD_CLOEXEC);
   if (descriptor < 0) refuse(path, std::strerror(errno));
-  file.copy = std::shared_ptr<const void>(static_cast<const void*>(&kStagingBytes),
+  file.copy = std::shared_ptr<const void>(static_cast<const void*>(&kReadBytes),
                                           [descriptor](const void*) { ::close(descriptor); });
   file.place = fmt::format("/proc/self/fd/{}", descriptor);
   std::ifstream in(path, std::ios::binary);
   std::ofstream out(file.place, std::ios::binary);
-  std::vector<char> part(kStagingBytes);
-  while (in.read(part.data(), kStagingBytes) || in.gcount() > 0) out.write(part.data(), in.gcount());
+  std::vector<char> part(kReadBytes);
+  while (in.read(part.data(), kReadBytes) || in.gcount() > 0) out.write(part.data(), in.gcount());
   if (in.bad() || !out.flush()) refuse(path, std::strerror(errno));
 }
 
@@ -147,9 +147,9 @@ DeviceBuffer load_input(const InputFile& file, const std::shared_ptr<Device>& de
   DeviceBuffer buffer(device, static_cast<std::size_t>(std::max<std::int64_t>(total, 1)));
   std::ifstream in = open_file(file.place);
   in.seekg(file.data_offset);
-  std::vector<char> staging(static_cast<std::size_t>(std::min(total, kStagingBytes)));
+  std::vector<char> staging(static_cast<std::size_t>(std::min(total, kReadBytes)));
   for (std::int64_t done = 0; done < total;) {
-    const std::int64_t bytes = std::min(total - done, kStagingBytes);
+    const std::int64_t bytes = std::min(total - done, kReadBytes);
     in.read(staging.data(), bytes);
     if (in.gcount() != bytes) {
       refuse(file.path, fmt::format("it ended after {} of {} bytes: it became shorter while it was read",

@@ -94,7 +94,7 @@ class HeaderParser {
       refuse("its elements are records (a structured dtype); save one field: numpy.save(file, a['x'])");
     const std::string_view text = string();
     for (const DTypeInfo& known : kDTypes) {
-      if (known.npy_name == text) return known.dtype;
+      if (known.npy_name == text && !text.empty()) return known.dtype;
     }
     if (text.starts_with('>')) {
       refuse(
@@ -102,10 +102,13 @@ class HeaderParser {
                       "numpy.save(file, a.astype('<{}'))",
                       printable(text), printable(text.substr(1))));
     }
-    const std::string_view kind = text.substr(text.find_first_not_of("<=|"), 1);
+    const std::string_view kind = text.substr(std::min(text.find_first_not_of("<=|"), text.size()), 1);
     if (kind == "c") refuse("its elements are complex; save a part of them: numpy.save(file, a.real)");
     if (kind == "O") refuse("its elements are Python objects; save numbers: numpy.save(file, a.astype('<f4'))");
     if (kind == "U" || kind == "S") refuse("its elements are strings, which have no sum; save numbers");
+    if (kind == "V")
+      refuse(fmt::format("its elements are bytes without a type ('{}'), as NumPy saves those of ml_dtypes, such as "
+                         "bfloat16; write them raw, a.tofile(file), and give --dtype", printable(text)));
     if (kind == "M" || kind == "m") refuse("its elements are times; save integers: numpy.save(file, a.astype('<i8'))");
     refuse(
         fmt::format("its elements have the dtype '{}'; Hone reduces <f2, <f4, <f8, booleans and integers: "

@@ -8,7 +8,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr std::int64_t kStagingBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kWriteBytes = std::int64_t{4} << 20;
 
 }  // namespace
 
@@ -19,9 +19,9 @@ void OutputFile::save(DType dtype, std::span<const std::int64_t> shape, const vo
   std::ostream& out = file_.stream();
   if (is_npy_) out << make_npy_header(dtype, shape);
   const auto* from = static_cast<const std::byte*>(memory);
-  std::vector<char> staging(static_cast<std::size_t>(std::min(left, kStagingBytes)));
+  std::vector<char> staging(static_cast<std::size_t>(std::min(left, kWriteBytes)));
   for (; left > 0 && out; left -= static_cast<std::int64_t>(staging.size())) {
-    staging.resize(static_cast<std::size_t>(std::min(left, kStagingBytes)));
+    staging.resize(static_cast<std::size_t>(std::min(left, kWriteBytes)));
     device.copy_to_host(staging.data(), from, staging.size(), stream);
     device.synchronize(stream);
     out.write(staging.data(), static_cast<std::streamsize>(staging.size()));

@@ -38,7 +38,7 @@ ReducedValue floating_value(double value, int digits) {
   return {text, std::isfinite(value) ? Json(value) : Json(text)};
 }
 
-/// With the digits that reading it back needs (max_digits10); 16-bit floats as the floats that they are.
+/// With the digits that reading it back needs (max_digits10); small floats as the floats that they are.
 ReducedValue read_value(DType dtype, const std::byte* bytes) {
   return with_element_type(dtype, [&]<class T>(T value) -> ReducedValue {
     std::memcpy(&value, bytes, sizeof(T));

@@ -129,10 +129,18 @@ void each_field(Some<ExcludedCandidate> auto& excluded, Visit& visit) {
 }
 
 template <class Visit>
+void each_field(Some<Reason> auto& reason, Visit& visit) {
+  visit("code", reason.code);
+  visit("numbers", reason.numbers);
+  visit("detail", reason.detail);
+}
+
+template <class Visit>
 void each_field(Some<ReasonCount> auto& reason, Visit& visit) {
   visit("verdict", reason.verdict);
   visit("reason", reason.reason);
   visit("count", reason.count);
+  visit("varies", reason.varies);
 }
 
 /// Without its device, which the campaign knows.

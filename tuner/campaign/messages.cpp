@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Answer>> kAnswerKinds
 /// What JSON has a type for.
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string> ||
-    std::same_as<T, std::map<std::string, int>>;
+    std::same_as<T, std::map<std::string, int>> || std::same_as<T, decltype(Reason::numbers)>;
 
 /// Writes fields into an object. Candidates are written by the space of the problem before them.
 class FieldWriter {

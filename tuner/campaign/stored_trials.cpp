@@ -31,7 +31,9 @@ std::optional<Trial> trial_of(const cache::TrialRecord& record, const Problem& p
   const std::optional<Policy> policy = problem.family->space().parse(record.candidate.policy);
   const auto verdict = std::find(kVerdictNames.begin(), kVerdictNames.end(), record.verdict);
   if (!policy || verdict == kVerdictNames.end()) return std::nullopt;
+  CountedReason why = CountedReason::parse(record.reason);
   return Trial{.candidate = {*policy, {.max_blocks = record.candidate.max_blocks}},
+               .policies = why.policies,
                .resources = {.registers = record.candidate.registers,
                              .static_smem_bytes = record.candidate.static_smem_bytes,
                              .local_bytes = record.candidate.local_bytes,
@@ -44,7 +46,7 @@ std::optional<Trial> trial_of(const cache::TrialRecord& record, const Problem& p
                .samples = record.samples,
                .is_default = record.is_default,
                .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),
-               .reason = record.reason};
+               .reason = std::move(why.reason)};
 }
 
 std::optional<Tuning> stored_tuning(const cache::Store& store, const DeviceFacts& facts, const Problem& problem) {

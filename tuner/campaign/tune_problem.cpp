@@ -4,9 +4,7 @@
 
 #include <hone/error.h>
 
-#include <algorithm>
-#include <map>
-#include <numeric>
+#include <vector>
 
 #include "tuner/text/reasons.h"
 
@@ -17,16 +15,15 @@ namespace {
 /// failure, and only then why most of the others were not measured.
 std::string why_nothing_won(const Tuning& tuning) {
   for (const Verdict verdict : {Verdict::wrong, Verdict::failed, Verdict::rejected}) {
-    std::map<std::string, int> counts;
+    ReasonCounts counts;
+    int all = 0;
     for (const Trial& trial : tuning.trials) {
-      if (trial.verdict == verdict) counts[trial.reason] += trial.policies;
+      all += trial.policies;
+      if (trial.verdict == verdict) counts.add(name(verdict), trial.reason, trial.policies);
     }
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most == counts.end()) continue;
-    const int all = std::accumulate(tuning.trials.begin(), tuning.trials.end(), 0,
-                                    [](int sum, const Trial& trial) { return sum + trial.policies; });
-    return fmt::format("{} of {} candidates {}: {}", most->second, all, name(verdict), most->first);
+    const std::vector<ReasonCount> reasons = counts.most_frequent_first();
+    if (reasons.empty()) continue;
+    return fmt::format("{} of {} candidates {}: {}", reasons[0].count, all, name(verdict), reasons[0].reason.text());
   }
   return "it has no candidates on this device";
 }

@@ -79,7 +79,7 @@ constexpr std::array kTypes{element<std::int8_t>("i8", false),   element<std::ui
                             small_float<10, -14, 15>("f16"),     small_float<7, -126, 127>("bf16"),
                             element<float>("f32", true),         element<double>("f64", true)};
 
-[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+[[noreturn]] void reject(std::string_view text, const std::string& why) {
   throw CommandError(ExitCode::usage, fmt::format("'{}' is no kernel argument: {}; write TYPE=VALUE or TYPE[N]=FILL, "
                                                   "like i32=1000 or f32[1000]=random", printable(text), why));
 }
@@ -87,7 +87,7 @@ constexpr std::array kTypes{element<std::int8_t>("i8", false),   element<std::ui
 const ElementType& type_of(std::string_view text, std::string_view name) {
   for (const ElementType& type : kTypes)
     if (type.name == name) return type;
-  refuse(text, fmt::format("there is no type '{}' (i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64)", printable(name)));
+  reject(text, fmt::format("there is no type '{}' (i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64)", printable(name)));
 }
 
 template <class T>
@@ -134,7 +134,7 @@ void fill(const ElementType& type, std::string_view how, std::string_view text, 
     if (how == "iota") type.store_integer(static_cast<std::int64_t>(at / type.size_bytes), &bytes[at]);
     else if (how == "nan" && type.is_floating) type.store(std::numeric_limits<double>::quiet_NaN(), &bytes[at]);
     else if (!store_number(type, how, &bytes[at]))
-      refuse(text, fmt::format("'{}' is no way to fill {} (a number, iota, random, random:SEED; nan for floats)",
+      reject(text, fmt::format("'{}' is no way to fill {} (a number, iota, random, random:SEED; nan for floats)",
                                printable(how), type.name));
   }
 }
@@ -152,13 +152,13 @@ CheckArgument parse_check_argument(std::string_view text) {
   if (bracket == std::string_view::npos) {
     argument.bytes.resize(type.size_bytes);
     if (!store_number(type, right, argument.bytes.data()))
-      refuse(text, fmt::format("'{}' is no {}", printable(right), type.name));
+      reject(text, fmt::format("'{}' is no {}", printable(right), type.name));
     return argument;
   }
   argument.is_buffer = true;
-  if (!left.ends_with(']')) refuse(text, "the ']' after the number of elements is missing");
+  if (!left.ends_with(']')) reject(text, "the ']' after the number of elements is missing");
   const std::int64_t count = parse_size(left.substr(bracket + 1, left.size() - bracket - 2));
-  if (count > kMaxElements) refuse(text, "more than 2^30 elements");
+  if (count > kMaxElements) reject(text, "more than 2^30 elements");
   if (right.ends_with(",any")) {
     argument.compared = false;
     right.remove_suffix(4);

@@ -36,16 +36,17 @@ struct Alias {
   DType dtype;
 };
 
-/// What NumPy, PyTorch and C++ call them; not float, int and long, which are not the same for all of them.
-constexpr std::array<Alias, 17> kDTypeAliases{{{"float16", DType::f16},   {"half", DType::f16},
-                                               {"bfloat16", DType::bf16}, {"float32", DType::f32},
-                                               {"single", DType::f32},    {"float64", DType::f64},
-                                               {"double", DType::f64},    {"int8", DType::i8},
-                                               {"int16", DType::i16},     {"int32", DType::i32},
-                                               {"int64", DType::i64},     {"uint8", DType::u8},
-                                               {"uint16", DType::u16},    {"uint32", DType::u32},
-                                               {"uint64", DType::u64},    {"bool_", DType::boolean},
-                                               {"boolean", DType::boolean}}};
+/// Beside DTypeInfo::array_name; not float, int and long, which NumPy, PyTorch and C++ do not agree on.
+constexpr std::array<Alias, 4> kDTypeAliases{{
+    {"half", DType::f16}, {"single", DType::f32}, {"double", DType::f64}, {"boolean", DType::boolean}}};
+
+std::string_view our_dtype(std::string_view word) {
+  for (const DTypeInfo& dtype : kDTypes)
+    if (dtype.array_name == word) return dtype.name;
+  for (const Alias& alias : kDTypeAliases)
+    if (alias.word == word) return info(alias.dtype).name;
+  return word;
+}
 
 /// A list with our own names of dtypes for others'.
 std::string with_our_dtypes(std::string_view text) {
@@ -53,10 +54,8 @@ std::string with_our_dtypes(std::string_view text) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
-    const auto* const alias =
-        std::find_if(kDTypeAliases.begin(), kDTypeAliases.end(), [word](const Alias& a) { return a.word == word; });
     if (begin > 0) ours += ',';
-    ours += alias != kDTypeAliases.end() ? info(alias->dtype).name : word;
+    ours += our_dtype(word);
     begin = end + 1;
   }
   return ours;

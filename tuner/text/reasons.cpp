@@ -1,39 +1,28 @@
 #include "tuner/text/reasons.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace hone::tuner {
-namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-}  // namespace
-
-std::string without_numbers(std::string_view text) {
-  std::string result;
-  bool in_number = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_point = in_number && text[i] == '.' && i + 1 < text.size() && is_digit(text[i + 1]);
-    if (is_digit(text[i]) && !in_number) result += "…";
-    if (!is_digit(text[i]) && !is_point) result.push_back(text[i]);
-    in_number = is_digit(text[i]) || is_point;
-  }
-  return result;
+std::string ReasonCount::text() const {
+  const std::string words = varies ? reason.general_text() : reason.text();
+  return words.substr(0, words.find('\n'));
 }
 
-void ReasonCounts::add(std::string_view verdict, std::string_view reason, int count) {
-  const std::string_view first_line = reason.substr(0, reason.find('\n'));
-  const std::string general = without_numbers(first_line);
+void ReasonCounts::add(std::string_view verdict, const Reason& reason, int count) {
+  add({std::string(verdict), reason, count});
+}
+
+void ReasonCounts::add(const ReasonCount& counted) {
   const auto same = std::find_if(counts_.begin(), counts_.end(), [&](const ReasonCount& known) {
-    return known.verdict == verdict && without_numbers(known.reason) == general;
+    return known.verdict == counted.verdict && known.reason.is_like(counted.reason);
   });
   if (same == counts_.end()) {
-    counts_.push_back({std::string(verdict), std::string(first_line), count});
+    counts_.push_back(counted);
     return;
   }
-  same->count += count;
-  if (same->reason != first_line) same->reason = general;
+  same->count += counted.count;
+  same->varies = same->varies || counted.varies || same->reason != counted.reason;
 }
 
 std::vector<ReasonCount> ReasonCounts::most_frequent_first() const {

@@ -5,23 +5,27 @@
 #include <string_view>
 #include <vector>
 
-namespace hone::tuner {
+#include <hone/reason.h>
 
-/// A text with every number replaced by "…".
-std::string without_numbers(std::string_view text);
+namespace hone::tuner {
 
 struct ReasonCount {
   std::string verdict;  ///< "rejected", "wrong", "failed"
-  std::string reason;   ///< its first line, as it was given, or without_numbers() where several are counted
+  Reason reason;        ///< the first of them
   int count = 0;
+  bool varies = false;  ///< they differ in their numbers, or in the message of what went wrong
+
+  /// In words, without what they differ in.
+  std::string text() const;
 
   bool operator==(const ReasonCount&) const = default;
 };
 
-/// Reasons that have the same verdict and differ in numbers alone count as one.
+/// Reasons that have the same verdict and are alike (Reason::is_like()) count as one.
 class ReasonCounts {
  public:
-  void add(std::string_view verdict, std::string_view reason, int count = 1);
+  void add(std::string_view verdict, const Reason& reason, int count = 1);
+  void add(const ReasonCount& counted);
 
   /// The most frequent first; of equal ones that which came first.
   std::vector<ReasonCount> most_frequent_first() const;

@@ -132,7 +132,7 @@ std::string consolidated_text(const SweepResult& sweep) {
 void print_reasons(const CampaignResult& result, std::ostream& out) {
   ReasonCounts counts;
   for (const CampaignItem& item : result.items)
-    for (const ReasonCount& each : item.reasons) counts.add(each.verdict, each.reason, each.count);
+    for (const ReasonCount& each : item.reasons) counts.add(each);
   const std::vector<ReasonCount> reasons = counts.most_frequent_first();
   if (!reasons.empty()) out << "\nNot measured, or not usable\n";
   Table table({{"count", Align::right}, {"why"}});
@@ -141,7 +141,7 @@ void print_reasons(const CampaignResult& result, std::ostream& out) {
     if (i >= kReasons) others += reasons[i].count;
     if (i < kReasons)
       table.add_row(
-          {fmt::format("{}", reasons[i].count), fmt::format("{}: {}", reasons[i].verdict, reasons[i].reason)});
+          {fmt::format("{}", reasons[i].count), fmt::format("{}: {}", reasons[i].verdict, reasons[i].text())});
   }
   if (others > 0) table.add_row({fmt::format("{}", others), "other reasons; see: hone explain"});
   if (!reasons.empty()) table.print(out, 0, 2);

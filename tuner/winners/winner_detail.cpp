@@ -184,7 +184,7 @@ void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context&
   context.out << "\nNot measured, or not usable\n";
   Table table({{"count", Align::right}, {"verdict"}, {"reason"}});
   for (const ReasonCount& reason : reasons) {
-    table.add_row({fmt::format("{}", reason.count), reason.verdict, reason.reason});
+    table.add_row({fmt::format("{}", reason.count), reason.verdict, reason.text()});
   }
   table.print(context.out, 0, 2);
 }
@@ -276,7 +276,10 @@ double winner_gbps(const cache::StoredWinner& stored) {
 std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials) {
   ReasonCounts counts;
   for (const cache::TrialRecord& trial : trials)
-    if (trial.verdict != "ok") counts.add(trial.verdict, trial.reason);
+    if (trial.verdict != "ok") {
+      const CountedReason why = CountedReason::parse(trial.reason);
+      counts.add(trial.verdict, why.reason, why.policies);
+    }
   return counts.most_frequent_first();
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/families/copy/copy_family.h"
+#include <hone/copy_spec.h>
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "kernel_templates/copy_arguments.h"
-#include "runtime/families/copy/copy_verifier.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
 #include "runtime/families/work_division.h"
@@ -16,6 +15,17 @@
 
 namespace hone {
 namespace {
+
+/// The policies of copies: every parameter is a choice of copy.cuh.
+struct CopyPolicy {
+  enum class Hint : std::int32_t { none, streaming };
+
+  std::int32_t block_threads = 256;
+  std::int32_t unroll = 4;  ///< packs that a thread loads at once
+  Hint hint = Hint::none;   ///< of the loads and stores to the caches
+
+  static const ParameterSpace& space();
+};
 
 constexpr std::array<std::string_view, 1> kOperations{"copy"};
 
@@ -28,21 +38,21 @@ std::int64_t vector_bytes(const Problem& problem) {
 
 bool is_one_row(const Problem& problem) { return problem.extents[0] == 1; }
 
-Pitches pitches_of(const Problem& problem) {
-  return moved::pitches_of(problem, problem.extents[1], problem.extents[1]);
+std::int64_t pitch_of(const Problem& problem, std::size_t buffer) {
+  return problem.pitches[buffer] == 0 ? problem.extents[1] : problem.pitches[buffer];
 }
 
 /// Packs of a row, at the addresses that touch the most of them. One row begins with a whole pack.
 std::int64_t packs_per_row(const Problem& problem) {
   const std::int64_t width = vector_bytes(problem) / element_bytes(problem);
   const std::int64_t columns = problem.extents[1];
-  const bool is_aligned = is_one_row(problem) || pitches_of(problem)[1] % width == 0;
+  const bool is_aligned = is_one_row(problem) || pitch_of(problem, 1) % width == 0;
   return (columns + (is_aligned ? width - 1 : 2 * width - 2)) / width;
 }
 
 std::int64_t tiles_of(const Problem& problem, const CopyPolicy& policy) {
   const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
-  return divide_up(problem.extents[0] * packs_per_row(problem), tile);
+  return std::max<std::int64_t>(1, divide_up(problem.extents[0] * packs_per_row(problem), tile));
 }
 
 /// By the largest extents that a winner serves.
@@ -54,31 +64,12 @@ bool needs_wide_index(const Problem& problem) {
   return columns > kMost || static_cast<double>(sizes[0].last) * (columns / width + 2) > kMost;
 }
 
-std::string refuse_extents(const Problem& problem) {
-  const auto [rows, columns, unused] = problem.extents;
-  if (rows < 1 || columns < 1)
-    return fmt::format("copy was asked for {} × {} elements; every extent must be at least 1", rows, columns);
-  if (unused != 1) return fmt::format("copy was asked for a third extent of {}; it has two", unused);
-  const Pitches pitches = pitches_of(problem);
-  for (std::size_t i = 0; i < pitches.size(); ++i) {
-    const std::string_view side = i == 0 ? "input" : "output";
-    if (pitches[i] < columns)
-      return fmt::format(
-          "copy was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long", columns,
-          side, pitches[i]);
-    if (!product_within_memory({rows, pitches[i], element_bytes(problem)}))
-      return fmt::format("copy was asked for {} rows {} elements apart in the {}: no memory holds them", rows,
-                         pitches[i], side);
-  }
-  if (!is_one_row(problem) && (pitches[1] - pitches[0]) * element_bytes(problem) % problem.alignment != 0)
-    return fmt::format(
-        "copy was asked for alignment {}, but pitches of {} and {} elements of {} bytes differ otherwise; "
-        "copy_problem() finds the alignment",
-        problem.alignment, pitches[0], pitches[1], element_bytes(problem));
-  return "";
-}
-
-}  // namespace
+constexpr std::array<PruneRule<PolicyView<CopyPolicy>>, 1> kPruneRules{{
+    {"the tile of a block is more than its registers hold", kNotMeasured,
+     [](const PolicyView<CopyPolicy>& copy) {
+       return copy.policy.block_threads * copy.policy.unroll > kMostPacksPerBlock;
+     }},
+}};
 
 const ParameterSpace& CopyPolicy::space() {
   using P = CopyPolicy;
@@ -90,50 +81,77 @@ const ParameterSpace& CopyPolicy::space() {
   return space;
 }
 
-std::span<const std::string_view> CopyFamily::operations() const { return kOperations; }
+/// Extents {rows, columns, 1}.
+class CopyFamily final : public moved::MovedFamily {
+ public:
+  CopyFamily()
+      : MovedFamily({.name = "copy",
+                     .space = CopyPolicy::space(),
+                     .extent_names = {"rows", "columns"},
+                     .operations = kOperations,
+                     .sources = [] { return kernel_sources({"copy.cuh"}); }}) {}
 
-std::span<const SourceFile> CopyFamily::sources() const {
-  static const std::vector<SourceFile> sources = kernel_sources({"copy.cuh"});
-  return sources;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    const auto copy = policy.as<CopyPolicy>();
+    const bool has_hint = copy.hint == CopyPolicy::Hint::none || vector_bytes(problem_class.typical()) == 16;
+    return first_reason(
+        {check_blocks(facts, copy.block_threads), reason_if(!has_hint, "only vectors of 16 bytes have a hint")});
+  }
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    return pruned_by(kPruneRules, PolicyView<CopyPolicy>(problem_class, policy, facts));
+  }
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+  Rows rows(const Problem& problem, int buffer) const override {
+    return {.rows = problem.extents[0],
+            .length = problem.extents[1],
+            .pitch = pitch_of(problem, static_cast<std::size_t>(buffer))};
+  }
+  std::int64_t source_of(const Problem& problem, std::int64_t element) const override {
+    const std::int64_t row = element / pitch_of(problem, 1), column = element % pitch_of(problem, 1);
+    return column < problem.extents[1] ? row * pitch_of(problem, 0) + column : -1;
+  }
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+
+ protected:
+  std::string refuse_layout(const Problem& problem) const override;
+};
+
+std::string CopyFamily::refuse_layout(const Problem& problem) const {
+  if (problem.extents[2] != 1)
+    return fmt::format("copy was asked for a third extent of {}; it has two", problem.extents[2]);
+  const std::int64_t apart = (pitch_of(problem, 1) - pitch_of(problem, 0)) * element_bytes(problem);
+  if (is_one_row(problem) || apart % problem.alignment == 0) return "";
+  return fmt::format(
+      "copy was asked for alignment {}, but pitches of {} and {} elements of {} bytes differ otherwise; copy_problem() "
+      "finds the alignment",
+      problem.alignment, pitch_of(problem, 0), pitch_of(problem, 1), element_bytes(problem));
 }
 
-std::string CopyFamily::refuse(const Problem& problem) const {
-  if (problem.operation >= kOperations.size()) return fmt::format("copy has no operation {}", problem.operation);
-  if (std::string refusal = moved::refuse_dtype(name(), problem.dtype); !refusal.empty()) return refusal;
-  if (problem.accumulator || problem.result) return "copy accumulates nothing and keeps the type of the elements";
-  return refuse_extents(problem);
-}
-
-std::string CopyFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                 const DeviceFacts& facts) const {
-  const auto copy = policy.as<CopyPolicy>();
-  if (copy.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", copy.block_threads, facts.max_threads_per_block);
-  if (copy.hint == CopyPolicy::Hint::streaming && vector_bytes(problem_class.typical()) != 16)
-    return "only vectors of 16 bytes have a hint";
-  return "";
-}
-
-std::string CopyFamily::prune(const ProblemClass&, const Policy& policy, const DeviceFacts&) const {
-  const auto copy = policy.as<CopyPolicy>();
-  if (copy.block_threads * copy.unroll > kMostPacksPerBlock)
-    return fmt::format("a tile of {} packs a thread, {} threads a block: more than the registers hold", copy.unroll,
-                       copy.block_threads);
-  return "";
+/// Rows at every address that a winner serves: at this problem's pitches, and, of several, an element closer.
+std::vector<Problem> CopyFamily::verified_problems(const Problem& problem) const {
+  Problem shorter = problem;
+  if (!is_one_row(problem)) shorter.pitches = {pitch_of(problem, 0), pitch_of(problem, 1)};
+  --shorter.extents[1];
+  if (is_one_row(problem)) return {problem, shorter};
+  Problem closer = shorter;
+  for (std::int64_t& pitch : closer.pitches) --pitch;
+  return {problem, shorter, closer};
 }
 
 Unit CopyFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
   const Problem& problem = problem_class.typical();
   const auto copy = policy.as<CopyPolicy>();
-  const bool is_wide = needs_wide_index(problem);
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   unit.source = fmt::format(
       "#include \"copy.cuh\"\n\n"
       "using T = {type};\n"
       "using Index = {index};\n"
       "using Kernel = hone::Copy<T, {vector}, {threads}, {unroll}, {streaming}, Index>;\n",
-      fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
+      fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", index_type(needs_wide_index(problem))),
       fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", copy.block_threads),
       fmt::arg("unroll", copy.unroll), fmt::arg("streaming", copy.hint == CopyPolicy::Hint::streaming));
   unit.entries.push_back(
@@ -144,50 +162,26 @@ Unit CopyFamily::unit(const ProblemClass& problem_class, const Policy& policy) c
 WorkShape CopyFamily::shape(const Problem& problem, const Policy& policy) const {
   const auto copy = policy.as<CopyPolicy>();
   return {.block_threads = copy.block_threads,
-          .tiles = std::max<std::int64_t>(1, tiles_of(problem, copy)),
+          .tiles = tiles_of(problem, copy),
           .bytes_in_flight_per_block = copy.block_threads * copy.unroll * vector_bytes(problem),
           .dependent_launch = true,
           .independent_blocks = true};
 }
 
-std::int64_t CopyFamily::bytes_moved(const Problem& problem) const {
-  return 2 * problem.extents[0] * problem.extents[1] * element_bytes(problem);
-}
-
 void CopyFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
                         LaunchList& launches) const {
   const auto copy = candidate.policy.as<CopyPolicy>();
-  Launch& launch = launches.add();
-  const std::int64_t tiles = std::max<std::int64_t>(1, tiles_of(problem, copy));
-  launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles));
-  launch.block.x = static_cast<unsigned>(copy.block_threads);
-  launch.dependent_launch = true;
-  const auto [rows, columns, unused] = problem.extents;
-  const auto [in_pitch, out_pitch] = pitches_of(problem);
-  launch.arguments.push(CopyArguments{.in = buffers[0],
-                                      .out = buffers[1],
-                                      .rows = static_cast<std::uint64_t>(rows),
-                                      .columns = static_cast<std::uint64_t>(columns),
-                                      .windows = static_cast<std::uint64_t>(packs_per_row(problem)),
-                                      .in_pitch = in_pitch,
-                                      .out_pitch = out_pitch});
+  add_launch(launches, std::min(candidate.geometry.max_blocks, tiles_of(problem, copy)), copy.block_threads,
+             CopyArguments{.in = buffers[0],
+                           .out = buffers[1],
+                           .rows = static_cast<std::uint64_t>(problem.extents[0]),
+                           .columns = static_cast<std::uint64_t>(problem.extents[1]),
+                           .windows = static_cast<std::uint64_t>(packs_per_row(problem)),
+                           .in_pitch = pitch_of(problem, 0),
+                           .out_pitch = pitch_of(problem, 1)});
 }
 
-std::vector<BufferSpec> CopyFamily::buffers(const Problem& problem) const {
-  const Pitches pitches = pitches_of(problem);
-  const auto elements = [&](std::int64_t pitch) { return (problem.extents[0] - 1) * pitch + problem.extents[1]; };
-  return {{.name = "in", .is_input = true, .dtype = problem.dtype, .elements = elements(pitches[0])},
-          {.name = "out",
-           .is_input = false,
-           .dtype = problem.dtype,
-           .elements = elements(pitches[1]),
-           .alignment = problem.alignment}};
-}
-
-const Verifier& CopyFamily::verifier() const {
-  static const CopyVerifier verifier;
-  return verifier;
-}
+}  // namespace
 
 const KernelFamily& copy_family() {
   static const CopyFamily family;
@@ -210,7 +204,7 @@ Problem copy_problem(const CopySpec& spec, std::uint32_t alignment) {
     if (problem.extents[0] == 1 || pitch == problem.extents[1]) pitch = 0;
   const auto apart = static_cast<std::uint64_t>(problem.pitches[0] == problem.pitches[1]
                                                     ? 0
-                                                    : pitches_of(problem)[1] - pitches_of(problem)[0]) * bytes;
+                                                    : pitch_of(problem, 1) - pitch_of(problem, 0)) * bytes;
   problem.alignment = 1u << std::countr_zero(apart | std::uint64_t{alignment} | kMaxAlignment);
   return problem;
 }

@@ -113,7 +113,7 @@ std::string header_text(const ReduceExpressions& expressions) {
       "  static __device__ Acc_ identity() { return Own::identity(); }\n"
       "  static __device__ Acc_ combine(Acc_ a, Acc_ b) { return Own::combine(a, b); }\n"
       "  static __device__ Acc_ of(In x, Index_ i) {\n"
-      "    if constexpr (hone::kIsFloat16<In>) return Own::map(static_cast<float>(x), i);\n"
+      "    if constexpr (hone::kIsSmallFloat<In>) return Own::map(static_cast<float>(x), i);\n"
       "    else if constexpr (hone::kSame<In, hone::Bool>) return Own::map(x.byte != 0, i);\n"
       "    else return Own::map(x, i);\n"
       "  }\n"
@@ -143,11 +143,18 @@ const CustomFamily& CustomFamily::of(const ReduceExpressions& expressions) {
   return *families.back();
 }
 
-CustomFamily::CustomFamily(const ReduceExpressions& expressions) : expressions_(expressions) {
-  operation_ = expressions_.name;
-  sources_ = kernel_sources({"reduce.cuh", "reduction.cuh", "serial.cuh"});
-  sources_.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
-}
+CustomFamily::CustomFamily(const ReduceExpressions& expressions)
+    : ReductionFamily({.name = "reduce_custom",
+                       .space = ReducePolicy::space(),
+                       .operations = {&operation_, 1},
+                       .sources = [this] {
+                         std::vector<SourceFile> sources =
+                             kernel_sources({"reduce.cuh", "reduction.cuh", "serial.cuh"});
+                         sources.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
+                         return sources;
+                       }}),
+      expressions_(expressions),
+      operation_(expressions_.name) {}
 
 std::string CustomFamily::refuse(const Problem& problem) const {
   if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
@@ -158,8 +165,7 @@ std::string CustomFamily::refuse(const Problem& problem) const {
 }
 
 std::vector<BufferSpec> CustomFamily::buffers(const Problem& problem) const {
-  return {{.name = "in", .is_input = true, .dtype = problem.dtype, .elements = problem.extents[0]},
-          {.name = "out", .is_input = false, .dtype = *problem.result, .elements = 1}};
+  return {input("in", problem.dtype, problem.extents[0]), output("out", *problem.result, 1)};
 }
 
 std::size_t CustomFamily::partial_bytes(const Problem& problem) const { return info(*problem.accumulator).size_bytes; }

@@ -19,11 +19,6 @@ class CustomFamily final : public ReductionFamily {
   /// The family of expressions; made when first asked for, and then kept. Thread-safe. Throws as CustomReduction does.
   static const CustomFamily& of(const ReduceExpressions& expressions);
 
-  std::string_view name() const override { return "reduce_custom"; }
-  int version() const override { return 1; }
-  std::span<const std::string_view> operations() const override { return {&operation_, 1}; }
-  std::span<const SourceFile> sources() const override { return sources_; }
-
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   const Verifier& verifier() const override { return verifier_; }
@@ -41,7 +36,6 @@ class CustomFamily final : public ReductionFamily {
 
   ReduceExpressions expressions_;
   std::string_view operation_;
-  std::vector<SourceFile> sources_;  ///< the templates, and the header with the expressions
   CustomVerifier verifier_{*this};
 };
 

@@ -43,7 +43,7 @@ double rounding_bound(DType accumulator, std::int64_t chain) {
 
 /// Half a unit in the last place of a result that is stored in `dtype`, relative.
 double storing_error(DType dtype) {
-  return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f32 ? 0x1p-24 : 0x1p-53;
+  return std::ldexp(1.0, -info(dtype).digits);
 }
 
 }  // namespace
@@ -52,20 +52,7 @@ std::span<const std::string_view> CustomVerifier::input_kinds(const Problem&) co
 
 std::vector<std::byte> CustomVerifier::input_pattern(const Problem& problem, int, std::string_view) const {
   const std::int64_t elements = std::min(problem.extents[0], reduce_reference::kInputPeriod);
-  return with_element_type(problem.dtype, [&]<class T>(T) {
-    using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-    std::vector<Stored> values(static_cast<std::size_t>(elements));
-    std::mt19937_64 random(static_cast<std::uint64_t>(problem.extents[0]));
-    for (Stored& value : values) {
-      const std::uint64_t bits = random();
-      if constexpr (info(kDTypeOf<T>).is_floating())
-        value = static_cast<Stored>(1 + static_cast<float>(bits >> 41) * 0x1p-23f);
-      else
-        value = static_cast<Stored>(std::is_same_v<T, bool> ? bits & 1 : bits);
-    }
-    const auto bytes = std::as_bytes(std::span(values));
-    return std::vector<std::byte>(bytes.begin(), bytes.end());
-  });
+  return random_pattern(problem.dtype, elements, static_cast<std::uint64_t>(problem.extents[0]), 1, 2);
 }
 
 std::vector<Problem> CustomVerifier::verified_problems(const Problem& problem) const {

@@ -48,14 +48,15 @@ const FusedFamily& FusedFamily::of(std::span<const ReduceOp> ops) {
   return *family;
 }
 
-FusedFamily::FusedFamily(std::vector<ReduceOp> ops) : ops_(std::move(ops)), verifier_(*this) {
+FusedFamily::FusedFamily(std::vector<ReduceOp> ops)
+    : ReductionFamily({.name = "reduce_fused",
+                       .space = ReducePolicy::space(),
+                       .operations = {&operation_, 1},
+                       .sources = [] { return operation_sources({"reduce.cuh", "fused.cuh"}); }}),
+      ops_(std::move(ops)),
+      verifier_(*this, ops_) {
   for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
   operation_ = joined_;
-}
-
-std::span<const SourceFile> FusedFamily::sources() const {
-  static const std::vector<SourceFile> sources = operation_sources({"reduce.cuh", "fused.cuh"});
-  return sources;
 }
 
 std::string FusedFamily::refuse(const Problem& problem) const {
@@ -72,13 +73,9 @@ std::string FusedFamily::refuse(const Problem& problem) const {
 }
 
 std::vector<BufferSpec> FusedFamily::buffers(const Problem& problem) const {
-  std::vector<BufferSpec> buffers{
-      {.name = "in", .is_input = true, .dtype = problem.dtype, .elements = problem.extents[0]}};
+  std::vector<BufferSpec> buffers{input("in", problem.dtype, problem.extents[0])};
   for (const ReduceOp op : ops_)
-    buffers.push_back({.name = hone::name(op),
-                       .is_input = false,
-                       .dtype = fused_member(problem, op).result_dtype(),
-                       .elements = info(op).outputs});
+    buffers.push_back(output(hone::name(op), fused_member(problem, op).result_dtype(), info(op).outputs));
   return buffers;
 }
 

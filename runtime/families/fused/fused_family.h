@@ -7,8 +7,7 @@
 
 #include <hone/fused_reduction.h>
 
-#include "runtime/families/fused/fused_verifier.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
 
@@ -19,11 +18,6 @@ class FusedFamily final : public ReductionFamily {
   static const FusedFamily& of(std::span<const ReduceOp> ops);
 
   std::span<const ReduceOp> ops() const { return ops_; }
-
-  std::string_view name() const override { return "reduce_fused"; }
-  int version() const override { return 1; }
-  std::span<const SourceFile> sources() const override;
-  std::span<const std::string_view> operations() const override { return {&operation_, 1}; }
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
@@ -39,7 +33,7 @@ class FusedFamily final : public ReductionFamily {
   std::vector<ReduceOp> ops_;
   std::string joined_;
   std::string_view operation_;
-  FusedVerifier verifier_;
+  ReduceVerifier verifier_;
 };
 
 }  // namespace hone

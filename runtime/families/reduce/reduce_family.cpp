@@ -38,21 +38,16 @@ std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
          static_cast<std::size_t>(indices) * index_bytes;
 }
 
-std::span<const SourceFile> ReduceFamily::sources() const {
-  static const std::vector<SourceFile> sources = operation_sources({"reduce.cuh"});
-  return sources;
-}
-
-std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels) {
-  std::vector<std::string_view> roots(kernels);
-  for (const ReduceOpInfo& op : kReduceOps) roots.push_back(op.header);
-  return kernel_sources(roots);
+std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels) {
+  kernels.push_back("widened.cuh");
+  for (const ReduceOpInfo& op : kReduceOps) kernels.push_back(op.header);
+  return kernel_sources(kernels);
 }
 
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
   const ReduceOpInfo& op = info(spec.op);
-  return {.headers = {std::string(op.header)},
-          .type = fmt::format("hone::{}<{}, {}, {}, {}>", op.functor, info(spec.dtype).cuda_name,
+  return {.headers = {std::string(op.header), "widened.cuh"},
+          .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor, info(spec.dtype).cuda_name,
                               info(spec.accumulator_dtype()).cuda_name, index_type, spec.nan == NanPolicy::ignore)};
 }
 
@@ -60,7 +55,13 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   const auto refused = [&](std::string_view what) {
     return fmt::format("reduce {} of {} {}", name(spec.op), info(spec.dtype).name, what);
   };
-  if (!reduce_supports(spec.op, spec.dtype)) return refused("is not defined; it takes f16, bf16, f32 and f64");
+  if (!reduce_supports(spec.op, spec.dtype)) {
+    std::string supported;
+    for (const DTypeInfo& dtype : kDTypes)
+      if (reduce_supports(spec.op, dtype.dtype))
+        supported += fmt::format("{}{}", supported.empty() ? "" : ", ", dtype.name);
+    return refused("is not defined; it takes " + supported);
+  }
   if (spec.accumulator && !reduce_accepts_accumulator(spec.op, spec.dtype, *spec.accumulator))
     return refused(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
                                info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));
@@ -70,7 +71,12 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   return "";
 }
 
-std::span<const std::string_view> ReduceFamily::operations() const { return kOperations; }
+ReduceFamily::ReduceFamily()
+    : ReductionFamily({.name = "reduce",
+                       .version = 2,
+                       .space = ReducePolicy::space(),
+                       .operations = kOperations,
+                       .sources = [] { return operation_sources({"reduce.cuh"}); }}) {}
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
@@ -95,12 +101,8 @@ std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
   const ReduceOpInfo& op = op_of(problem);
   std::vector<BufferSpec> buffers;
   for (int i = 0; i < op.inputs; ++i)
-    buffers.push_back({.name = op.inputs == 1 ? "in" : i == 0 ? "a" : "b",
-                       .is_input = true,
-                       .dtype = problem.dtype,
-                       .elements = problem.extents[0]});
-  buffers.push_back(
-      {.name = "out", .is_input = false, .dtype = reduce_spec_of(problem).result_dtype(), .elements = op.outputs});
+    buffers.push_back(input(op.inputs == 1 ? "in" : i == 0 ? "a" : "b", problem.dtype, problem.extents[0]));
+  buffers.push_back(output("out", reduce_spec_of(problem).result_dtype(), op.outputs));
   return buffers;
 }
 

@@ -11,10 +11,7 @@ namespace hone {
 /// Operations as ReduceOp.
 class ReduceFamily final : public ReductionFamily {
  public:
-  std::string_view name() const override { return "reduce"; }
-  int version() const override { return 2; }
-  std::span<const SourceFile> sources() const override;
-  std::span<const std::string_view> operations() const override;
+  ReduceFamily();
 
   std::string refuse(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
@@ -33,7 +30,7 @@ class ReduceFamily final : public ReductionFamily {
 OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type);
 
 /// The templates that `kernels` name, those of all operations, and what they include.
-std::vector<SourceFile> operation_sources(std::initializer_list<std::string_view> kernels);
+std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels);
 
 /// sizeof of its State, with an index of 4 or 8 bytes.
 std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes);

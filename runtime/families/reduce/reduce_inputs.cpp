@@ -59,20 +59,13 @@ Kinds integer_kinds(ReduceOp op, bool in_floats) {
   }
 }
 
-/// Significand bits of a floating element.
-template <class T>
-constexpr int kDigits = std::numeric_limits<T>::digits;
-template <>
-constexpr int kDigits<half> = 11;
-template <>
-constexpr int kDigits<bfloat16> = 8;
-
 template <class T>
 class PatternMaker {
  public:
   /// bool is made as the byte that holds it.
   using Element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
   static constexpr bool kFloating = info(kDTypeOf<T>).is_floating();
+  using Float = std::numeric_limits<T>;
   static constexpr bool kSigned = kFloating || info(kDTypeOf<T>).kind == DTypeKind::signed_integer;
 
   PatternMaker(const ReduceSpec& spec, int input, std::int64_t n)
@@ -126,7 +119,7 @@ class PatternMaker {
     if (kind == "powers_of_two") return powers_of_two();
     if (kind == "all_nan") return all(of_float(kNan));
     if (kind == "negative_zero") return all(of_float(-0.0f));
-    if (kind == "all_negative_infinity") return all(of_float(-kInfinity));
+    if (kind == "all_negative_infinity") return all(of(-infinity()));
     if (kind == "subnormal") {
       all_zero();
       values_.back() = smallest_subnormal();
@@ -139,8 +132,8 @@ class PatternMaker {
         values_[third] = of_float(kNan);
     if (kind == "infinity" || kind == "both_infinities" || kind == "zero_and_infinity") {
       // The other factor of a dot product is no zero, lest the result be NaN.
-      values_.back() = input_ == 0 ? of_float(kInfinity) : of_float(0.5f);
-      if (kind == "both_infinities") values_.front() = input_ == 0 ? of_float(-kInfinity) : of_float(0.5f);
+      values_.back() = input_ == 0 ? of(infinity()) : of_float(0.5f);
+      if (kind == "both_infinities") values_.front() = input_ == 0 ? of(-infinity()) : of_float(0.5f);
       if (kind == "zero_and_infinity") values_.front() = of_float(0);
     }
   }
@@ -158,18 +151,23 @@ class PatternMaker {
   }
 
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
   static Element of_float(float value) { return static_cast<Element>(value); }
 
   static Element of(double value) {
-    if constexpr (sizeof(T) == 2 && kFloating) return T(static_cast<float>(value));
+    if constexpr (std::is_class_v<T>) return T(static_cast<float>(value));
     else return static_cast<Element>(value);
   }
 
   static double to_double(Element value) {
-    if constexpr (sizeof(T) == 2 && kFloating) return static_cast<float>(value);
+    if constexpr (std::is_class_v<T>) return static_cast<float>(value);
     else return static_cast<double>(value);
+  }
+
+  /// Or the largest number, where a floating dtype has no infinity.
+  static double infinity() {
+    if constexpr (kFloating && !Float::has_infinity) return to_double(Float::max());
+    else return std::numeric_limits<double>::infinity();
   }
 
   static Element smallest_subnormal() {
@@ -179,6 +177,9 @@ class PatternMaker {
     std::memcpy(&value, &one, 1);
     return value;
   }
+
+  /// Of a power of two that the dtype holds, up to `most`.
+  static int largest_exponent(int most) { return std::min(most, Float::max_exponent - 1); }
 
   double real(double from, double to) { return std::uniform_real_distribution<double>(from, to)(random_); }
   std::size_t below(std::size_t bound) { return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random_); }
@@ -231,7 +232,7 @@ class PatternMaker {
   /// Small integers among elements that add nothing: few enough that 2^33 elements sum exactly in a float (the largest
   /// sum of squares is 16 · 2^19 + (4 + 4) · 2^19 < 2^24), so that each one counts.
   void sparse() {
-    const double nothing = spec_.op == ReduceOp::logsumexp ? -kInfinity : 0;
+    const double nothing = spec_.op == ReduceOp::logsumexp ? -infinity() : 0;
     const bool is_second_factor = input_ == 1;
     for (Element& x : values_) x = is_second_factor ? small_integer() : of(nothing);
     if (is_second_factor) return;
@@ -259,23 +260,24 @@ class PatternMaker {
 
   /// A spread of 1 about a mean whose square has lost it: ⅝ of the significand are before the point.
   void offset() {
-    const double mean = std::ldexp(1.0, 5 * kDigits<T> / 8);
+    const double mean = std::ldexp(1.0, 5 * Float::digits / 8);
     for (Element& x : values_) x = of(mean + real(-1, 1));
   }
 
-  /// From one end of what every dtype holds to the other: each element's exponential dwarfs those of all before.
+  /// From one end of what the dtype holds to the other, or of ±2^15: each element's exponential dwarfs those of all
+  /// before.
   void ramp(double direction) {
     const auto size = static_cast<double>(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i)
-      values_[i] = of(direction * std::ldexp(2 * static_cast<double>(i) / size - 1, 15));
+      values_[i] = of(direction * std::ldexp(2 * static_cast<double>(i) / size - 1, largest_exponent(15)));
   }
 
   /// Numbers of few magnitudes, so that neighbours of the largest occur: up to those whose product with log₂ e a float
   /// rounds by far more than exponentials bear. Sums of their squares stay in its range.
   void large() {
-    const int most = std::is_same_v<T, half> ? 15 : 31;
+    const int most = largest_exponent(31);
     for (Element& x : values_) {
-      const double significand = 1 + std::ldexp(static_cast<double>(below(4)), 1 - kDigits<T>);
+      const double significand = 1 + std::ldexp(static_cast<double>(below(4)), 1 - Float::digits);
       const int exponent = most - 2 * static_cast<int>(below(6));
       x = of(sign() * std::ldexp(significand, exponent));
     }

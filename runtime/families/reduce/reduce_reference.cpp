@@ -47,13 +47,13 @@ struct Inputs {
 
   /// The precision in which roundings happen: means of integers are divided in f64.
   DType arithmetic() const { return accumulates_integers() ? DType::f64 : spec.accumulator_dtype(); }
-  Wide unit() const { return std::ldexp(Wide{1}, -significand_bits(arithmetic())); }
+  Wide unit() const { return std::ldexp(Wide{1}, -info(arithmetic()).digits); }
 
   /// 1 if the conversion to the accumulator rounds: wide integers in floating point.
   int conversion_roundings() const {
     const DTypeInfo& element = info(spec.dtype);
     const int bits = static_cast<int>(8 * element.size_bytes);
-    return !element.is_floating() && !accumulates_integers() && bits > significand_bits(arithmetic()) ? 1 : 0;
+    return !element.is_floating() && !accumulates_integers() && bits > info(arithmetic()).digits ? 1 : 0;
   }
 };
 
@@ -437,6 +437,33 @@ std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain,
     const auto at = static_cast<std::size_t>(i);
     const std::string fault = expected[at].compare(result, found.at(at));
     if (!fault.empty()) return fmt::format("{}{}", label(spec.op, i), fault);
+  }
+  return "";
+}
+
+std::string verify_each(const ReduceSpec& spec, std::int64_t chain, std::span<const std::byte> pattern,
+                        std::span<const ElementRange> results, const std::function<Line(std::int64_t)>& line_of,
+                        std::span<const std::byte> output) {
+  const std::size_t bytes = info(spec.dtype).size_bytes;
+  const auto outputs = static_cast<std::size_t>(info(spec.op).outputs);
+  const std::size_t result_bytes = info(spec.result_dtype()).size_bytes * outputs;
+  const auto period = static_cast<std::int64_t>(pattern.size() / bytes);
+  std::vector<std::vector<std::byte>> elements(1);
+  for (const ElementRange& part : results) {
+    for (std::int64_t i = part.first; i < part.first + part.count; ++i) {
+      const Line line = line_of(i);
+      // As many as differ from those before: the pattern of this result, which begins where the result does.
+      elements[0].resize(static_cast<std::size_t>(std::min(line.elements, period)) * bytes);
+      std::int64_t at = period == 0 ? 0 : line.first % period;
+      for (std::size_t to = 0; to < elements[0].size(); to += bytes) {
+        std::memcpy(elements[0].data() + to, pattern.data() + static_cast<std::size_t>(at) * bytes, bytes);
+        at = (at + line.stride) % period;
+      }
+      const std::string fault = verify(spec, line.elements, chain, elements, output.first(result_bytes));
+      if (!fault.empty())
+        return fmt::format("result {} of the {} elements from {} on: {}", i, line.elements, line.first, fault);
+      output = output.subspan(result_bytes);
+    }
   }
   return "";
 }

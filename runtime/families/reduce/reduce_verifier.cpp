@@ -1,24 +1,76 @@
 #include "runtime/families/reduce/reduce_verifier.h"
 
-#include <hone/reduce_spec.h>
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
 
 #include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone {
+namespace {
 
-std::span<const std::string_view> ReduceVerifier::input_kinds(const Problem& problem) const {
+bool has_kind(std::span<const std::string_view> kinds, std::string_view kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+/// The operations whose inputs all are verified on. The order of its factors decides whether a product of floats
+/// overflows on the inputs of others.
+std::vector<ReduceOp> makers_of_inputs(const std::vector<ReduceOp>& ops, DType dtype) {
+  if (info(dtype).is_floating() && std::find(ops.begin(), ops.end(), ReduceOp::product) != ops.end())
+    return {ReduceOp::product};
+  return ops;
+}
+
+}  // namespace
+
+std::span<const std::string_view> ReduceInputs::input_kinds(const Problem& problem) const {
   return reduce_reference::input_kinds(reduce_spec_of(problem));
 }
 
+std::vector<std::byte> ReduceInputs::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
+  const std::int64_t elements = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)].elements;
+  return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, elements, kind);
+}
+
+ReduceSpec fused_member(const Problem& problem, ReduceOp op) {
+  return {.op = op, .dtype = problem.dtype, .nan = problem.nan};
+}
+
+ReduceVerifier::ReduceVerifier(const ReductionFamily& family, std::vector<ReduceOp> fused)
+    : family_(family), fused_(std::move(fused)) {
+  for (const DTypeInfo& dtype : kDTypes) {
+    std::vector<std::string_view>& kinds = kinds_[static_cast<std::size_t>(dtype.dtype)];
+    for (const ReduceOp op : makers_of_inputs(fused_, dtype.dtype))
+      for (const std::string_view kind : reduce_reference::input_kinds({.op = op, .dtype = dtype.dtype}))
+        if (!has_kind(kinds, kind)) kinds.push_back(kind);
+  }
+}
+
+std::span<const std::string_view> ReduceVerifier::input_kinds(const Problem& problem) const {
+  return fused_.empty() ? ReduceInputs::input_kinds(problem) : kinds_[static_cast<std::size_t>(problem.dtype)];
+}
+
 std::vector<std::byte> ReduceVerifier::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
-  return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, problem.extents[0], kind);
+  if (fused_.empty()) return ReduceInputs::input_pattern(problem, buffer, kind);
+  for (const ReduceOp op : makers_of_inputs(fused_, problem.dtype))
+    if (const ReduceSpec spec = fused_member(problem, op); has_kind(reduce_reference::input_kinds(spec), kind))
+      return reduce_reference::input_pattern(spec, buffer, problem.extents[0], kind);
+  throw Error(ErrorCode::not_found, fmt::format("{} has no inputs of the kind {}", family_.name(), kind));
 }
 
 std::string ReduceVerifier::verify(const Problem& problem, const Candidate& candidate,
                                    std::span<const std::vector<std::byte>> patterns,
                                    std::span<const std::vector<std::byte>> outputs) const {
-  return reduce_reference::verify(reduce_spec_of(problem), problem.extents[0],
-                                  family_.longest_chain(problem, candidate), patterns, outputs[0]);
+  const std::int64_t n = problem.extents[0], chain = family_.longest_chain(problem, candidate);
+  if (fused_.empty()) return reduce_reference::verify(reduce_spec_of(problem), n, chain, patterns, outputs[0]);
+  for (std::size_t i = 0; i < fused_.size(); ++i) {
+    const std::string fault =
+        reduce_reference::verify(fused_member(problem, fused_[i]), n, chain, patterns, outputs[i]);
+    if (!fault.empty()) return fmt::format("{}: {}", name(fused_[i]), fault);
+  }
+  return "";
 }
 
 }  // namespace hone

@@ -1,20 +1,33 @@
 // ReduceVerifier: reductions against the reference in higher precision.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <hone/reduce_spec.h>
 #include <hone/verifier.h>
 
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
 
-/// Verifies all outputs of a problem whose operation is a ReduceOp. `family` must outlive it.
-class ReduceVerifier final : public Verifier {
+/// The inputs of problems whose operation is a ReduceOp.
+class ReduceInputs : public Verifier {
  public:
-  explicit ReduceVerifier(const ReductionFamily& family) : family_(family) {}
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+};
+
+/// One of the operations that a fused problem is made of, as a reduction of its own.
+ReduceSpec fused_member(const Problem& problem, ReduceOp op);
+
+/// Verifies all outputs: those of a ReduceOp, or one of each fused operation, on the inputs of all of them. `family`
+/// must outlive it.
+class ReduceVerifier final : public ReduceInputs {
+ public:
+  explicit ReduceVerifier(const ReductionFamily& family, std::vector<ReduceOp> fused = {});
 
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
@@ -24,6 +37,8 @@ class ReduceVerifier final : public Verifier {
 
  private:
   const ReductionFamily& family_;
+  std::vector<ReduceOp> fused_;
+  std::array<std::vector<std::string_view>, kDTypes.size()> kinds_;  ///< of fused operations, by dtype
 };
 
 }  // namespace hone

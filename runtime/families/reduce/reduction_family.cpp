@@ -13,39 +13,37 @@ namespace hone {
 namespace {
 
 constexpr int kNarrowestLdg256 = 100;  ///< compute capability × 10 from which a load has 32 bytes
-constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 
 /// A pack takes a register for every 4 bytes, and small elements may take one each.
 constexpr std::int64_t kMostBytesPerBlock = 64 * 1024;
 constexpr std::int64_t kMostBytesOfSmallElements = 64;  ///< of a thread, also where it has 42 registers
 
-constexpr std::array<PruneRule<ReducePolicy>, 4> kPruneRules{{
+using View = PolicyView<ReducePolicy>;
+
+constexpr std::array<PruneRule<View>, 4> kPruneRules{{
     {"the tile of a block is more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
-     [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
-       const std::int64_t thread_bytes = std::int64_t{policy.unroll} * policy.vector_bytes;
-       return thread_bytes * policy.block_threads > kMostBytesPerBlock ||
-              (element_bytes(problem_class.typical()) <= 2 && thread_bytes > kMostBytesOfSmallElements);
+     [](const View& v) {
+       const std::int64_t thread_bytes = std::int64_t{v.policy.unroll} * v.policy.vector_bytes;
+       return thread_bytes * v.policy.block_threads > kMostBytesPerBlock ||
+              (element_bytes(v.problem()) <= 2 && thread_bytes > kMostBytesOfSmallElements);
      }},
     {"narrower vectors than there might be",
      "H100, CUDA 13.0, 2026-11-24, all valid policies of 6 sums (parameter_effects): the best with 4 bytes 0.6 to "
      "3.6 % behind, with 8 bytes 0.2 to 2.1; host, 2 cores, 2026-11: sum of 2^21 f32 2576 µs with 4 bytes, 1371 with "
      "16, 974 with 32",
-     [](const ProblemClass& problem_class, const ReducePolicy& policy, const DeviceFacts&) {
-       const Problem& problem = problem_class.typical();
+     [](const View& v) {
+       const Problem& problem = v.problem();
        const bool is_pair = problem.family->buffers(problem)[1].is_input;
        const auto aligned_bytes = std::max<std::int64_t>(problem.alignment, element_bytes(problem));
-       return policy.vector_bytes < (is_pair ? aligned_bytes : kMaxAlignment);
+       return v.policy.vector_bytes < (is_pair ? aligned_bytes : kMaxAlignment);
      }},
     {"1536 threads on an SM leave each 42 registers, too few for the tile",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: of mean_variance 10 of 94 units spilled, of logsumexp f32 2 of 12",
-     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts&) {
-       return policy.min_blocks == MinBlocks::three_quarters &&
-              policy.unroll * policy.vector_bytes > kMostBytesOfSmallElements;
+     [](const View& v) {
+       return v.policy.min_blocks == MinBlocks::three_quarters &&
+              v.policy.unroll * v.policy.vector_bytes > kMostBytesOfSmallElements;
      }},
-    {"registers are not scarce on this device", "the host device has no launch bounds",
-     [](const ProblemClass&, const ReducePolicy& policy, const DeviceFacts& facts) {
-       return policy.min_blocks != MinBlocks::one && is_host(facts);
-     }},
+    kNoLaunchBounds<View>,
 }};
 
 /// "float, long long"
@@ -85,9 +83,7 @@ bool needs_wide_index(const Problem& problem) {
   return size_range(size_class(problem.extents[0])).last > std::numeric_limits<std::int32_t>::max();
 }
 
-std::string_view index_type(const Problem& problem) {
-  return needs_wide_index(problem) ? "unsigned long long" : "unsigned";
-}
+std::string_view index_type(const Problem& problem) { return index_type(needs_wide_index(problem)); }
 
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment) {
   return alignment < kMaxAlignment ? static_cast<std::uint32_t>(info(dtype).size_bytes) : kMaxAlignment;
@@ -128,36 +124,27 @@ std::string ReductionFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string ReductionFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                      const DeviceFacts& facts) const {
+Reason ReductionFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                 const DeviceFacts& facts) const {
   const auto reduce = policy.as<ReducePolicy>();
   const Problem& problem = problem_class.typical();
-  if (reduce.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", reduce.block_threads, facts.max_threads_per_block);
-  if (reduce.cluster_blocks > std::max(1, facts.max_cluster_blocks))
-    return fmt::format("clusters of {} blocks, the device allows {}", reduce.cluster_blocks, facts.max_cluster_blocks);
-  if (reduce.min_blocks == MinBlocks::three_quarters && reduce.block_threads > 512)
-    return fmt::format("1536 threads hold one block of {}: that is min_blocks=1", reduce.block_threads);
-  if (reduce.vector_bytes < element_bytes(problem))
-    return fmt::format("vectors of {} bytes, an element has {}", reduce.vector_bytes, element_bytes(problem));
-  if (reduce.vector_bytes < 4 && widest_vector_bytes(problem) >= 4)
-    return fmt::format("vectors of {} bytes, less than a word", reduce.vector_bytes);
-  if (reduce.vector_bytes > widest_vector_bytes(problem))
-    return fmt::format("vectors of {} bytes, the two arrays are aligned alike to {}", reduce.vector_bytes,
-                       widest_vector_bytes(problem));
-  if (reduce.vector_bytes > static_cast<int>(kMaxAlignment) && !is_host(facts) &&
-      facts.compute_capability < kNarrowestLdg256)
-    return fmt::format("vectors of {} bytes, a load of the device has {}", reduce.vector_bytes, kMaxAlignment);
-  if (reduce.tail == Tail::shared &&
-      static_cast<std::int64_t>(partial_bytes(problem)) * reduce.block_threads > kMostStaticSmemBytes)
-    return fmt::format("{} values of {} bytes do not fit a block's shared memory", reduce.block_threads,
-                       partial_bytes(problem));
-  return "";
+  const bool has_wide_loads = is_host(facts) || facts.compute_capability >= kNarrowestLdg256;
+  const auto smem_bytes = static_cast<std::int64_t>(partial_bytes(problem)) * reduce.block_threads;
+  return first_reason(
+      {check_blocks(facts, reduce.block_threads, reduce.cluster_blocks),
+       reason_if(reduce.min_blocks == MinBlocks::three_quarters && reduce.block_threads > 512,
+                 "1536 threads hold one block: that is min_blocks=1"),
+       reason_if(reduce.vector_bytes < element_bytes(problem), "vectors are narrower than an element"),
+       reason_if(reduce.vector_bytes < 4 && widest_vector_bytes(problem) >= 4, "vectors are narrower than a word"),
+       reason_if(reduce.vector_bytes > widest_vector_bytes(problem),
+                 "vectors are wider than the arrays are aligned alike"),
+       reason_if(reduce.vector_bytes > static_cast<int>(kMaxAlignment) && !has_wide_loads,
+                 "vectors are wider than a load of the device"),
+       check_static_smem(reduce.tail == Tail::shared ? smem_bytes : 0)});
 }
 
-std::string ReductionFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                   const DeviceFacts& facts) const {
-  return pruned_by(kPruneRules, problem_class, policy.as<ReducePolicy>(), facts);
+Reason ReductionFamily::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const {
+  return pruned_by(kPruneRules, View(problem_class, policy, facts));
 }
 
 Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
@@ -166,8 +153,6 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   const OperationSource op = operation(problem);
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_index(problem) ? 64 : 32,
-                          space().to_string(policy));
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
       "#include \"reduce.cuh\"\n\n"
@@ -186,13 +171,16 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
 
   const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
   switch (reduce.finish) {
-    case ReducePolicy::Finish::one_block: unit.entries = {kernel_entry("Kernel::one_block", bounds)}; break;
+    case ReducePolicy::Finish::one_block:
     case ReducePolicy::Finish::cluster:
-      unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", reduce.cluster_blocks), bounds)};
+      unit.entries = {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", reduce.cluster_blocks), bounds)};
       break;
-    case ReducePolicy::Finish::last_block: unit.entries = {kernel_entry("Kernel::last_block", bounds)}; break;
+    case ReducePolicy::Finish::last_block:
+      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
+      break;
     case ReducePolicy::Finish::second_kernel:
-      unit.entries = {kernel_entry("Kernel::publish_partials", bounds), kernel_entry("Kernel::finish", bounds)};
+      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
+                      kernel_entry("Kernel::finish", bounds)};
       break;
   }
   return unit;
@@ -211,12 +199,6 @@ WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) c
           .cluster_blocks = reduce.cluster_blocks};
 }
 
-std::int64_t ReductionFamily::bytes_moved(const Problem& problem) const {
-  std::int64_t bytes = 0;
-  for (const BufferSpec& buffer : buffers(problem)) bytes += static_cast<std::int64_t>(buffer.size_bytes());
-  return bytes;
-}
-
 std::size_t ReductionFamily::workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const {
   if (!uses_workspace(candidate.policy.as<ReducePolicy>())) return 0;
   return kWorkspaceHeaderBytes +
@@ -233,19 +215,10 @@ void ReductionFamily::encode(const Problem& problem, const Candidate& candidate,
   std::copy_n(buffers.begin(), arrays, arguments.in);
   std::copy(buffers.begin() + static_cast<std::ptrdiff_t>(arrays), buffers.end(), arguments.out);
 
-  Launch& main = launches.add();
-  main.grid.x = grid;
-  main.block.x = static_cast<unsigned>(reduce.block_threads);
+  Launch& main = add_launch(launches, grid, reduce.block_threads, arguments);
   main.cluster_blocks = static_cast<unsigned>(reduce.cluster_blocks);
-  main.dependent_launch = true;
-  main.arguments.push(arguments);
-  if (reduce.finish != ReducePolicy::Finish::second_kernel) return;
-
-  Launch& finish = launches.add();
-  finish.entry = 1;
-  finish.block.x = static_cast<unsigned>(reduce.block_threads);
-  finish.dependent_launch = true;
-  finish.arguments.push(arguments);
+  if (reduce.finish == ReducePolicy::Finish::second_kernel)
+    add_launch(launches, 1, reduce.block_threads, arguments).entry = 1;
 }
 
 }  // namespace hone

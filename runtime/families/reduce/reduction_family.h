@@ -8,6 +8,7 @@
 
 #include <hone/kernel_family.h>
 
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -45,16 +46,15 @@ std::string_view index_type(const Problem& problem);
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment);
 
 /// Extents {n, 1, 1}; one or two input arrays of n elements each, then the outputs.
-class ReductionFamily : public KernelFamily {
+class ReductionFamily : public BuiltInFamily {
  public:
-  const ParameterSpace& space() const final { return ReducePolicy::space(); }
+  using BuiltInFamily::BuiltInFamily;
 
   std::string refuse(const Problem& problem) const override;
-  std::string is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
-  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const final;
   WorkShape shape(const Problem& problem, const Policy& policy) const final;
-  std::int64_t bytes_moved(const Problem& problem) const final;
   std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const final;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const final;

@@ -1,6 +1,7 @@
 #include "runtime/families/reduce_axis/axis_family.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -18,6 +19,33 @@ constexpr std::string_view kHostPragmas =
     "#pragma GCC optimize (\"no-tree-loop-vectorize\")\n"
     "#endif\n";
 
+constexpr std::int64_t kMostTileBytes = 32 * 1024;  ///< of a staged tile, so that several blocks of an SM have one
+constexpr std::int64_t kLeastTileBytes = 8 * 1024;
+
+struct StagedView {
+  const ProblemClass& problem_class;
+  const StagedTile& tile;
+
+  std::int64_t reduced() const { return problem_class.typical().extents[1]; }
+};
+
+constexpr std::array<PruneRule<StagedView>, 4> kStagedRules{{
+    {"1, 4 and 16 threads for an output of a staged tile are enough of a choice", kNotMeasured,
+     [](const StagedView& v) { return v.tile.lanes != 1 && v.tile.lanes != 4 && v.tile.lanes != 16; }},
+    {"staged tiles of 8 to 32 KiB are worth trying", kNotMeasured,
+     [](const StagedView& v) { return v.tile.bytes() > kMostTileBytes || v.tile.bytes() < kLeastTileBytes; }},
+    {"less than two slices fit a staged tile", kNotMeasured,
+     [](const StagedView& v) {
+       const std::array<SizeRange, 3>& sizes = v.problem_class.sizes();
+       return 2 * sizes[1].last * sizes[2].last > v.tile.elements;
+     }},
+    {"too few or too many threads for an output of a staged tile", kNotMeasured,
+     [](const StagedView& v) {
+       const int lanes = v.tile.lanes;
+       return v.reduced() > 64 * lanes || (lanes > 1 && v.reduced() < 2 * lanes);
+     }},
+}};
+
 }  // namespace
 
 std::int64_t AxisLayout::elements() const {
@@ -25,7 +53,14 @@ std::int64_t AxisLayout::elements() const {
   return (outer - 1) * outer_stride + (reduced - 1) * reduced_stride + inner;
 }
 
-std::span<const std::string_view> AxisFamily::operations() const { return reduce_family().operations(); }
+AxisFamily::AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
+                       std::size_t row_extent, std::initializer_list<std::string_view> kernels)
+    : BuiltInFamily({.name = name,
+                     .space = space,
+                     .extent_names = std::move(extent_names),
+                     .operations = reduce_family().operations(),
+                     .sources = [kernels = std::vector(kernels)] { return operation_sources(kernels); }}),
+      row_extent_(row_extent) {}
 
 std::string AxisFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
@@ -47,36 +82,23 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   for (const std::int64_t extent : extents)
     if (extent < 0) return fmt::format("{} was asked for {}, but no extent can be negative", name(), shape());
 
-  const std::int64_t pitch = problem.pitches[0];
   const std::int64_t row_length = extents[row_extent()];
-  if (pitch < 0)
-    return fmt::format(
-        "{} was asked for a pitch of {}, but rows cannot lie behind one another; pass 0 for rows without gaps",
-        name(), pitch);
-  if (pitch != 0 && pitch < row_length)
-    return fmt::format(
-        "{} was asked for a pitch of {} elements and {} {}: rows would overlap; pass at least {}, or 0 for "
-        "rows without gaps",
-        name(), pitch, row_length, row_length_name(), row_length);
-  const std::int64_t apart = pitch != 0 ? pitch : row_length;
-  if (is_aligned(problem) && apart % (kMaxAlignment / element_bytes(problem)) != 0)
+  const std::int64_t pitch = problem.pitches[0] != 0 ? problem.pitches[0] : row_length;
+  const bool is_of_rows = row_extent() == 1;
+  const Rows rows{.batch = is_of_rows ? 1 : extents[0],
+                  .rows = extents[row_extent() - 1],
+                  .length = row_length,
+                  .pitch = pitch};
+  const std::int64_t widest = std::max<std::int64_t>(element_bytes(problem), 2 * sizeof(double));
+  if (std::string refusal = refuse_rows(name(), "input", rows, widest); !refusal.empty()) return refusal;
+  if (is_aligned(problem) && pitch % (kMaxAlignment / element_bytes(problem)) != 0)
     return fmt::format(
         "{0} was asked for alignment {1}, but rows {2} elements of {3} bytes apart do not all begin there; "
         "{0}_problem() finds the alignment",
-        name(), problem.alignment, apart, element_bytes(problem));
+        name(), problem.alignment, pitch, element_bytes(problem));
   if (problem.pitches[1] != 0)
     return fmt::format("{} was asked for an output pitch of {}, but its results lie side by side; pass 0", name(),
                        problem.pitches[1]);
-
-  // Rows of nothing must be countable, too.
-  const auto step = [&](std::size_t extent) {
-    return std::max<std::int64_t>({extents[extent], extent == row_extent() ? pitch : 0, 1});
-  };
-  const std::optional<std::int64_t> elements = product_within_memory({step(0), step(1), step(2)});
-  const std::int64_t widest = std::max<std::int64_t>(element_bytes(problem), 2 * sizeof(double));
-  if (!elements || *elements > kMostBytes / widest)
-    return fmt::format("{} was asked for {}{}, but no memory holds that many elements of {}", name(), shape(),
-                       pitch == 0 ? "" : fmt::format(" with a pitch of {}", pitch), info(problem.dtype).name);
   return "";
 }
 
@@ -88,11 +110,8 @@ std::int64_t AxisFamily::bytes_moved(const Problem& problem) const {
 
 std::vector<BufferSpec> AxisFamily::buffers(const Problem& problem) const {
   const AxisLayout asked = layout(problem);
-  return {{.name = "in", .is_input = true, .dtype = problem.dtype, .elements = asked.elements()},
-          {.name = "out",
-           .is_input = false,
-           .dtype = reduce_spec_of(problem).result_dtype(),
-           .elements = asked.outputs() * values_of(problem)}};
+  return {input("in", problem.dtype, asked.elements()),
+          output("out", reduce_spec_of(problem).result_dtype(), asked.outputs() * values_of(problem))};
 }
 
 Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,
@@ -111,9 +130,7 @@ bool needs_wide_axis(const Problem& problem) {
   return size_ranges(problem.extents)[1].last > std::numeric_limits<std::int32_t>::max();
 }
 
-std::string_view axis_index_type(const Problem& problem) {
-  return needs_wide_axis(problem) ? "unsigned long long" : "unsigned";
-}
+std::string_view axis_index_type(const Problem& problem) { return index_type(needs_wide_axis(problem)); }
 
 std::size_t axis_state_bytes(const Problem& problem) {
   return state_bytes(reduce_spec_of(problem), needs_wide_axis(problem) ? 8 : 4);
@@ -143,14 +160,56 @@ std::string combining_entry(const CombiningBlock& block, int values) {
                       std::to_string(block.threads));
 }
 
-void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const PartsArguments& arguments) {
-  Launch& launch = launches.add();
-  launch.entry = 1;
-  launch.block.x = static_cast<unsigned>(block.threads);
-  launch.grid.x =
-      static_cast<unsigned>(std::max<std::int64_t>(1, divide_up(std::int64_t{arguments.outputs}, block.outputs)));
-  launch.dependent_launch = true;
-  launch.arguments.push(arguments);
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const AxisLayout& layout, unsigned parts,
+                          const void* workspace, void* out) {
+  const PartsArguments arguments{.workspace = workspace,
+                                 .out = out,
+                                 .reduced = static_cast<std::uint64_t>(layout.reduced),
+                                 .parts = parts,
+                                 .outputs = static_cast<unsigned>(layout.outputs())};
+  add_launch(launches, divide_up(layout.outputs(), block.outputs), block.threads, arguments).entry = 1;
+}
+
+StagedTile::StagedTile(const Problem& problem, int block_threads_, int lanes_, int packs_)
+    : block_threads(block_threads_), lanes(lanes_), packs(packs_), elements(bytes() / element_bytes(problem)) {}
+
+std::int64_t StagedTile::slices(const AxisLayout& layout) const {
+  return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, layout.reduced * layout.inner));
+}
+
+std::int64_t StagedTile::tiles(const AxisLayout& layout) const {
+  return std::max<std::int64_t>(1, divide_up(layout.outer, slices(layout)));
+}
+
+Reason StagedTile::is_valid(const ProblemClass& problem_class) const {
+  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+  const bool fits =
+      sizes[1].last <= elements && sizes[2].last <= elements && sizes[1].last * sizes[2].last <= elements;
+  return first_reason({check_static_smem(bytes() + kMaxAlignment),
+                       reason_if(lanes > 32, "an output of a staged tile has at most a warp"),
+                       reason_if(!fits, "a slice does not fit a staged tile")});
+}
+
+Reason StagedTile::prune(const ProblemClass& problem_class) const {
+  return pruned_by(kStagedRules, StagedView{problem_class, *this});
+}
+
+std::string StagedTile::source(bool is_of_rows, int values) const {
+  return fmt::format(
+      "using Kernel = hone::StagedReduce<Op, {}, {}, {}, {}, Out, {}>;\n"
+      "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n",
+      block_threads, lanes, packs, is_of_rows, values, elements);
+}
+
+void StagedTile::add_launch(LaunchList& launches, const AxisLayout& layout, std::int64_t max_blocks,
+                            std::span<void* const> buffers) const {
+  hone::add_launch(launches, std::min(tiles(layout), max_blocks), block_threads,
+                   StagedArguments{.in = buffers[0],
+                                   .out = buffers[1],
+                                   .slices = static_cast<std::uint64_t>(layout.outer),
+                                   .reduced = static_cast<unsigned>(layout.reduced),
+                                   .inner = static_cast<unsigned>(layout.inner),
+                                   .slices_per_tile = static_cast<unsigned>(slices(layout))});
 }
 
 }  // namespace hone

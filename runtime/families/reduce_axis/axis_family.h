@@ -30,9 +30,12 @@ struct AxisLayout {
 
 /// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction
 /// side by side.
-class AxisFamily : public KernelFamily {
+class AxisFamily : public BuiltInFamily {
  public:
-  std::span<const std::string_view> operations() const final;
+  /// `row_extent`: the index of the extent whose elements lie side by side. `kernels`: the templates that units name.
+  AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
+             std::size_t row_extent, std::initializer_list<std::string_view> kernels);
+
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
@@ -41,9 +44,7 @@ class AxisFamily : public KernelFamily {
   /// The layout of a problem that was not refused. On the hit path: must not allocate.
   virtual AxisLayout layout(const Problem& problem) const = 0;
 
-  /// The name and the index of the extent whose elements lie side by side.
-  virtual std::string_view row_length_name() const = 0;
-  virtual std::size_t row_extent() const = 0;
+  std::size_t row_extent() const { return row_extent_; }
 
   /// The most combinations that one element goes through.
   virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
@@ -51,6 +52,7 @@ class AxisFamily : public KernelFamily {
  private:
   std::string refuse_shape(const Problem& problem) const;
 
+  std::size_t row_extent_;
   AxisVerifier verifier_{*this};
 };
 
@@ -74,6 +76,31 @@ std::size_t axis_state_bytes(const Problem& problem);
 /// The includes, `Op`, `In`, `Out` and `Index` of a unit, and a check that host and device agree on the State.
 std::string axis_prologue(const Problem& problem, std::string_view header);
 
+/// A tile of whole slices, reduced × inner, that a block copies to shared memory (staged_reduce.cuh), where `lanes`
+/// threads make an output.
+struct StagedTile {
+  int block_threads, lanes, packs;  ///< packs of a thread
+  std::int64_t elements;
+
+  StagedTile(const Problem& problem, int block_threads, int lanes, int packs);
+
+  std::int64_t bytes() const { return std::int64_t{block_threads} * packs * kMaxAlignment; }
+  std::int64_t slices(const AxisLayout& layout) const;
+  std::int64_t tiles(const AxisLayout& layout) const;
+
+  /// KernelFamily::is_valid() and prune().
+  Reason is_valid(const ProblemClass& problem_class) const;
+  Reason prune(const ProblemClass& problem_class) const;
+
+  /// `Kernel` of a unit that begins with axis_prologue().
+  std::string source(bool is_of_rows, int values) const;
+  void add_launch(LaunchList& launches, const AxisLayout& layout, std::int64_t max_blocks,
+                  std::span<void* const> buffers) const;
+
+  /// AxisFamily::longest_chain().
+  std::int64_t chain(const AxisLayout& layout) const { return 17 + layout.reduced / (8 * lanes); }
+};
+
 /// A block of the kernel that combines partials (partials.cuh): as large as those of the kernel ahead, whose places it
 /// takes, and with as few outputs as leave enough blocks to go around.
 struct CombiningBlock {
@@ -86,7 +113,8 @@ struct CombiningBlock {
 /// The entry of that kernel, for a unit that begins with axis_prologue().
 std::string combining_entry(const CombiningBlock& block, int values);
 
-/// Adds its launch, as the unit's second entry.
-void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const PartsArguments& arguments);
+/// Adds its launch, as the unit's second entry: each output has `parts` partials in the workspace.
+void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const AxisLayout& layout, unsigned parts,
+                          const void* workspace, void* out);
 
 }  // namespace hone

@@ -5,19 +5,17 @@
 #include <string_view>
 #include <vector>
 
-#include <hone/verifier.h>
+#include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
 
 class AxisFamily;
 
 /// Verifies all outputs of small problems, and runs of neighbouring ones of large problems. `family` must outlive it.
-class AxisVerifier final : public Verifier {
+class AxisVerifier final : public ReduceInputs {
  public:
   explicit AxisVerifier(const AxisFamily& family) : family_(family) {}
 
-  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
   std::vector<Problem> verified_problems(const Problem& problem) const override;
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
   std::string verify(const Problem& problem, const Candidate& candidate,

@@ -1,11 +1,12 @@
 #include "runtime/families/reduce_axis/reduce_columns_family.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce_axis/axis_family.h"
 
 namespace hone {
 namespace {
@@ -15,17 +16,12 @@ constexpr std::int64_t kMostStateBytes = 128;
 
 /// What the states of a block may take, so that several blocks of an SM have theirs; the most that is static is 48 KiB.
 constexpr std::int64_t kMostSharedBytes = 32 * 1024;
-constexpr int kMostStaticSmemBytes = 48 * 1024;
-constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile
-constexpr int kLeastTileBytes = 8 * 1024;
 constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged policy's kernel for rows with gaps
 
 /// A thread that takes its rows in so few tiles cannot hide the latency of its loads, other threads must: an SM should
-/// hold kEnoughThreads. That leaves each 64 registers, of which what it loads at once and its states may take half;
-/// doubles need more for their arithmetic. Only logsumexp takes more than 64 by itself; of the others, compilers that
-/// are told of a bound make use of all that it leaves.
+/// hold 1024. That leaves each 64 registers, of which what it loads at once and its states may take half; doubles need
+/// more for their arithmetic. Only logsumexp takes more than 64 by itself.
 constexpr std::int64_t kTooFewTiles = 2;
-constexpr int kEnoughThreads = 1024;
 constexpr std::int64_t kMostBytesOfMany = 128;
 
 /// Of so few tiles, the first is worth code of its own: f16 logsumexp of 31 x 1048577 24.8 to 23.3 µs, of 4 x 2^24 58.7
@@ -68,7 +64,7 @@ struct Tiling {
                                  (is_phase_matched && pack_elements > policy.threads_per_column)))
       pack_elements /= 2;
     const bool shifts = is_phase_matched && pack_elements > 1;
-    columns = std::int64_t{policy.lanes() - (shifts ? 1 : 0)} * pack_elements;
+    columns = std::max(1, policy.lanes() - (shifts ? 1 : 0)) * pack_elements;
     may_fold = 2 * largest_inner(problem) <= columns;
     const std::int64_t inner = std::max<std::int64_t>(1, inner_of(problem));
     folds = may_fold && pitch_of(problem) == inner_of(problem) ? columns / inner : 1;
@@ -86,16 +82,8 @@ std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
                                   std::max<std::int64_t>(1, divide_up(tiling.rows, policy.threads_per_column)));
 }
 
-std::int64_t slice_elements(const Problem& problem) { return reduced_of(problem) * inner_of(problem); }
-
-std::int64_t staged_elements(const Problem& problem, const ColumnsPolicy& policy) {
-  return policy.block_threads * policy.unroll * (kMaxAlignment / element_bytes(problem));
-}
-
-/// Slices of a staged tile.
-std::int64_t staged_slices(const Problem& problem, const ColumnsPolicy& policy) {
-  return std::max<std::int64_t>(
-      1, staged_elements(problem, policy) / std::max<std::int64_t>(1, slice_elements(problem)));
+StagedTile staged_tile(const Problem& problem, const ColumnsPolicy& policy) {
+  return {problem, policy.block_threads, policy.threads_per_column, policy.unroll};
 }
 
 /// Whether a thread takes its rows in at most so many tiles, in the whole size class.
@@ -103,147 +91,137 @@ bool takes_tiles_up_to(std::int64_t most, const Problem& problem, const ColumnsP
   return !policy.is_split() && size_ranges(problem.extents)[1].last <= most * policy.threads_per_column * policy.unroll;
 }
 
-std::string launch_bounds(const Problem& problem, const ColumnsPolicy& policy) {
-  const Tiling tiling(problem, policy);
-  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-  const std::int64_t bytes = tiling.pack_elements * (policy.unroll * element_bytes(problem) + state_bytes);
-  const bool is_few =
-      !policy.is_split() && policy.staging == Staging::direct && takes_tiles_up_to(kTooFewTiles, problem, policy);
-  const bool fits = bytes <= kMostBytesOfMany && element_bytes(problem) <= 4 &&
-                    reduce_spec_of(problem).op == ReduceOp::logsumexp;
-  if (!is_few || !fits) return std::to_string(policy.block_threads);
-  return fmt::format("{}, {}", policy.block_threads, kEnoughThreads / policy.block_threads);
-}
-
 CombiningBlock combining_block(const Problem& problem, const ColumnsPolicy& policy) {
   return {policy.block_threads, largest_inner(problem)};
 }
 
-/// Of a staged tile.
-int tile_bytes_of(const ColumnsPolicy& policy) {
-  return policy.block_threads * policy.unroll * static_cast<int>(kMaxAlignment);
-}
+struct View : PolicyView<ColumnsPolicy> {
+  using PolicyView::PolicyView;
 
-std::string invalid_staged(const ProblemClass& problem_class, const ColumnsPolicy& policy) {
-  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const std::int64_t tile = staged_elements(problem_class.typical(), policy);
-  if (policy.threads_per_column > 32) return "an output of a staged tile has at most a warp";
-  if (tile_bytes_of(policy) + static_cast<int>(kMaxAlignment) > kMostStaticSmemBytes)
-    return fmt::format("a tile of {} bytes, a block has {} of static shared memory", tile_bytes_of(policy),
-                       kMostStaticSmemBytes);
-  if (sizes[1].last > tile || sizes[2].last > tile || sizes[1].last * sizes[2].last > tile)
-    return fmt::format("slices of {} × {} elements do not fit a tile of {}", sizes[1].last, sizes[2].last, tile);
-  return "";
-}
+  Tiling tiling{problem(), policy};
+  std::int64_t element = element_bytes(problem());
+  std::int64_t state = static_cast<std::int64_t>(axis_state_bytes(problem()));
+  std::int64_t pack_bytes = tiling.pack_elements * element;
+  std::int64_t tile_rows = std::int64_t{policy.threads_per_column} * policy.unroll;
+  std::int64_t rounds = tiling.rows / tile_rows;
 
-std::string invalid_direct(const ProblemClass& problem_class, const ColumnsPolicy& policy) {
-  const Problem& problem = problem_class.typical();
-  if (policy.lanes() < 2) return "each thread has a share of the same column";
-  const Tiling tiling(problem, policy);
-  if (policy.staging == Staging::shifted) {
-    if (is_aligned(problem)) return "rows that begin with a pack need not be shifted";
-    if (policy.threads_per_column >= tiling.pack_elements) return "threads whose rows begin alike have whole packs";
-    if (tiling.may_fold) return "short rows are no shorter for it";
-    if (tiling.pack_elements * element_bytes(problem) < 4) return "packs of less than a word";
+  std::int64_t states_bytes() const { return policy.threads_per_column * tiling.columns * state; }
+
+  /// Whether other threads must hide the latency of a thread's loads, it takes more than 64 registers by itself, and the
+  /// bound that makes room for them spills nothing.
+  bool wants_1024_threads() const {
+    return reduce_spec_of(problem()).op == ReduceOp::logsumexp && policy.scope == Scope::block &&
+           policy.staging == Staging::direct && takes_tiles_up_to(kTooFewTiles, problem(), policy) &&
+           tiling.pack_elements * (policy.unroll * element + state) <= kMostBytesOfMany && element <= 4;
   }
-  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-  if (policy.threads_per_column * tiling.columns * state_bytes > kMostStaticSmemBytes)
-    return fmt::format("the states of {} × {} columns do not fit the shared memory of a block",
-                       policy.threads_per_column, tiling.columns);
-  return "";
-}
+};
 
-std::string prune_staged(const ProblemClass& problem_class, const ColumnsPolicy& policy) {
-  const Problem& problem = problem_class.typical();
-  if (policy.threads_per_column != 1 && policy.threads_per_column != 4 && policy.threads_per_column != 16)
-    return "1, 4 and 16 threads for an output of a staged tile are enough of a choice";
-  if (policy.unroll == 16 || tile_bytes_of(policy) > kMostTileBytes || tile_bytes_of(policy) < kLeastTileBytes)
-    return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes_of(policy), kLeastTileBytes,
-                       kMostTileBytes);
-  if (outer_of(problem) < 2) return "one slice is not worth a copy";
-  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  if (2 * sizes[1].last * sizes[2].last > staged_elements(problem, policy))
-    return fmt::format("slices of {} × {} elements: less than two fit a tile", reduced_of(problem), inner_of(problem));
-  if (reduced_of(problem) > 64 * policy.threads_per_column ||
-      (policy.threads_per_column > 1 && reduced_of(problem) < 2 * policy.threads_per_column))
-    return fmt::format("{} threads for the {} elements of an output", policy.threads_per_column, reduced_of(problem));
-  return "";
-}
+constexpr std::array<PruneRule<View>, 5> kBoundsRules{{
+    kNoLaunchBounds<View>,
+    {"a staged tile is in no registers", "the same loads in flight, through cp.async",
+     [](const View& v) { return v.policy.min_blocks != MinBlocks::unset && v.policy.is_staged(); }},
+    {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24, pairs of units of f32: with min_blocks=1 all of 8 or 16 loads are in "
+     "flight where up to 2 wait otherwise in 16 of 32, of 4 loads in 5 of 13 (by one, of shifted ones by two), of 2 "
+     "in none of 40; 1024 threads have 64 registers either way",
+     [](const View& v) {
+       const int packs = v.policy.unroll * (v.policy.staging == Staging::shifted ? 2 : 1);
+       return v.policy.min_blocks == MinBlocks::one && (packs < 8 || v.policy.block_threads > 512);
+     }},
+    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave", kNotMeasured,
+     [](const View& v) { return v.policy.min_blocks == MinBlocks::one_half && !v.wants_1024_threads(); }},
+    {"threads of few tiles want 1024 of them on an SM", kNotMeasured,
+     [](const View& v) {
+       return v.policy.min_blocks != MinBlocks::one_half && v.wants_1024_threads() && !is_host(v.facts);
+     }},
+}};
 
-std::string prune_direct(const Problem& problem, const ColumnsPolicy& policy, const DeviceFacts& facts) {
-  const Tiling tiling(problem, policy);
-  const auto state_bytes = static_cast<std::int64_t>(axis_state_bytes(problem));
-  if (policy.staging == Staging::shifted && 2 * policy.unroll * tiling.pack_elements * element_bytes(problem) >
-                                                8 * kMaxAlignment)
-    return "the pairs of a thread's packs do not fit the registers";
-  if (policy.threads_per_column * tiling.columns * state_bytes > kMostSharedBytes)
-    return fmt::format("the states of {} × {} columns take more than {} bytes of a block's shared memory",
-                       policy.threads_per_column, tiling.columns, kMostSharedBytes);
-  if (tiling.columns * element_bytes(problem) + kMaxAlignment < kLeastRowBytes)
-    return fmt::format("rows of {} elements are not worth a memory transaction", tiling.columns);
-  if (element_bytes(problem) <= 2 && policy.unroll > 8 && tiling.pack_elements > 1)
-    return "so many small elements do not fit the registers";
-  if (policy.unroll * tiling.pack_elements * element_bytes(problem) > 8 * kMaxAlignment)
-    return "a thread's packs do not fit the registers";
-  if (!tiling.may_fold && 3 * inner_of(problem) < 2 * tiling.columns && policy.lanes() > 8)
-    return fmt::format("tiles of {} columns for rows of {}", tiling.columns, inner_of(problem));
-  if (policy.threads_per_column > 1 && policy.threads_per_column >= 2 * tiling.rows)
-    return fmt::format("{} threads share {} rows", policy.threads_per_column, tiling.rows);
-  if (policy.unroll > 2 && policy.threads_per_column * policy.unroll >= 2 * tiling.rows)
-    return fmt::format("{} threads load {} packs at once, there are {} rows", policy.threads_per_column, policy.unroll,
-                       tiling.rows);
-  if (tiling.may_fold && tiling.rows < 2 && outer_of(problem) > 1)
-    return fmt::format("slices of {} × {} elements are too small for a block", reduced_of(problem), inner_of(problem));
-  const std::int64_t rounds = tiling.rows / (policy.threads_per_column * policy.unroll);
-  if (policy.is_split()) {
-    if (rounds < 2) return "too few rows to be shared by blocks";
-    if (tiling.tiles > 8 * facts.sm_count) return fmt::format("{} tiles are enough for all blocks", tiling.tiles);
-  } else if (rounds > 8 && 2 * tiling.tiles < facts.sm_count) {
-    return fmt::format("{} tiles leave most of {} SMs idle", tiling.tiles, facts.sm_count);
+constexpr std::array<PruneRule<View>, 2> kStagedRules{{
+    {"16 packs of a thread are too many for a staged tile", kNotMeasured,
+     [](const View& v) { return v.policy.unroll == 16; }},
+    {"one slice is not worth a copy", kNotMeasured, [](const View& v) { return outer_of(v.problem()) < 2; }},
+}};
+
+constexpr std::array<PruneRule<View>, 12> kDirectRules{{
+    {"the pairs of a thread's packs do not fit the registers", kNotMeasured,
+     [](const View& v) {
+       return v.policy.staging == Staging::shifted && 2 * v.policy.unroll * v.pack_bytes > 8 * kMaxAlignment;
+     }},
+    {"the states of a tile's columns leave shared memory for too few blocks", kNotMeasured,
+     [](const View& v) { return v.states_bytes() > kMostSharedBytes; }},
+    {"the rows of a tile are not worth a memory transaction", kNotMeasured,
+     [](const View& v) { return v.tiling.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
+    {"so many small elements do not fit the registers", kNotMeasured,
+     [](const View& v) { return v.element <= 2 && v.policy.unroll > 8 && v.tiling.pack_elements > 1; }},
+    {"a thread's packs do not fit the registers", kNotMeasured,
+     [](const View& v) { return v.policy.unroll * v.pack_bytes > 8 * kMaxAlignment; }},
+    {"a tile has more columns than rows are long", kNotMeasured,
+     [](const View& v) {
+       return !v.tiling.may_fold && 3 * inner_of(v.problem()) < 2 * v.tiling.columns && v.policy.lanes() > 8;
+     }},
+    {"there are too few rows for so many threads", kNotMeasured,
+     [](const View& v) { return v.policy.threads_per_column > 1 && v.policy.threads_per_column >= 2 * v.tiling.rows; }},
+    {"threads load more rows at once than there are", kNotMeasured,
+     [](const View& v) { return v.policy.unroll > 2 && v.tile_rows >= 2 * v.tiling.rows; }},
+    {"slices are too small for a block", kNotMeasured,
+     [](const View& v) { return v.tiling.may_fold && v.tiling.rows < 2 && outer_of(v.problem()) > 1; }},
+    {"there are too few rows to be shared by blocks", kNotMeasured,
+     [](const View& v) { return v.policy.is_split() && v.rounds < 2; }},
+    {"there are tiles enough for all blocks", kNotMeasured,
+     [](const View& v) { return v.policy.is_split() && v.tiling.tiles > 8 * v.facts.sm_count; }},
+    {"the tiles leave most SMs idle", kNotMeasured,
+     [](const View& v) { return !v.policy.is_split() && v.rounds > 8 && 2 * v.tiling.tiles < v.facts.sm_count; }},
+}};
+
+/// Extents {outer, reduced, inner}.
+class ReduceColumnsFamily final : public AxisFamily {
+ public:
+  ReduceColumnsFamily()
+      : AxisFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
+                   {"reduce_columns.cuh", "staged_reduce.cuh"}) {}
+
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+ protected:
+  AxisLayout layout(const Problem& problem) const override {
+    return {.outer = outer_of(problem),
+            .reduced = reduced_of(problem),
+            .inner = inner_of(problem),
+            .outer_stride = reduced_of(problem) * pitch_of(problem),
+            .reduced_stride = pitch_of(problem)};
   }
-  return "";
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
+};
+
+Reason ReduceColumnsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                     const DeviceFacts& facts) const {
+  const View view(problem_class, policy, facts);
+  const ColumnsPolicy& columns = view.policy;
+  const Problem& problem = view.problem();
+  if (Reason reason = check_blocks(facts, columns.block_threads); !reason.empty()) return reason;
+  if (columns.is_staged()) return staged_tile(problem, columns).is_valid(problem_class);
+  const bool shifts = columns.staging == Staging::shifted;
+  return first_reason(
+      {reason_if(columns.lanes() < 2, "each thread has a share of the same column"),
+       reason_if(shifts && is_aligned(problem), "rows that begin with a pack need not be shifted"),
+       reason_if(shifts && columns.threads_per_column >= view.tiling.pack_elements,
+                 "threads whose rows begin alike have whole packs"),
+       reason_if(shifts && view.tiling.may_fold, "short rows are no shorter for it"),
+       reason_if(shifts && view.pack_bytes < 4, "packs of less than a word"), check_static_smem(view.states_bytes())});
 }
 
-}  // namespace
-
-const ParameterSpace& ColumnsPolicy::space() {
-  using P = ColumnsPolicy;
-  static const ParameterSpace space = space_of<P>(
-      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-      PolicyField{&P::threads_per_column, ordinal("threads_per_column", {1, 2, 4, 8, 16, 32, 64})},
-      PolicyField{&P::unroll, ordinal("unroll", {2, 4, 8, 16})},
-      PolicyField{&P::scope, scope_parameter({Scope::block, Scope::grid})},
-      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
-                                   .only_if("scope", {Scope::block})});
-  return space;
-}
-
-std::span<const SourceFile> ReduceColumnsFamily::sources() const {
-  static const std::vector<SourceFile> sources = operation_sources({"reduce_columns.cuh", "staged_reduce.cuh"});
-  return sources;
-}
-
-AxisLayout ReduceColumnsFamily::layout(const Problem& problem) const {
-  return {.outer = outer_of(problem),
-          .reduced = reduced_of(problem),
-          .inner = inner_of(problem),
-          .outer_stride = reduced_of(problem) * pitch_of(problem),
-          .reduced_stride = pitch_of(problem)};
-}
-
-std::string ReduceColumnsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                          const DeviceFacts& facts) const {
-  const auto columns = policy.as<ColumnsPolicy>();
-  if (columns.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", columns.block_threads, facts.max_threads_per_block);
-  return columns.is_staged() ? invalid_staged(problem_class, columns) : invalid_direct(problem_class, columns);
-}
-
-std::string ReduceColumnsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                       const DeviceFacts& facts) const {
-  const auto columns = policy.as<ColumnsPolicy>();
-  return columns.is_staged() ? prune_staged(problem_class, columns)
-                             : prune_direct(problem_class.typical(), columns, facts);
+Reason ReduceColumnsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                  const DeviceFacts& facts) const {
+  const View view(problem_class, policy, facts);
+  if (Reason reason = pruned_by(kBoundsRules, view); !reason.empty()) return reason;
+  if (!view.policy.is_staged()) return pruned_by(kDirectRules, view);
+  return first_reason({pruned_by(kStagedRules, view), staged_tile(view.problem(), view.policy).prune(problem_class)});
 }
 
 Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
@@ -251,7 +229,7 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
   const auto columns = policy.as<ColumnsPolicy>();
   const Tiling tiling(problem, columns);
   const int values = values_of(problem);
-  const std::string bounds = launch_bounds(problem, columns);
+  const std::string bounds = launch_bounds(columns.block_threads, columns.min_blocks);
   const auto direct = [&](std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
     const std::string_view starts =
         is_aligned(problem) ? "aligned" : tiling.is_phase_matched ? "phase_matched" : "shifted_loads";
@@ -265,14 +243,9 @@ Unit ReduceColumnsFamily::unit(const ProblemClass& problem_class, const Policy& 
   };
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_axis(problem) ? 64 : 32,
-                          space().to_string(policy));
   if (columns.is_staged()) {
     unit.source = axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh");
-    unit.source += fmt::format(
-        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, false, Out, {}>;\n"
-        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n",
-        columns.block_threads, columns.threads_per_column, columns.unroll, values, staged_elements(problem, columns));
+    unit.source += staged_tile(problem, columns).source(false, values);
     unit.source += direct(columns.block_threads / kLanesOfGaps, 1, 2, false);  // for rows with gaps
     unit.entries = {kernel_entry("Kernel::reduce", bounds), kernel_entry("Columns::reduce", bounds)};
     return unit;
@@ -293,8 +266,9 @@ WorkShape ReduceColumnsFamily::shape(const Problem& problem, const Policy& polic
                   .dependent_launch = true,
                   .independent_blocks = !columns.is_split()};
   if (columns.is_staged()) {
-    shape.tiles = std::max<std::int64_t>(1, divide_up(outer_of(problem), staged_slices(problem, columns)));
-    shape.bytes_in_flight_per_block = std::int64_t{columns.block_threads} * columns.unroll * kMaxAlignment;
+    const StagedTile tile = staged_tile(problem, columns);
+    shape.tiles = tile.tiles(layout(problem));
+    shape.bytes_in_flight_per_block = tile.bytes();
     return shape;
   }
   const std::int64_t tile_rows = std::int64_t{columns.threads_per_column} * columns.unroll;
@@ -327,35 +301,17 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
   const auto columns = candidate.policy.as<ColumnsPolicy>();
   const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
   const bool has_gaps = pitch_of(problem) != inner_of(problem);
-  const auto grid = [&](std::int64_t tiles) {
-    return static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks));
-  };
-
-  Launch& main = launches.add();
-  main.block.x = static_cast<unsigned>(columns.block_threads);
-  main.dependent_launch = true;
-  if (columns.is_staged() && !has_gaps) {
-    const std::int64_t slices = staged_slices(problem, columns);
-    main.grid.x = grid(divide_up(outer_of(problem), slices));
-    main.arguments.push(StagedArguments{.in = buffers[0],
-                                        .out = buffers[1],
-                                        .slices = static_cast<std::uint64_t>(outer_of(problem)),
-                                        .reduced = static_cast<unsigned>(reduced_of(problem)),
-                                        .inner = static_cast<unsigned>(inner_of(problem)),
-                                        .slices_per_tile = static_cast<unsigned>(slices)});
-    return;
-  }
+  if (columns.is_staged() && !has_gaps)
+    return staged_tile(problem, columns).add_launch(launches, layout(problem), most_blocks, buffers);
   Tiling tiling(problem, columns);
   const auto parts = static_cast<unsigned>(parts_of(problem, candidate));
   if (columns.is_staged()) {  // rows with gaps cannot be staged
-    main.entry = 1;
     tiling.rows = reduced_of(problem);
     tiling.folds = 1;
     tiling.slice_tiles = divide_up(inner_of(problem), kLanesOfGaps);
     tiling.tiles = outer_of(problem) * tiling.slice_tiles;
   }
-  main.grid.x = grid(tiling.tiles * parts);
-  main.arguments.push(ColumnsArguments{
+  const ColumnsArguments arguments{
       .in = buffers[0],
       .out = buffers[1],
       .workspace = workspace,
@@ -367,21 +323,18 @@ void ReduceColumnsFamily::encode(const Problem& problem, const Candidate& candid
       .rows = static_cast<std::uint64_t>(tiling.rows),
       .slice_tiles = static_cast<std::uint64_t>(tiling.slice_tiles),
       .folds = static_cast<unsigned>(tiling.folds),
-      .parts = parts});
+      .parts = parts};
+  add_launch(launches, std::min(tiling.tiles * parts, most_blocks), columns.block_threads, arguments).entry =
+      columns.is_staged() ? 1 : 0;
   if (parts > 1)
-    add_combining_launch(launches, combining_block(problem, columns),
-                         {.workspace = workspace,
-                          .out = buffers[1],
-                          .reduced = static_cast<std::uint64_t>(reduced_of(problem)),
-                          .parts = parts,
-                          .outputs = static_cast<unsigned>(outer_of(problem) * inner_of(problem))});
+    add_combining_launch(launches, combining_block(problem, columns), layout(problem), parts, workspace, buffers[1]);
 }
 
 std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
   const auto columns = candidate.policy.as<ColumnsPolicy>();
   const std::int64_t block_levels = 10;
   if (columns.is_staged() && pitch_of(problem) == inner_of(problem))
-    return 4 + reduced_of(problem) / (8 * columns.threads_per_column) + 3 + block_levels;
+    return staged_tile(problem, columns).chain(layout(problem));
   if (columns.is_staged()) return reduced_of(problem);
   const Tiling tiling(problem, columns);
   const std::int64_t parts = parts_of(problem, candidate);
@@ -389,6 +342,22 @@ std::int64_t ReduceColumnsFamily::longest_chain(const Problem& problem, const Ca
   const std::int64_t unrolled = 4 + columns.unroll;    // levels, and the last rows one after the other
   const std::int64_t ends = 2 * tiling.pack_elements;  // rows that are taken one by one
   return unrolled + rounds + columns.threads_per_column + ends + tiling.folds + parts + block_levels;
+}
+
+}  // namespace
+
+const ParameterSpace& ColumnsPolicy::space() {
+  using P = ColumnsPolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+      PolicyField{&P::threads_per_column, ordinal("threads_per_column", {1, 2, 4, 8, 16, 32, 64})},
+      PolicyField{&P::unroll, ordinal("unroll", {2, 4, 8, 16})},
+      PolicyField{&P::scope, scope_parameter({Scope::block, Scope::grid})},
+      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
+                                   .only_if("scope", {Scope::block})},
+      PolicyField{&P::min_blocks,
+                  min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::one_half})});
+  return space;
 }
 
 const KernelFamily& reduce_columns_family() {

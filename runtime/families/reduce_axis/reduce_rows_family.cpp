@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce_axis/axis_family.h"
 
 namespace hone {
 namespace {
@@ -14,12 +14,16 @@ namespace {
 /// A thread's packs, over all of its rows, are in registers at once.
 constexpr int kMostPacksOfThread = 8;
 constexpr int kMostPacksOfBytes = 4;  ///< of 8-bit elements, which take more registers than their packs
-constexpr int kMostStaticSmemBytes = 48 * 1024;
-constexpr int kMostTileBytes = 32 * 1024;  ///< of a staged tile, so that several blocks of an SM have one
-constexpr int kLeastTileBytes = 8 * 1024;
+constexpr int kMostPacksOfBlock = 4096;
 
 /// More rows than this have no need of several blocks each; what they publish fits the workspace in any case.
 constexpr std::int64_t kMostSplitRows = 2048;
+
+constexpr std::int64_t kThreadsThatFillAnSm = 256;
+constexpr std::int64_t kEnoughWaves = 8;
+
+/// Tiles of a row after which the combination of a block's threads is a small part of the work.
+constexpr std::int64_t kManyTiles = 4;
 
 std::int64_t rows_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t columns_of(const Problem& problem) { return problem.extents[1]; }
@@ -29,24 +33,10 @@ std::int64_t packs_of_row(const Problem& problem) {
 std::int64_t pitch_of(const Problem& problem) {
   return problem.pitches[0] != 0 ? problem.pitches[0] : columns_of(problem);
 }
-std::int64_t pack_elements(const Problem& problem) { return kMaxAlignment / element_bytes(problem); }
+bool has_gaps(const Problem& problem) { return pitch_of(problem) != columns_of(problem) && rows_of(problem) > 1; }
 
-std::int64_t staged_elements(const Problem& problem, const RowsPolicy& policy) {
-  return policy.block_threads * policy.unroll * pack_elements(problem);
-}
-std::int64_t staged_rows(const Problem& problem, const RowsPolicy& policy) {
-  return staged_elements(problem, policy) / std::max<std::int64_t>(1, columns_of(problem));
-}
-
-/// Of a staged tile.
-int tile_bytes_of(const RowsPolicy& policy) {
-  return policy.block_threads * policy.unroll * static_cast<int>(kMaxAlignment);
-}
-
-/// Rows that a block takes at once.
-std::int64_t tile_rows(const Problem& problem, const RowsPolicy& policy) {
-  if (policy.is_direct_warp()) return policy.block_threads / policy.threads_per_row * policy.rows_per_thread;
-  return policy.is_staged() ? std::max<std::int64_t>(1, staged_rows(problem, policy)) : 1;
+StagedTile staged_tile(const Problem& problem, const RowsPolicy& policy) {
+  return {problem, policy.block_threads, policy.threads_per_row, policy.unroll};
 }
 
 std::int64_t parts_of(const Problem& problem, const Candidate& candidate) {
@@ -60,63 +50,229 @@ CombiningBlock combining_block(const Problem& problem, const RowsPolicy& policy)
   return {policy.block_threads, size_ranges(problem.extents)[0].last};
 }
 
-std::string prune_warp(const Problem& problem, const RowsPolicy& policy, const DeviceFacts& facts) {
-  const std::int64_t packs = packs_of_row(problem);
-  const std::int64_t at_once = policy.threads_per_row * policy.unroll;
-  if (policy.block_threads > 512) return "a block's warps have nothing to tell each other: 512 threads are enough";
-  if (policy.unroll * policy.rows_per_thread > (element_bytes(problem) == 1 ? kMostPacksOfBytes : kMostPacksOfThread))
-    return fmt::format("{} packs of {} rows a thread: more than the registers hold", policy.unroll,
-                       policy.rows_per_thread);
-  if (!is_aligned(problem) && packs < 8 && columns_of(problem) > 1)
-    return "rows are not aligned, and so short that most elements lie outside of their packs";
-  if (policy.threads_per_row > 1 && policy.threads_per_row >= 2 * packs)
-    return fmt::format("{} threads for the {} packs of a row", policy.threads_per_row, packs);
-  if (policy.unroll > 1 && at_once >= 2 * packs)
-    return fmt::format("{} threads load {} packs at once, a row has {}", policy.threads_per_row, at_once, packs);
-  if (policy.rows_per_thread > 1 && packs > 2 * at_once)
-    return fmt::format("{} threads go through the {} packs of a row one after the other, so one row at once is enough",
-                       policy.threads_per_row, packs);
-  if (policy.threads_per_row < 32 && packs > 16 * policy.threads_per_row)
-    return fmt::format("{} threads for the {} packs of a row", policy.threads_per_row, packs);
-  if (policy.threads_per_row == 32 && packs > 8192) return fmt::format("one warp for the {} packs of a row", packs);
-  constexpr std::int64_t kThreadsThatFillAnSm = 256;
-  if (packs > 4 * at_once && rows_of(problem) * policy.threads_per_row < facts.sm_count * kThreadsThatFillAnSm)
-    return fmt::format("{} rows of {} threads leave most of the device idle", rows_of(problem), policy.threads_per_row);
-  return "";
-}
+struct View : PolicyView<RowsPolicy> {
+  using PolicyView::PolicyView;
 
-std::string prune_blocks(const Problem& problem, const RowsPolicy& policy, const DeviceFacts& facts) {
-  const std::int64_t packs = packs_of_row(problem);
-  const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
-  const std::int64_t rows = rows_of(problem);
-  if (element_bytes(problem) <= 2 && policy.unroll > 4) return "so many small elements do not fit the registers";
-  if (tile > 4096) return "a tile of so many packs does not fit the registers";
-  if (policy.scope == Scope::grid && rows > kMostSplitRows) return fmt::format("{} rows need no second kernel", rows);
-  const std::int64_t blocks_of_row = policy.scope == Scope::grid ? 2 : policy.cluster_blocks;
-  if (tile * blocks_of_row >= 2 * packs)
-    return fmt::format("{} blocks load {} packs at once, a row has {}", blocks_of_row, tile * blocks_of_row, packs);
-  if (policy.scope != Scope::grid && packs > 4 * tile * blocks_of_row && 2 * rows * blocks_of_row < facts.sm_count)
-    return fmt::format("{} blocks leave most of {} SMs idle", rows * blocks_of_row, facts.sm_count);
-  constexpr std::int64_t kEnoughWaves = 8;
-  if (policy.scope != Scope::block && rows > kEnoughWaves * facts.sm_count && packs < 16 * tile)
-    return fmt::format("{} rows are enough for a block each", rows);
-  return "";
-}
+  std::int64_t rows = rows_of(problem());
+  std::int64_t packs = packs_of_row(problem());
+  std::int64_t at_once = std::int64_t{policy.threads_per_row} * policy.unroll;  ///< packs of a row, by lanes
+  std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;       ///< packs of a row, by a block
+  std::int64_t blocks = policy.scope == Scope::grid ? 2 : policy.cluster_blocks;
+};
 
-std::string prune_staged(const ProblemClass& problem_class, const RowsPolicy& policy) {
+constexpr std::array<PruneRule<View>, 3> kRules{{
+    kNoLaunchBounds<View>,
+    {"a staged tile is in no registers", "the same loads in flight, through cp.async",
+     [](const View& v) { return v.policy.min_blocks != MinBlocks::one && v.policy.is_staged(); }},
+    {"rows are aligned: they need not be copied to shared memory first", kNotMeasured,
+     [](const View& v) { return v.policy.is_staged() && is_aligned(v.problem()); }},
+}};
+
+constexpr std::array<PruneRule<View>, 9> kWarpRules{{
+    {"a block's warps have nothing to tell each other: 512 threads are enough", kNotMeasured,
+     [](const View& v) { return v.policy.block_threads > 512; }},
+    {"the packs of a thread's rows are more than its registers hold", kNotMeasured,
+     [](const View& v) {
+       return v.policy.unroll * v.policy.rows_per_thread >
+              (element_bytes(v.problem()) == 1 ? kMostPacksOfBytes : kMostPacksOfThread);
+     }},
+    {"rows are not aligned, and so short that most elements lie outside of their packs", kNotMeasured,
+     [](const View& v) { return !is_aligned(v.problem()) && v.packs < 8 && columns_of(v.problem()) > 1; }},
+    {"a row has too few packs for so many threads", kNotMeasured,
+     [](const View& v) { return v.policy.threads_per_row > 1 && v.policy.threads_per_row >= 2 * v.packs; }},
+    {"threads load more packs at once than a row has", kNotMeasured,
+     [](const View& v) { return v.policy.unroll > 1 && v.at_once >= 2 * v.packs; }},
+    {"threads go through a row in several tiles, so one row at once is enough", kNotMeasured,
+     [](const View& v) { return v.policy.rows_per_thread > 1 && v.packs > 2 * v.at_once; }},
+    {"a row has too many packs for so few threads", kNotMeasured,
+     [](const View& v) { return v.policy.threads_per_row < 32 && v.packs > 16 * v.policy.threads_per_row; }},
+    {"a row has too many packs for a warp", kNotMeasured,
+     [](const View& v) { return v.policy.threads_per_row == 32 && v.packs > 8192; }},
+    {"rows of so few threads leave most of the device idle", kNotMeasured,
+     [](const View& v) {
+       return v.packs > 4 * v.at_once && v.rows * v.policy.threads_per_row < v.facts.sm_count * kThreadsThatFillAnSm;
+     }},
+}};
+
+constexpr std::array<PruneRule<View>, 7> kBlockRules{{
+    {"so many small elements do not fit the registers", kNotMeasured,
+     [](const View& v) { return element_bytes(v.problem()) <= 2 && v.policy.unroll > 4; }},
+    {"the tile of a block is more than its registers hold", kNotMeasured,
+     [](const View& v) { return v.tile > kMostPacksOfBlock; }},
+    {"so many rows need no second kernel", kNotMeasured,
+     [](const View& v) { return v.policy.scope == Scope::grid && v.rows > kMostSplitRows; }},
+    {"the blocks of a row load more packs at once than it has", kNotMeasured,
+     [](const View& v) { return v.tile * v.blocks >= 2 * v.packs; }},
+    {"the blocks of all rows leave most SMs idle", kNotMeasured,
+     [](const View& v) {
+       return v.policy.scope != Scope::grid && v.packs > 4 * v.tile * v.blocks &&
+              2 * v.rows * v.blocks < v.facts.sm_count;
+     }},
+    {"there are rows enough for a block each", kNotMeasured,
+     [](const View& v) {
+       return v.policy.scope != Scope::block && v.rows > kEnoughWaves * v.facts.sm_count && v.packs < 16 * v.tile;
+     }},
+    {"a block combines its threads too rarely for that to matter", kNotMeasured,
+     [](const View& v) { return v.policy.tail != Tail::warp && v.packs > kManyTiles * v.tile * v.blocks; }},
+}};
+
+/// Extents {rows, columns, 1}.
+class ReduceRowsFamily final : public AxisFamily {
+ public:
+  ReduceRowsFamily()
+      : AxisFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
+                   {"reduce_rows.cuh", "staged_reduce.cuh"}) {}
+
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+ protected:
+  AxisLayout layout(const Problem& problem) const override {
+    return {.outer = rows_of(problem),
+            .reduced = columns_of(problem),
+            .inner = 1,
+            .outer_stride = pitch_of(problem),
+            .reduced_stride = 1};
+  }
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
+};
+
+Reason ReduceRowsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                  const DeviceFacts& facts) const {
+  const auto rows = policy.as<RowsPolicy>();
   const Problem& problem = problem_class.typical();
-  const std::int64_t columns = columns_of(problem);
-  const int tile_bytes = tile_bytes_of(policy);
-  if (policy.threads_per_row != 1 && policy.threads_per_row != 4 && policy.threads_per_row != 16)
-    return "1, 4 and 16 threads for a row of a staged tile are enough of a choice";
-  if (is_aligned(problem)) return "rows are aligned: they need not be copied to shared memory first";
-  if (tile_bytes > kMostTileBytes || tile_bytes < kLeastTileBytes)
-    return fmt::format("tiles of {} bytes; {} to {} are worth trying", tile_bytes, kLeastTileBytes, kMostTileBytes);
-  if (2 * problem_class.sizes()[1].last > staged_elements(problem, policy))
-    return fmt::format("rows of {} columns: less than two fit a tile", columns);
-  if (columns > 64 * policy.threads_per_row || (policy.threads_per_row > 1 && columns < 2 * policy.threads_per_row))
-    return fmt::format("{} threads for a row of {} columns", policy.threads_per_row, columns);
-  return "";
+  const std::size_t tail_states = rows.tail == Tail::shared ? rows.block_threads + 2 * rows.cluster_blocks : 0;
+  return first_reason({reason_if(problem.extents[2] != 1, "rows have one extent"),
+                       check_blocks(facts, rows.block_threads, rows.cluster_blocks),
+                       check_static_smem(static_cast<std::int64_t>(tail_states * axis_state_bytes(problem))),
+                       rows.is_staged() ? staged_tile(problem, rows).is_valid(problem_class) : Reason()});
+}
+
+Reason ReduceRowsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                               const DeviceFacts& facts) const {
+  const View view(problem_class, policy, facts);
+  if (Reason reason = pruned_by(kRules, view); !reason.empty()) return reason;
+  if (view.policy.is_staged()) return staged_tile(view.problem(), view.policy).prune(problem_class);
+  return view.policy.scope == Scope::warp ? pruned_by(kWarpRules, view) : pruned_by(kBlockRules, view);
+}
+
+Unit ReduceRowsFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
+  const Problem& problem = problem_class.typical();
+  const auto rows = policy.as<RowsPolicy>();
+  const int values = values_of(problem);
+  Unit unit;
+  unit.source = axis_prologue(problem, rows.is_staged() ? "staged_reduce.cuh\"\n#include \"reduce_rows.cuh"
+                                                               : "reduce_rows.cuh");
+  const std::string bounds = launch_bounds(rows.block_threads, rows.min_blocks);
+  const auto lanes = [&](int unroll, int at_once) {
+    return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", rows.block_threads,
+                       rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
+  };
+  if (rows.is_direct_warp()) {
+    unit.source += lanes(rows.unroll, rows.rows_per_thread);
+    unit.entries = {kernel_entry("Lanes::reduce", bounds)};
+    return unit;
+  }
+  if (rows.is_staged()) {
+    unit.source += staged_tile(problem, rows).source(true, values);
+    unit.source += lanes(1, 1);  // for rows with gaps
+    unit.entries = {kernel_entry("Kernel::reduce", bounds), kernel_entry("Lanes::reduce", bounds)};
+    return unit;
+  }
+  unit.source += fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
+                             rows.block_threads, rows.unroll, values, kTailNames[static_cast<std::size_t>(rows.tail)]);
+  if (rows.scope == Scope::grid) {
+    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
+                    combining_entry(combining_block(problem, rows), values)};
+  } else {
+    unit.entries = {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks), bounds)};
+  }
+  return unit;
+}
+
+WorkShape ReduceRowsFamily::shape(const Problem& problem, const Policy& policy) const {
+  const auto rows = policy.as<RowsPolicy>();
+  const std::int64_t packs = std::max<std::int64_t>(1, packs_of_row(problem));
+  const std::int64_t count = std::max<std::int64_t>(1, rows_of(problem));
+  const std::int64_t tile_packs = std::int64_t{rows.block_threads} * rows.unroll;
+  WorkShape shape{.block_threads = rows.block_threads,
+                  .dependent_launch = true,
+                  .independent_blocks = rows.scope != Scope::grid};
+  if (rows.is_staged()) {
+    const StagedTile tile = staged_tile(problem, rows);
+    shape.tiles = tile.tiles(layout(problem));
+    shape.bytes_in_flight_per_block = tile.bytes();
+  } else if (rows.scope == Scope::warp) {
+    shape.tiles = divide_up(count, rows.tile_rows());
+    shape.bytes_in_flight_per_block =
+        rows.tile_rows() * std::min<std::int64_t>(packs, std::int64_t{rows.threads_per_row} * rows.unroll) * kMaxAlignment;
+  } else if (rows.scope == Scope::grid) {
+    shape.tiles = count * divide_up(packs, tile_packs);
+    shape.bytes_in_flight_per_block = tile_packs * kMaxAlignment;
+    shape.launches = 2;
+  } else {
+    shape.tiles = count * rows.cluster_blocks;
+    shape.bytes_in_flight_per_block = std::min(packs, tile_packs) * kMaxAlignment;
+    shape.cluster_blocks = rows.cluster_blocks;
+  }
+  return shape;
+}
+
+std::size_t ReduceRowsFamily::workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const {
+  if (candidate.policy.as<RowsPolicy>().scope != Scope::grid) return 0;
+  const std::int64_t partials = std::max(candidate.geometry.max_blocks, problem_class.sizes()[0].last);
+  return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem_class.typical());
+}
+
+void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
+                              void* workspace, LaunchList& launches) const {
+  const auto policy = candidate.policy.as<RowsPolicy>();
+  const std::int64_t rows = rows_of(problem), max_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+  if (policy.is_staged() && !has_gaps(problem))
+    return staged_tile(problem, policy).add_launch(launches, layout(problem), max_blocks, buffers);
+  const bool is_shared = policy.scope == Scope::grid;
+  const auto parts = is_shared ? static_cast<unsigned>(parts_of(problem, candidate)) : 1u;
+  std::int64_t blocks = std::min(rows, max_blocks);
+  if (is_shared) blocks = rows * parts;
+  else if (policy.scope == Scope::warp)
+    blocks = std::min(divide_up(rows, policy.tile_rows()), max_blocks);
+  else if (policy.scope == Scope::cluster)
+    blocks = std::clamp<std::int64_t>(max_blocks / policy.cluster_blocks, 1, std::max<std::int64_t>(1, rows)) *
+             policy.cluster_blocks;
+  Launch& main = add_launch(launches, blocks, policy.block_threads,
+                            RowsArguments{.in = buffers[0],
+                                          .out = buffers[1],
+                                          .workspace = workspace,
+                                          .rows = static_cast<std::uint64_t>(rows),
+                                          .columns = static_cast<std::uint64_t>(columns_of(problem)),
+                                          .pitch = static_cast<std::uint64_t>(pitch_of(problem)),
+                                          .parts = parts});
+  main.entry = policy.is_staged() ? 1 : 0;  // rows with gaps cannot be staged
+  main.cluster_blocks = static_cast<unsigned>(policy.cluster_blocks);
+  if (is_shared)
+    add_combining_launch(launches, combining_block(problem, policy), layout(problem), parts, workspace, buffers[1]);
+}
+
+std::int64_t ReduceRowsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
+  const auto policy = candidate.policy.as<RowsPolicy>();
+  const std::int64_t packs = packs_of_row(problem);
+  const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
+  const std::int64_t block_levels = policy.tail == Tail::warp ? 10 : policy.block_threads / 32 + 32;
+  if (policy.is_staged() && pitch_of(problem) == columns_of(problem))
+    return staged_tile(problem, policy).chain(layout(problem));
+  if (policy.scope == Scope::warp) {
+    const std::int64_t unroll = policy.is_staged() ? 1 : policy.unroll;
+    const std::int64_t ends = 2 * kMaxAlignment / element_bytes(problem) / policy.threads_per_row + 1;
+    return tile_levels + divide_up(packs, policy.threads_per_row * unroll) + unroll + ends + block_levels;
+  }
+  const std::int64_t parts = policy.scope == Scope::grid ? parts_of(problem, candidate) : policy.cluster_blocks;
+  const std::int64_t rounds = divide_up(packs, policy.block_threads * policy.unroll * parts);
+  return tile_levels + rounds + policy.unroll + 1 + 2 * block_levels + parts;
 }
 
 }  // namespace
@@ -137,203 +293,9 @@ const ParameterSpace& RowsPolicy::space() {
                                            .otherwise(1)},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
+      PolicyField{&P::tail, tail_parameter().only_if("scope", {Scope::block, Scope::cluster, Scope::grid})},
       PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
   return space;
-}
-
-std::span<const SourceFile> ReduceRowsFamily::sources() const {
-  static const std::vector<SourceFile> sources = operation_sources({"reduce_rows.cuh", "staged_reduce.cuh"});
-  return sources;
-}
-
-AxisLayout ReduceRowsFamily::layout(const Problem& problem) const {
-  return {.outer = rows_of(problem),
-          .reduced = columns_of(problem),
-          .inner = 1,
-          .outer_stride = pitch_of(problem),
-          .reduced_stride = 1};
-}
-
-std::string ReduceRowsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                       const DeviceFacts& facts) const {
-  const auto rows = policy.as<RowsPolicy>();
-  const Problem& problem = problem_class.typical();
-  if (problem.extents[2] != 1) return "rows have one extent";
-  if (rows.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", rows.block_threads, facts.max_threads_per_block);
-  if (rows.cluster_blocks > std::max(1, facts.max_cluster_blocks))
-    return fmt::format("clusters of {} blocks, the device allows {}", rows.cluster_blocks, facts.max_cluster_blocks);
-  if (!rows.is_staged()) return "";
-  if (tile_bytes_of(rows) + static_cast<int>(kMaxAlignment) > kMostStaticSmemBytes)
-    return fmt::format("a tile of {} bytes, a block has {} of static shared memory", tile_bytes_of(rows),
-                       kMostStaticSmemBytes);
-  if (problem_class.sizes()[1].last > staged_elements(problem, rows))
-    return fmt::format("rows of {} columns do not fit a tile of {}", problem_class.sizes()[1].last,
-                       staged_elements(problem, rows));
-  return "";
-}
-
-std::string ReduceRowsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                    const DeviceFacts& facts) const {
-  const auto rows = policy.as<RowsPolicy>();
-  if (rows.min_blocks != MinBlocks::one && is_host(facts)) return "registers are not scarce on this device";
-  if (rows.min_blocks != MinBlocks::one && rows.is_staged()) return "a staged tile is in no registers";
-  if (rows.is_staged()) return prune_staged(problem_class, rows);
-  if (rows.scope == Scope::warp) return prune_warp(problem_class.typical(), rows, facts);
-  return prune_blocks(problem_class.typical(), rows, facts);
-}
-
-Unit ReduceRowsFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
-  const Problem& problem = problem_class.typical();
-  const auto rows = policy.as<RowsPolicy>();
-  const int values = values_of(problem);
-  Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), needs_wide_axis(problem) ? 64 : 32,
-                          space().to_string(policy));
-  unit.source = axis_prologue(problem, rows.is_staged() ? "staged_reduce.cuh\"\n#include \"reduce_rows.cuh"
-                                                               : "reduce_rows.cuh");
-  const std::string bounds = launch_bounds(rows.block_threads, rows.min_blocks);
-  const auto lanes = [&](int unroll, int at_once) {
-    return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", rows.block_threads,
-                       rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
-  };
-  if (rows.is_direct_warp()) {
-    unit.source += lanes(rows.unroll, rows.rows_per_thread);
-    unit.entries = {kernel_entry("Lanes::reduce", bounds)};
-    return unit;
-  }
-  if (rows.is_staged()) {
-    unit.source += fmt::format(
-        "using Kernel = hone::StagedReduce<Op, {}, {}, {}, true, Out, {}>;\n"
-        "static_assert(Kernel::kTileElements == {}, \"host and device disagree on the tile\");\n",
-        rows.block_threads, rows.threads_per_row, rows.unroll, values, staged_elements(problem, rows));
-    unit.source += lanes(1, 1);  // for rows with gaps
-    unit.entries = {kernel_entry("Kernel::reduce", bounds), kernel_entry("Lanes::reduce", bounds)};
-    return unit;
-  }
-  unit.source +=
-      fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}>;\n", rows.block_threads, rows.unroll, values);
-  if (rows.scope == Scope::block) {
-    unit.entries = {kernel_entry("Kernel::whole", bounds)};
-  } else if (rows.scope == Scope::cluster) {
-    unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", rows.cluster_blocks), bounds)};
-  } else {
-    unit.entries = {kernel_entry("Kernel::publish_parts", bounds),
-                    combining_entry(combining_block(problem, rows), values)};
-  }
-  return unit;
-}
-
-WorkShape ReduceRowsFamily::shape(const Problem& problem, const Policy& policy) const {
-  const auto rows = policy.as<RowsPolicy>();
-  const std::int64_t packs = std::max<std::int64_t>(1, packs_of_row(problem));
-  const std::int64_t count = std::max<std::int64_t>(1, rows_of(problem));
-  const std::int64_t tile_packs = std::int64_t{rows.block_threads} * rows.unroll;
-  WorkShape shape{.block_threads = rows.block_threads,
-                  .dependent_launch = true,
-                  .independent_blocks = rows.scope != Scope::grid};
-  switch (rows.scope) {
-    case Scope::warp: {
-      if (rows.is_staged()) {
-        shape.tiles = divide_up(count, tile_rows(problem, rows));
-        shape.bytes_in_flight_per_block = tile_packs * kMaxAlignment;
-        break;
-      }
-      const std::int64_t groups = rows.block_threads / rows.threads_per_row;
-      shape.tiles = divide_up(count, groups * rows.rows_per_thread);
-      shape.bytes_in_flight_per_block =
-          groups * rows.rows_per_thread *
-          std::min<std::int64_t>(packs, std::int64_t{rows.threads_per_row} * rows.unroll) * kMaxAlignment;
-      break;
-    }
-    case Scope::grid:
-      shape.tiles = count * divide_up(packs, tile_packs);
-      shape.bytes_in_flight_per_block = tile_packs * kMaxAlignment;
-      shape.launches = 2;
-      break;
-    default:
-      shape.tiles = count * rows.cluster_blocks;
-      shape.bytes_in_flight_per_block = std::min(packs, tile_packs) * kMaxAlignment;
-      shape.cluster_blocks = rows.cluster_blocks;
-  }
-  return shape;
-}
-
-std::size_t ReduceRowsFamily::workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const {
-  if (candidate.policy.as<RowsPolicy>().scope != Scope::grid) return 0;
-  const std::int64_t partials = std::max(candidate.geometry.max_blocks, problem_class.sizes()[0].last);
-  return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem_class.typical());
-}
-
-void ReduceRowsFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
-                              void* workspace, LaunchList& launches) const {
-  const auto policy = candidate.policy.as<RowsPolicy>();
-  const std::int64_t rows = rows_of(problem);
-  const std::int64_t columns = columns_of(problem);
-  const std::int64_t pitch = pitch_of(problem);
-  const bool has_gaps = pitch != columns && rows > 1;
-  const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
-
-  Launch& main = launches.add();
-  main.block.x = static_cast<unsigned>(policy.block_threads);
-  main.dependent_launch = true;
-  std::int64_t tiles = divide_up(rows, tile_rows(problem, policy));
-  const bool is_staged = policy.is_staged() && !has_gaps;
-  if (policy.is_staged() && has_gaps) {
-    main.entry = 1;
-    tiles = divide_up(rows, policy.block_threads / policy.threads_per_row);
-  }
-  if (policy.scope == Scope::cluster) {
-    main.cluster_blocks = static_cast<unsigned>(policy.cluster_blocks);
-    const std::int64_t clusters =
-        std::clamp<std::int64_t>(most_blocks / policy.cluster_blocks, 1, std::max<std::int64_t>(1, rows));
-    main.grid.x = static_cast<unsigned>(clusters) * main.cluster_blocks;
-  } else {
-    main.grid.x = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most_blocks));
-  }
-  if (is_staged) {
-    main.arguments.push(StagedArguments{.in = buffers[0],
-                                        .out = buffers[1],
-                                        .slices = static_cast<std::uint64_t>(rows),
-                                        .reduced = static_cast<unsigned>(columns),
-                                        .inner = 1,
-                                        .slices_per_tile = static_cast<unsigned>(tile_rows(problem, policy))});
-    return;
-  }
-  const bool is_shared = policy.scope == Scope::grid;
-  const auto parts = is_shared ? static_cast<unsigned>(parts_of(problem, candidate)) : 1u;
-  main.arguments.push(RowsArguments{.in = buffers[0],
-                                    .out = buffers[1],
-                                    .workspace = workspace,
-                                    .rows = static_cast<std::uint64_t>(rows),
-                                    .columns = static_cast<std::uint64_t>(columns),
-                                    .pitch = static_cast<std::uint64_t>(pitch),
-                                    .parts = parts});
-  if (!is_shared) return;
-  main.grid.x = static_cast<unsigned>(std::max<std::int64_t>(1, rows * parts));
-  add_combining_launch(launches, combining_block(problem, policy),
-                       {.workspace = workspace,
-                        .out = buffers[1],
-                        .reduced = static_cast<std::uint64_t>(columns),
-                        .parts = parts,
-                        .outputs = static_cast<unsigned>(rows)});
-}
-
-std::int64_t ReduceRowsFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const auto policy = candidate.policy.as<RowsPolicy>();
-  const std::int64_t packs = packs_of_row(problem);
-  const std::int64_t tile_levels = 7;    // of 8 packs of 16 elements
-  const std::int64_t block_levels = 10;  // of 1024 threads
-  if (policy.is_staged() && pitch_of(problem) == columns_of(problem))
-    return 4 + columns_of(problem) / (8 * policy.threads_per_row) + 3 + block_levels;
-  if (policy.scope == Scope::warp) {
-    const std::int64_t unroll = policy.is_staged() ? 1 : policy.unroll;
-    const std::int64_t ends = 2 * pack_elements(problem) / policy.threads_per_row + 1;
-    return tile_levels + divide_up(packs, policy.threads_per_row * unroll) + unroll + ends + block_levels;
-  }
-  const std::int64_t parts = policy.scope == Scope::grid ? parts_of(problem, candidate) : policy.cluster_blocks;
-  const std::int64_t rounds = divide_up(packs, policy.block_threads * policy.unroll * parts);
-  return tile_levels + rounds + policy.unroll + 1 + 2 * block_levels + parts;
 }
 
 const KernelFamily& reduce_rows_family() {

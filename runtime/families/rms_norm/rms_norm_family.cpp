@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 
@@ -12,9 +11,9 @@
 #include <hone/rms_norm.h>
 
 #include "kernel_templates/rms_norm.cuh"
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"
-#include "runtime/families/row_parts.h"
 #include "runtime/families/work_division.h"
 #include "runtime/jit/include_closure.h"
 
@@ -30,6 +29,10 @@ double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNo
 /// Of the inputs (0) or the outputs (1), in elements.
 std::int64_t pitch_of(const Problem& problem, std::size_t side) {
   return problem.pitches[side] != 0 ? problem.pitches[side] : problem.extents[1];
+}
+
+Rows rows_of(const Problem& problem, std::size_t side) {
+  return {.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem, side)};
 }
 
 /// The widest packs that all rows are made of, in bytes, where all arrays are aligned to `alignment`.
@@ -99,54 +102,50 @@ struct Layout {
   }
 };
 
-using Rule = PruneRule<RmsNormPolicy>;
-
-constexpr std::string_view kByDivision = "follows from how the kernel divides a row; not measured against the rest";
-
 /// Rows are typical ones: of what is longer or shorter in a class, a little is read twice or idle.
-constexpr std::array kRules{
-    Rule{"registers are not scarce on this device", kByDivision,
-         [](const ProblemClass&, const RmsNormPolicy& policy, const DeviceFacts& facts) {
-           return policy.min_blocks != MinBlocks::one && is_host(facts);
-         }},
-    Rule{"half of the threads or of their packs have no work", kByDivision,
-         [](const ProblemClass& all, const RmsNormPolicy& policy, const DeviceFacts&) {
-           const Layout layout(all.typical(), Policy::of(policy));
-           return layout.held_packs >= 2 * std::max<std::int64_t>(1, layout.packs);
-         }},
-    Rule{"reads again what it does not hold, though others hold a row", kByDivision,
-         [](const ProblemClass& all, const RmsNormPolicy& policy, const DeviceFacts&) {
-           const Layout layout(all.typical(), Policy::of(policy));
-           const bool is_last_resort =
-               policy.scope != Scope::warp && policy.block_threads == 512 && policy.packs_per_thread == 8;
-           return layout.held_packs < layout.packs && !is_last_resort;
-         }},
-    Rule{"so many packs do not fit the registers",
-         "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 40 bytes with 1024 threads of 8 packs, 56 "
-         "with 512 of 16; f32 does not",
-         [](const ProblemClass& all, const RmsNormPolicy& policy, const DeviceFacts& facts) {
-           const bool is_converted = element_bytes(all.typical()) < 4;
-           const std::int64_t others = is_converted ? 36 : 24;  // indices, pointers, sums, a pack as floats
-           const std::int64_t share = std::min<std::int64_t>(224, facts.registers_per_sm / policy.block_threads);
-           const Layout layout(all.typical(), Policy::of(policy));
-           return share > 0 && layout.registers(has_weight(all.typical())) > share - others;
-         }},
-    Rule{"several rows at once, though one alone has enough loads in flight", kByDivision,
-         [](const ProblemClass& all, const RmsNormPolicy& policy, const DeviceFacts&) {
-           constexpr std::int64_t kEnoughBytes = 64;
-           return policy.rows_per_thread > 1 &&
-                  policy.rows_per_thread * policy.packs_per_thread * all.typical().alignment > kEnoughBytes;
-         }},
-    Rule{"a block's warps have nothing to tell each other: 256 threads are enough", kByDivision,
-         [](const ProblemClass&, const RmsNormPolicy& policy, const DeviceFacts&) {
-           return policy.scope == Scope::warp && policy.block_threads > 256;
-         }},
-    Rule{"rows are enough for a block each", kByDivision,
-         [](const ProblemClass& all, const RmsNormPolicy& policy, const DeviceFacts& facts) {
-           constexpr std::int64_t kEnoughWaves = 8, kPacksOfABlock = 4096;
-           return policy.scope == Scope::cluster && all.typical().extents[0] > kEnoughWaves * facts.sm_count &&
-                  Layout(all.typical(), Policy::of(policy)).packs <= kPacksOfABlock;
-         }}};
+struct View : Layout {
+  const ProblemClass& problem_class;
+  const DeviceFacts& facts;
+
+  View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
+      : Layout(of.typical(), chosen), problem_class(of), facts(facts_) {}
+
+  const Problem& problem() const { return problem_class.typical(); }
+
+  /// Where nothing else can, a large block reads what it does not hold twice.
+  bool is_last_resort() const {
+    return policy.scope != Scope::warp && policy.block_threads == 512 && policy.packs_per_thread == 8;
+  }
+};
+
+constexpr std::array<PruneRule<View>, 7> kPruneRules{{
+    kNoLaunchBounds<View>,
+    {"half of the threads or of their packs have no work", kNotMeasured,
+     [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
+    {"reads again what it does not hold, though others hold a row", kNotMeasured,
+     [](const View& v) { return v.held_packs < v.packs && !v.is_last_resort(); }},
+    {"so many packs do not fit the registers",
+     "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 40 bytes with 1024 threads of 8 packs, 56 with "
+     "512 of 16; f32 does not",
+     [](const View& v) {
+       const std::int64_t others = element_bytes(v.problem()) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
+       const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.policy.block_threads);
+       return share > 0 && v.registers(has_weight(v.problem())) > share - others;
+     }},
+    {"several rows at once, though one alone has enough loads in flight", kNotMeasured,
+     [](const View& v) {
+       constexpr std::int64_t kEnoughBytes = 64;
+       return v.policy.rows_per_thread > 1 &&
+              v.policy.rows_per_thread * v.policy.packs_per_thread * v.pack_bytes > kEnoughBytes;
+     }},
+    {"a block's warps have nothing to tell each other: 256 threads are enough", kNotMeasured,
+     [](const View& v) { return v.policy.scope == Scope::warp && v.policy.block_threads > 256; }},
+    {"rows are enough for a block each", kNotMeasured,
+     [](const View& v) {
+       constexpr std::int64_t kEnoughWaves = 8, kPacksOfABlock = 4096;
+       return v.policy.scope == Scope::cluster && v.rows > kEnoughWaves * v.facts.sm_count && v.packs <= kPacksOfABlock;
+     }},
+}};
 
 /// The reference: rows from one period of each input, in double.
 class RmsNormVerifier final : public Verifier {
@@ -155,29 +154,22 @@ class RmsNormVerifier final : public Verifier {
 
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override {
     const BufferSpec spec = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)];
-    const bool is_weight = spec.name == "weight";
     const double largest = problem.dtype == DType::f16 ? 65504 : 0x1.fep127;
     const double smallest = problem.dtype == DType::f16 ? 0x1p-24 : problem.dtype == DType::bf16 ? 0x1p-133 : 0x1p-149;
     std::mt19937_64 random(static_cast<std::uint64_t>(buffer) * 77 + 1);
     std::uniform_real_distribution<double> any(-2, 2);
     std::vector<double> values(static_cast<std::size_t>(std::min(spec.elements, kPeriod)));
-    for (double& value : values) {
-      value = any(random);
-      if (is_weight) continue;
-      if (kind == "huge") value = std::copysign(largest, value);
-      if (kind == "subnormal") value = std::round(value * 100) * smallest;
-      if (kind == "zeros") value = std::copysign(0, value);
-    }
-    if (!values.empty() && !is_weight && kind == "nan") values.back() = std::nan("");
-    if (!values.empty() && !is_weight && kind == "infinity") values.back() = std::numeric_limits<double>::infinity();
-    return with_element_type(problem.dtype, [&]<class T>(T) {
-      std::vector<std::byte> bytes(values.size() * sizeof(T));
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const T element = static_cast<T>(static_cast<float>(values[i]));
-        std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+    for (double& value : values) value = any(random);
+    if (spec.name != "weight" && !values.empty()) {
+      for (double& value : values) {
+        if (kind == "huge") value = std::copysign(largest, value);
+        if (kind == "subnormal") value = std::round(value * 100) * smallest;
+        if (kind == "zeros") value = std::copysign(0, value);
       }
-      return bytes;
-    });
+      if (kind == "nan") values.back() = std::nan("");
+      if (kind == "infinity") values.back() = std::numeric_limits<double>::infinity();
+    }
+    return reduce_reference::encode(problem.dtype, values);
   }
 
   /// Itself; a pack less in each row, with the pitches kept; one row less; and another eps.
@@ -191,7 +183,7 @@ class RmsNormVerifier final : public Verifier {
   }
 
   std::vector<ElementRange> verified_parts(const Problem& problem, int) const override {
-    return parts_of_rows(problem.extents[0], problem.extents[1], pitch_of(problem, 1));
+    return row_parts(problem.extents[0], problem.extents[1], pitch_of(problem, 1));
   }
 
   std::string verify(const Problem& problem, const Candidate& candidate,
@@ -287,20 +279,14 @@ class RmsNormVerifier final : public Verifier {
 };
 
 /// Extents {rows, columns, 1}.
-class RmsNormFamily final : public KernelFamily {
+class RmsNormFamily final : public BuiltInFamily {
  public:
-  std::string_view name() const override { return "rms_norm"; }
-  int version() const override { return 1; }
-  const ParameterSpace& space() const override { return RmsNormPolicy::space(); }
-  std::span<const std::string_view> operations() const override { return kOperations; }
-  std::span<const std::string_view> extent_names() const override {
-    static constexpr std::array<std::string_view, 2> kExtentNames{"rows", "columns"};
-    return kExtentNames;
-  }
-  std::span<const SourceFile> sources() const override {
-    static const std::vector<SourceFile> sources = kernel_sources({"rms_norm.cuh"});
-    return sources;
-  }
+  RmsNormFamily()
+      : BuiltInFamily({.name = "rms_norm",
+                       .space = RmsNormPolicy::space(),
+                       .extent_names = {"rows", "columns"},
+                       .operations = kOperations,
+                       .sources = [] { return kernel_sources({"rms_norm.cuh"}); }}) {}
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
@@ -312,12 +298,11 @@ class RmsNormFamily final : public KernelFamily {
     if (problem.nan != NanPolicy::propagate) return because("a NaN cannot be ignored");
     const auto [rows, columns, depth] = problem.extents;
     if (rows < 0 || columns < 0 || depth != 1) return because("has two extents, rows and columns, from 0 on");
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const std::int64_t pitch = pitch_of(problem, side);
-      if (pitch < columns) return because(fmt::format("a pitch of {} elements is less than a row", pitch));
-      if (!product_within_memory({element_bytes(problem), rows, pitch}))
-        return because(fmt::format("no memory holds more than 2^60 bytes, and rows of {} elements need more", pitch));
-    }
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+      if (std::string refusal = refuse_rows(to_string(problem), side == 0 ? "input" : "output", rows_of(problem, side),
+                                            element_bytes(problem));
+          !refusal.empty())
+        return refusal;
     if (const std::uint32_t found = row_alignment(problem, problem.alignment); found != problem.alignment)
       return because(fmt::format("all rows are aligned to {} bytes, not {}; rms_norm_problem() finds the alignment",
                                  found, problem.alignment));
@@ -327,17 +312,12 @@ class RmsNormFamily final : public KernelFamily {
     return "";
   }
 
-  std::string is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {
-    const auto of = policy.as<RmsNormPolicy>();
-    if (of.block_threads > facts.max_threads_per_block)
-      return fmt::format("{} threads a block, the device allows {}", of.block_threads, facts.max_threads_per_block);
-    if (of.cluster_blocks > std::max(1, facts.max_cluster_blocks))
-      return fmt::format("clusters of {} blocks, the device allows {}", of.cluster_blocks, facts.max_cluster_blocks);
-    return "";
+  Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {
+    const auto rms = policy.as<RmsNormPolicy>();
+    return check_blocks(facts, rms.block_threads, rms.cluster_blocks);
   }
-
-  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    return pruned_by(kRules, problem_class, policy.as<RmsNormPolicy>(), facts);
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    return pruned_by(kPruneRules, View(problem_class, policy, facts));
   }
 
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
@@ -347,15 +327,13 @@ class RmsNormFamily final : public KernelFamily {
     const bool is_wide = last > std::numeric_limits<std::int32_t>::max();
     const bool has_rest = last * element_bytes(problem) / layout.pack_bytes > layout.held_packs;
     Unit unit;
-    unit.name = fmt::format("{} {}", to_string(problem_class), space().to_string(policy));
     unit.source = fmt::format(
         "#include \"rms_norm.cuh\"\n\n"
         "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-        info(problem.dtype).cuda_name, is_wide ? "unsigned long long" : "unsigned",
-        layout.pack_bytes / element_bytes(problem), has_weight(problem), has_residual(problem),
-        layout.policy.block_threads, layout.row_threads, layout.policy.packs_per_thread, layout.policy.rows_per_thread,
-        has_rest, sizeof(RmsNormArguments));
+        info(problem.dtype).cuda_name, index_type(is_wide), layout.pack_bytes / element_bytes(problem),
+        has_weight(problem), has_residual(problem), layout.policy.block_threads, layout.row_threads,
+        layout.policy.packs_per_thread, layout.policy.rows_per_thread, has_rest, sizeof(RmsNormArguments));
     unit.entries = {kernel_entry("Kernel::run", launch_bounds(layout.policy.block_threads, layout.policy.min_blocks))};
     return unit;
   }
@@ -382,13 +360,7 @@ class RmsNormFamily final : public KernelFamily {
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
               LaunchList& launches) const override {
     const Layout layout(problem, candidate.policy);
-    const std::int64_t clusters = layout.policy.cluster_blocks;
-    Launch& launch = launches.add();
-    launch.grid.x = static_cast<unsigned>(
-        std::min(std::max(clusters, candidate.geometry.max_blocks / clusters * clusters), layout.tiles()));
-    launch.block.x = static_cast<unsigned>(layout.policy.block_threads);
-    launch.cluster_blocks = static_cast<unsigned>(clusters);
-    launch.dependent_launch = true;
+    const std::int64_t cluster = layout.policy.cluster_blocks;
     std::size_t next = 0;
     RmsNormArguments arguments{};
     arguments.x = buffers[next++];
@@ -402,31 +374,21 @@ class RmsNormFamily final : public KernelFamily {
     arguments.out_pitch = pitch_of(problem, 1);
     arguments.mean_factor = 1 / static_cast<float>(std::max<std::int64_t>(1, problem.extents[1]));
     arguments.eps = static_cast<float>(eps_of(problem));
-    launch.arguments.push(arguments);
+    const std::int64_t grid = std::max(cluster, candidate.geometry.max_blocks / cluster * cluster);
+    add_launch(launches, std::min(grid, layout.tiles()), layout.policy.block_threads, arguments).cluster_blocks =
+        static_cast<unsigned>(cluster);
   }
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
-    const auto [rows, columns, depth] = problem.extents;
-    const bool is_empty = rows == 0 || columns == 0;
-    std::vector<BufferSpec> specs;
-    const auto add = [&](std::string_view name, bool is_input, int in_place_of) {
-      const std::int64_t pitch = pitch_of(problem, is_input ? 0 : 1);
-      specs.push_back({.name = name,
-                       .is_input = is_input,
-                       .dtype = problem.dtype,
-                       .elements = is_empty ? 0 : (rows - 1) * pitch + columns,
-                       .alignment = problem.alignment,
-                       .in_place_of = pitch_of(problem, 0) == pitch_of(problem, 1) || rows <= 1 ? in_place_of : -1});
-    };
-    add("in", true, -1);
-    if (has_residual(problem)) add("residual", true, -1);
-    if (has_weight(problem))
-      specs.push_back({.name = "weight",
-                       .dtype = problem.dtype,
-                       .elements = is_empty ? 0 : columns,
-                       .alignment = problem.alignment});
-    add("out", false, 0);
-    if (has_residual(problem)) add("sum", false, 1);
+    const std::int64_t ins = rows_of(problem, 0).elements(), outs = rows_of(problem, 1).elements();
+    const bool may_replace = pitch_of(problem, 0) == pitch_of(problem, 1) || problem.extents[0] <= 1;
+    std::vector<BufferSpec> specs{input("in", problem.dtype, ins)};
+    if (has_residual(problem)) specs.push_back(input("residual", problem.dtype, ins));
+    if (has_weight(problem)) specs.push_back(input("weight", problem.dtype, ins == 0 ? 0 : problem.extents[1]));
+    specs.push_back(output("out", problem.dtype, outs, problem.alignment));
+    if (has_residual(problem)) specs.push_back(output("sum", problem.dtype, outs, problem.alignment));
+    for (int replaced = 0; BufferSpec& spec : specs)
+      if (!spec.is_input && may_replace) spec.in_place_of = replaced++;
     return specs;
   }
 

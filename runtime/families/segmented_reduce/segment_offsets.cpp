@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone::segment_offsets {
@@ -113,22 +114,9 @@ std::vector<ElementRange> verified(std::int64_t segments, std::int64_t elements)
   if (segments == 0) return {};
   const std::int64_t mean = std::min(elements / segments + kOverhead, reduce_reference::kInputPeriod);
   const std::int64_t most = std::max<std::int64_t>(kMostElements / mean, 3);
-  if (segments <= most) return {{.first = 0, .count = segments}};
-
   constexpr std::int64_t kRuns = 32;
   const std::int64_t run = std::max<std::int64_t>(most / kRuns, 1);
-  std::vector<std::int64_t> starts{0, std::min(full_segment(segments), segments - run), segments - run};
-  std::mt19937_64 random(static_cast<std::uint64_t>(segments));
-  while (static_cast<std::int64_t>(starts.size()) < std::min(kRuns, most / run))
-    starts.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(segments - run + 1)));
-  std::sort(starts.begin(), starts.end());
-  std::vector<ElementRange> ranges;
-  for (const std::int64_t start : starts)
-    if (ranges.empty() || start >= ranges.back().first + run) ranges.push_back({.first = start, .count = run});
-  // One that overlaps its predecessor was left out, but never the last.
-  const std::int64_t behind = ranges.back().first + run;
-  if (behind < segments) ranges.push_back({.first = behind, .count = segments - behind});
-  return ranges;
+  return spread_runs(segments, run, std::min(kRuns, most / run), {full_segment(segments)});
 }
 
 }  // namespace hone::segment_offsets

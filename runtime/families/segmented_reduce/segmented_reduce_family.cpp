@@ -22,7 +22,6 @@ constexpr int kJoinThreads = 1024;
 /// Static shared memory that leaves room for several blocks.
 constexpr std::int64_t kMostTileBytes = 24 << 10;
 constexpr std::int64_t kMostMergedBytes = 40 << 10;
-constexpr std::int64_t kMostStaticSmemBytes = 48 << 10;
 
 /// Fewer, and dividing a tile costs more than going through it.
 constexpr int kLeastMergedItems = 7;
@@ -45,21 +44,19 @@ std::int64_t merged_items(const Problem& problem, const SegmentedPolicy& policy)
   return policy.block_threads * (policy.thread_bytes / element_bytes(problem) - 1);
 }
 
+std::int64_t state_bytes_of(const Problem& problem) {
+  return static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+}
+
 /// Of a tile: elements, and ends and states for a part of the items.
 std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
   const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, policy) / 4, 4 * policy.block_threads);
-  const auto state =
-      static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
-  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state);
+  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state_bytes_of(problem));
 }
 
-/// 64 bytes of f32 a thread fit 64 registers without spills, where the compiler takes 72 unless it is told to leave
-/// room for 1024 threads (NVRTC 13.0, sm_90); of smaller elements, or with larger states, they do not.
-std::string launch_bounds(const Problem& problem, const SegmentedPolicy& policy) {
-  const bool fits = policy.thread_bytes <= 64 && element_bytes(problem) == 4 &&
-                    state_bytes(reduce_spec_of(problem), 8) == 4 && !counts_in_64_bits(problem);
-  if (!policy.is_merged() || !fits) return std::to_string(policy.block_threads);
-  return fmt::format("{}, {}", policy.block_threads, 1024 / policy.block_threads);
+/// Beside the tile: the scan over the warps has a state and a flag of each, and tile and ticket some words.
+std::int64_t scan_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
+  return policy.block_threads / 32 * (4 + state_bytes_of(problem)) + 64;
 }
 
 /// Bytes of the mean segment.
@@ -94,6 +91,68 @@ double loads_of_longest(const Problem& problem, const SegmentedPolicy& policy) {
   return bytes / (policy.block_threads * policy.thread_bytes) + of_thread / kElementsPerLatency;
 }
 
+/// Static, of a tile.
+std::int64_t smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
+  if (policy.is_merged()) return merged_smem_bytes(problem, policy);
+  return policy.is_in_tiles() ? policy.block_threads * policy.thread_bytes : 0;
+}
+
+struct View : PolicyView<SegmentedPolicy> {
+  using PolicyView::PolicyView;
+
+  double segment_bytes = typical_segment_bytes(problem_class);
+  std::int64_t element = element_bytes(problem());
+  double thread_elements = segment_bytes / static_cast<double>(element) / policy.group_threads();
+  double group_load = static_cast<double>(policy.group_threads()) * policy.thread_bytes;
+
+  bool is_direct() const { return !policy.is_merged() && !policy.is_in_tiles(); }
+
+  /// Whether 1024 threads of an SM leave each registers enough for its tile.
+  bool fits_half() const {
+    return policy.is_merged() && policy.thread_bytes <= 64 && element == 4 &&
+           state_bytes(reduce_spec_of(problem()), 8) == 4 && !counts_in_64_bits(problem());
+  }
+};
+
+constexpr std::array<PruneRule<View>, 11> kPruneRules{{
+    kNoLaunchBounds<View>,
+    {"the registers that 1024 threads leave are too few, or more than are needed",
+     "NVRTC of CUDA 13.0, sm_90: 64 bytes of f32 fit 64 registers without spills, where the compiler takes 72 by "
+     "itself",
+     [](const View& v) { return v.policy.min_blocks == MinBlocks::one_half && !v.fits_half(); }},
+    {"1024 threads of an SM fit without spills",
+     "NVRTC of CUDA 13.0, sm_90: 64 bytes of f32 fit 64 registers without spills, where the compiler takes 72 by "
+     "itself",
+     [](const View& v) { return v.policy.min_blocks != MinBlocks::one_half && v.fits_half() && !is_host(v.facts); }},
+    {"so many bytes of small elements are more than the registers hold", kNotMeasured,
+     [](const View& v) { return v.element <= 2 && v.policy.thread_bytes > kMostBytesOfSmallElements; }},
+    {"a thread has so few items that dividing them costs more", kNotMeasured,
+     [](const View& v) {
+       return v.policy.is_merged() &&
+              merged_items(v.problem(), v.policy) < std::int64_t{kLeastMergedItems} * v.policy.block_threads;
+     }},
+    {"tiles leave shared memory for too few blocks", kNotMeasured,
+     [](const View& v) {
+       return smem_bytes(v.problem(), v.policy) > (v.policy.is_merged() ? kMostMergedBytes : kMostTileBytes);
+     }},
+    {"a thread has too many elements of a segment, one after the other", kNotMeasured,
+     [](const View& v) { return v.policy.is_in_tiles() && v.thread_elements > 64; }},
+    {"most threads of a segment have no element", kNotMeasured,
+     [](const View& v) { return v.policy.is_in_tiles() && v.thread_elements < 0.25; }},
+    {"much more is loaded at once than a segment has", kNotMeasured,
+     [](const View& v) { return v.is_direct() && v.segment_bytes < v.group_load / 8; }},
+    {"segments are too long for a warp", kNotMeasured,
+     [](const View& v) {
+       return v.is_direct() && v.policy.scope == Scope::warp && v.segment_bytes > 256 * v.group_load;
+     }},
+    {"the loads of a thread of less than 128 bytes, and those into shared memory, are in flight in any case",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24, 8 pairs of units of f32: min_blocks=1 brings 9 loads in flight to 16 for "
+     "128 bytes of direct segments (2 of 2), 3 to 4 for 16 bytes (2 of 3), and changes none of 3 of MergePath",
+     [](const View& v) {
+       return v.policy.min_blocks == MinBlocks::one && (!v.is_direct() || v.policy.thread_bytes < 128);
+     }},
+}};
+
 std::size_t carry_bytes(const Problem& problem) {
   const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
   return index_bytes + 2 * state_bytes(reduce_spec_of(problem), index_bytes);
@@ -110,17 +169,18 @@ const ParameterSpace& SegmentedPolicy::space() {
       PolicyField{&P::threads_per_segment,
                   ordinal("threads_per_segment", {1, 4, 16, 32}).only_if("scope", {Scope::warp})},
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512})},
-      PolicyField{&P::thread_bytes, ordinal("thread_bytes", {16, 32, 64, 128})});
+      PolicyField{&P::thread_bytes, ordinal("thread_bytes", {16, 32, 64, 128})},
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::one_half})});
   return space;
 }
 
-SegmentedReduceFamily::SegmentedReduceFamily(DType offsets) : offsets_(offsets) {}
-
-std::span<const std::string_view> SegmentedReduceFamily::operations() const { return reduce_family().operations(); }
-std::span<const SourceFile> SegmentedReduceFamily::sources() const {
-  static const std::vector<SourceFile> sources = operation_sources({"segmented_reduce.cuh"});
-  return sources;
-}
+SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
+    : BuiltInFamily({.name = offsets == DType::i32 ? "reduce_segments" : "reduce_segments_i64",
+                     .space = SegmentedPolicy::space(),
+                     .extent_names = {"segments", "elements"},
+                     .operations = reduce_family().operations(),
+                     .sources = [] { return operation_sources({"segmented_reduce.cuh"}); }}),
+      offsets_(offsets) {}
 
 std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
@@ -145,66 +205,31 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-std::string SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                            const DeviceFacts& facts) const {
+Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                       const DeviceFacts& facts) const {
   const auto segmented = policy.as<SegmentedPolicy>();
   const Problem& problem = problem_class.typical();
-  if (segmented.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", segmented.block_threads,
-                       facts.max_threads_per_block);
-  if (segmented.is_merged() && merged_items(problem, segmented) < segmented.block_threads)
-    return fmt::format("{} items for {} threads", merged_items(problem, segmented), segmented.block_threads);
-  const std::int64_t bytes = segmented.is_merged()     ? merged_smem_bytes(problem, segmented)
-                             : segmented.is_in_tiles() ? segmented.block_threads * segmented.thread_bytes
-                                                       : 0;
-  if (bytes > kMostStaticSmemBytes)
-    return fmt::format("a tile of {} bytes, a block has {} of static shared memory", bytes, kMostStaticSmemBytes);
-  return "";
+  const bool has_items = !segmented.is_merged() || merged_items(problem, segmented) >= segmented.block_threads;
+  const std::int64_t scan_bytes = segmented.is_merged() ? scan_smem_bytes(problem, segmented) : 0;
+  return first_reason({check_blocks(facts, segmented.block_threads),
+                       reason_if(!has_items, "a tile has fewer items than threads"),
+                       check_static_smem(smem_bytes(problem, segmented) + scan_bytes)});
 }
 
-std::string SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                         const DeviceFacts&) const {
-  const auto segmented = policy.as<SegmentedPolicy>();
-  const Problem& problem = problem_class.typical();
-  if (element_bytes(problem) <= 2 && segmented.thread_bytes > kMostBytesOfSmallElements)
-    return fmt::format("{} bytes of small elements a thread: more than the registers hold", segmented.thread_bytes);
-  const int load_bytes = segmented.block_threads * segmented.thread_bytes;
-  const double segment = typical_segment_bytes(problem_class);
-  if (segmented.is_merged()) {
-    const std::int64_t items = merged_items(problem, segmented);
-    if (items < std::int64_t{kLeastMergedItems} * segmented.block_threads)
-      return fmt::format("{} items a thread: dividing them costs more", items / segmented.block_threads);
-    if (const std::int64_t bytes = merged_smem_bytes(problem, segmented); bytes > kMostMergedBytes)
-      return fmt::format("a tile of {} bytes: too few blocks fit", bytes);
-    return "";
-  }
-  if (segmented.is_in_tiles()) {
-    if (load_bytes > kMostTileBytes) return fmt::format("a tile of {} bytes: too few blocks fit", load_bytes);
-    const double of_thread = segment / static_cast<double>(element_bytes(problem)) / segmented.group_threads();
-    if (of_thread > 64) return fmt::format("{:.0f} elements a thread, one after the other", of_thread);
-    if (of_thread < 0.25) return fmt::format("{:.2f} elements a thread: most have none", of_thread);
-    return "";
-  }
-  const double group_load = static_cast<double>(segmented.group_threads()) * segmented.thread_bytes;
-  if (segment < group_load / 8)
-    return fmt::format("{:.0f} bytes a segment, {:.0f} are loaded at once", segment, group_load);
-  if (segmented.scope == Scope::warp && segment > 256 * group_load)
-    return fmt::format("{:.0f} bytes a segment: too many for a warp", segment);
-  return "";
+Reason SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
+                                    const DeviceFacts& facts) const {
+  return pruned_by(kPruneRules, View(problem_class, policy, facts));
 }
 
 Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
   const Problem& problem = problem_class.typical();
   const auto segmented = policy.as<SegmentedPolicy>();
   const ReduceSpec spec = reduce_spec_of(problem);
-  const bool is_wide = counts_in_64_bits(problem);
-  const std::string_view index = is_wide ? "unsigned long long" : "unsigned";
-  const OperationSource op = operation_source(spec, index);
+  const OperationSource op = operation_source(spec, index_type(counts_in_64_bits(problem)));
   const std::string_view division =
       segmented.is_merged() ? "MergePath" : segmented.is_in_tiles() ? "StagedSegments" : "DirectSegments";
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
       "#include \"segmented_reduce.cuh\"\n\n"
@@ -222,15 +247,15 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                merged_items(problem, segmented));
 
-  const std::string bounds = launch_bounds(problem, segmented);
+  const std::string bounds = launch_bounds(segmented.block_threads, segmented.min_blocks);
   if (!segmented.is_merged()) {
     unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", segmented.group_threads()), bounds)};
   } else if (segmented.joins_in_second_kernel()) {
-    unit.entries = {kernel_entry("Kernel::publish_shares", bounds),
+    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
                     kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads),
                                  std::to_string(kJoinThreads))};
   } else {
-    unit.entries = {kernel_entry("Kernel::last_block", bounds)};
+    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
   }
   return unit;
 }
@@ -249,12 +274,6 @@ WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& pol
   shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
   shape.critical_path_loads = loads_of_longest(problem, segmented);
   return shape;
-}
-
-std::int64_t SegmentedReduceFamily::bytes_moved(const Problem& problem) const {
-  std::int64_t bytes = 0;
-  for (const BufferSpec& buffer : buffers(problem)) bytes += static_cast<std::int64_t>(buffer.size_bytes());
-  return bytes;
 }
 
 std::size_t SegmentedReduceFamily::workspace_bytes(const ProblemClass& problem_class,
@@ -276,42 +295,19 @@ void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& cand
                                     .offsets = buffers[1],
                                     .out = buffers[2],
                                     .workspace = workspace,
-                                    .elements = static_cast<std::uint64_t>(elements_of(problem)),
                                     .segments = static_cast<std::uint64_t>(segments_of(problem)),
                                     .blocks = grid};
-  Launch& main = launches.add();
-  main.grid.x = grid;
-  main.block.x = static_cast<unsigned>(segmented.block_threads);
-  main.dependent_launch = true;
-  main.arguments.push(arguments);
-  if (!segmented.joins_in_second_kernel()) return;
-
-  Launch& join = launches.add();
-  join.entry = 1;
-  join.block.x = kJoinThreads;
-  join.dependent_launch = true;
-  join.arguments.push(arguments);
+  add_launch(launches, grid, segmented.block_threads, arguments);
+  if (segmented.joins_in_second_kernel()) add_launch(launches, 1, kJoinThreads, arguments).entry = 1;
 }
 
 std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) const {
-  const DType result = reduce_spec_of(problem).result_dtype();
   // Segments start anywhere: the alignment of the arrays is that of their elements.
-  const auto alignment = [](DType dtype) { return static_cast<std::uint32_t>(info(dtype).size_bytes); };
-  return {{.name = "in",
-           .is_input = true,
-           .dtype = problem.dtype,
-           .elements = elements_of(problem),
-           .alignment = alignment(problem.dtype)},
-          {.name = "offsets",
-           .is_input = true,
-           .dtype = offsets_,
-           .elements = segments_of(problem) + 1,
-           .alignment = alignment(offsets_),
-           .is_validated = true},
-          {.name = "out",
-           .is_input = false,
-           .dtype = result,
-           .elements = segments_of(problem) * op_of(problem).outputs}};
+  const auto bytes = [](DType dtype) { return static_cast<std::int64_t>(info(dtype).size_bytes); };
+  BufferSpec offsets = input("offsets", offsets_, segments_of(problem) + 1, bytes(offsets_));
+  offsets.is_validated = true;
+  return {input("in", problem.dtype, elements_of(problem), bytes(problem.dtype)), offsets,
+          output("out", reduce_spec_of(problem).result_dtype(), segments_of(problem) * op_of(problem).outputs)};
 }
 
 std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
@@ -345,10 +341,6 @@ std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const 
       (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
   const std::int64_t scan = 5 + 32 + 3;
   return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
-}
-
-segment_reference::Arrays SegmentedReduceFamily::arrays_of(const Problem& problem) const {
-  return {.offsets = offsets_, .segments = segments_of(problem), .elements = elements_of(problem)};
 }
 
 const KernelFamily& segmented_reduce_family(DType offsets) {

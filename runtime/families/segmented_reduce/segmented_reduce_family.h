@@ -1,14 +1,12 @@
 // The families of segmented reductions: each segment of an array to one value, or two.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include <hone/kernel_family.h>
 #include <hone/reduce_spec.h>
 
-#include "runtime/families/segmented_reduce/segment_reference.h"
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/segmented_reduce/segmented_verifier.h"
 #include "runtime/families/work_division.h"
 
@@ -23,6 +21,7 @@ struct SegmentedPolicy {
   std::int32_t threads_per_segment = 0;   ///< of a warp; 0: more than a warp
   std::int32_t block_threads = 256;
   std::int32_t thread_bytes = 16;         ///< that a thread loads at once
+  MinBlocks min_blocks = MinBlocks::unset;
 
   bool is_merged() const { return scope == Scope::grid; }
   bool is_in_tiles() const { return scope == Scope::warp && threads_per_segment < 32; }
@@ -35,28 +34,16 @@ struct SegmentedPolicy {
 };
 
 /// Extents {segments, elements, 1}.
-class SegmentedReduceFamily final : public KernelFamily {
+class SegmentedReduceFamily final : public BuiltInFamily {
  public:
   /// `offsets`: i32 or i64.
   explicit SegmentedReduceFamily(DType offsets);
 
-  std::string_view name() const override { return offsets_ == DType::i32 ? "reduce_segments" : "reduce_segments_i64"; }
-  std::span<const std::string_view> extent_names() const override {
-    static constexpr std::array<std::string_view, 2> kExtentNames{"segments", "elements"};
-    return kExtentNames;
-  }
-  int version() const override { return 1; }
-  const ParameterSpace& space() const override { return SegmentedPolicy::space(); }
-  std::span<const std::string_view> operations() const override;
-  std::span<const SourceFile> sources() const override;
-
   std::string refuse(const Problem& problem) const override;
-  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
-                       const DeviceFacts& facts) const override;
-  std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
-  std::int64_t bytes_moved(const Problem& problem) const override;
   std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override;
@@ -68,7 +55,7 @@ class SegmentedReduceFamily final : public KernelFamily {
   /// The most combinations that one element goes through.
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
 
-  segment_reference::Arrays arrays_of(const Problem& problem) const;
+  DType offsets() const { return offsets_; }
 
  private:
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;

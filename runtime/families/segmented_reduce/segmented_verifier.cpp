@@ -1,20 +1,51 @@
 #include "runtime/families/segmented_reduce/segmented_verifier.h"
 
 #include <algorithm>
+#include <map>
 
+#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
-#include "runtime/families/segmented_reduce/segment_reference.h"
 #include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 
 namespace hone {
+namespace {
+
+/// "power_law" and the like with what the reductions measure, then the awkward elements in segments of a power law.
+std::vector<std::string_view> kinds_of(const ReduceSpec& spec) {
+  const auto lengths = segment_offsets::kinds();
+  std::vector<std::string_view> kinds(lengths.begin(), lengths.end());
+  const auto elements = reduce_reference::input_kinds(spec).subspan(1);
+  kinds.insert(kinds.end(), elements.begin(), elements.end());
+  return kinds;
+}
+
+}  // namespace
 
 std::span<const std::string_view> SegmentedVerifier::input_kinds(const Problem& problem) const {
-  return segment_reference::input_kinds(reduce_spec_of(problem));
+  // The kinds of elements are lists that live for ever; there is one of ours for each.
+  static const auto lists = [] {
+    std::map<const std::string_view*, std::vector<std::string_view>> kinds;
+    for (const ReduceOpInfo& op : kReduceOps)
+      for (const DTypeInfo& dtype : kDTypes)
+        for (const DType accumulator : {reduce_accumulator_dtype(op.op, dtype.dtype), DType::f64}) {
+          const ReduceSpec each{.op = op.op, .dtype = dtype.dtype, .accumulator = accumulator};
+          kinds.try_emplace(reduce_reference::input_kinds(each).data(), kinds_of(each));
+        }
+    return kinds;
+  }();
+  return lists.at(reduce_reference::input_kinds(reduce_spec_of(problem)).data());
 }
 
 std::vector<std::byte> SegmentedVerifier::input_pattern(const Problem& problem, int buffer,
                                                         std::string_view kind) const {
-  return segment_reference::input_pattern(reduce_spec_of(problem), family_.arrays_of(problem), buffer, kind);
+  const auto lengths = segment_offsets::kinds();
+  const bool is_of_lengths = std::find(lengths.begin(), lengths.end(), kind) != lengths.end();
+  const ReduceSpec spec = reduce_spec_of(problem);
+  const auto [segments, elements, unused] = problem.extents;
+  if (buffer == 1)
+    return segment_offsets::make(is_of_lengths ? kind : lengths.front(), family_.offsets(), segments, elements);
+  return reduce_reference::input_pattern(spec, 0, elements,
+                                         is_of_lengths ? reduce_reference::input_kinds(spec).front() : kind);
 }
 
 std::vector<Problem> SegmentedVerifier::verified_problems(const Problem& problem) const {
@@ -33,18 +64,20 @@ std::vector<Problem> SegmentedVerifier::verified_problems(const Problem& problem
 std::vector<ElementRange> SegmentedVerifier::verified_parts(const Problem& problem, int) const {
   std::vector<ElementRange> parts = segment_offsets::verified(problem.extents[0], problem.extents[1]);
   const int outputs = kReduceOps[problem.operation].outputs;
-  for (ElementRange& part : parts) {
-    part.first *= outputs;
-    part.count *= outputs;
-  }
+  for (ElementRange& part : parts) part = {.first = part.first * outputs, .count = part.count * outputs};
   return parts;
 }
 
 std::string SegmentedVerifier::verify(const Problem& problem, const Candidate& candidate,
                                       std::span<const std::vector<std::byte>> patterns,
                                       std::span<const std::vector<std::byte>> outputs) const {
-  return segment_reference::verify(reduce_spec_of(problem), family_.arrays_of(problem),
-                                   family_.longest_chain(problem, candidate), patterns, outputs[0]);
+  const segment_offsets::Offsets offsets(family_.offsets(), patterns[1]);
+  const auto line_of = [&](std::int64_t segment) {
+    return reduce_reference::Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
+  };
+  return reduce_reference::verify_each(reduce_spec_of(problem), family_.longest_chain(problem, candidate), patterns[0],
+                                       segment_offsets::verified(problem.extents[0], problem.extents[1]), line_of,
+                                       outputs[0]);
 }
 
 }  // namespace hone

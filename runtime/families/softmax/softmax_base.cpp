@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/jit/include_closure.h"
+
 namespace hone {
 namespace {
 
@@ -23,7 +25,31 @@ Acc nonzero(double value) {
 
 double scale_of(const Problem& problem) { return problem.scalars[0].value_or(1); }
 
+Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const SoftmaxShape& shape,
+                   std::uint32_t alignment) {
+  Problem problem{.family = shape.over_columns ? &softmax_columns_family() : &softmax_family(),
+                  .operation = operation,
+                  .dtype = spec.dtype,
+                  .alignment = alignment,
+                  .extents = shape.extents,
+                  .pitches = shape.pitches};
+  if (spec.result_dtype() != spec.dtype) problem.result = spec.result;
+  if (spec.scale != 1) problem.scalars[0] = spec.scale;
+  // Side by side is one pitch, however it is spelled.
+  for (std::int64_t& pitch : problem.pitches)
+    if (pitch == shape.extents[shape.over_columns ? 2 : 1]) pitch = 0;
+  problem.alignment = row_alignment(problem, alignment);
+  return problem;
+}
+
 }  // namespace
+
+Problem softmax_problem(const SoftmaxSpec& spec, const SoftmaxShape& shape, std::uint32_t alignment) {
+  return problem_of(kSoftmaxOperation, spec, shape, alignment);
+}
+Problem log_softmax_problem(const SoftmaxSpec& spec, const SoftmaxShape& shape, std::uint32_t alignment) {
+  return problem_of(kLogSoftmaxOperation, spec, shape, alignment);
+}
 
 SoftmaxTraits::SoftmaxTraits(const Problem& problem)
     : in(problem.dtype),
@@ -36,8 +62,8 @@ SoftmaxTraits::SoftmaxTraits(const Problem& problem)
 
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
   const SoftmaxTraits traits(problem);
-  const bool over_columns = problem.family == &softmax_columns_family();
-  const std::int64_t columns = problem.extents[over_columns ? 2 : 1];
+  const bool over_columns = SoftmaxBase::is_over_columns(problem);
+  const std::int64_t columns = SoftmaxBase::matrix_columns(problem);
   const std::int64_t larger = std::max(traits.in_bytes, traits.out_bytes);
   std::int64_t elements = std::max<std::int64_t>(1, std::min<std::int64_t>(alignment, kMaxAlignment) / larger);
   const auto limit_to = [&](std::int64_t multiple) {
@@ -83,14 +109,20 @@ bool needs_wide_index(const Problem& problem, int extent) {
   return last_of(problem, extent) > std::numeric_limits<std::int32_t>::max();
 }
 
-std::span<const std::string_view> SoftmaxBase::operations() const { return kOperations; }
+SoftmaxBase::SoftmaxBase(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
+                         std::vector<std::string_view> kernels)
+    : BuiltInFamily({.name = name,
+                     .space = space,
+                     .extent_names = std::move(extent_names),
+                     .operations = kOperations,
+                     .sources = [kernels = std::move(kernels)] { return kernel_sources(kernels); }}) {}
 
 std::int64_t SoftmaxBase::matrix_rows(const Problem& problem) {
-  return problem.family == &softmax_family() ? problem.extents[0] : problem.extents[0] * problem.extents[1];
+  return is_over_columns(problem) ? problem.extents[0] * problem.extents[1] : problem.extents[0];
 }
 
 std::int64_t SoftmaxBase::matrix_columns(const Problem& problem) {
-  return problem.family == &softmax_family() ? problem.extents[1] : problem.extents[2];
+  return problem.extents[is_over_columns(problem) ? 2 : 1];
 }
 
 std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
@@ -98,11 +130,19 @@ std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
   return asked != 0 ? asked : matrix_columns(problem);
 }
 
+Rows SoftmaxBase::rows(const Problem& problem, int buffer) {
+  const bool over_columns = is_over_columns(problem);
+  return {.batch = problem.extents[0],
+          .rows = over_columns ? problem.extents[1] : 1,
+          .length = problem.extents[over_columns ? 2 : 1],
+          .pitch = pitch(problem, buffer)};
+}
+
 std::string SoftmaxBase::refuse(const Problem& problem) const {
   const auto refused = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
   if (problem.operation >= kOperations.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
   for (const DType dtype : {problem.dtype, problem.result.value_or(problem.dtype)})
-    if (!info(dtype).is_floating())
+    if (!info(dtype).is_floating() || info(dtype).size_bytes < 2)
       return refused(fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name));
   const SoftmaxTraits traits(problem);
   if (problem.accumulator && *problem.accumulator != traits.accumulator)
@@ -110,19 +150,14 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
   if (problem.nan != NanPolicy::propagate) return refused("a NaN cannot be ignored");
   for (const std::int64_t extent : problem.extents)
     if (extent < 0) return refused(fmt::format("an extent of {} is negative", extent));
-  if (problem.family == &softmax_family() && problem.extents[2] != 1)
+  if (!is_over_columns(problem) && problem.extents[2] != 1)
     return refused("has two extents, rows and columns; softmax_columns has three");
 
-  for (int buffer : {0, 1}) {
-    const std::int64_t asked = problem.pitches[static_cast<std::size_t>(buffer)];
-    if (asked != 0 && asked < matrix_columns(problem))
-      return refused(fmt::format("a pitch of {} elements is less than a row of {}", asked, matrix_columns(problem)));
-    const std::int64_t outer = problem.family == &softmax_family() ? 1 : problem.extents[0];
-    const std::int64_t rows = problem.extents[problem.family == &softmax_family() ? 0 : 1];
-    if (!product_within_memory({buffer == 0 ? traits.in_bytes : traits.out_bytes, outer, rows, pitch(problem, buffer)}))
-      return refused(fmt::format("no memory holds more than 2^60 bytes, and rows of {} elements need more",
-                                 pitch(problem, buffer)));
-  }
+  for (const int buffer : {0, 1})
+    if (std::string refusal = refuse_rows(to_string(problem), buffer == 0 ? "input" : "output", rows(problem, buffer),
+                                          buffer == 0 ? traits.in_bytes : traits.out_bytes);
+        !refusal.empty())
+      return refusal;
   if (const std::uint32_t found = row_alignment(problem, problem.alignment); found < problem.alignment)
     return refused(fmt::format(
         "alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",
@@ -141,27 +176,13 @@ std::int64_t SoftmaxBase::bytes_moved(const Problem& problem) const {
 
 std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
   const SoftmaxTraits traits(problem);
-  const std::int64_t rows = matrix_rows(problem);
-  const auto elements = [&](int buffer) {
-    const bool is_empty = rows == 0 || matrix_columns(problem) == 0;
-    return is_empty ? 0 : (rows - 1) * pitch(problem, buffer) + matrix_columns(problem);
-  };
   // Where packs are not aligned, both arrays start as many elements after a multiple of them: in step with each other,
   // as arrays are that rows of an odd length have put out of line.
   const auto alignment = [&](std::int64_t bytes) {
-    return problem.alignment >= kMaxAlignment ? kMaxAlignment
-                                              : static_cast<std::uint32_t>(pack_elements(problem) * bytes);
+    return problem.alignment >= kMaxAlignment ? std::int64_t{kMaxAlignment} : pack_elements(problem) * bytes;
   };
-  return {{.name = "in",
-           .is_input = true,
-           .dtype = traits.in,
-           .elements = elements(0),
-           .alignment = alignment(traits.in_bytes)},
-          {.name = "out",
-           .is_input = false,
-           .dtype = traits.out,
-           .elements = elements(1),
-           .alignment = alignment(traits.out_bytes)}};
+  return {input("in", traits.in, rows(problem, 0).elements(), alignment(traits.in_bytes)),
+          output("out", traits.out, rows(problem, 1).elements(), alignment(traits.out_bytes))};
 }
 
 std::int64_t SoftmaxBase::pack_elements(const Problem& problem) {

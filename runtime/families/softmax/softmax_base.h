@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <hone/kernel_family.h>
 #include <hone/softmax_spec.h>
 
 #include "kernel_templates/softmax_arguments.h"
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
+#include "runtime/families/softmax/softmax_verifier.h"
 
 namespace hone {
 
@@ -52,17 +53,27 @@ std::int64_t last_of(const Problem& problem, int extent);
 /// Elements that can be counted in an `unsigned` by every problem that shares a winner with this one.
 bool needs_wide_index(const Problem& problem, int extent);
 
-class SoftmaxBase : public KernelFamily {
+class SoftmaxBase : public BuiltInFamily {
  public:
-  int version() const final { return 1; }
-  std::span<const std::string_view> operations() const final;
+  SoftmaxBase(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
+              std::vector<std::string_view> kernels);
+
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
+  const Verifier& verifier() const final { return verifier_; }
+
+  /// The most additions, rescalings included, that one weight goes through.
+  virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
+
+  static bool is_over_columns(const Problem& problem) { return problem.family == &softmax_columns_family(); }
 
   /// Rows of the matrix, and the elements of each.
   static std::int64_t matrix_rows(const Problem& problem);
   static std::int64_t matrix_columns(const Problem& problem);
+
+  /// The input (0) or the output (1).
+  static Rows rows(const Problem& problem, int buffer);
 
   /// The pitch of the input (0) or output (1), in elements.
   static std::int64_t pitch(const Problem& problem, int buffer);
@@ -73,6 +84,9 @@ class SoftmaxBase : public KernelFamily {
  protected:
   /// The types that a kernel is instantiated for, up to the index: "float, hone::Half, float".
   static std::string type_list(const Problem& problem);
+
+ private:
+  SoftmaxVerifier verifier_{*this};
 };
 
 /// Calls act(Acc()) with the type that weights are computed in: float or double.

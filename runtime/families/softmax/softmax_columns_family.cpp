@@ -1,16 +1,29 @@
-#include "runtime/families/softmax/softmax_columns_family.h"
-
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "runtime/jit/include_closure.h"
+#include "runtime/families/softmax/softmax_base.h"
+#include "runtime/families/work_division.h"
 
 namespace hone {
 namespace {
 
-constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
+/// The policies of the softmax over columns. A grid cuts columns into chunks that are read twice.
+struct SoftmaxColumnPolicy {
+  Scope scope = Scope::block;           ///< of a tile of columns
+  std::int32_t cluster_blocks = 1;
+  std::int32_t lanes = 32;              ///< threads side by side, a pack of columns each
+  std::int32_t block_threads = 256;
+  std::int32_t packs_per_thread = 1;    ///< rows that a thread holds; of chunks, loads at once
+  MinBlocks min_blocks = MinBlocks::unset;
+
+  bool in_chunks() const { return scope == Scope::grid; }
+  /// Threads that share a column.
+  std::int64_t row_lanes() const { return std::int64_t{block_threads / lanes} * cluster_blocks; }
+
+  static const ParameterSpace& space();
+};
 
 constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 
@@ -69,8 +82,6 @@ struct Layout {
   std::int64_t chunks(std::int64_t max_blocks) const { return best_chunks(grid(max_blocks), tiles(), most_chunks()); }
 };
 
-}  // namespace
-
 const ParameterSpace& SoftmaxColumnPolicy::space() {
   using P = SoftmaxColumnPolicy;
   static const ParameterSpace space = space_of<P>(
@@ -79,59 +90,78 @@ const ParameterSpace& SoftmaxColumnPolicy::space() {
                   ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
       PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
       PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
-      PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})});
+      PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
   return space;
 }
 
-std::span<const SourceFile> SoftmaxColumnsFamily::sources() const {
-  static const std::vector<SourceFile> sources = kernel_sources({"softmax_columns.cuh"});
-  return sources;
-}
+struct View : Layout {
+  const ProblemClass& problem_class;
+  const DeviceFacts& facts;
+  std::int64_t rows = center_of(problem_class.typical(), 1);
+  std::int64_t row_packs = divide_up(center_of(problem_class.typical(), 2), elements);
 
-std::string SoftmaxColumnsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                           const DeviceFacts& facts) const {
-  const Problem& problem = problem_class.typical();
-  const Layout layout(problem, policy, pack_elements(problem));
-  const SoftmaxColumnPolicy& column = layout.policy;
-  if (column.block_threads > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", column.block_threads, facts.max_threads_per_block);
-  if (column.cluster_blocks > std::max(1, facts.max_cluster_blocks))
-    return fmt::format("clusters of {} blocks, the device allows {}", column.cluster_blocks, facts.max_cluster_blocks);
-  if (layout.static_smem_bytes() > kMostStaticSmemBytes)
-    return fmt::format("needs {} bytes of shared memory, kernels have {}", layout.static_smem_bytes(),
-                       kMostStaticSmemBytes);
-  if (!column.in_chunks()) return "";
-  const std::int64_t partials =
-      layout.partials_per_chunk(problem_class.sizes()[0].last, problem_class.sizes()[2].last);
-  if (2 * partials > layout.traits.most_partials())
-    return fmt::format("{} columns have more partial results than the workspace", partials);
-  return "";
-}
+  View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
+      : Layout(of.typical(), chosen, SoftmaxBase::pack_elements(of.typical())), problem_class(of), facts(facts_) {}
 
-std::string SoftmaxColumnsFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                        const DeviceFacts&) const {
-  const Problem& problem = problem_class.typical();
-  const Layout layout(problem, policy, pack_elements(problem));
-  const SoftmaxColumnPolicy& column = layout.policy;
-  // 1024 threads have 64 registers each: states of f64, or more than 16 elements, spill 80 to 168 bytes (sm_90, CUDA
-  // 13.0).
-  if (column.block_threads > 512 && (layout.traits.accumulator == DType::f64 ||
-                                     column.packs_per_thread * layout.elements > kMostElementsOfLargeBlocks))
-    return "a thread of so many has too few registers for its elements and their sums";
-  const std::int64_t row_packs = divide_up(center_of(problem, 2), layout.elements);
-  if (column.lanes > 2 && column.lanes > row_packs)
-    return fmt::format("rows have {} packs for {} lanes", row_packs, column.lanes);
-  const std::int64_t rows = center_of(problem, 1);
-  const bool shares = column.in_chunks() || column.cluster_blocks > 1;
-  if (shares && rows < kLeastSharedRows) return fmt::format("{} rows are too few for several blocks", rows);
-  if (column.in_chunks()) return "";
-  // What always works: a small block with its rows read twice, or mostly idle where there are hardly any.
-  const bool is_last_resort = column.cluster_blocks == 1 && column.block_threads == 256 &&
-                              (column.packs_per_thread == 4 || column.packs_per_thread == 1);
-  if (is_last_resort) return "";
-  if (layout.held_rows() < rows) return fmt::format("holds {} of {} rows", layout.held_rows(), rows);
-  if (layout.held_rows() > 2 * rows) return fmt::format("has room for {} rows, there are {}", layout.held_rows(), rows);
-  return "";
+  /// What always works: a small block with its rows read twice, or mostly idle where there are hardly any.
+  bool is_last_resort() const {
+    return policy.cluster_blocks == 1 && policy.block_threads == 256 &&
+           (policy.packs_per_thread == 4 || policy.packs_per_thread == 1);
+  }
+  bool may_be_held() const { return !policy.in_chunks() && !is_last_resort(); }
+};
+
+constexpr std::array<PruneRule<View>, 7> kPruneRules{{
+    kNoLaunchBounds<View>,
+    {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24: none of 13 pairs of units of f32 with 1 to 4 packs changes; 8 not seen",
+     [](const View& v) {
+       return v.policy.min_blocks == MinBlocks::one && (v.policy.packs_per_thread < 8 || v.policy.block_threads > 512);
+     }},
+    {"a thread of so many has too few registers for its elements and their sums",
+     "ptxas of CUDA 13.0, sm_90: states of f64, or of more than 16 elements, of 1024 threads spill 80 to 168 bytes",
+     [](const View& v) {
+       return v.policy.block_threads > 512 && (v.traits.accumulator == DType::f64 ||
+                                               v.policy.packs_per_thread * v.elements > kMostElementsOfLargeBlocks);
+     }},
+    {"rows have fewer packs than lanes", kNotMeasured,
+     [](const View& v) { return v.policy.lanes > 2 && v.policy.lanes > v.row_packs; }},
+    {"there are too few rows for several blocks", kNotMeasured,
+     [](const View& v) { return (v.policy.in_chunks() || v.policy.cluster_blocks > 1) && v.rows < kLeastSharedRows; }},
+    {"registers do not hold the rows", kNotMeasured,
+     [](const View& v) { return v.may_be_held() && v.held_rows() < v.rows; }},
+    {"registers have room for twice the rows", kNotMeasured,
+     [](const View& v) { return v.may_be_held() && v.held_rows() > 2 * v.rows; }},
+}};
+
+/// Extents {outer, reduced, inner}; pitches between rows of `inner` elements.
+class SoftmaxColumnsFamily final : public SoftmaxBase {
+ public:
+  SoftmaxColumnsFamily()
+      : SoftmaxBase("softmax_columns", SoftmaxColumnPolicy::space(), {"outer", "reduced", "inner"},
+                    {"softmax_columns.cuh"}) {}
+
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    return pruned_by(kPruneRules, View(problem_class, policy, facts));
+  }
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
+};
+
+Reason SoftmaxColumnsFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                      const DeviceFacts& facts) const {
+  const View view(problem_class, policy, facts);
+  const std::int64_t partials = view.partials_per_chunk(problem_class.sizes()[0].last, problem_class.sizes()[2].last);
+  return first_reason({check_blocks(facts, view.policy.block_threads, view.policy.cluster_blocks),
+                       check_static_smem(view.static_smem_bytes()),
+                       reason_if(view.policy.in_chunks() && 2 * partials > view.traits.most_partials(),
+                                 "columns have more partial results than the workspace")});
 }
 
 Unit SoftmaxColumnsFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
@@ -139,7 +169,6 @@ Unit SoftmaxColumnsFamily::unit(const ProblemClass& problem_class, const Policy&
   const Layout layout(problem, policy, pack_elements(problem));
   const SoftmaxColumnPolicy& column = layout.policy;
   Unit unit;
-  unit.name = fmt::format("{} {}", to_string(problem_class), space().to_string(policy));
   unit.source = fmt::format(
       "#include \"softmax_columns.cuh\"\n\n"
       "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
@@ -150,13 +179,11 @@ Unit SoftmaxColumnsFamily::unit(const ProblemClass& problem_class, const Policy&
       fmt::arg("elements", layout.elements), fmt::arg("threads", column.block_threads), fmt::arg("lanes", column.lanes),
       fmt::arg("packs", column.packs_per_thread), fmt::arg("columns", layout.tile_columns()),
       fmt::arg("state", layout.traits.state_bytes()));
-  const std::string bounds = std::to_string(column.block_threads);
+  const std::string bounds = launch_bounds(column.block_threads, column.min_blocks);
   if (column.in_chunks()) {
     unit.entries = {kernel_entry("Kernel::publish_chunks", bounds), kernel_entry("Kernel::write_chunks", bounds)};
-  } else if (column.cluster_blocks > 1) {
-    unit.entries = {kernel_entry(fmt::format("Kernel::cluster<{}>", column.cluster_blocks), bounds)};
   } else {
-    unit.entries = {kernel_entry("Kernel::block", bounds)};
+    unit.entries = {kernel_entry(fmt::format("Kernel::whole<{}>", column.cluster_blocks), bounds)};
   }
   return unit;
 }
@@ -188,13 +215,9 @@ void SoftmaxColumnsFamily::encode(const Problem& problem, const Candidate& candi
                                   void* workspace, LaunchList& launches) const {
   const Layout layout(problem, candidate.policy, pack_elements(problem));
   const bool has_chunks = layout.policy.in_chunks();
-  Launch launch;
-  launch.grid.x = static_cast<unsigned>(layout.grid(candidate.geometry.max_blocks));
-  launch.block.x = static_cast<unsigned>(layout.policy.block_threads);
-  launch.cluster_blocks = static_cast<unsigned>(layout.policy.cluster_blocks);
-  launch.dependent_launch = true;
+  const std::int64_t max_blocks = candidate.geometry.max_blocks;
   with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-    launch.arguments.push(SoftmaxColumnsArguments<Acc>{
+    const SoftmaxColumnsArguments<Acc> arguments{
         .in = buffers[0],
         .out = buffers[1],
         .workspace = workspace,
@@ -204,9 +227,13 @@ void SoftmaxColumnsFamily::encode(const Problem& problem, const Candidate& candi
         .in_pitch = pitch(problem, 0),
         .out_pitch = pitch(problem, 1),
         .scale = softmax_factors<Acc>(problem),
-        .chunks = has_chunks ? static_cast<unsigned>(layout.chunks(candidate.geometry.max_blocks)) : 0});
+        .chunks = has_chunks ? static_cast<unsigned>(layout.chunks(max_blocks)) : 0};
+    for (int entry = 0; entry < (has_chunks ? 2 : 1); ++entry) {
+      Launch& launch = add_launch(launches, layout.grid(max_blocks), layout.policy.block_threads, arguments);
+      launch.entry = entry;
+      launch.cluster_blocks = static_cast<unsigned>(layout.policy.cluster_blocks);
+    }
   });
-  for (launch.entry = 0; launch.entry < (has_chunks ? 2 : 1); ++launch.entry) launches.add() = launch;
 }
 
 /// A few columns, in the rows at the beginning, at the end and here and there between.
@@ -218,6 +245,8 @@ std::int64_t SoftmaxColumnsFamily::longest_chain(const Problem& problem, const C
   return divide_up(layout.reduced, row_lanes * chunks) + divide_up(chunks, row_lanes) +
          layout.policy.block_threads / std::min(32, layout.policy.lanes) + 48;
 }
+
+}  // namespace
 
 const KernelFamily& softmax_columns_family() {
   static const SoftmaxColumnsFamily family;

@@ -1,37 +1,157 @@
-#include "runtime/families/softmax/softmax_family.h"
-
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include <fmt/format.h>
 
 #include "runtime/families/softmax/softmax_row_layout.h"
-#include "runtime/families/softmax/softmax_verifier.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
 
 using Layout = SoftmaxRowLayout;
-using Algorithm = SoftmaxRowPolicy::Algorithm;
+using Algorithm = Layout::Algorithm;
 
-}  // namespace
+/// Elements of a row that a thread of a tile takes one by one.
+constexpr std::int64_t kMostElementsEach = 24;
 
-const ParameterSpace& SoftmaxFamily::space() const { return SoftmaxRowPolicy::space(); }
+/// Of shared memory in KiB: less would do only where this is the least.
+constexpr int kLeastSmemKib = 48;
 
-std::span<const SourceFile> SoftmaxFamily::sources() const {
-  static const std::vector<SourceFile> sources =
-      kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"});
-  return sources;
-}
+constexpr int kMostPacksPerBlock = 1024 * 6;
 
-std::string SoftmaxFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                    const DeviceFacts& facts) const {
-  return Layout(problem_class.typical(), policy).is_valid(problem_class, facts);
-}
+/// Rows of fewer bytes a block are no work for several blocks.
+constexpr std::int64_t kLeastBytesPerBlock = 4096;
+constexpr std::int64_t kLeastChunkedBytes = 32768;
+constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
 
-std::string SoftmaxFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                 const DeviceFacts& facts) const {
-  return Layout(problem_class.typical(), policy).prune(problem_class, facts);
+/// Of a chunk, at once.
+constexpr int kMostPipelinedPacks = 2048;
+
+struct View : Layout {
+  const ProblemClass& problem_class;
+  const DeviceFacts& facts;
+  std::int64_t row_bytes = center_packs * pack_in_bytes();
+  std::int64_t held = held_packs(center_packs);
+
+  View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
+      : Layout(of.typical(), chosen), problem_class(of), facts(facts_) {}
+
+  bool is(Algorithm which) const { return algorithm == which; }
+  bool is_of_blocks() const { return is(Algorithm::block) || is(Algorithm::cluster); }
+  bool is_in_registers() const { return is_of_blocks() && policy.smem_kib == 0; }
+  bool is_in_shared() const { return is_of_blocks() && policy.smem_kib > 0; }
+
+  /// Where nothing else can, a large block reads what it does not hold twice.
+  bool is_last_resort() const {
+    return policy.cluster_blocks == 1 && policy.packs_per_thread == 8 && policy.block_threads == 512;
+  }
+};
+
+constexpr std::array<PruneRule<View>, 20> kPruneRules{{
+    kNoLaunchBounds<View>,
+    {"all that is held of a row is in flight in any case",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
+     "chunks and pipelines, and none of 28 others",
+     [](const View& v) { return v.policy.min_blocks != MinBlocks::unset && !v.policy.cuts_rows(); }},
+
+    {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::group) && v.policy.block_threads > 256; }},
+    {"a row has fewer packs than lanes", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::group) && v.policy.threads_per_row > v.center_packs; }},
+    {"so many rows at once are more than the registers hold", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::group) && v.rows_at_once > 4; }},
+    {"the elements outside of packs, which rows that are not aligned have, want 8 lanes or more", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::group) && !v.is_aligned && v.policy.threads_per_row < 8; }},
+
+    {"a row has fewer elements than lanes", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::tiles) && v.policy.threads_per_row > v.center_columns; }},
+
+    {"loads at once, and packs of lanes, in powers of two are enough of a choice", kNotMeasured,
+     [](const View& v) {
+       return (v.policy.cuts_rows() || v.is(Algorithm::group)) &&
+              !std::has_single_bit(static_cast<unsigned>(v.policy.packs_per_thread));
+     }},
+    {"a row is too short to be cut into chunks: two launches and a second reading of everything cost more than a block "
+     "that is busy for a while",
+     kNotMeasured, [](const View& v) { return v.is(Algorithm::chunks) && v.row_bytes < kLeastChunkedBytes; }},
+    {"chunks so small do not fill a pipeline, and of larger ones few blocks hold too many bytes of rows in L2",
+     kNotMeasured,
+     [](const View& v) {
+       return v.is(Algorithm::pipeline) && (v.policy.block_threads * v.policy.packs_per_thread > kMostPipelinedPacks ||
+                                            v.policy.block_threads > 512 || v.policy.packs_per_thread == 1);
+     }},
+    {"a row has not enough chunks for all blocks of a pipeline", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::pipeline) && v.row_bytes < kLeastPipelinedBytes; }},
+    {"few rows have no others to be published meanwhile", kNotMeasured,
+     [](const View& v) { return v.is(Algorithm::pipeline) && v.problem_class.sizes()[0].first < 4; }},
+    {"rows have left L2 when they are read again", kNotMeasured,
+     [](const View& v) {
+       return v.is(Algorithm::pipeline) && v.facts.l2_bytes > 0 && 4 * v.row_bytes > v.facts.l2_bytes;
+     }},
+
+    {"a row has fewer packs than threads", kNotMeasured,
+     [](const View& v) { return v.is_of_blocks() && v.row_threads > v.center_packs; }},
+    {"a row is too short for so many blocks", kNotMeasured,
+     [](const View& v) {
+       return v.is(Algorithm::cluster) && v.row_bytes < v.policy.cluster_blocks * kLeastBytesPerBlock;
+     }},
+    {"less shared memory would do", "the same packs of a row are held",
+     [](const View& v) {
+       return v.is_in_shared() && v.policy.smem_kib > kLeastSmemKib &&
+              v.smem_bytes(v.center_packs * v.traits.pack_elements) <= v.policy.smem_kib * 512;
+     }},
+    {"shared memory holds less than half of a row", kNotMeasured,
+     [](const View& v) { return v.is_in_shared() && v.held * 2 < v.center_packs; }},
+    {"the packs of a block are more than its registers hold",
+     "ptxas of CUDA 13.0, sm_90: 8 packs of 1024 threads spill 24 to 40 bytes",
+     [](const View& v) {
+       return v.is_in_registers() && v.policy.block_threads * v.policy.packs_per_thread > kMostPacksPerBlock;
+     }},
+    {"registers have room for twice the packs of a row", kNotMeasured,
+     [](const View& v) { return v.is_in_registers() && v.held > 2 * v.center_packs; }},
+    {"registers do not hold a row", kNotMeasured,
+     [](const View& v) { return v.is_in_registers() && v.held < v.center_packs && !v.is_last_resort(); }},
+}};
+
+/// Extents {rows, columns, 1}.
+class SoftmaxFamily final : public SoftmaxBase {
+ public:
+  SoftmaxFamily()
+      : SoftmaxBase("softmax", SoftmaxRowPolicy::space(), {"rows", "columns"},
+                    {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"}) {}
+
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    return pruned_by(kPruneRules, View(problem_class, policy, facts));
+  }
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
+};
+
+Reason SoftmaxFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                               const DeviceFacts& facts) const {
+  const View view(problem_class, policy, facts);
+  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+  const std::int64_t smem_bytes = view.is(Algorithm::tiles) ? view.tile_smem_bytes(sizes[1].last)
+                                  : view.is_in_shared()     ? view.policy.smem_kib * 1024 + 2048
+                                                            : 0;
+  if (Reason reason = check_blocks(facts, view.policy.block_threads, view.policy.cluster_blocks); !reason.empty())
+    return reason;
+  if (smem_bytes > facts.smem_bytes_per_block_optin)
+    return {ReasonCode::device_smem, {static_cast<double>(smem_bytes), double(facts.smem_bytes_per_block_optin)}};
+  return first_reason(
+      {reason_if(view.is(Algorithm::group) && view.policy.packs_per_thread % view.row_packs != 0,
+                 "the packs of a thread hold no whole rows"),
+       reason_if(view.is(Algorithm::tiles) && view.is_aligned, "tiles in shared memory are of misaligned rows"),
+       reason_if(view.is(Algorithm::tiles) && view.elements_each > kMostElementsEach,
+                 "a lane has more elements than the registers hold"),
+       reason_if(view.is(Algorithm::chunks) && sizes[0].last > view.traits.most_partials(),
+                 "rows have more partial results than the workspace")});
 }
 
 Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
@@ -41,7 +161,6 @@ Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy
   const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
 
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   unit.source = fmt::format(
       "#include \"{header}\"\n\n"
       "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
@@ -50,13 +169,13 @@ Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy
       fmt::arg("header", layout.algorithm == Algorithm::tiles      ? "softmax_tiles.cuh"
                          : layout.algorithm == Algorithm::pipeline ? "softmax_pipeline.cuh"
                                                     : "softmax.cuh"),
-      fmt::arg("types", type_list(problem)), fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
+      fmt::arg("types", type_list(problem)), fmt::arg("index", index_type(is_wide)),
       fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
       fmt::arg("threads", row.block_threads), fmt::arg("pack", layout.traits.pack_elements),
       fmt::arg("state", layout.traits.state_bytes()));
 
   const auto add_entry = [&](std::string_view body) {
-    unit.entries.push_back(kernel_entry(body, std::to_string(row.block_threads)));
+    unit.entries.push_back(kernel_entry(body, launch_bounds(row.block_threads, row.min_blocks)));
   };
   switch (layout.algorithm) {
     case Algorithm::group:
@@ -67,12 +186,9 @@ Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy
                             row.threads_per_row, layout.least_each, layout.elements_each, layout.rows_at_once));
       break;
     case Algorithm::block:
-      if (row.smem_kib > 0) add_entry("Kernel::block_in_shared");
-      else add_entry(fmt::format("Kernel::block_in_registers<{}>", row.packs_per_thread));
-      break;
     case Algorithm::cluster:
-      if (row.smem_kib > 0) add_entry(fmt::format("Kernel::cluster_in_shared<{}>", row.cluster_blocks));
-      else add_entry(fmt::format("Kernel::cluster_in_registers<{}, {}>", row.cluster_blocks, row.packs_per_thread));
+      if (row.smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", row.cluster_blocks));
+      else add_entry(fmt::format("Kernel::in_registers<{}, {}>", row.cluster_blocks, row.packs_per_thread));
       break;
     case Algorithm::chunks:
       add_entry(fmt::format("Kernel::publish_chunks<{}>", row.packs_per_thread));
@@ -127,12 +243,6 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
   const Layout layout(problem, candidate.policy);
   const SoftmaxRowPolicy& row = layout.policy;
   const std::int64_t max_blocks = candidate.geometry.max_blocks;
-  Launch launch;
-  launch.grid.x = static_cast<unsigned>(layout.grid(max_blocks));
-  launch.block.x = static_cast<unsigned>(row.block_threads);
-  launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
-  launch.cluster_blocks = static_cast<unsigned>(row.cluster_blocks);
-  launch.dependent_launch = true;
   with_accumulator(layout.traits, [&]<class Acc>(Acc) {
     SoftmaxArguments<Acc> arguments{.in = buffers[0],
                                     .out = buffers[1],
@@ -149,15 +259,46 @@ void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, s
     if (layout.algorithm == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
     if (row.smem_kib > 0 && (layout.algorithm == Algorithm::block || layout.algorithm == Algorithm::cluster))
       arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
-    launch.arguments.push(arguments);
+    for (int entry = 0; entry < (layout.algorithm == Algorithm::chunks ? 2 : 1); ++entry) {
+      Launch& launch = add_launch(launches, layout.grid(max_blocks), row.block_threads, arguments);
+      launch.entry = entry;
+      launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
+      launch.cluster_blocks = static_cast<unsigned>(row.cluster_blocks);
+    }
   });
-  const int count = layout.algorithm == Algorithm::chunks ? 2 : 1;
-  for (launch.entry = 0; launch.entry < count; ++launch.entry) launches.add() = launch;
 }
 
-const Verifier& SoftmaxFamily::verifier() const {
-  static const SoftmaxRowsVerifier verifier;
-  return verifier;
+std::int64_t SoftmaxFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
+  const Layout layout(problem, candidate.policy);
+  // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
+  const std::int64_t threads =
+      layout.row_threads * (layout.policy.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
+  return divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each + 48;
+}
+
+}  // namespace
+
+const ParameterSpace& SoftmaxRowPolicy::space() {
+  using P = SoftmaxRowPolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
+      PolicyField{&P::threads_per_row,
+                  ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
+      PolicyField{&P::cluster_blocks,
+                  ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
+      PolicyField{&P::combine, combine_parameter({Combine::second_kernel, Combine::pipeline})
+                                   .only_if("scope", {Scope::grid})
+                                   .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+                                   .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
+      PolicyField{&P::packs_per_thread,
+                  ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
+      PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
+                                    .only_if("scope", {Scope::block, Scope::cluster})
+                                    .only_if("staging", {Staging::shared})},
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
+  return space;
 }
 
 const KernelFamily& softmax_family() {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
-#include <type_traits>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -65,7 +63,7 @@ class Reference {
   Reference(const Computation& computation, std::span<const std::byte> pattern) : computation_(computation) {
     const std::vector<long double> decoded = reduce_reference::decode(computation.dtype, pattern);
     values_.assign(decoded.begin(), decoded.end());
-    const int digits = reduce_reference::significand_bits(computation.accumulator);
+    const int digits = info(computation.accumulator).digits;
     roundoff_ = std::ldexp(Wide{1}, -digits);
     flushed_ = std::ldexp(Wide{1}, computation.accumulator == DType::f64 ? -1021 : -125);
     // As the kernels do, a scale of 0 is one that is too small to matter, but not for −∞.
@@ -169,17 +167,8 @@ std::string verify_in(const Computation& computation, std::span<const std::byte>
 std::span<const std::string_view> input_kinds() { return kKinds; }
 
 std::vector<std::byte> input_pattern(DType dtype, std::int64_t elements, std::string_view kind) {
-  const std::vector<double> values = values_of(dtype, static_cast<std::size_t>(std::min(elements, kInputPeriod)), kind);
-  return with_element_type(dtype, [&]<class T>(T) {
-    std::vector<std::byte> bytes(values.size() * sizeof(T));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      T element;
-      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
-      else element = static_cast<T>(values[i]);
-      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
-    }
-    return bytes;
-  });
+  const auto count = static_cast<std::size_t>(std::min(elements, kInputPeriod));
+  return reduce_reference::encode(dtype, values_of(dtype, count, kind));
 }
 
 std::string verify(const Computation& computation, std::span<const std::byte> pattern,

@@ -1,8 +1,8 @@
-// SoftmaxRowLayout: what a policy of the softmax over rows makes of a problem, and which policies make no sense for it.
+// SoftmaxRowLayout: what a policy of the softmax over rows makes of a problem.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <string>
 
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/work_division.h"
@@ -22,8 +22,17 @@ struct SoftmaxRowPolicy {
   Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory
   std::int32_t packs_per_thread = 0;  ///< in registers, of all its rows; of chunks, loads at once
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
+  MinBlocks min_blocks = MinBlocks::unset;
 
-  Algorithm algorithm() const;
+  Algorithm algorithm() const {
+    switch (scope) {
+      case Scope::warp: return staging == Staging::shared ? Algorithm::tiles : Algorithm::group;
+      case Scope::block: return Algorithm::block;
+      case Scope::cluster: return Algorithm::cluster;
+      case Scope::grid: break;
+    }
+    return combine == Combine::pipeline ? Algorithm::pipeline : Algorithm::chunks;
+  }
   bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
 
   static const ParameterSpace& space();
@@ -35,8 +44,10 @@ struct SoftmaxRowLayout {
   /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
   static constexpr std::int64_t kPipelinedRows = 16;
 
+  using Algorithm = SoftmaxRowPolicy::Algorithm;
+
   SoftmaxRowPolicy policy;
-  SoftmaxRowPolicy::Algorithm algorithm;
+  Algorithm algorithm;
   SoftmaxTraits traits;
   std::int64_t rows, columns;
   std::int64_t center_columns, center_packs;  ///< of a row in the middle of the class
@@ -47,11 +58,31 @@ struct SoftmaxRowLayout {
   std::int64_t elements_each = 1;  ///< and at most
   bool is_aligned;
 
-  SoftmaxRowLayout(const Problem& problem, const Policy& of);
-
-  /// KernelFamily::is_valid() and prune() for the class that the layout's problem is of.
-  std::string is_valid(const ProblemClass& problem_class, const DeviceFacts& facts) const;
-  std::string prune(const ProblemClass& problem_class, const DeviceFacts& facts) const;
+  SoftmaxRowLayout(const Problem& problem, const Policy& of)
+      : policy(of.as<SoftmaxRowPolicy>()),
+        algorithm(policy.algorithm()),
+        traits(problem),
+        rows(problem.extents[0]),
+        columns(problem.extents[1]),
+        center_columns(center_of(problem, 1)),
+        center_packs(std::max<std::int64_t>(1, center_columns / traits.pack_elements)),
+        row_threads(policy.threads_per_row > 0 ? policy.threads_per_row
+                                            : std::int64_t{policy.block_threads} * policy.cluster_blocks),
+        is_aligned(problem.alignment >= kMaxAlignment) {
+    if (algorithm == Algorithm::group) {
+      row_packs = divide_up(center_packs, row_threads);
+      rows_at_once = std::max<std::int64_t>(1, policy.packs_per_thread / row_packs);
+    } else if (algorithm == Algorithm::tiles) {
+      // Winners are verified on rows that are shorter by one, too.
+      least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
+      elements_each = std::max<std::int64_t>(1, divide_up(last_of(problem, 1), row_threads));
+      // Two 16-byte loads a thread in flight.
+      const std::int64_t row_bytes = center_columns * traits.in_bytes;
+      rows_at_once = std::clamp<std::int64_t>(2 * kMaxAlignment * row_threads / row_bytes, 1, 8);
+    } else {
+      row_packs = policy.packs_per_thread;
+    }
+  }
 
   std::int64_t groups() const { return policy.threads_per_row > 0 ? policy.block_threads / policy.threads_per_row : 1; }
   std::int64_t tile_rows() const { return groups() * rows_at_once; }
@@ -59,31 +90,61 @@ struct SoftmaxRowLayout {
   std::int64_t pack_in_bytes() const { return traits.pack_elements * traits.in_bytes; }
 
   /// Packs for each thread to hold in shared memory.
-  std::int64_t shared_packs(std::int64_t packs_of_row) const;
-  std::int64_t tile_smem_bytes(std::int64_t of_columns) const;
-  std::int64_t smem_bytes(std::int64_t of_columns) const;
+  std::int64_t shared_packs(std::int64_t packs_of_row) const {
+    const std::int64_t room = policy.smem_kib * 1024 / (policy.block_threads * pack_in_bytes());
+    return std::min(room, divide_up(packs_of_row, row_threads));
+  }
+  std::int64_t tile_smem_bytes(std::int64_t of_columns) const {
+    const auto area = [&](std::int64_t bytes) { return divide_up(tile_rows() * of_columns * bytes, 16) * 16 + 16; };
+    return area(traits.in_bytes) + area(traits.out_bytes);
+  }
+  std::int64_t smem_bytes(std::int64_t of_columns) const {
+    if (algorithm == Algorithm::tiles) return tile_smem_bytes(of_columns);
+    if (policy.smem_kib == 0) return 0;
+    return shared_packs(of_columns / traits.pack_elements) * policy.block_threads * pack_in_bytes();
+  }
 
   /// Packs of a row that its threads hold together.
-  std::int64_t held_packs(std::int64_t packs_of_row) const;
+  std::int64_t held_packs(std::int64_t packs_of_row) const {
+    if (algorithm == Algorithm::tiles) return packs_of_row;
+    if (policy.cuts_rows()) return 0;
+    return row_threads * (policy.smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
+  }
 
   /// Tiles of the grid-stride loop.
-  std::int64_t tiles() const;
+  std::int64_t tiles() const {
+    switch (algorithm) {
+      case Algorithm::group:
+      case Algorithm::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
+      case Algorithm::block:
+      case Algorithm::cluster: return std::max<std::int64_t>(1, rows) * policy.cluster_blocks;
+      case Algorithm::chunks:
+      case Algorithm::pipeline: break;
+    }
+    return std::max<std::int64_t>(1, rows) * chunk_tiles();
+  }
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.
-  std::int64_t chunk_tiles() const;
-  std::int64_t grid(std::int64_t max_blocks) const;
-  std::int64_t chunks(std::int64_t max_blocks) const;
+  std::int64_t chunk_tiles() const {
+    return std::max<std::int64_t>(
+        1, divide_up(packs(), std::int64_t{policy.block_threads} * std::max(1, policy.packs_per_thread)));
+  }
+  std::int64_t grid(std::int64_t max_blocks) const {
+    const std::int64_t cluster = policy.cluster_blocks;
+    return std::max(cluster, std::min(max_blocks, tiles()) / cluster * cluster);
+  }
+  std::int64_t chunks(std::int64_t max_blocks) const {
+    if (algorithm == Algorithm::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
+    const std::int64_t row_count = std::max<std::int64_t>(1, rows);
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
+    return best_chunks(grid(max_blocks), row_count, most);
+  }
 
   /// Rows whose chunks are published before one of the first is written: while all blocks have an item and a ticket for
   /// the next, half of them to publish, nothing is taken that waits.
-  std::int64_t lag(std::int64_t max_blocks) const;
-
- private:
-  std::string prune_group() const;
-  std::string prune_tiles() const;
-  std::string prune_chunks() const;
-  std::string prune_pipeline(const ProblemClass& problem_class, const DeviceFacts& facts) const;
-  std::string prune_block() const;  ///< blocks and clusters of them
+  std::int64_t lag(std::int64_t max_blocks) const {
+    return std::min(kPipelinedRows - 1, 1 + divide_up(grid(max_blocks), chunks(max_blocks)));
+  }
 };
 
 }  // namespace hone

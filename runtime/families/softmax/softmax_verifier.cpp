@@ -3,67 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/families/row_parts.h"
-#include "runtime/families/softmax/softmax_columns_family.h"
+#include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_reference.h"
-#include "runtime/families/softmax/softmax_row_layout.h"
 
 namespace hone {
+namespace {
 
-std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) const {
-  return softmax_reference::input_kinds();
-}
-
-std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  return softmax_reference::input_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, kind);
-}
-
-/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
-std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) const {
-  const std::size_t columns = problem.family == &softmax_family() ? 1 : 2;
-  const std::size_t rows = columns - 1;
-  Problem narrower = problem;
-  narrower.pitches = {SoftmaxBase::pitch(problem, 0), SoftmaxBase::pitch(problem, 1)};
-  // Over columns packs lie side by side in each row, and their number is what may differ.
-  const std::int64_t least = columns == 2 ? SoftmaxBase::pack_elements(problem) : 1;
-  narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
-  Problem shorter = problem;
-  shorter.extents[rows] -= shorter.extents[rows] > 0;
-  Problem scaled = problem;
-  scaled.scalars[0] = -0.5;
-  return {problem, narrower, shorter, scaled};
-}
-
-std::vector<ElementRange> SoftmaxRowsVerifier::verified_parts(const Problem& problem, int) const {
-  return parts_of_rows(problem.extents[0], problem.extents[1], SoftmaxBase::pitch(problem, 1));
-}
-
-std::string SoftmaxRowsVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                        std::span<const std::vector<std::byte>> patterns,
-                                        std::span<const std::vector<std::byte>> outputs) const {
-  const SoftmaxRowLayout layout(problem, candidate.policy);
-  // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-  const std::int64_t threads =
-      layout.row_threads * (layout.policy.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
-  const std::int64_t rounds = divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each;
-  const softmax_reference::Computation computation{.dtype = layout.traits.in,
-                                                   .result = layout.traits.out,
-                                                   .accumulator = layout.traits.accumulator,
-                                                   .scale = problem.scalars[0].value_or(1),
-                                                   .is_log = layout.traits.is_log,
-                                                   .chain = rounds + 48};
-  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0);
-  const std::int64_t out_pitch = SoftmaxBase::pitch(problem, 1);
-  const auto line_of = [&](std::int64_t element) {
-    const std::int64_t row = element / out_pitch;
-    return softmax_reference::Line{
-        .elements = layout.columns, .in_first = row * in_pitch, .out_first = row * out_pitch};
-  };
-  const std::vector<ElementRange> parts = verified_parts(problem, 1);
-  return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);
-}
-
-std::vector<ElementRange> SoftmaxColumnsVerifier::verified_parts(const Problem& problem, int) const {
+std::vector<ElementRange> column_parts(const Problem& problem) {
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all columns together
   constexpr std::int64_t kMostRows = 16;       // of a column, each of which is copied by itself
   const auto [outer, reduced, inner] = problem.extents;
@@ -90,23 +36,53 @@ std::vector<ElementRange> SoftmaxColumnsVerifier::verified_parts(const Problem& 
   return parts;
 }
 
-std::string SoftmaxColumnsVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                           std::span<const std::vector<std::byte>> patterns,
-                                           std::span<const std::vector<std::byte>> outputs) const {
+}  // namespace
+
+std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) const {
+  return softmax_reference::input_kinds();
+}
+
+std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  return softmax_reference::input_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, kind);
+}
+
+/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
+std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) const {
+  const std::size_t columns = SoftmaxBase::is_over_columns(problem) ? 2 : 1;
+  const std::size_t rows = columns - 1;
+  Problem narrower = problem;
+  narrower.pitches = {SoftmaxBase::pitch(problem, 0), SoftmaxBase::pitch(problem, 1)};
+  // Over columns packs lie side by side in each row, and their number is what may differ.
+  const std::int64_t least = columns == 2 ? SoftmaxBase::pack_elements(problem) : 1;
+  narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
+  Problem shorter = problem;
+  shorter.extents[rows] -= shorter.extents[rows] > 0;
+  Problem scaled = problem;
+  scaled.scalars[0] = -0.5;
+  return {problem, narrower, shorter, scaled};
+}
+
+std::vector<ElementRange> SoftmaxVerifier::verified_parts(const Problem& problem, int) const {
+  if (SoftmaxBase::is_over_columns(problem)) return column_parts(problem);
+  return row_parts(problem.extents[0], problem.extents[1], SoftmaxBase::pitch(problem, 1));
+}
+
+std::string SoftmaxVerifier::verify(const Problem& problem, const Candidate& candidate,
+                                    std::span<const std::vector<std::byte>> patterns,
+                                    std::span<const std::vector<std::byte>> outputs) const {
   const SoftmaxTraits traits(problem);
-  const std::int64_t reduced = problem.extents[1];
   const softmax_reference::Computation computation{.dtype = traits.in,
                                                    .result = traits.out,
                                                    .accumulator = traits.accumulator,
                                                    .scale = problem.scalars[0].value_or(1),
                                                    .is_log = traits.is_log,
                                                    .chain = family_.longest_chain(problem, candidate)};
-  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0);
-  const std::int64_t out_pitch = SoftmaxBase::pitch(problem, 1);
+  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0), out_pitch = SoftmaxBase::pitch(problem, 1);
+  const std::int64_t reduced = problem.extents[1];
   const auto line_of = [&](std::int64_t element) {
-    const std::int64_t row = element / out_pitch;
-    const std::int64_t column = element - row * out_pitch;
-    const std::int64_t first_row = row / reduced * reduced;
+    const std::int64_t row = element / out_pitch, column = element % out_pitch, first_row = row / reduced * reduced;
+    if (!SoftmaxBase::is_over_columns(problem))
+      return softmax_reference::Line{.elements = reduced, .in_first = row * in_pitch, .out_first = row * out_pitch};
     return softmax_reference::Line{.elements = reduced,
                                    .in_first = first_row * in_pitch + column,
                                    .in_stride = in_pitch,

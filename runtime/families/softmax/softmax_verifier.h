@@ -1,4 +1,4 @@
-// Verifiers of the softmax families: results against the reference in higher precision.
+// SoftmaxVerifier: results of the softmax families against the reference in higher precision.
 #pragma once
 
 #include <string>
@@ -9,37 +9,24 @@
 
 namespace hone {
 
-class SoftmaxColumnsFamily;
+class SoftmaxBase;
 
-/// The inputs and problems that both families are verified on.
-class SoftmaxVerifier : public Verifier {
+/// Verifies all of a few rows, or the beginning, middle and end of long ones; over columns some rows of the first and
+/// the last columns. `family` must outlive it.
+class SoftmaxVerifier final : public Verifier {
  public:
-  std::span<const std::string_view> input_kinds(const Problem& problem) const final;
-  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
-  std::vector<Problem> verified_problems(const Problem& problem) const final;
-};
+  explicit SoftmaxVerifier(const SoftmaxBase& family) : family_(family) {}
 
-/// Verifies all of a few rows, or the beginning, middle and end of long ones.
-class SoftmaxRowsVerifier final : public SoftmaxVerifier {
- public:
-  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
-};
-
-/// Verifies some rows of the first and the last columns. `family` must outlive it.
-class SoftmaxColumnsVerifier final : public SoftmaxVerifier {
- public:
-  explicit SoftmaxColumnsVerifier(const SoftmaxColumnsFamily& family) : family_(family) {}
-
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const override;
   std::string verify(const Problem& problem, const Candidate& candidate,
                      std::span<const std::vector<std::byte>> patterns,
                      std::span<const std::vector<std::byte>> outputs) const override;
 
  private:
-  const SoftmaxColumnsFamily& family_;
+  const SoftmaxBase& family_;
 };
 
 }  // namespace hone

@@ -10,7 +10,6 @@
 #include "kernel_templates/transpose_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
-#include "runtime/families/transpose/transpose_verifier.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -20,6 +19,7 @@ constexpr std::array<std::string_view, 4> kOperations{"transpose", "transpose_in
                                                       "transpose_pairs_in_place"};
 
 using Aspect = TransposePolicy::Aspect;
+using Order = TransposePolicy::Order;
 
 constexpr int kSmallestTileKib = 4;
 constexpr int kFewestThreads = 64;
@@ -36,11 +36,12 @@ constexpr int kSmallestShiftedTileKib = 16;
 /// Packs of 16 bytes a thread: fewer leave threads idle in the last iteration, more occupy half of its registers.
 constexpr int kFewestShiftedLoads = 5, kMostShiftedLoads = 14;
 
-/// Static shared memory of a block, on every GPU.
-constexpr std::int64_t kMostSmemBytes = 48 << 10;
-
 /// Rows of fewer bytes leave lanes of wide packs far apart.
 constexpr std::int64_t kShortRowBytes = 128;
+
+/// What the operations differ in: matrices that are their own output, and elements that are pairs of 64 bits.
+bool moves_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
+bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
 
 /// Of what is moved as one.
 int moved_bytes(const Problem& problem) {
@@ -50,7 +51,10 @@ int moved_bytes(const Problem& problem) {
 std::int64_t rows_of(const Problem& problem) { return problem.extents[1]; }
 std::int64_t columns_of(const Problem& problem) { return problem.extents[2]; }
 
-Pitches pitches_of(const Problem& problem) { return moved::pitches_of(problem, columns_of(problem), rows_of(problem)); }
+Pitches pitches_of(const Problem& problem) {
+  const auto [in, out] = problem.pitches;
+  return {in == 0 ? columns_of(problem) : in, out == 0 ? rows_of(problem) : out};
+}
 
 /// The smallest power of two that is no smaller, up to one that no tile reaches.
 int power_of_two(std::int64_t extent) {
@@ -71,44 +75,78 @@ bool needs_wide_tiles(const ProblemClass& problem_class, const TransposeTile& ti
 std::int64_t tiles_of(const Problem& problem, const TransposeTile& tile) {
   const std::int64_t down = divide_up(rows_of(problem) + std::max(0, tile.step_rows() - 1), tile.tile_rows);
   const std::int64_t across = divide_up(columns_of(problem), tile.tile_columns);
-  return problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across);
+  return std::max<std::int64_t>(1, problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across));
 }
 
-/// From the first element of the first matrix to the last one of the last.
-std::int64_t span_of(std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
-  return (rows - 1) * pitch + columns;
+/// The C++ type of what is moved as one.
+std::string element_type(const Problem& problem) {
+  if (!is_of_pairs(problem)) return std::string(info(problem.dtype).cuda_name);
+  return fmt::format("hone::Wide<{}>", std::max(problem.alignment, std::uint32_t{8}));
 }
 
-std::string refuse_extents(const Problem& problem) {
-  const auto [batch, rows, columns] = problem.extents;
-  if (batch < 1 || rows < 1 || columns < 1)
-    return fmt::format("transpose was asked for {} × {} × {} elements; every extent must be at least 1", batch, rows,
-                       columns);
-  const Pitches pitches = pitches_of(problem);
-  const std::array<std::int64_t, 2> lengths{columns, rows};
-  for (std::size_t i = 0; i < pitches.size(); ++i) {
-    const std::string_view side = i == 0 ? "input" : "output";
-    if (pitches[i] < lengths[i])
-      return fmt::format(
-          "transpose was asked for rows of {} elements in the {} at a pitch of {}: it must be at least as long",
-          lengths[i], side, pitches[i]);
-    if (!product_within_memory({batch, i == 0 ? rows : columns, pitches[i], moved_bytes(problem)}))
-      return fmt::format(
-          "transpose was asked for {} matrices of {} × {} elements, {} apart in the {}: no memory holds them", batch,
-          rows, columns, pitches[i], side);
-    if (moved_bytes(problem) < 16 && pitches[i] * moved_bytes(problem) % problem.alignment != 0)
-      return fmt::format(
-          "transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise in the {}; "
-          "transpose_problem() finds the alignment",
-          problem.alignment, pitches[i], moved_bytes(problem), side);
+struct TileView {
+  const ProblemClass& problem_class;
+  TransposeTile tile;
+  std::int64_t loads, bytes;  ///< of a thread
+
+  TileView(const ProblemClass& of, const Policy& policy)
+      : problem_class(of), tile(of, policy), loads(tile.loads_per_thread()), bytes(loads * tile.vector_bytes) {}
+
+  const Problem& problem() const { return problem_class.typical(); }
+  std::int64_t shortest_bytes() const {
+    const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+    return std::min(sizes[1].first, sizes[2].first) * tile.element_bytes;
   }
-  if (is_in_place(problem) && (rows != columns || pitches[0] != pitches[1]))
-    return fmt::format(
-        "transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices "
-        "at equal pitches",
-        rows, columns, pitches[0], pitches[1]);
-  return "";
-}
+  std::int64_t longest_bytes() const {
+    const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+    return std::min(sizes[1].last, sizes[2].last) * tile.element_bytes;
+  }
+  bool is_of_narrow_vectors() const { return !tile.shifted && tile.policy.vector == TransposePolicy::Vector::narrow; }
+};
+
+constexpr std::array<PruneRule<TileView>, 11> kPruneRules{{
+    {"rows are too short to be worth shifting", kNotMeasured,
+     [](const TileView& v) { return v.tile.shifted && v.shortest_bytes() < kShortRowBytes; }},
+    {"wide tiles, those of less than 16 KiB and groups are not worth shifting", kNotMeasured,
+     [](const TileView& v) {
+       return v.tile.shifted && (v.tile.policy.tile_kib < kSmallestShiftedTileKib ||
+                                 v.tile.policy.aspect == Aspect::wide || v.tile.policy.order == Order::groups);
+     }},
+    {"5 to 14 shifted loads a thread are worth trying", kNotMeasured,
+     [](const TileView& v) {
+       return v.tile.shifted && (v.loads < kFewestShiftedLoads || v.loads > kMostShiftedLoads);
+     }},
+    {"elements leave no choice of vectors", "the same vectors as the widest",
+     [](const TileView& v) { return v.is_of_narrow_vectors() && v.tile.vector_bytes == v.tile.widest_bytes; }},
+    {"rows are long enough for the widest vectors", kNotMeasured,
+     [](const TileView& v) {
+       return v.is_of_narrow_vectors() && v.longest_bytes() >= kShortRowBytes && !v.tile.in_place &&
+              v.tile.element_bytes > 1;
+     }},
+    {"a short side decides the aspect of tiles", "another aspect of the same tile",
+     [](const TileView& v) {
+       const TransposeTile& tile = v.tile;
+       return !tile.in_place && tile.is_narrow != tile.is_low &&
+              tile.policy.aspect == (tile.is_narrow ? Aspect::wide : Aspect::tall);
+     }},
+    {"the matrix is smaller than a tile", "the smallest square tile does the same work",
+     [](const TileView& v) {
+       return v.tile.is_small &&
+              (v.tile.policy.tile_kib > v.tile.smallest_kib() || v.tile.policy.aspect != Aspect::square);
+     }},
+    {"tiles that change places are square in any case", "the same tiles",
+     [](const TileView& v) { return v.tile.in_place && v.tile.policy.aspect != Aspect::square; }},
+    {"the loads of a thread leave too few registers", kNotMeasured,
+     [](const TileView& v) { return v.loads > kMostLoadsPerThread || v.bytes > kMostBytesPerThread; }},
+    {"the bytes of a thread are too few to keep memory busy", kNotMeasured,
+     [](const TileView& v) { return v.bytes < kLeastBytesPerThread; }},
+    {"there is one line of tiles, and one order of it", "the same order",
+     [](const TileView& v) {
+       const std::array<SizeRange, 3>& sizes = v.problem_class.sizes();
+       return v.tile.policy.order != Order::rows &&
+              (sizes[2].last <= v.tile.tile_columns || sizes[1].last <= v.tile.tile_rows);
+     }},
+}};
 
 }  // namespace
 
@@ -127,29 +165,20 @@ const ParameterSpace& TransposePolicy::space() {
 
 TransposeTile::TransposeTile(const ProblemClass& problem_class, const Policy& of)
     : policy(of.as<TransposePolicy>()),
-      in_place(is_in_place(problem_class.typical())),
+      in_place(moves_in_place(problem_class.typical())),
       shifted(policy.staging == Staging::shifted),
       element_bytes(moved_bytes(problem_class.typical())) {
   const std::array<SizeRange, 3>& sizes = problem_class.sizes();
   const auto alignment = static_cast<int>(problem_class.typical().alignment);
   const std::int64_t most_rows = sizes[1].last, most_columns = sizes[2].last;
 
-  vector_bytes = std::max(alignment, element_bytes);
-  while (vector_bytes > element_bytes && vector_bytes > std::min(most_rows, most_columns) * element_bytes)
-    vector_bytes /= 2;
-  if (shifted) {
-    if (alignment >= static_cast<int>(kMaxAlignment)) invalid = "all rows are aligned, nothing is shifted";
-    else if (in_place || element_bytes > 8) invalid = "only elements of up to 8 bytes are shifted, and not in place";
-    else if (std::min(sizes[1].first, sizes[2].first) * element_bytes < kShortRowBytes)
-      pruned = "rows are too short to be worth shifting";
-    vector_bytes = static_cast<int>(kMaxAlignment);
-  } else if (policy.vector == TransposePolicy::Vector::narrow) {
-    const int narrow = std::max(element_bytes, vector_bytes / 4);
-    const bool is_short = std::min(most_rows, most_columns) * element_bytes < kShortRowBytes;
-    if (narrow == vector_bytes) pruned = "elements leave no choice of vectors";
-    else if (!is_short && !in_place && element_bytes > 1) pruned = "rows are long enough for the widest vectors";
-    vector_bytes = narrow;
-  }
+  widest_bytes = std::max(alignment, element_bytes);
+  while (widest_bytes > element_bytes && widest_bytes > std::min(most_rows, most_columns) * element_bytes)
+    widest_bytes /= 2;
+  const bool is_of_narrow_vectors = policy.vector == TransposePolicy::Vector::narrow;
+  vector_bytes = shifted                ? static_cast<int>(kMaxAlignment)
+                 : is_of_narrow_vectors ? std::max(element_bytes, widest_bytes / 4)
+                                        : widest_bytes;
 
   // As square as a power of two allows; where the matrix is narrower than that, as wide as it.
   const int log_aspect = policy.aspect == Aspect::tall ? -1 : policy.aspect == Aspect::wide ? 1 : 0;
@@ -159,27 +188,23 @@ TransposeTile::TransposeTile(const ProblemClass& problem_class, const Policy& of
   tile_rows = static_cast<int>(elements) / tile_columns;
   const int limit_columns = std::max(1, power_of_two(most_columns) >> (policy.aspect == Aspect::tall ? 1 : 0));
   const int limit_rows = std::max(1, power_of_two(most_rows) >> (policy.aspect == Aspect::wide ? 1 : 0));
-  const bool is_narrow = tile_columns > limit_columns, is_low = tile_rows > limit_rows;
+  is_narrow = tile_columns > limit_columns;
+  is_low = tile_rows > limit_rows;
   if (!in_place && is_narrow && !is_low) {
     tile_columns = limit_columns;
     tile_rows = static_cast<int>(elements) / tile_columns;
-    if (policy.aspect == Aspect::wide) pruned = "the matrix is too narrow for other than tall tiles";
   } else if (!in_place && is_low && !is_narrow) {
     tile_rows = limit_rows;
     tile_columns = static_cast<int>(elements) / tile_rows;
-    if (policy.aspect == Aspect::tall) pruned = "the matrix has too few rows for other than wide tiles";
   }
-  // What is smaller than any tile is left to the smallest that every thread of the smallest block has a part in.
+  is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
+}
+
+int TransposeTile::smallest_kib() const {
   const int width = vector_bytes / element_bytes;
-  int smallest_kib = std::max(kSmallestTileKib, kFewestThreads * width * vector_bytes * (in_place ? 2 : 1) >> 10);
-  if (in_place && std::countr_zero(static_cast<unsigned>(smallest_kib << 10) / element_bytes / 2) % 2 == 1)
-    smallest_kib *= 2;
-  const bool is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
-  if (is_small && (policy.tile_kib > smallest_kib || policy.aspect != Aspect::square))
-    pruned = "the matrix is smaller than a tile";
-  if (in_place && (tile_rows != tile_columns || policy.order != TransposePolicy::Order::rows))
-    invalid = "only square tiles in the order of rows change places";
-  if (in_place && policy.aspect != Aspect::square) pruned = "tiles that change places are square in any case";
+  const int smallest = std::max(kSmallestTileKib, kFewestThreads * width * vector_bytes * (in_place ? 2 : 1) >> 10);
+  const bool is_oblong = std::countr_zero(static_cast<unsigned>(smallest << 10) / element_bytes / 2) % 2 == 1;
+  return in_place && is_oblong ? 2 * smallest : smallest;
 }
 
 int TransposeTile::loads_per_thread() const {
@@ -205,79 +230,108 @@ std::int64_t TransposeTile::smem_bytes() const {
   return divide_up(bytes, 16) * 16 * (in_place ? 2 : 1);
 }
 
-std::span<const std::string_view> TransposeFamily::operations() const { return kOperations; }
+namespace {
 
-std::span<const SourceFile> TransposeFamily::sources() const {
-  static const std::vector<SourceFile> sources = kernel_sources({"transpose.cuh", "transpose_shifted.cuh"});
-  return sources;
-}
+/// Extents {batch, rows, columns}.
+class TransposeFamily final : public moved::MovedFamily {
+ public:
+  TransposeFamily()
+      : MovedFamily({.name = "transpose",
+                     .space = TransposePolicy::space(),
+                     .extent_names = {"batch", "rows", "columns"},
+                     .operations = kOperations,
+                     .sources = [] { return kernel_sources({"transpose.cuh", "transpose_shifted.cuh"}); }}) {}
 
-std::string TransposeFamily::refuse(const Problem& problem) const {
-  if (problem.operation >= kOperations.size()) return fmt::format("transpose has no operation {}", problem.operation);
-  if (std::string refusal = moved::refuse_dtype(name(), problem.dtype); !refusal.empty()) return refusal;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const override {
+    return pruned_by(kPruneRules, TileView(problem_class, policy));
+  }
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
+  WorkShape shape(const Problem& problem, const Policy& policy) const override;
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override;
+
+  Rows rows(const Problem& problem, int buffer) const override {
+    return {.batch = problem.extents[0],
+            .rows = buffer == 0 ? rows_of(problem) : columns_of(problem),
+            .length = buffer == 0 ? columns_of(problem) : rows_of(problem),
+            .pitch = pitches_of(problem)[static_cast<std::size_t>(buffer)],
+            .parts = is_of_pairs(problem) ? 2 : 1};
+  }
+  std::int64_t source_of(const Problem& problem, std::int64_t element) const override;
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
+
+ protected:
+  std::string refuse_layout(const Problem& problem) const override;
+  bool is_in_place(const Problem& problem) const override { return moves_in_place(problem); }
+};
+
+std::string TransposeFamily::refuse_layout(const Problem& problem) const {
   if (is_of_pairs(problem) && problem.dtype != DType::u64)
     return fmt::format("{} moves elements of 16 bytes as pairs of u64, not of {}", kOperations[problem.operation],
                        info(problem.dtype).name);
-  if (problem.accumulator || problem.result) return "transpose accumulates nothing and keeps the type of the elements";
-  return refuse_extents(problem);
-}
-
-std::string TransposeFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                      const DeviceFacts& facts) const {
-  const TransposeTile tile(problem_class, policy);
-  if (!tile.invalid.empty()) return std::string(tile.invalid);
-  if (tile.block_threads() > facts.max_threads_per_block)
-    return fmt::format("{} threads a block, the device allows {}", tile.block_threads(), facts.max_threads_per_block);
-  if (tile.shifted && std::min(tile.tile_rows, tile.tile_columns) * tile.element_bytes < kShortRowBytes)
-    return fmt::format("a tile of {} × {} elements has sides of less than {} bytes", tile.tile_rows,
-                       tile.tile_columns, kShortRowBytes);
-  const int width = tile.vector_bytes / tile.element_bytes;
-  const std::int64_t blocks = std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
-  if (!tile.shifted && (tile.tile_rows < width || tile.tile_columns < width || blocks < tile.block_threads()))
-    return fmt::format("a tile of {} × {} elements is less than {} threads load", tile.tile_rows, tile.tile_columns,
-                       tile.block_threads());
-  if (tile.shifted && tile.tile_bytes() / tile.vector_bytes < tile.block_threads())
-    return fmt::format("a tile of {} packs is less than {} threads load", tile.tile_bytes() / tile.vector_bytes,
-                       tile.block_threads());
-  const std::int64_t loads = tile.loads_per_thread();
-  if (std::max(loads, loads * tile.vector_bytes / 4) > kMostRegisters)
-    return fmt::format("{} loads of {} bytes a thread are more than there are registers", loads, tile.vector_bytes);
-  if (tile.smem_bytes() > kMostSmemBytes)
-    return fmt::format("needs {} bytes of shared memory, a block has {}", tile.smem_bytes(), kMostSmemBytes);
+  const Pitches pitches = pitches_of(problem);
+  for (const std::int64_t pitch : pitches)
+    if (moved_bytes(problem) < 16 && pitch * moved_bytes(problem) % problem.alignment != 0)
+      return fmt::format(
+          "transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise; "
+          "transpose_problem() finds the alignment",
+          problem.alignment, pitch, moved_bytes(problem));
+  if (is_in_place(problem) && (rows_of(problem) != columns_of(problem) || pitches[0] != pitches[1]))
+    return fmt::format(
+        "transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices at equal "
+        "pitches",
+        rows_of(problem), columns_of(problem), pitches[0], pitches[1]);
   return "";
 }
 
-std::string TransposeFamily::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const {
-  const TransposeTile tile(problem_class, policy);
-  if (!tile.pruned.empty()) return std::string(tile.pruned);
-  const std::int64_t loads = tile.loads_per_thread();
-  if (tile.shifted) {
-    if (tile.policy.tile_kib < kSmallestShiftedTileKib || tile.policy.aspect == Aspect::wide ||
-        tile.policy.order == TransposePolicy::Order::groups)
-      return fmt::format("wide tiles, those of less than {} KiB and groups are not worth shifting",
-                         kSmallestShiftedTileKib);
-    if (loads < kFewestShiftedLoads || loads > kMostShiftedLoads)
-      return fmt::format("{} loads a thread; {} to {} are worth trying", loads, kFewestShiftedLoads,
-                         kMostShiftedLoads);
-  }
-  const std::int64_t bytes = loads * tile.vector_bytes;
-  if (loads > kMostLoadsPerThread || bytes > kMostBytesPerThread)
-    return fmt::format("{} loads of {} bytes a thread leave too few registers", loads, tile.vector_bytes);
-  if (bytes < kLeastBytesPerThread) return fmt::format("{} bytes a thread are too few to keep memory busy", bytes);
-  const bool has_one_column_of_tiles = problem_class.sizes()[2].last <= tile.tile_columns;
-  const bool has_one_row_of_tiles = problem_class.sizes()[1].last <= tile.tile_rows;
-  if (tile.policy.order != TransposePolicy::Order::rows && (has_one_column_of_tiles || has_one_row_of_tiles))
-    return "there is one line of tiles, and one order of it";
-  return "";
+/// Itself, and one row or column less at the same pitches; of squares, both.
+std::vector<Problem> TransposeFamily::verified_problems(const Problem& problem) const {
+  Problem pitched = problem;
+  pitched.pitches = pitches_of(problem);
+  std::vector<Problem> problems{problem, pitched};
+  --problems[1].extents[1];
+  if (is_in_place(problem)) --problems[1].extents[2];
+  else --problems.emplace_back(pitched).extents[2];
+  return problems;
+}
+
+std::int64_t TransposeFamily::source_of(const Problem& problem, std::int64_t element) const {
+  const auto [in_pitch, out_pitch] = pitches_of(problem);
+  const std::int64_t parts = is_of_pairs(problem) ? 2 : 1, rows = rows_of(problem), columns = columns_of(problem);
+  const std::int64_t row = element / parts % out_pitch, line = element / parts / out_pitch;
+  if (row >= rows) return -1;
+  return ((line / columns * rows + row) * in_pitch + line % columns) * parts + element % parts;
+}
+
+Reason TransposeFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                                 const DeviceFacts& facts) const {
+  const TileView view(problem_class, policy);
+  const TransposeTile& tile = view.tile;
+  const bool is_aligned = problem_class.typical().alignment >= kMaxAlignment;
+  const bool is_square = tile.tile_rows == tile.tile_columns;
+  const int width = tile.vector_bytes / tile.element_bytes, shortest = std::min(tile.tile_rows, tile.tile_columns);
+  const std::int64_t packs = tile.shifted ? tile.tile_bytes() / tile.vector_bytes
+                                          : std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
+  return first_reason(
+      {reason_if(tile.shifted && is_aligned, "all rows are aligned, nothing is shifted"),
+       reason_if(tile.shifted && (tile.in_place || tile.element_bytes > 8),
+                 "only elements of up to 8 bytes are shifted, and not in place"),
+       reason_if(tile.in_place && (!is_square || tile.policy.order != Order::rows),
+                 "only square tiles in the order of rows change places"),
+       check_blocks(facts, tile.block_threads()),
+       reason_if(tile.shifted && shortest * tile.element_bytes < kShortRowBytes,
+                 "shifted tiles have sides of 128 bytes or more"),
+       reason_if(packs < tile.block_threads(), "a tile has fewer packs than threads"),
+       reason_if(std::max(view.loads, view.bytes / 4) > kMostRegisters, "more loads a thread than registers"),
+       check_static_smem(tile.smem_bytes())});
 }
 
 Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
   constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
   const Problem& problem = problem_class.typical();
   const TransposeTile tile(problem_class, policy);
-  const bool is_wide = needs_wide_tiles(problem_class, tile);
   Unit unit;
-  unit.name = fmt::format("{} index={} {}", to_string(problem_class), is_wide ? 64 : 32, space().to_string(policy));
   unit.source = fmt::format(
       "#include \"{header}\"\n\n"
       "using T = {type};\n"
@@ -285,8 +339,8 @@ Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& poli
       "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
       "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
       "              \"host and device disagree on the policy\");\n",
-      fmt::arg("type", moved::element_type(problem.dtype, is_of_pairs(problem), problem.alignment)),
-      fmt::arg("index", is_wide ? "unsigned long long" : "unsigned"),
+      fmt::arg("type", element_type(problem)),
+      fmt::arg("index", index_type(needs_wide_tiles(problem_class, tile))),
       fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
       fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
       fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns),
@@ -301,53 +355,27 @@ Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& poli
 WorkShape TransposeFamily::shape(const Problem& problem, const Policy& policy) const {
   const TransposeTile tile(problem, policy);
   return {.block_threads = tile.block_threads(),
-          .tiles = std::max<std::int64_t>(1, tiles_of(problem, tile)),
+          .tiles = tiles_of(problem, tile),
           .bytes_in_flight_per_block = tile.tile_bytes() * (tile.in_place ? 2 : 1),
           .dependent_launch = true,
           .independent_blocks = true};
 }
 
-std::int64_t TransposeFamily::bytes_moved(const Problem& problem) const {
-  return 2 * problem.extents[0] * rows_of(problem) * columns_of(problem) * moved_bytes(problem);
-}
-
 void TransposeFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
                              LaunchList& launches) const {
   const TransposeTile tile(problem, candidate.policy);
-  const Pitches pitches = pitches_of(problem);
-  Launch& launch = launches.add();
-  launch.grid.x = static_cast<unsigned>(std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)));
-  launch.block.x = static_cast<unsigned>(tile.block_threads());
-  launch.dependent_launch = true;
-  launch.arguments.push(TransposeArguments{.in = buffers[0],
-                                           .out = buffers[1],
-                                           .batch = static_cast<std::uint64_t>(problem.extents[0]),
-                                           .rows = static_cast<std::uint64_t>(rows_of(problem)),
-                                           .columns = static_cast<std::uint64_t>(columns_of(problem)),
-                                           .in_pitch = pitches[0],
-                                           .out_pitch = pitches[1]});
+  const auto [in_pitch, out_pitch] = pitches_of(problem);
+  add_launch(launches, std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)), tile.block_threads(),
+             TransposeArguments{.in = buffers[0],
+                                .out = buffers[1],
+                                .batch = static_cast<std::uint64_t>(problem.extents[0]),
+                                .rows = static_cast<std::uint64_t>(rows_of(problem)),
+                                .columns = static_cast<std::uint64_t>(columns_of(problem)),
+                                .in_pitch = in_pitch,
+                                .out_pitch = out_pitch});
 }
 
-std::vector<BufferSpec> TransposeFamily::buffers(const Problem& problem) const {
-  const auto [batch, rows, columns] = problem.extents;
-  const Pitches pitches = pitches_of(problem);
-  const std::int64_t parts = is_of_pairs(problem) ? 2 : 1;
-  return {{.name = "in",
-           .is_input = true,
-           .dtype = problem.dtype,
-           .elements = parts * span_of(batch * rows, columns, pitches[0])},
-          {.name = "out",
-           .is_input = false,
-           .dtype = problem.dtype,
-           .elements = parts * span_of(batch * columns, rows, pitches[1]),
-           .alignment = problem.alignment,
-           .in_place_of = is_in_place(problem) ? 0 : -1}};
-}
-
-const Verifier& TransposeFamily::verifier() const {
-  static const TransposeVerifier verifier;
-  return verifier;
-}
+}  // namespace
 
 const KernelFamily& transpose_family() {
   static const TransposeFamily family;

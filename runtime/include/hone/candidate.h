@@ -10,6 +10,7 @@
 #include <hone/kernel.h>
 #include <hone/problem.h>
 #include <hone/policy.h>
+#include <hone/reason.h>
 
 namespace hone {
 
@@ -59,7 +60,7 @@ struct Trial {
   int samples = 0;
   bool is_default = false;  ///< the model's first choice, which MissPolicy::heuristic would have dispatched to
   Verdict verdict = Verdict::rejected;
-  std::string reason = {};
+  Reason reason = {};
 };
 
 /// The candidate that a range of problems is dispatched to, with its evidence.

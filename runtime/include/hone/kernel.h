@@ -20,7 +20,7 @@ struct SourceFile {
 
 /// A unit of compilation: usually a few generated lines that instantiate a template for one Policy.
 struct Unit {
-  std::string name;                  ///< for messages: "reduce sum f32 block_threads=256 …"
+  std::string name;                  ///< for messages; empty: "reduce sum f32 n≈1024 block_threads=256 …"
   std::string source;                ///< defines or includes the kernels
   std::vector<SourceFile> headers;   ///< the files that `source` may include
 

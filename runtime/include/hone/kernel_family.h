@@ -14,6 +14,7 @@
 #include <hone/policy.h>
 #include <hone/problem.h>
 #include <hone/problem_class.h>
+#include <hone/reason.h>
 #include <hone/verifier.h>
 
 namespace hone {
@@ -89,14 +90,13 @@ class KernelFamily {
   /// accepts it.
   virtual std::string refuse(const Problem& problem) const = 0;
 
-  /// Why a policy cannot give right results for a class on a device ("" where it can): what the device lacks, or what
-  /// the algorithm cannot do. Must not depend on compiled code.
-  virtual std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
-                               const DeviceFacts& facts) const = 0;
+  /// Why a policy cannot give right results for a class on a device (none where it can): what the device lacks, or what
+  /// the algorithm cannot do. Must not depend on compiled code. A text will do: return "needs two rows".
+  virtual Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const = 0;
 
-  /// Why a valid policy is not worth measuring for a class on a device ("" where it is): opinions, which a search with
-  /// TuneOptions::exhaustive does without. A policy that is pruned may still be a stored winner.
-  virtual std::string prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const;
+  /// Why a valid policy is not worth measuring for a class on a device (none where it is): opinions, which a search
+  /// with TuningOptions::exhaustive does without. A policy that is pruned may still be a stored winner.
+  virtual Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const;
 
   /// The unit that instantiates a policy. Unit::headers is filled in from sources().
   virtual Unit unit(const ProblemClass& problem_class, const Policy& policy) const = 0;

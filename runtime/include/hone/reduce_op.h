@@ -157,8 +157,10 @@ constexpr DType reduce_result_dtype(ReduceOp op, DType in) {
     case ReduceOp::max:
     case ReduceOp::minmax:
       return in;
-    case ReduceOp::max_norm:
     case ReduceOp::range:
+      if (info(in).is_floating() && !info(in).has_infinity) return wide_dtype(in);  // it may be too large
+      [[fallthrough]];
+    case ReduceOp::max_norm:
       if (in == DType::i64) return DType::u64;
       return info(in).is_floating() ? in : wide_dtype(in);
     case ReduceOp::argmin:

@@ -139,9 +139,10 @@ class Session {
   /// other, in any order.
   ///
   /// A miss may read the cache file, compile and measure (MissPolicy), on streams of its own. While `stream` is being
-  /// captured, the problem is a graph problem, whatever its launch_context says, and nothing is tuned, allocated or
-  /// waited for: the winner for graphs serves it, else the winner for streams (see Winner::launch_context), else the
-  /// heuristic. Call prepare() or tune() with the graph problem before the capture.
+  /// captured, the problem is a graph problem, whatever its launch_context says, and nothing is tuned, no device memory
+  /// is allocated and no stream waited for: the winner for graphs serves it, else the winner for streams (see
+  /// Winner::launch_context), else the heuristic. Call prepare() or tune() with the graph problem before the capture: a
+  /// miss also waits until another thread's miss is served, which may be tuning.
   ///
   /// The heuristic is the tuned winner of the nearest shape of the same problem (shape_distance()), from memory or a
   /// cache file, if it is within two octaves, valid for this shape, and not much slower here by the model. Otherwise it

@@ -2,6 +2,7 @@
 
 #include "cache/maintenance/prune.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone::cache {
 namespace {
@@ -9,13 +10,13 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
+using test::Names;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
 auto finding(const std::string& where, const std::string& what) {
-  return AllOf(Field(&Finding::where, StartsWith(where)), Field(&Finding::what, HasSubstr(what)));
+  return AllOf(Field(&Finding::where, StartsWith(where)), Field(&Finding::what, Names(what)));
 }
 
 class CacheVerify : public CacheMaintenance {

@@ -177,8 +177,8 @@ TEST_F(CandidateQueueTest, WhatWasPassedOverComesBackAsARelativeOfALaterLeader) 
   EXPECT_TRUE(queue_->require_relatives(leader, us));
   EXPECT_GT(queue_->sort(), 0u);
   const std::vector<QueuedCandidate> again = all();
-  EXPECT_EQ(std::count_if(again.begin(), again.end(), [](const QueuedCandidate& each) { return each.must_be_measured; }),
-            1)
+  EXPECT_EQ(
+      std::count_if(again.begin(), again.end(), [](const QueuedCandidate& each) { return each.must_be_measured; }), 1)
       << "one grid of the leader's policy";
 }
 

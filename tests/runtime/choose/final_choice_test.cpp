@@ -14,7 +14,10 @@ namespace {
 class FinalChoiceTest : public testing::Test {
  protected:
   static Trial trial(const Candidate& candidate, double median_us, int registers = 32) {
-    return {.candidate = candidate, .resources = {.registers = registers}, .median_us = median_us, .samples = 9,
+    return {.candidate = candidate,
+            .resources = {.registers = registers},
+            .median_us = median_us,
+            .samples = 9,
             .verdict = Verdict::ok};
   }
 
@@ -35,8 +38,8 @@ TEST_F(FinalChoiceTest, AFootprintIsAllRegistersOfAllThreads) {
 }
 
 TEST_F(FinalChoiceTest, ATieGoesToTheSmallestFootprint) {
-  EXPECT_EQ(winner({trial({{128, 1, 0}, {16}}, 1.00), trial({{128, 1, 0}, {8}}, 1.01), trial({{256, 1, 0}, {8}}, 0.99)}),
-            1);
+  EXPECT_EQ(
+      winner({trial({{128, 1, 0}, {16}}, 1.00), trial({{128, 1, 0}, {8}}, 1.01), trial({{256, 1, 0}, {8}}, 0.99)}), 1);
 }
 
 TEST_F(FinalChoiceTest, ThenToWhatServesANeighbourThenToTheLowerMedian) {
@@ -46,9 +49,7 @@ TEST_F(FinalChoiceTest, ThenToWhatServesANeighbourThenToTheLowerMedian) {
   EXPECT_EQ(winner(tied, {tied[2].candidate}), 2);
 }
 
-TEST_F(FinalChoiceTest, WithoutCandidatesThereIsNoWinner) {
-  EXPECT_EQ(winner_of_tie({}, problem_, {}), nullptr);
-}
+TEST_F(FinalChoiceTest, WithoutCandidatesThereIsNoWinner) { EXPECT_EQ(winner_of_tie({}, problem_, {}), nullptr); }
 
 TEST_F(FinalChoiceTest, RecordsAreSortedByVerdictThenByHowLongTheyStayedThenByTime) {
   std::vector<Trial> trials{{.median_us = 1, .samples = 3, .verdict = Verdict::wrong},

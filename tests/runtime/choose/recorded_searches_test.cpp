@@ -34,10 +34,10 @@ std::uint64_t hash_of(std::string_view text) {
 double noise(std::string_view text) { return static_cast<double>(hash_of(text) % 2001) / 1000 - 1; }
 
 struct Scripted {
-  double factor = 3;     ///< of what the model predicts
-  double spread = 0.3;   ///< the most that one policy differs from that
+  double factor = 3;    ///< of what the model predicts
+  double spread = 0.3;  ///< the most that one policy differs from that
   bool has_faults = false;
-  double fixed_us = 0;   ///< of every policy, unless 0
+  double fixed_us = 0;  ///< of every policy, unless 0
 };
 
 class RecordedSearches : public testing::Test {
@@ -140,12 +140,12 @@ TEST_F(RecordedSearches, ParametersThatDependOnOthers) {
 }
 
 TEST_F(RecordedSearches, ShapesInAStreamOneAfterTheOther) {
-  const TotalFamily family({.space = ParameterSpace({ordinal("threads", {32, 64, 128, 256, 512, 1024}),
-                                                     ordinal("work", {1, 2, 4, 8, 16, 32}),
-                                                     categorical("finish", {"alone", "joined"})}),
-                            .most_threads = 512,
-                            .alone_is_one_block = true,
-                            .extent_names = {"rows", "columns"}});
+  const TotalFamily family(
+      {.space = ParameterSpace({ordinal("threads", {32, 64, 128, 256, 512, 1024}),
+                                ordinal("work", {1, 2, 4, 8, 16, 32}), categorical("finish", {"alone", "joined"})}),
+       .most_threads = 512,
+       .alone_is_one_block = true,
+       .extent_names = {"rows", "columns"}});
   const Scripted scripted{.factor = 5, .spread = 0.5};
   const Tuning first = search("the first shape", family.problem(300, 700), scripted);
   TuningOptions options{.start_from = {first.trials.at(first.winner.value()).candidate}};

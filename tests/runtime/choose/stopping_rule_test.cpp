@@ -43,7 +43,7 @@ TEST_F(StoppingRuleTest, TheFirstCandidatesAreMeasuredWhateverIsExpected) {
 
 TEST_F(StoppingRuleTest, AnExpectedGainOfAFifthOfAPercentIsWorthAMeasurement) {
   EXPECT_EQ(rule_.why_not(begun_, false, {.us = 49, .gain = 0.0021}), "");
-  const std::string why = rule_.why_not(begun_, false, {.us = 51.5, .gain = 0.0019});
+  const std::string why = rule_.why_not(begun_, false, {.us = 51.5, .gain = 0.0019}).text();
   EXPECT_THAT(why, HasSubstr("51.50 µs"));
   EXPECT_THAT(why, HasSubstr("50.00"));
   EXPECT_THAT(why, HasSubstr("0.19 %"));
@@ -93,7 +93,7 @@ TEST_F(StoppingRuleTest, TheCallerAndTheBudgetEndEverySearch) {
 }
 
 TEST_F(StoppingRuleTest, WhatIsLeftKnowsWhy) {
-  EXPECT_THAT(why_not_compiled(SearchEnd::rest_expected_slower, 12.5), HasSubstr("12.50 µs"));
+  EXPECT_THAT(why_not_compiled(SearchEnd::rest_expected_slower, 12.5).text(), HasSubstr("12.50 µs"));
   EXPECT_NE(why_not_compiled(SearchEnd::stopped, 1), why_not_compiled(SearchEnd::budget_spent, 1));
   EXPECT_NE(why_not_compiled(SearchEnd::near_roofline, 1), why_not_compiled(SearchEnd::budget_spent, 1));
 }

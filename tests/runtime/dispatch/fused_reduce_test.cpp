@@ -5,11 +5,12 @@
 
 #include "runtime/families/reduce/reduce_reference.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 /// The most that fit, of all sizes of State.
 const std::vector<ReduceOp> kMany{ReduceOp::sum,           ReduceOp::min,    ReduceOp::argmax, ReduceOp::mean,
@@ -130,7 +131,7 @@ TEST_F(FusedReduce, WhatCannotBeFusedIsNamed) {
       ADD_FAILURE() << why;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_THAT(error.what(), HasSubstr(why));
+      EXPECT_THAT(error.what(), Names(why));
     }
   };
   refused({}, "without an operation");
@@ -150,7 +151,7 @@ TEST_F(FusedReduce, WhatCannotBeFusedIsNamed) {
       ADD_FAILURE() << why;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_THAT(error.what(), HasSubstr(why));
+      EXPECT_THAT(error.what(), Names(why));
     }
   };
   call_refused({ReduceOp::sum, ReduceOp::max}, 2, outs, "'out' is null");

@@ -17,9 +17,12 @@
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
+
+using test::Names;
 
 constexpr std::byte kUntouched{0x5C};
 
@@ -267,29 +270,29 @@ class MovedRefusals : public DeviceTest {
 TEST_F(MovedRefusals, NameWhatIsWrong) {
   using testing::HasSubstr;
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
-  EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 3, .rows = 2, .columns = 2}), HasSubstr("elements of 3 bytes"));
-  EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 32, .rows = 2, .columns = 2}), HasSubstr("1, 2, 4, 8 and 16"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, 0), HasSubstr("'in' is null"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn, 0), HasSubstr("'out' is null"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), HasSubstr("not aligned to 4 bytes"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), HasSubstr("cannot be negative"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = kHuge, .columns = kHuge}), HasSubstr("no memory holds them"));
+  EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 3, .rows = 2, .columns = 2}), Names("elements", "3 bytes"));
+  EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 32, .rows = 2, .columns = 2}), Names("1", "2", "4", "8", "16"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, 0), Names("'in'", "null"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn, 0), Names("'out'", "null"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), Names("not aligned", "4-byte"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), Names("cannot be negative"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = kHuge, .columns = kHuge}), Names("no memory"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2, .batch = std::int64_t{1} << 61}),
-              HasSubstr("no memory holds"));
+              Names("no memory"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .in_pitch = 8}),
-              HasSubstr("in the input at a pitch of 8"));
+              Names("input", "pitch", "8"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9, .out_pitch = -8}),
-              HasSubstr("in the output at a pitch of -8"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9}, kIn, kIn), HasSubstr("only square matrices"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8, .in_pitch = 9}, kIn, kIn), HasSubstr("equal pitches"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn, kIn + 252), HasSubstr("overlaps 'in'"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn + 252, kIn), HasSubstr("overlaps 'in'"));
-  EXPECT_THAT(refusal(CopySpec{.element_bytes = 0, .columns = 2}), HasSubstr("elements of 0 bytes"));
-  EXPECT_THAT(refusal(CopySpec{.columns = 2}, kIn, 0), HasSubstr("'out' is null"));
-  EXPECT_THAT(refusal(CopySpec{.columns = -2}), HasSubstr("cannot be negative"));
-  EXPECT_THAT(refusal(CopySpec{.rows = kHuge, .columns = kHuge}), HasSubstr("no memory holds"));
-  EXPECT_THAT(refusal(CopySpec{.rows = 3, .columns = 9, .out_pitch = 8}), HasSubstr("in the output at a pitch of 8"));
-  EXPECT_THAT(refusal(CopySpec{.columns = 9}, kIn, kIn), HasSubstr("overlaps 'in'"));
+              Names("output", "pitch", "-8"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9}, kIn, kIn), Names("square", "matrices"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8, .in_pitch = 9}, kIn, kIn), Names("equal", "pitches"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn, kIn + 252), Names("overlaps", "'in'"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn + 252, kIn), Names("overlaps", "'in'"));
+  EXPECT_THAT(refusal(CopySpec{.element_bytes = 0, .columns = 2}), Names("elements", "0 bytes"));
+  EXPECT_THAT(refusal(CopySpec{.columns = 2}, kIn, 0), Names("'out'", "null"));
+  EXPECT_THAT(refusal(CopySpec{.columns = -2}), Names("cannot be negative"));
+  EXPECT_THAT(refusal(CopySpec{.rows = kHuge, .columns = kHuge}), Names("no memory"));
+  EXPECT_THAT(refusal(CopySpec{.rows = 3, .columns = 9, .out_pitch = 8}), Names("output", "pitch", "8"));
+  EXPECT_THAT(refusal(CopySpec{.columns = 9}, kIn, kIn), Names("overlaps", "'in'"));
 }
 
 TEST_F(MovedRefusals, AreNoneForNeighboursAndEmptyMatrices) {

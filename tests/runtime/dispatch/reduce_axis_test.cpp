@@ -9,6 +9,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/expectation.h"
 #include "runtime/families/reduce_axis/reduce_columns_family.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce_axis/reduce_rows_family.h"
@@ -17,11 +18,12 @@
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/temp_folder.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 class ReduceAxis : public DeviceTest {
  protected:
@@ -242,7 +244,7 @@ TEST_F(ReduceAxis, BadArgumentsAreNamed) {
       ADD_FAILURE() << why;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-      EXPECT_THAT(error.what(), HasSubstr(why));
+      EXPECT_THAT(error.what(), Names(why));
     }
   };
   const auto rows = [&](const ReduceSpec& spec, const RowsShape& shape, const void* from, void* to) {
@@ -372,6 +374,31 @@ std::string way_of(const Problem& problem, const Policy& policy) {
   }
   const auto columns = policy.as<ColumnsPolicy>();
   return fmt::format("{} {}", static_cast<int>(columns.scope), static_cast<int>(columns.staging));
+}
+
+/// A conversion of several elements at once has to give each its own value.
+TEST_F(ReduceAxis, ConvertsEveryPatternOfAByteAtEveryPlaceOfAPack) {
+  Session session(device_, quick());
+  constexpr std::size_t kPlaces = 16, kRows = 256 * kPlaces;
+  for (const DTypeInfo& dtype : kDTypes) {
+    if (dtype.size_bytes != 1 || dtype.kind == DTypeKind::boolean) continue;
+    std::vector<std::byte> patterns(256), values(kRows * kPlaces);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      patterns[row % 256] = static_cast<std::byte>(row);
+      values[row * kPlaces + row / 256] = patterns[row % 256];
+    }
+    const std::vector<long double> expected = reduce_reference::decode(dtype.dtype, patterns);
+    const auto in = upload(values, 0);
+    const DeviceBuffer out(device_, kRows * sizeof(float));
+    const ReduceSpec spec{.op = ReduceOp::sum, .dtype = dtype.dtype, .result = DType::f32};
+    tuned_reduce_rows(session, spec, in.data, {.rows = kRows, .columns = kPlaces}, out.data(), nullptr);
+    const std::vector<float> found = fetch_all<float>(out, kRows);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const auto value = static_cast<float>(expected[row % 256]);
+      if (std::isnan(value)) ASSERT_TRUE(std::isnan(found[row])) << dtype.name << row;
+      else ASSERT_EQ(found[row], value) << dtype.name << ' ' << row;
+    }
+  }
 }
 
 TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {

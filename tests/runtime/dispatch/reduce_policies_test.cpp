@@ -83,6 +83,23 @@ TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
     }
 }
 
+/// The most elements in a pack, and conversions of several at once.
+TEST_F(ReducePolicies, EveryVectorWidthForElementsOfAByte) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max})
+    for (const DTypeInfo& dtype : kDTypes) {
+      if (dtype.size_bytes != 1) continue;
+      const ProblemClass problem_class(reduce_problem(op, dtype.dtype, 1));
+      std::vector<Policy> policies;
+      for (const int vector_bytes : {4, 8, 16, 32}) {
+        const Policy policy =
+            Policy::of(ReducePolicy{.block_threads = 128, .vector_bytes = vector_bytes, .unroll = 2});
+        if (reduce_family().is_valid(problem_class, policy, device_->facts()).empty()) policies.push_back(policy);
+      }
+      EXPECT_GE(policies.size(), is_cuda() ? 3u : 4u);
+      verify(op, dtype.dtype, policies, {0, 1, 31, 1023, 10007}, 1);
+    }
+}
+
 TEST_F(ReducePolicies, TheTicketIsZeroAfterEveryLaunch) {
   const Problem problem = reduce_problem(ReduceOp::sum, DType::i64, 50000);
   const Policy policy =

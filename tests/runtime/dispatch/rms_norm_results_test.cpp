@@ -13,11 +13,12 @@
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 class RmsNormResults : public DeviceTest {
  protected:
@@ -254,35 +255,35 @@ TEST_F(RmsNormResults, BadCallsAreRefusedByName) {
     return "";
   };
   const RmsNormSpec spec{.dtype = DType::f32, .rows = 4, .columns = 8};
-  EXPECT_THAT(message(spec, {.out = in}), HasSubstr("tuned_rms_norm(rms_norm plain f32 n=4×8): 'in' is null"));
-  EXPECT_THAT(message(spec, {.in = in}), HasSubstr("'out' is null"));
-  EXPECT_THAT(message(spec, {.in = in, .residual = in + 64, .out = in + 128}), HasSubstr("'sum' is null"));
-  EXPECT_THAT(message(spec, {.in = in, .out = in + 128, .sum = in + 64}), HasSubstr("'residual' is null"));
+  EXPECT_THAT(message(spec, {.out = in}), Names("tuned_rms_norm", "plain", "f32", "4×8", "'in'", "null"));
+  EXPECT_THAT(message(spec, {.in = in}), Names("'out'", "null"));
+  EXPECT_THAT(message(spec, {.in = in, .residual = in + 64, .out = in + 128}), Names("'sum'", "null"));
+  EXPECT_THAT(message(spec, {.in = in, .out = in + 128, .sum = in + 64}), Names("'residual'", "null"));
   EXPECT_THAT(message(spec, {.in = in, .weight = reinterpret_cast<std::byte*>(in) + 258, .out = in + 128}),
-              HasSubstr("'weight'"));
-  EXPECT_THAT(message(spec, {.in = in, .out = in + 1}), HasSubstr("overlap"));
-  EXPECT_THAT(message(spec, {.in = in, .weight = in + 30, .out = in + 32}), HasSubstr("'weight'"));
-  EXPECT_THAT(message(spec, {.in = in, .residual = in + 64, .out = in + 64, .sum = in + 128}), HasSubstr("overlap"));
-  EXPECT_THAT(message(spec, {.in = in, .residual = in + 64, .out = in + 128, .sum = in + 150}), HasSubstr("'sum'"));
+              Names("'weight'"));
+  EXPECT_THAT(message(spec, {.in = in, .out = in + 1}), Names("overlap"));
+  EXPECT_THAT(message(spec, {.in = in, .weight = in + 30, .out = in + 32}), Names("'weight'"));
+  EXPECT_THAT(message(spec, {.in = in, .residual = in + 64, .out = in + 64, .sum = in + 128}), Names("overlap"));
+  EXPECT_THAT(message(spec, {.in = in, .residual = in + 64, .out = in + 128, .sum = in + 150}), Names("'sum'"));
   RmsNormSpec halves = spec;
   halves.in_pitch = halves.out_pitch = 16;
   EXPECT_EQ(message(halves, {.in = in, .out = in + 8}), "") << "the other half of each row";
   EXPECT_EQ(message(halves, {.in = in, .out = in}), "");
   halves.out_pitch = 24;
-  EXPECT_THAT(message(halves, {.in = in, .out = in}), HasSubstr("overlap"));
+  EXPECT_THAT(message(halves, {.in = in, .out = in}), Names("overlap"));
   halves.out_pitch = 7;
-  EXPECT_THAT(message(halves, {.in = in, .out = in}), HasSubstr("a pitch of 7"));
+  EXPECT_THAT(message(halves, {.in = in, .out = in}), Names("pitch", "7"));
   const auto changed = [&](auto&& change) {
     RmsNormSpec other = spec;
     change(other);
     return message(other, {.in = in, .out = in});
   };
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = -1; }), HasSubstr("from 0 on"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = std::int64_t{1} << 60; }), HasSubstr("2^60"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = DType::f64; }), HasSubstr("not f64"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = static_cast<DType>(77); }), HasSubstr("no dtype 77"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = -1e-6; }), HasSubstr("an eps of -1e-06"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = std::nan(""); }), HasSubstr("eps"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = -1; }), Names("two extents"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = std::int64_t{1} << 60; }), Names("no memory"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = DType::f64; }), Names("not f64"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = static_cast<DType>(77); }), Names("no dtype", "77"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = -1e-6; }), Names("eps", "-1e-06"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = std::nan(""); }), Names("eps"));
 }
 
 /// The reference that winners are verified against notices what is off by more than rounding.
@@ -302,10 +303,10 @@ TEST(RmsNormVerifier, NoticesOneWrongElement) {
   EXPECT_EQ(verdict(x, twos), "");
   std::vector<float> wrong = x;
   wrong[11] *= 1 + 0x1p-17f;
-  EXPECT_THAT(verdict(wrong, twos), HasSubstr("column 3 of row 1"));
+  EXPECT_THAT(verdict(wrong, twos), Names("column 3", "row 1"));
   wrong = twos;
   wrong[11] = 2.0000002f;
-  EXPECT_THAT(verdict(x, wrong), HasSubstr("the sum in column 3 of row 1"));
+  EXPECT_THAT(verdict(x, wrong), Names("sum", "column 3", "row 1"));
 }
 
 }  // namespace

@@ -9,11 +9,12 @@
 #include "cache/store.h"
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/session_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 class SessionCacheTest : public FakeSessionTest {
  protected:
@@ -41,7 +42,7 @@ class SessionCacheTest : public FakeSessionTest {
     EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
     EXPECT_EQ(launch(session).source, ChoiceSource::memory);
     EXPECT_GE(session.counters().cache_failures, 1u);
-    EXPECT_THAT(session.counters().last_cache_failure, HasSubstr(why));
+    EXPECT_THAT(session.counters().last_cache_failure, Names(why));
   }
 };
 
@@ -170,7 +171,7 @@ TEST_F(SessionCacheTest, ABinaryThatDoesNotLoadIsCountedAndReplaced) {
   Session session(device_, options());
   EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
   EXPECT_EQ(session.counters().cache_failures, 1u);
-  EXPECT_THAT(session.counters().last_cache_failure, HasSubstr("no image"));
+  EXPECT_THAT(session.counters().last_cache_failure, Names("no image"));
 }
 
 TEST_F(SessionCacheTest, ADamagedFileIsNeverAWrongResult) {

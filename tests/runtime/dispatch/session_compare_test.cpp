@@ -10,9 +10,12 @@
 
 #include "cache/store.h"
 #include "tests/runtime/support/session_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
+
+using test::Names;
 
 using namespace std::chrono_literals;
 
@@ -121,7 +124,7 @@ TEST_F(SessionCompareTest, AWrongCandidateIsNotAdopted) {
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(error.what(), testing::HasSubstr("expected"));
+    EXPECT_THAT(error.what(), Names("expected"));
   }
   EXPECT_THROW(session.prepare(family_.problem(kSize)), Error);
   tuning.winner = 1 - *tuning.winner;

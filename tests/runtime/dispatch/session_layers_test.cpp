@@ -6,11 +6,12 @@
 
 #include "cache/store.h"
 #include "tests/runtime/support/session_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 class SessionLayersTest : public FakeSessionTest {
  protected:
@@ -78,8 +79,8 @@ TEST_F(SessionLayersTest, AFileOthersMayWriteRunsNoCodeAndIsReportedOnce) {
   EXPECT_EQ(launch(session, 77777).source, ChoiceSource::tuned);
   EXPECT_EQ(session.counters().caches_left_out, 1u);
   ASSERT_EQ(reports.size(), 1u);
-  EXPECT_THAT(reports[0], HasSubstr(file_.native()));
-  EXPECT_THAT(reports[0], HasSubstr("not trusted"));
+  EXPECT_THAT(reports[0], Names(file_.native()));
+  EXPECT_THAT(reports[0], Names("not trusted"));
 }
 
 TEST_F(SessionLayersTest, AnotherDriverIsAStaleHitAndNoted) {

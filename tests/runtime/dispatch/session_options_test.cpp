@@ -10,8 +10,12 @@
 
 #include <hone/error.h>
 
+#include "tests/support/names.h"
+
 namespace hone {
 namespace {
+
+using test::Names;
 
 /// Sets the variables that a session reads, and puts back what was there.
 class SessionOptionsTest : public testing::Test {
@@ -36,7 +40,7 @@ class SessionOptionsTest : public testing::Test {
       FAIL() << name << "=" << value;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_THAT(error.what(), testing::HasSubstr(std::string(name) + " is '" + value + "'"));
+      EXPECT_THAT(error.what(), Names(std::string(name) + " is '" + value + "'"));
     }
   }
 

@@ -4,24 +4,13 @@
 #include <array>
 #include <vector>
 
+#include <hone/kernel_family.h>
+
+#include "tests/runtime/support/every_family.h"
 #include "tests/runtime/support/invented_devices.h"
-#include "tests/runtime/support/problems_of_families.h"
 
 namespace hone {
 namespace {
-
-/// Matrices with short sides and long ones, and beyond 2^31 elements.
-std::vector<Problem> problems() {
-  return problems_of_every_family({{1 << 20, 7},
-                                   {1 << 14, 60},
-                                   {1000, 1000},
-                                   {31, 1 << 20},
-                                   {1, 1 << 26},
-                                   {3, 300007},
-                                   {70000, 1},
-                                   {1 << 16, 1 << 15}},
-                                  {2, 16});
-}
 
 /// As far as a family may be asked without a device.
 void expect_fits(const Problem& corner, const ProblemClass& problem_class, const Policy& policy,
@@ -50,7 +39,7 @@ void expect_fits(const Problem& corner, const ProblemClass& problem_class, const
 
 TEST(ClassCorners, EveryMemberIsLaunchedByEveryPolicyOfItsClass) {
   const DeviceFacts facts = h100_facts();
-  for (const Problem& problem : problems()) {
+  for (const Problem& problem : problems_of_many_shapes()) {
     const ProblemClass problem_class = problem;
     std::size_t valid = 0;
     const std::vector<Problem> corners = problem_class.corners();
@@ -66,7 +55,7 @@ TEST(ClassCorners, EveryMemberIsLaunchedByEveryPolicyOfItsClass) {
 
 TEST(ClassCorners, SomethingIsLeftToMeasure) {
   for (const DeviceFacts& facts : {h100_facts(), host_like_facts()})
-    for (const Problem& problem : problems()) {
+    for (const Problem& problem : problems_of_many_shapes()) {
       const auto is_left = [&](const Policy& policy) {
         return problem.family->is_valid(problem, policy, facts).empty() &&
                problem.family->prune(problem, policy, facts).empty();

@@ -82,7 +82,7 @@ std::vector<Layout> layouts() {
        {FIELD(Parts, workspace), FIELD(Parts, out), FIELD(Parts, reduced), FIELD(Parts, parts), FIELD(Parts, outputs)}},
       {"SegmentsArguments", sizeof(Segments),
        {FIELD(Segments, in), FIELD(Segments, offsets), FIELD(Segments, out), FIELD(Segments, workspace),
-        FIELD(Segments, elements), FIELD(Segments, segments), FIELD(Segments, blocks)}},
+        FIELD(Segments, segments), FIELD(Segments, blocks)}},
       softmax_rows<float>("SoftmaxArguments<float>"),
       softmax_rows<double>("SoftmaxArguments<double>"),
       softmax_columns<float>("SoftmaxColumnsArguments<float>"),

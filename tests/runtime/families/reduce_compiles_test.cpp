@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +22,7 @@
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
 #include "tests/runtime/support/allowed_policies.h"
+#include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
 namespace {
@@ -72,29 +76,60 @@ class UnitsCompile : public testing::Test {
 
 class ReduceCompiles : public UnitsCompile, public testing::WithParamInterface<ReduceOp> {};
 
-/// Every 29th allowed policy: 29 shares no factor with the lengths of the value lists, so that all values meet.
-std::vector<Unit> spread_of_units(const Problem& problem, std::size_t first) {
-  std::vector<Unit> units;
-  const std::vector<Policy> all = problem.family->space().all();
-  for (std::size_t i = first; i < all.size(); i += 29)
-    if (reason_to_skip(problem, all[i], {}).empty()) units.push_back(unit_of(problem, all[i]));
-  return units;
+constexpr std::size_t kPoliciesOfAPair = 3;
+
+/// Some of the policies that remain. Turns 0, 1, … walk through all of them in steps that share no factor with the
+/// lengths of the value lists, so that neighbours differ in every parameter.
+std::vector<Policy> some_policies(const Problem& problem, std::size_t turn, std::size_t count = kPoliciesOfAPair) {
+  const std::vector<Policy> allowed = allowed_policies(problem, h100_facts());
+  std::vector<Policy> some;
+  for (std::size_t i = 0; i < std::min(count, allowed.size()); ++i)
+    some.push_back(allowed[(turn * count + i) * 31 % allowed.size()]);
+  return some;
+}
+
+void add_units(std::vector<Unit>& units, const Problem& problem, std::size_t turn) {
+  for (const Policy& policy : some_policies(problem, turn)) units.push_back(unit_of(problem, policy));
+}
+
+/// One problem for each dtype of the operation, with its turn.
+std::vector<std::pair<Problem, std::size_t>> turns_of(ReduceOp op) {
+  std::vector<std::pair<Problem, std::size_t>> turns;
+  for (const DTypeInfo& dtype : kDTypes)
+    if (reduce_supports(op, dtype.dtype))
+      turns.emplace_back(reduce_problem(op, dtype.dtype, 1 << 20),
+                         static_cast<std::size_t>(op) * kDTypes.size() + static_cast<std::size_t>(dtype.dtype));
+  return turns;
 }
 
 TEST_P(ReduceCompiles, ForEveryDTypeAndHardlyAnyUnitSpills) {
   std::vector<Unit> units;
-  for (const DTypeInfo& dtype : kDTypes) {
-    if (!reduce_supports(GetParam(), dtype.dtype)) continue;
-    const auto first = static_cast<std::size_t>(dtype.dtype) + 1;
-    for (Unit& unit : spread_of_units(reduce_problem(GetParam(), dtype.dtype, 1 << 20), first))
-      units.push_back(std::move(unit));
-  }
+  for (const auto& [problem, turn] : turns_of(GetParam())) add_units(units, problem, turn);
   compile_all(units);
 }
 
+/// Any two values that occur together in a policy.
+std::set<std::array<std::int32_t, 4>> pairs_of_values(const std::vector<Policy>& policies) {
+  std::set<std::array<std::int32_t, 4>> pairs;
+  for (const Policy& policy : policies)
+    for (int i = 0; i < policy.size(); ++i)
+      for (int j = 0; j < i; ++j) pairs.insert({i, policy[i], j, policy[j]});
+  return pairs;
+}
+
+TEST(ReduceUnits, ThatAreCompiledHaveEveryPairOfValues) {
+  std::vector<Policy> compiled, allowed;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const auto& [problem, turn] : turns_of(op.op)) {
+      for (const Policy& policy : some_policies(problem, turn)) compiled.push_back(policy);
+      for (const Policy& policy : allowed_policies(problem, h100_facts())) allowed.push_back(policy);
+    }
+  EXPECT_EQ(pairs_of_values(compiled), pairs_of_values(allowed));
+}
+
 TEST_P(ReduceCompiles, WithWideIndices) {
-  std::vector<Unit> units = spread_of_units(reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), 3);
-  if (units.size() > 12) units.resize(12);
+  std::vector<Unit> units;
+  add_units(units, reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), static_cast<std::size_t>(GetParam()));
   compile_all(units);
 }
 
@@ -118,8 +153,7 @@ TEST_F(UnitsCompile, ForFusedReductionsOfEveryDType) {
   const FusedReduction fused{ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::mean};
   std::vector<Unit> units;
   for (const DTypeInfo& dtype : kDTypes)
-    for (Unit& unit : spread_of_units(fused.problem(dtype.dtype, 1 << 20), static_cast<std::size_t>(dtype.dtype) + 1))
-      units.push_back(std::move(unit));
+    add_units(units, fused.problem(dtype.dtype, 1 << 20), static_cast<std::size_t>(dtype.dtype));
   compile_all(units);
 }
 
@@ -128,7 +162,7 @@ TEST_F(UnitsCompile, ForExpressionsAndTheirReference) {
                               DType::f64);
   std::vector<Unit> units;
   for (DType dtype : {DType::f16, DType::f32, DType::i8, DType::boolean})
-    for (Unit& unit : spread_of_units(cubes.problem(dtype, 1 << 20), 2)) units.push_back(std::move(unit));
+    add_units(units, cubes.problem(dtype, 1 << 20), static_cast<std::size_t>(dtype));
   const Problem problem = cubes.problem(DType::bf16, std::int64_t{1} << 32);
   units.push_back(problem.family->verifier().reference_unit(problem));
   units.back().headers.assign(problem.family->sources().begin(), problem.family->sources().end());

@@ -10,10 +10,13 @@
 
 #include <hone/reduce_op.h>
 
+#include "tests/support/names.h"
+
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
+using test::Names;
 
 std::string table(const std::function<DType(ReduceOp, DType)>& dtype_of) {
   std::string text = "| operation |";
@@ -44,7 +47,7 @@ TEST_F(ReductionsPage, HasTheTableOfResults) {
 
 TEST_F(ReductionsPage, NamesEveryOperation) {
   const std::string operations = page().substr(0, page().find("## Accumulators"));
-  for (const ReduceOpInfo& op : kReduceOps) EXPECT_THAT(operations, HasSubstr(fmt::format("`{}`", op.name)));
+  for (const ReduceOpInfo& op : kReduceOps) EXPECT_THAT(operations, Names(fmt::format("`{}`", op.name)));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/allowed_policies.h"
-#include "tests/runtime/support/problems_of_families.h"
+#include "tests/runtime/support/every_family.h"
 
 namespace hone::test {
 namespace {
@@ -92,9 +92,8 @@ TEST_P(FamiliesCheck, ASampleOfPoliciesIsRightInEveryOrder) {
   constexpr std::size_t kPoliciesOfAShape = 2;
   const DeviceFacts facts = Device::open("host")->facts();
   std::size_t turn = 0, checked = 0;
-  for (const auto [rows, columns] : {std::array<std::int64_t, 2>{9, 24}, {3, 1028}, {70, 7}}) {
-    const std::uint32_t alignment = ++turn % 2 == 0 ? 16 : 4;
-    const std::optional<Problem> problem = problem_of_family(GetParam(), rows, columns, alignment, turn);
+  for (const SampleShape& shape : {SampleShape{9, 24, 4}, {3, 1028, 16}, {70, 7, 4}}) {
+    const std::optional<Problem> problem = problem_of_family(GetParam(), shape, ++turn);
     if (!problem) continue;
     const std::vector<Policy> policies = allowed_policies(*problem, facts);
     for (std::size_t i = 0; i < std::min(kPoliciesOfAShape, policies.size()); ++i) {

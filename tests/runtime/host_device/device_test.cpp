@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "tests/support/names.h"
+
 namespace hone::test {
 namespace {
 
@@ -72,14 +74,14 @@ TEST(HostDevice, AbsurdAllocationIsOutOfMemory) {
 TEST(HostDevice, ImpossibleLaunchesAreRefused) {
   const auto device = make_host_device();
   const HostKernel kernel(device, "extern \"C\" __global__ void entry(int) {}");
-  EXPECT_THAT(kernel.failure({.block = {0}}, 1), testing::HasSubstr("threads"));
-  EXPECT_THAT(kernel.failure({.block = {1025}}, 1), testing::HasSubstr("threads"));
-  EXPECT_THAT(kernel.failure({.block = {32, 32, 2}}, 1), testing::HasSubstr("threads"));
-  EXPECT_THAT(kernel.failure({.grid = {0}}, 1), testing::HasSubstr("blocks"));
-  EXPECT_THAT(kernel.failure({.grid = {2}, .cluster_blocks = 2}, 1), testing::HasSubstr("no thread-block clusters"));
-  EXPECT_THAT(kernel.failure({.grid = {1, 65536}}, 1), testing::HasSubstr("blocks"));
+  EXPECT_THAT(kernel.failure({.block = {0}}, 1), Names("threads"));
+  EXPECT_THAT(kernel.failure({.block = {1025}}, 1), Names("threads"));
+  EXPECT_THAT(kernel.failure({.block = {32, 32, 2}}, 1), Names("threads"));
+  EXPECT_THAT(kernel.failure({.grid = {0}}, 1), Names("blocks"));
+  EXPECT_THAT(kernel.failure({.grid = {2}, .cluster_blocks = 2}, 1), Names("no thread-block", "clusters"));
+  EXPECT_THAT(kernel.failure({.grid = {1, 65536}}, 1), Names("blocks"));
   EXPECT_THAT(kernel.failure_of_code(ErrorCode::invalid_argument, {}),
-              testing::HasSubstr("has 0 arguments, and the kernel 1 parameters"));
+              Names("0 arguments", "kernel", "1 parameters"));
   kernel.launch({}, 1);
   kernel.launch({.dependent_launch = true}, 1);  // nothing runs ahead of it here
 }

@@ -12,6 +12,7 @@
 #include <hone/tuned_reduce.h>
 
 #include "tests/runtime/host_device/host_kernel.h"
+#include "tests/support/names.h"
 
 namespace hone::test {
 namespace {
@@ -74,8 +75,8 @@ TEST_F(HostDeviceFork, AChildIsToldThatItsParentsDeviceIsNotItsOwn) {
       tuned_reduce(*session_, sum, in_.as<std::int32_t>(), kElements, out_.as<std::int64_t>(), nullptr);
     });
   });
-  EXPECT_THAT(said, testing::HasSubstr("forked"));
-  EXPECT_THAT(said, testing::HasSubstr(std::to_string(::getpid())));
+  EXPECT_THAT(said, Names("forked"));
+  EXPECT_THAT(said, Names(std::to_string(::getpid())));
 }
 
 TEST_F(HostDeviceFork, EveryWayIntoADeviceThrowsThere) {
@@ -90,7 +91,7 @@ TEST_F(HostDeviceFork, EveryWayIntoADeviceThrowsThere) {
       [&] { session_->tune(reduce_problem(ReduceOp::max, DType::f32, 5000), {}); },
   };
   for (std::size_t i = 0; i < ways.size(); ++i)
-    EXPECT_THAT(say_in_child([&] { return failure_of(ways[i]); }), testing::HasSubstr("forked")) << "way " << i;
+    EXPECT_THAT(say_in_child([&] { return failure_of(ways[i]); }), Names("forked")) << "way " << i;
 }
 
 TEST_F(HostDeviceFork, AChildMayOpenItsOwnAndDestroyTheInherited) {

@@ -57,6 +57,9 @@ class HostKernel {
       : device_(std::move(device)),
         module_(device_->load(device_->compile({"test unit", source, std::move(headers), {entry}}), {entry})) {}
 
+  HostKernel(std::shared_ptr<Device> device, const Binary& binary)
+      : device_(std::move(device)), module_(device_->load(binary, {"entry"})) {}
+
   const Kernel& kernel() const { return module_->kernel(0); }
 
   template <class... Arguments>

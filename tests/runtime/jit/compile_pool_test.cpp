@@ -17,12 +17,14 @@
 #include <hone/error.h>
 #include <hone/sdk/forwarding_device.h>
 
+#include "tests/support/names.h"
+
 namespace hone {
 namespace {
 
 using std::chrono::steady_clock;
 using testing::ElementsAre;
-using testing::HasSubstr;
+using test::Names;
 using testing::SizeIs;
 
 /// A device that compiles by calling a function; nothing else is asked of it.
@@ -96,7 +98,7 @@ TEST(CompilePool, AMissingCompilerIsThrown) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_THAT(error.what(), HasSubstr("no compiler"));
+    EXPECT_THAT(error.what(), Names("no compiler"));
   }
   EXPECT_LT(calls, 1000);
 }
@@ -217,7 +219,7 @@ TEST(BinaryMemo, WhatFailedForOneThreadIsTriedAgainByTheNext) {
     return binary_of(unit);
   });
   BinaryMemo memo;
-  EXPECT_THAT(memo.compile(device, units(1)).front().error, HasSubstr("out of memory"));
+  EXPECT_THAT(memo.compile(device, units(1)).front().error, Names("memory"));
   EXPECT_NE(memo.compile(device, units(1)).front().binary, nullptr);
 }
 

@@ -11,10 +11,13 @@
 
 #include <hone/error.h>
 
+#include "tests/support/names.h"
+
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
+using test::Names;
 using testing::Not;
 
 constexpr const char* kKernel = R"(extern "C" __global__ void scale(float* values, float factor) {
@@ -91,10 +94,10 @@ TEST_F(NvrtcCompiling, TheSameSourceGivesTheSameCubinWhateverItsName) {
 TEST_F(NvrtcCompiling, AnErrorHasTheUnitTheOptionsAndTheLine) {
   expect_failure(unit("extern \"C\" __global__ void k() {\n\n  no_such_thing();\n}\n"), "sm_90",
                  ErrorCode::compile_failed, [](const std::string& message) {
-                   EXPECT_THAT(message, HasSubstr("scale block_threads=256"));
-                   EXPECT_THAT(message, HasSubstr("--gpu-architecture=sm_90"));
-                   EXPECT_THAT(message, HasSubstr("unit.cu(3): error"));
-                   EXPECT_THAT(message, HasSubstr("no_such_thing"));
+                   EXPECT_THAT(message, Names("scale", "block_threads=256"));
+                   EXPECT_THAT(message, Names("--gpu-architecture=sm_90"));
+                   EXPECT_THAT(message, Names("unit.cu(3)", "error"));
+                   EXPECT_THAT(message, Names("no_such_thing"));
                    EXPECT_THAT(message, Not(HasSubstr(std::string(1, '\0'))));
                  });
 }
@@ -102,21 +105,21 @@ TEST_F(NvrtcCompiling, AnErrorHasTheUnitTheOptionsAndTheLine) {
 TEST_F(NvrtcCompiling, AnErrorInAHeaderNamesTheHeader) {
   expect_failure(unit("#include \"broken.cuh\"\n", {{"broken.cuh", "\nint x = ;\n"}}), "sm_90",
                  ErrorCode::compile_failed,
-                 [](const std::string& message) { EXPECT_THAT(message, HasSubstr("broken.cuh(2): error")); });
+                 [](const std::string& message) { EXPECT_THAT(message, Names("broken.cuh(2)", "error")); });
 }
 
 TEST_F(NvrtcCompiling, AFailedStaticAssertIsInTheMessage) {
   expect_failure(unit("static_assert(sizeof(int) == 5, \"device and host disagree\");\n"), "sm_90",
                  ErrorCode::compile_failed,
-                 [](const std::string& message) { EXPECT_THAT(message, HasSubstr("device and host disagree")); });
+                 [](const std::string& message) { EXPECT_THAT(message, Names("host", "disagree")); });
 }
 
 TEST_F(NvrtcCompiling, AnUnknownArchitectureIsUnsupportedAndTheKnownOnesAreListed) {
   for (const char* architecture : {"sm_20", "x86_64", ""}) {
     expect_failure(unit(kKernel), architecture, ErrorCode::unsupported, [&](const std::string& message) {
-      EXPECT_THAT(message, HasSubstr(std::string("cannot compile for ") + architecture));
-      EXPECT_THAT(message, HasSubstr("sm_90"));
-      EXPECT_THAT(message, HasSubstr("HONE_NVRTC"));
+      EXPECT_THAT(message, Names(std::string("compile for ") + architecture));
+      EXPECT_THAT(message, Names("sm_90"));
+      EXPECT_THAT(message, Names("HONE_NVRTC"));
     });
   }
 }

@@ -13,11 +13,12 @@
 
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 class WorkloadTest : public testing::Test {
  protected:
@@ -112,7 +113,7 @@ TEST_F(WorkloadTest, AcceptsARightResultAndNamesAWrongOne) {
   Workload workload(device_, problem, nullptr);
   for (std::string_view kind : {"ones", "ramp"}) {
     EXPECT_EQ(workload.verify(problem, candidate_, kind, adder()), "");
-    EXPECT_THAT(workload.verify(problem, candidate_, kind, adder(1)), HasSubstr("expected"));
+    EXPECT_THAT(workload.verify(problem, candidate_, kind, adder(1)), Names("expected"));
   }
 }
 
@@ -156,7 +157,7 @@ TEST_F(WorkloadTest, TwoRunsMustAgree) {
   EXPECT_THAT(
       workload.verify(problem, candidate_, "ones",
                       [&](const Problem& called, std::span<void* const> buffers) { adder(runs++)(called, buffers); }),
-      HasSubstr("different bits"));
+      Names("different", "bits"));
 }
 
 TEST_F(WorkloadTest, NothingIsWrittenBehindTheArrays) {

@@ -11,11 +11,12 @@
 #include <hone/tuned_reduce.h>
 
 #include "tests/runtime/families/support.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
-using testing::HasSubstr;
+using test::Names;
 
 TEST(SizeClass, OneClassHoldsAllSmallSizes) {
   for (std::int64_t extent : {0, 1, 2, 31, 32, 255, 256, 257, 278, 279}) EXPECT_EQ(size_class(extent), 32) << extent;
@@ -130,8 +131,9 @@ TEST(DType, UnknownNamesAreListedBesideTheKnownOnes) {
       FAIL() << name;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::not_found);
-      EXPECT_THAT(error.what(), HasSubstr(std::string("'") + name + "'"));
-      EXPECT_THAT(error.what(), HasSubstr("f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool"));
+      EXPECT_THAT(error.what(), Names(std::string("'") + name + "'"));
+      EXPECT_THAT(error.what(), Names("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
+                                      "u64", "bool"));
     }
   }
 }
@@ -147,7 +149,7 @@ TEST(ReduceOpName, UnknownNamesAreListedBesideTheKnownOnes) {
       FAIL() << name;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::not_found);
-      EXPECT_THAT(error.what(), HasSubstr("sum, product, min, max, minmax, argmin"));
+      EXPECT_THAT(error.what(), Names("sum", "product", "min", "max", "minmax", "argmin"));
     }
   }
 }

@@ -1,7 +1,6 @@
 // allowed_policies(): what is left of a problem's space on a device.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include <hone/kernel_family.h>
@@ -9,8 +8,8 @@
 namespace hone {
 
 /// Why a policy is not valid for the problem, or else why it is pruned; "" where it is neither.
-inline std::string reason_to_skip(const Problem& problem, const Policy& policy, const DeviceFacts& facts) {
-  const std::string invalid = problem.family->is_valid(problem, policy, facts);
+inline Reason reason_to_skip(const Problem& problem, const Policy& policy, const DeviceFacts& facts) {
+  const Reason invalid = problem.family->is_valid(problem, policy, facts);
   return invalid.empty() ? problem.family->prune(problem, policy, facts) : invalid;
 }
 

@@ -66,8 +66,7 @@ std::string TotalFamily::refuse(const Problem& problem) const {
   return std::any_of(problem.extents.begin(), problem.extents.end(), is_negative) ? "a size cannot be negative" : "";
 }
 
-std::string TotalFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                  const DeviceFacts&) const {
+Reason TotalFamily::is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const {
   if (options_.rejects)
     if (std::string why = options_.rejects(problem_class, policy); !why.empty()) return why;
   return policy[kThreads] > options_.most_threads ? "too many threads" : "";

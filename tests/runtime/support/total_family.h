@@ -40,8 +40,7 @@ class TotalFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override { return options_.sources; }
 
   std::string refuse(const Problem& problem) const override;
-  std::string is_valid(const ProblemClass& problem_class, const Policy& policy,
-                       const DeviceFacts& facts) const override;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;

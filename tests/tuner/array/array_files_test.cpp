@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/runtime/support/fake_device.h"
+#include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/array/axis.h"
 #include "tuner/array/npy.h"
@@ -17,7 +18,7 @@
 namespace hone::tuner {
 namespace {
 
-using ::testing::HasSubstr;
+using test::Names;
 using Shape = std::vector<std::int64_t>;
 
 std::string content_of(const std::filesystem::path& path) {
@@ -58,7 +59,7 @@ TEST(MakeNpyHeader, IsWhatNumpyWrites) {
 }
 
 TEST(MakeNpyHeader, RefusesWhatNumpyDoesNotHave) {
-  EXPECT_THAT(message_of([] { make_npy_header(DType::bf16, {}); }), HasSubstr("NumPy has no bf16"));
+  EXPECT_THAT(message_of([] { make_npy_header(DType::bf16, {}); }), Names("NumPy", "no bf16"));
 }
 
 TEST(Axis, SplitsIntoOuterAlongAndInner) {
@@ -78,10 +79,10 @@ TEST(Axis, CountsFromEitherEnd) {
   EXPECT_EQ(parse_axis("-3", input), 0U);
   EXPECT_EQ(message_of([&] { parse_axis("3", input); }),
             "'a.npy' has the shape (2, 3, 4), so there is no axis 3; give one from -3 to 2");
-  EXPECT_THAT(message_of([&] { parse_axis("-4", input); }), HasSubstr("no axis -4"));
-  EXPECT_THAT(message_of([&] { parse_axis("rows", input); }), HasSubstr("'rows' is no axis"));
-  EXPECT_THAT(message_of([&] { parse_axis("1x", input); }), HasSubstr("'1x' is no axis"));
-  EXPECT_THAT(message_of([&] { parse_axis("99999999999999999999", input); }), HasSubstr("is no axis"));
+  EXPECT_THAT(message_of([&] { parse_axis("-4", input); }), Names("no axis", "-4"));
+  EXPECT_THAT(message_of([&] { parse_axis("rows", input); }), Names("'rows'", "no axis"));
+  EXPECT_THAT(message_of([&] { parse_axis("1x", input); }), Names("'1x'", "no axis"));
+  EXPECT_THAT(message_of([&] { parse_axis("99999999999999999999", input); }), Names("no axis"));
   input.shape = {};
   EXPECT_EQ(message_of([&] { parse_axis("0", input); }), "'a.npy' has the shape (), so there is no axis 0");
 }
@@ -97,8 +98,8 @@ TEST(Axis, FortranOrderIsRefusedByName) {
   };
   const InputFile matrix = open("(2, 3)");
   EXPECT_EQ(matrix.shape, (Shape{2, 3}));
-  EXPECT_THAT(message_of([&] { require_c_order(matrix); }), HasSubstr("is in Fortran order"));
-  EXPECT_THAT(message_of([&] { require_c_order(matrix); }), HasSubstr("numpy.ascontiguousarray"));
+  EXPECT_THAT(message_of([&] { require_c_order(matrix); }), Names("Fortran", "order"));
+  EXPECT_THAT(message_of([&] { require_c_order(matrix); }), Names("numpy.ascontiguousarray"));
   require_c_order(open("(6,)"));  // one axis has one order
 }
 
@@ -148,13 +149,13 @@ TEST_F(OutputFileTest, WhatWasThereStaysUntilTheNewOneIsWhole) {
   }
   EXPECT_EQ(files(), 1U);
   OutputFile output(folder_ / "a.npy", std::cout);
-  EXPECT_THAT(message_of([&] { save(output, DType::bf16, {1}, "xx"); }), HasSubstr("NumPy has no bf16"));
+  EXPECT_THAT(message_of([&] { save(output, DType::bf16, {1}, "xx"); }), Names("NumPy", "no bf16"));
   EXPECT_EQ(content_of(folder_ / "a.npy"), "before");
 }
 
 TEST_F(OutputFileTest, WhatCannotBeWrittenIsRefusedAtOnce) {
-  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", std::cout); }), HasSubstr("No such file or directory"));
-  EXPECT_THAT(message_of([&] { OutputFile(folder_.path(), std::cout); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", std::cout); }), Names("No such", "directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_.path(), std::cout); }), Names("directory"));
 }
 
 }  // namespace

@@ -8,13 +8,14 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {
 
-using ::testing::HasSubstr;
+using test::Names;
 using testing::npy_file;
 using testing::TemporaryFolder;
 using testing::write_file;
@@ -49,7 +50,7 @@ TEST_F(InputFileTest, RawFilesNeedADType) {
   write_file(folder_ / "data.bin", std::string(24, '\0'));
   EXPECT_EQ(open_input(folder_ / "data.bin", DType::f64).elements, 3);
   EXPECT_EQ(open_input(folder_ / "data.bin", DType::i32).elements, 6);
-  EXPECT_THAT(refusal(folder_ / "data.bin"), HasSubstr("give --dtype"));
+  EXPECT_THAT(refusal(folder_ / "data.bin"), Names("--dtype"));
 }
 
 TEST_F(InputFileTest, AnEmptyRawFileHasNoElements) {
@@ -59,26 +60,26 @@ TEST_F(InputFileTest, AnEmptyRawFileHasNoElements) {
 
 TEST_F(InputFileTest, LengthsMustFit) {
   write_file(folder_ / "odd.bin", std::string(25, '\0'));
-  EXPECT_THAT(refusal(folder_ / "odd.bin", DType::f64), HasSubstr("25 bytes are no multiple of the 8 bytes"));
+  EXPECT_THAT(refusal(folder_ / "odd.bin", DType::f64), Names("25 bytes", "no multiple", "8 bytes"));
   const std::string whole = npy_file<float>("<f4", {1, 2, 3});
   write_file(folder_ / "short.npy", whole.substr(0, whole.size() - 1));
-  EXPECT_THAT(refusal(folder_ / "short.npy"), HasSubstr("(12 bytes), but 11 bytes follow: the file is truncated"));
+  EXPECT_THAT(refusal(folder_ / "short.npy"), Names("12", "11 bytes"));
   write_file(folder_ / "long.npy", whole + "x");
-  EXPECT_THAT(refusal(folder_ / "long.npy"), HasSubstr("but 13 bytes follow"));
+  EXPECT_THAT(refusal(folder_ / "long.npy"), Names("13 bytes"));
 }
 
 TEST_F(InputFileTest, DTypeMustAgreeWithTheHeader) {
   write_file(folder_ / "data.npy", npy_file<float>("<f4", {1, 2, 3}));
   EXPECT_EQ(open_input(folder_ / "data.npy", DType::f32).elements, 3);
-  EXPECT_THAT(refusal(folder_ / "data.npy", DType::f64), HasSubstr("holds f32 elements, but --dtype says f64"));
+  EXPECT_THAT(refusal(folder_ / "data.npy", DType::f64), Names("f32", "--dtype", "f64"));
 }
 
 TEST_F(InputFileTest, SaysWhyAFileCannotBeRead) {
-  EXPECT_THAT(refusal(folder_ / "none.npy"), HasSubstr("there is no such file"));
-  EXPECT_THAT(refusal(folder_.path()), HasSubstr("it is a directory"));
-  EXPECT_THAT(refusal("/dev/null", DType::f32), HasSubstr("device or a terminal"));
+  EXPECT_THAT(refusal(folder_ / "none.npy"), Names("no such file"));
+  EXPECT_THAT(refusal(folder_.path()), Names("directory"));
+  EXPECT_THAT(refusal("/dev/null", DType::f32), Names("device", "terminal"));
   write_file(folder_ / "text.npy", "1 2 3\n and more text");
-  EXPECT_THAT(refusal(folder_ / "text.npy"), HasSubstr("magic"));
+  EXPECT_THAT(refusal(folder_ / "text.npy"), Names("magic"));
 }
 
 TEST_F(InputFileTest, APipeIsReadToItsEnd) {
@@ -94,7 +95,7 @@ TEST_F(InputFileTest, APipeIsReadToItsEnd) {
 
 TEST_F(InputFileTest, AnArchiveSaysWhatToDo) {
   write_file(folder_ / "arrays.npz", std::string("PK\x03\x04", 4) + std::string(100, '\0'));
-  EXPECT_THAT(refusal(folder_ / "arrays.npz"), HasSubstr("numpy.load(archive)"));
+  EXPECT_THAT(refusal(folder_ / "arrays.npz"), Names("numpy.load(archive)"));
 }
 
 }  // namespace

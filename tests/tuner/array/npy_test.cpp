@@ -5,13 +5,14 @@
 
 #include <sstream>
 
+#include "tests/support/names.h"
 #include "tests/tuner/support.h"
 
 namespace hone::tuner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using test::Names;
 using ::testing::IsEmpty;
 using testing::npy_header;
 
@@ -47,6 +48,7 @@ TEST(NpyHeader, ReadsEveryFormatVersion) {
 
 TEST(NpyHeader, ReadsEveryDType) {
   for (const DTypeInfo& known : kDTypes) {
+    if (known.npy_name.empty()) continue;  // NumPy has no such type
     EXPECT_EQ(read(npy_header(dictionary("'" + std::string(known.npy_name) + "'", "(1,)"))).dtype, known.dtype);
   }
 }
@@ -78,27 +80,30 @@ TEST(NpyHeader, LeavesTheStreamAtTheFirstElement) {
 
 TEST(NpyHeader, RefusesForeignAndTruncatedFiles) {
   const std::string whole = npy_header(dictionary("'<f4'", "(3,)"));
-  EXPECT_THAT(refusal("PK\x03\x04 a zip file"), HasSubstr("magic"));
+  EXPECT_THAT(refusal("PK\x03\x04 a zip file"), Names("magic"));
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_THAT(refusal(whole.substr(0, length)), HasSubstr("truncated")) << length;
+    EXPECT_THAT(refusal(whole.substr(0, length)), Names("truncated")) << length;
   }
 }
 
 TEST(NpyHeader, RefusesUnknownVersionsAndAbsurdLengths) {
   std::string version = npy_header(dictionary("'<f4'", "(3,)"));
   version[6] = 4;
-  EXPECT_THAT(refusal(version), HasSubstr("4.0"));
-  EXPECT_THAT(refusal(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)), HasSubstr("4294967295 bytes"));
+  EXPECT_THAT(refusal(version), Names("4.0"));
+  EXPECT_THAT(refusal(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)), Names("4294967295 bytes"));
 }
 
 TEST(NpyHeader, RefusesElementTypesThatHoneDoesNotReduce) {
-  EXPECT_THAT(refusal(npy_header(dictionary("'>f4'", "(3,)"))), HasSubstr("a.astype('<f4')"));
-  EXPECT_THAT(refusal(npy_header(dictionary("'<f16'", "(3,)"))), HasSubstr("Hone reduces"));
-  EXPECT_THAT(refusal(npy_header(dictionary("'<c8'", "(3,)"))), HasSubstr("complex"));
-  EXPECT_THAT(refusal(npy_header(dictionary("'<M8[s]'", "(3,)"))), HasSubstr("times"));
-  EXPECT_THAT(refusal(npy_header(dictionary("'<U5'", "(3,)"))), HasSubstr("strings"));
-  EXPECT_THAT(refusal(npy_header(dictionary("'|O'", "(3,)"))), HasSubstr("Python objects"));
-  EXPECT_THAT(refusal(npy_header(dictionary("[('x', '<f4'), ('y', '<f4')]", "(3,)"))), HasSubstr("structured"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'>f4'", "(3,)"))), Names("a.astype('<f4')"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<f16'", "(3,)"))), Names("reduces"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<c8'", "(3,)"))), Names("complex"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<M8[s]'", "(3,)"))), Names("times"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<U5'", "(3,)"))), Names("strings"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'|O'", "(3,)"))), Names("Python", "objects"));
+  for (const char* raw : {"'<V2'", "'|V1'"})
+    EXPECT_THAT(refusal(npy_header(dictionary(raw, "(3,)"))), Names("--dtype")) << raw;
+  EXPECT_THAT(refusal(npy_header(dictionary("''", "(3,)"))), Names("reduces"));
+  EXPECT_THAT(refusal(npy_header(dictionary("[('x', '<f4'), ('y', '<f4')]", "(3,)"))), Names("structured"));
 }
 
 TEST(NpyHeader, RefusesMalformedDictionaries) {
@@ -109,13 +114,13 @@ TEST(NpyHeader, RefusesMalformedDictionaries) {
         "{'descr': '<f4}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'extra': 1}",
         "{'descr': '<f4', 'descr': '<f4', 'shape': (3,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"}) {
-    EXPECT_THAT(refusal(npy_header(text)), HasSubstr("malformed")) << text;
+    EXPECT_THAT(refusal(npy_header(text)), Names("malformed")) << text;
   }
 }
 
 TEST(NpyHeader, RefusesShapesThatOverflow) {
-  EXPECT_THAT(refusal(npy_header(dictionary("'<f4'", "(4294967296, 4294967296)"))), HasSubstr("overflows"));
-  EXPECT_THAT(refusal(npy_header(dictionary("'<f8'", "(2305843009213693952,)"))), HasSubstr("overflows"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<f4'", "(4294967296, 4294967296)"))), Names("overflows"));
+  EXPECT_THAT(refusal(npy_header(dictionary("'<f8'", "(2305843009213693952,)"))), Names("overflows"));
 }
 
 }  // namespace

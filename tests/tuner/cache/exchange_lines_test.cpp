@@ -11,12 +11,14 @@
 
 #include "cache/rows.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone::tuner {
 namespace {
 
 using cache::Entry;
 using ::testing::HasSubstr;
+using test::Names;
 using Json = nlohmann::ordered_json;
 
 Entry sample() { return cache::entry_of(cache::sample_publication(), 1'700'000'000); }
@@ -84,10 +86,10 @@ TEST(ExchangeLines, LinesOfFormat1AreRead) {
   const auto back = std::get<Entry>(parse_line(winner.dump()));
   EXPECT_EQ(cache::entry_digest(back), cache::entry_digest(sample()));
   winner["winner"]["chosen"]["policy"] = "of both names";
-  EXPECT_THAT(error_of(winner.dump()), HasSubstr("16 members"));
+  EXPECT_THAT(error_of(winner.dump()), Names("16 members"));
   winner["winner"]["chosen"].erase("policy");
   winner["winner"]["chosen"]["variant"] = 3;
-  EXPECT_THAT(error_of(winner.dump()), HasSubstr("a string"));
+  EXPECT_THAT(error_of(winner.dump()), Names("string"));
 
   const BinaryLine binary{"abc", cache::sample_publication().binary};
   Json line = Json::parse(*to_line(binary));
@@ -105,17 +107,17 @@ TEST(ExchangeLines, LineMadeToTakeTimeOrMemoryIsRefusedSoon) {
   std::string members = "{\"winner\":{";
   for (int i = 0; i < 80'000; ++i) members += fmt::format("\"{}\":0,", i);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_THAT(error_of(members + "\"x\":0}}"), HasSubstr("more members than any"));
+  EXPECT_THAT(error_of(members + "\"x\":0}}"), Names("members"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   std::string values = "{\"winner\":[";
   for (int i = 0; i < 2'000'000; ++i) values += "0,";
-  EXPECT_THAT(error_of(values + "0]}"), HasSubstr("more values than any"));
+  EXPECT_THAT(error_of(values + "0]}"), Names("values"));
 }
 
 TEST(ExchangeLines, EveryTruncationIsRefused) {
   const std::string line = *to_line(sample());
   for (std::size_t size = 0; size < line.size(); ++size) {
-    EXPECT_THAT(error_of(line.substr(0, size)), HasSubstr("truncated")) << size;
+    EXPECT_THAT(error_of(line.substr(0, size)), Names("truncated")) << size;
   }
 }
 
@@ -197,7 +199,7 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
 }
 
 TEST(ExchangeLines, DeepNestingEndsWithoutDeepRecursion) {
-  EXPECT_THAT(error_of(std::string(1'000'000, '[')), HasSubstr("nested deeper"));
+  EXPECT_THAT(error_of(std::string(1'000'000, '[')), Names("nested", "deeper"));
 }
 
 }  // namespace

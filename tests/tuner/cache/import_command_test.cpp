@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tests/support/names.h"
 #include "tests/tuner/cache/cache_command_fixture.h"
 
 namespace hone::tuner {
@@ -10,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::CommandRun;
-using ::testing::HasSubstr;
+using test::HasLine;
+using test::Names;
 using testing::write_file;
 
 /// Lines of an export of numbered(0) to numbered(3).
@@ -36,7 +38,7 @@ class CacheImportCommand : public CacheCommand {
   }
   void expect_nothing_imported(const CommandRun& run, const std::string& words) const {
     expect_refusal(run, 4, words);
-    EXPECT_THAT(run.err, HasSubstr("nothing was imported"));
+    EXPECT_THAT(run.err, Names("nothing", "imported"));
     EXPECT_FALSE(fs::exists(file_));
   }
 
@@ -47,8 +49,8 @@ class CacheImportCommand : public CacheCommand {
 TEST_F(CacheImportCommand, BringsEverythingBack) {
   const CommandRun run = import(join(lines_));
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("Winners of standard input into " + file_.native()));
-  EXPECT_THAT(run.out, HasSubstr("4         added"));
+  EXPECT_THAT(run.out, Names("Winners of standard input into " + file_.native()));
+  EXPECT_THAT(run.out, HasLine("4", "added"));
   EXPECT_EQ(content(file_), original_);
   EXPECT_EQ(export_text(), join(lines_));
 }
@@ -57,7 +59,7 @@ TEST_F(CacheImportCommand, TwiceIsAsOnce) {
   import(join(lines_));
   const std::vector<std::byte> once = cache::read_bytes(file_);
   const CommandRun run = import(join(lines_));
-  EXPECT_THAT(run.out, HasSubstr("4         there already"));
+  EXPECT_THAT(run.out, HasLine("4", "already"));
   EXPECT_TRUE(cache::read_bytes(file_) == once);
 }
 
@@ -104,7 +106,7 @@ TEST_F(CacheImportCommand, DuplicateWinnerIsRefusedWithItsLine) {
   const std::string copy = *winner;
   more.insert(winner + 1, copy);
   expect_nothing_imported(import(join(more)), "it is a second winner for reduce operation");
-  EXPECT_THAT(import(join(more)).err, HasSubstr("line 4:"));
+  EXPECT_THAT(import(join(more)).err, Names("line", "4"));
 }
 
 TEST_F(CacheImportCommand, LinesOutOfPlaceAreRefused) {
@@ -134,8 +136,8 @@ TEST_F(CacheImportCommand, NumbersThatAreNoneAndDamagedBytesAreRefused) {
 TEST_F(CacheImportCommand, DryRunSaysWhatWouldHappen) {
   const CommandRun run = import(join(lines_), {"--dry-run"});
   EXPECT_EQ(run.code, 0);
-  EXPECT_THAT(run.out, HasSubstr("Dry run: "));
-  EXPECT_THAT(run.out, HasSubstr("4         added"));
+  EXPECT_THAT(run.out, Names("Dry", "run"));
+  EXPECT_THAT(run.out, HasLine("4", "added"));
   EXPECT_FALSE(fs::exists(file_));
 }
 

@@ -7,11 +7,14 @@
 #include <iostream>
 
 #include "cache/rows.h"
+#include "tests/support/names.h"
 #include "tests/tuner/cache/cache_command_fixture.h"
 #include "tuner/cache/exchange_lines.h"
 
 namespace hone::tuner {
 namespace {
+
+using test::Names;
 
 /// A hundredth of what is asked for, unless HONE_FAULT_SCALE says otherwise: 100 means a million rows.
 int row_count() {
@@ -44,7 +47,7 @@ TEST_F(CacheCommand, LargeImportNeedsLittleMemoryAndIsFoundWhole) {
   const testing::CommandRun run = hone({"import", lines.native()});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, ::testing::HasSubstr(fmt::format("{:<10}added", rows)));
+  EXPECT_THAT(run.out, Names(fmt::format("{:<10}added", rows)));
   EXPECT_THAT(cache::sql(file_, "SELECT count(*) FROM winner"), ::testing::ElementsAre(std::to_string(rows)));
   for (const int row : {0, rows / 2, rows - 1}) {
     cache::Query query = cache::matching_query(cache::numbered(2));

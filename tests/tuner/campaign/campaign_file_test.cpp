@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/campaign/presets.h"
 #include "tuner/problems/families.h"
@@ -17,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using test::Names;
 using ::testing::StartsWith;
 
 std::string complaint(std::string_view text, FileFormat format = FileFormat::json) {
@@ -131,7 +132,7 @@ TEST(CampaignFileToml, ComplaintsNameLineAndColumn) {
 }
 #else
 TEST(CampaignFileToml, IsRefusedWithoutToml) {
-  EXPECT_THAT(complaint("", FileFormat::toml), HasSubstr("built without toml++"));
+  EXPECT_THAT(complaint("", FileFormat::toml), Names("built", "without toml++"));
 }
 #endif
 
@@ -171,7 +172,7 @@ TEST(Presets, UnknownOnesAreRefused) {
     FAIL();
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
-    EXPECT_THAT(error.what(), HasSubstr("did you mean 'quick'?"));
+    EXPECT_THAT(error.what(), Names("'quick'"));
   }
 }
 

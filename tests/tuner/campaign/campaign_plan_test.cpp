@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <hone/tuned_reduce.h>
 
+#include "tests/support/names.h"
+
 namespace hone::tuner {
 namespace {
+
+using test::HasLine;
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
@@ -138,7 +142,7 @@ TEST_F(CampaignPlanTest, ProblemThatFitsNoDeviceFails) {
   const Step step = plan.next_step(0, kUnlimited);
   EXPECT_EQ(std::get<SkippedStep>(step).item, 0U);
   EXPECT_EQ(plan.result().items[0].outcome, Outcome::failed);
-  EXPECT_THAT(plan.result().items[0].reason, ::testing::HasSubstr(" 1 GiB")) << "of the larger one";
+  EXPECT_THAT(plan.result().items[0].reason, HasLine("1", "GiB")) << "of the larger one";
   EXPECT_EQ(tunes_next(), 4096);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/tuner/campaign/campaign_fixture.h"
+#include "tests/support/names.h"
 #include "tuner/campaign/campaign_plan.h"
 #include "tuner/text/command_error.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::Each;
-using ::testing::HasSubstr;
+using test::Names;
 
 TEST_F(CampaignTest, TunesWhatHasNoWinnerAndKeepsWhatHas) {
   const CampaignResult first = run({three_sizes()[1]}, options());
@@ -42,9 +43,7 @@ TEST_F(CampaignTest, WhatNoDeviceHasRoomForIsSkippedAndTheRestGoesOn) {
   const CampaignResult result = run({sum_of(too_many), sum_of(4096), sum_of(2 * too_many)}, options());
   ASSERT_EQ(result.items.size(), 3U);
   EXPECT_EQ(result.items[0].outcome, Outcome::failed);
-  EXPECT_THAT(result.items[0].reason, ::testing::AllOf(::testing::HasSubstr("64.0 TiB"),
-                                                       ::testing::HasSubstr("free memory"),
-                                                       ::testing::HasSubstr("give smaller sizes")));
+  EXPECT_THAT(result.items[0].reason, Names("64.0 TiB", "free", "memory", "smaller"));
   EXPECT_EQ(result.items[1].outcome, Outcome::tuned) << result.items[1].reason;
   EXPECT_EQ(result.items[2].outcome, Outcome::failed);
   EXPECT_EQ(recorder_.ended, 3);

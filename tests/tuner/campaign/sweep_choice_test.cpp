@@ -4,8 +4,12 @@
 #include <hone/reduce_axis.h>
 #include <hone/tuned_reduce.h>
 
+#include "tests/support/names.h"
+
 namespace hone::tuner {
 namespace {
+
+using test::Names;
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -134,9 +138,9 @@ TEST(SweepChoice, ServedTextNamesTheSizesOrCountsTheShapes) {
   const std::vector<SweepRow> rows = three_rows();
   const SweepChoice choice{.candidate_of = {0, 1, 1}};
   EXPECT_THAT(served_text(rows, 2, choice, 0),
-              ::testing::AllOf(::testing::HasSubstr("2048"), ::testing::HasSubstr("4096")));
+              Names("2048", "4096"));
   EXPECT_THAT(served_text(rows, 2, choice, std::nullopt),
-              ::testing::AllOf(::testing::HasSubstr("2"), ::testing::HasSubstr("3")));
+              Names("2", "3"));
 }
 
 TEST(SweepChoice, NearestWinnerIsThatOfTheRunnerUpOrTheNearestWithThatWinner) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/runtime/support/total_family.h"
+#include "tests/support/names.h"
 #include "tuner/campaign/campaign_plan.h"
 #include "tuner/campaign/problem_json.h"
 #include "tuner/problems/problem_text.h"
@@ -16,7 +17,7 @@ namespace hone::tuner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using test::Names;
 
 const KernelFamily& line() {
   static const TotalFamily family({.name = "line"});
@@ -75,11 +76,11 @@ TEST(ListProblems, RefusalsNameTheExtentsOfTheFamily) {
   EXPECT_EQ(refusal({.family = "line", .sizes = "32x32"}), "line has 1 extent (n), but 32x32 has 2; give --size 2^20");
   EXPECT_EQ(refusal({.family = "rows", .sizes = "2x3x4"}),
             "rows has 2 extents (rows x columns), but 2x3x4 has 3; give --size 2^10x2^10");
-  EXPECT_THAT(refusal({.family = "total", .sizes = "8"}), HasSubstr("3 extents (batch x rows x columns), but 8 has 1"));
+  EXPECT_THAT(refusal({.family = "total", .sizes = "8"}), Names("3 extents", "batch", "8", "1"));
   EXPECT_EQ(refusal({.family = "row"}),
             "unknown kernel family 'row' (did you mean 'rows'?); known are line (n), rows (rows x columns), "
             "total (batch x rows x columns)");
-  EXPECT_THAT(refusal({.family = "rows", .ops = "sum"}), HasSubstr("unknown operation 'sum'"));
+  EXPECT_THAT(refusal({.family = "rows", .ops = "sum"}), Names("unknown", "'sum'"));
 }
 
 TEST(ListProblems, PitchesAreForFamiliesWithRows) {
@@ -89,9 +90,9 @@ TEST(ListProblems, PitchesAreForFamiliesWithRows) {
   EXPECT_EQ(pitches(""), (Pitches{0, 0}));
   EXPECT_EQ(pitches("64"), (Pitches{64, 64}));
   EXPECT_EQ(pitches("64,128"), (Pitches{64, 128}));
-  EXPECT_THAT(refusal({.family = "line", .pitch = "64"}), HasSubstr("line has no rows, so there is no pitch"));
-  EXPECT_THAT(refusal({.family = "rows", .pitch = "0"}), HasSubstr("'0' is not a size"));
-  EXPECT_THAT(refusal({.family = "rows", .pitch = "64,"}), HasSubstr("'' is not a size"));
+  EXPECT_THAT(refusal({.family = "line", .pitch = "64"}), Names("line", "no rows", "no pitch"));
+  EXPECT_THAT(refusal({.family = "rows", .pitch = "0"}), Names("'0'", "size"));
+  EXPECT_THAT(refusal({.family = "rows", .pitch = "64,"}), Names("''", "size"));
 }
 
 TEST(ListProblems, AlignmentsAreThoseOfTheCalls) {

@@ -2,13 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/names.h"
 #include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using test::Names;
 
 TEST(Selection, ListsKeepTheirOrderAndDropRepetitions) {
   EXPECT_THAT(parse_ops("max,sum,max"), ElementsAre(ReduceOp::max, ReduceOp::sum));
@@ -20,7 +21,7 @@ TEST(Selection, ListsKeepTheirOrderAndDropRepetitions) {
   EXPECT_THAT(parse_alignments("all"), ElementsAre(1U, 2U, 4U, 8U, 16U));
   EXPECT_THAT(parse_dtypes("float32,half,double,f32,uint8"),
               ElementsAre(DType::f32, DType::f16, DType::f64, DType::u8));
-  EXPECT_EQ(parse_one_dtype("bfloat16"), DType::bf16);
+  for (const DTypeInfo& dtype : kDTypes) EXPECT_EQ(parse_one_dtype(std::string(dtype.array_name)), dtype.dtype);
   EXPECT_THAT(parse_contexts("graph"), ElementsAre(LaunchContext::graph));
   EXPECT_THAT(parse_contexts("both"), ElementsAre(LaunchContext::stream, LaunchContext::graph));
   EXPECT_EQ(parse_miss_policy("heuristic"), MissPolicy::heuristic);
@@ -36,20 +37,19 @@ TEST(Selection, RefusalsSuggestAndList) {
     }
     return "";
   };
-  EXPECT_THAT(refusal([] { parse_ops("sun"); }), HasSubstr("'sun' (did you mean 'sum'?)"));
+  EXPECT_THAT(refusal([] { parse_ops("sun"); }), Names("'sun'", "'sum'"));
   for (const ReduceOpInfo& op : kReduceOps)
-    EXPECT_THAT(refusal([] { parse_ops("sun"); }), HasSubstr(std::string(op.name) + ", "));
-  EXPECT_EQ(
-      refusal([] { parse_one_dtype("c64"); }),
-      "unknown dtype 'c64' (did you mean 'f64'?); known are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, "
-      "bool");
-  EXPECT_THAT(refusal([] { parse_ops("sum,,min"); }), HasSubstr("unknown operation ''"));
-  EXPECT_THAT(refusal([] { parse_alignments("32"); }), HasSubstr("known are 1, 2, 4, 8, 16, all"));
+    EXPECT_THAT(refusal([] { parse_ops("sun"); }), Names(std::string(op.name) + ", "));
+  EXPECT_THAT(refusal([] { parse_one_dtype("c64"); }), Names("'c64'", "'f64'"));
+  for (const DTypeInfo& dtype : kDTypes)
+    EXPECT_THAT(refusal([] { parse_one_dtype("c64"); }), Names(" " + std::string(dtype.name)));
+  EXPECT_THAT(refusal([] { parse_ops("sum,,min"); }), Names("unknown", "''"));
+  EXPECT_THAT(refusal([] { parse_alignments("32"); }), Names("known", "1", "2", "4", "8", "16"));
   EXPECT_EQ(refusal([] { parse_contexts("grahp"); }),
             "unknown launch context 'grahp' (did you mean 'graph'?); known are stream, graph, both");
-  EXPECT_THAT(refusal([] { open_device("gpu0"); }), HasSubstr("no device name"));
-  EXPECT_THAT(refusal([] { open_device("cuda:-1"); }), HasSubstr("no device name"));
-  EXPECT_THAT(refusal([] { open_device("hots"); }), HasSubstr("did you mean 'host'?"));
+  EXPECT_THAT(refusal([] { open_device("gpu0"); }), Names("no device", "name"));
+  EXPECT_THAT(refusal([] { open_device("cuda:-1"); }), Names("no device", "name"));
+  EXPECT_THAT(refusal([] { open_device("hots"); }), Names("'host'"));
 }
 
 }  // namespace

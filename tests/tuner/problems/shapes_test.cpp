@@ -4,13 +4,14 @@
 
 #include <hone/tuned_reduce.h>
 
+#include "tests/support/names.h"
 #include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using test::Names;
 
 std::string refusal_of_shapes(const std::string& text) {
   try {
@@ -57,26 +58,26 @@ TEST(ParseShapes, ABoundLeavesOutWhatHasMoreOrFewerElements) {
               ElementsAre(shape({1, 16}), shape({4, 4}), shape({4, 16}), shape({16, 1}), shape({16, 4})));
   // Products beyond 63 bits are more than any bound.
   EXPECT_THAT(parse_shapes("2/2^50x2/2^50@4"), ElementsAre(shape({2, 2})));
-  EXPECT_THAT(refusal_of_shapes("8x8@32"), HasSubstr("no shape has as many elements as its bound asks for"));
+  EXPECT_THAT(refusal_of_shapes("8x8@32"), Names("no shape", "bound"));
 }
 
 TEST(ParseShapes, RefusesWhatIsNone) {
-  EXPECT_THAT(refusal_of_shapes(","), HasSubstr("is not a size"));
-  EXPECT_THAT(refusal_of_shapes("2^20..2^10"), HasSubstr("swap its ends"));
-  EXPECT_THAT(refusal_of_shapes("2^20.."), HasSubstr("empty"));
-  EXPECT_THAT(refusal_of_shapes("1024x"), HasSubstr("'1024x' is not a shape: an extent is missing"));
-  EXPECT_THAT(refusal_of_shapes("x64"), HasSubstr("an extent is missing"));
-  EXPECT_THAT(refusal_of_shapes("-3x64"), HasSubstr("it is negative"));
-  EXPECT_THAT(refusal_of_shapes("0x64"), HasSubstr("nothing to tune below 1"));
-  EXPECT_THAT(refusal_of_shapes("8x8x8x8"), HasSubstr("it has 4 extents, and no kernel has more than three"));
-  EXPECT_THAT(refusal_of_shapes("2^30x2^30"), HasSubstr("beyond 2^53 elements, more than any device holds"));
-  EXPECT_THAT(refusal_of_shapes("2^60x2"), HasSubstr("beyond 2^53"));
-  EXPECT_THAT(refusal_of_shapes("64:2x64"), HasSubstr("':' gives the factor between the sizes of a range"));
-  EXPECT_THAT(refusal_of_shapes("2..64:1"), HasSubstr("a factor of 2 at least"));
-  EXPECT_THAT(refusal_of_shapes("1..2^40x1..2^40x1..2^40"), HasSubstr("more than 65536 shapes"));
-  EXPECT_THAT(refusal_of_shapes("8x8@64..16"), HasSubstr("swap its ends"));
-  EXPECT_THAT(refusal_of_shapes("8x8@"), HasSubstr("'' is not a size"));
-  EXPECT_THAT(refusal_of_shapes("8by8"), HasSubstr("'by8' is no unit"));
+  EXPECT_THAT(refusal_of_shapes(","), Names("size"));
+  EXPECT_THAT(refusal_of_shapes("2^20..2^10"), Names("swap", "ends"));
+  EXPECT_THAT(refusal_of_shapes("2^20.."), Names("empty"));
+  EXPECT_THAT(refusal_of_shapes("1024x"), Names("'1024x'", "shape", "extent"));
+  EXPECT_THAT(refusal_of_shapes("x64"), Names("extent", "missing"));
+  EXPECT_THAT(refusal_of_shapes("-3x64"), Names("negative"));
+  EXPECT_THAT(refusal_of_shapes("0x64"), Names("nothing", "1"));
+  EXPECT_THAT(refusal_of_shapes("8x8x8x8"), Names("4 extents", "no kernel", "three"));
+  EXPECT_THAT(refusal_of_shapes("2^30x2^30"), Names("beyond", "2^53", "elements"));
+  EXPECT_THAT(refusal_of_shapes("2^60x2"), Names("beyond", "2^53"));
+  EXPECT_THAT(refusal_of_shapes("64:2x64"), Names("':'", "factor"));
+  EXPECT_THAT(refusal_of_shapes("2..64:1"), Names("factor", "2"));
+  EXPECT_THAT(refusal_of_shapes("1..2^40x1..2^40x1..2^40"), Names("65536 shapes"));
+  EXPECT_THAT(refusal_of_shapes("8x8@64..16"), Names("swap", "ends"));
+  EXPECT_THAT(refusal_of_shapes("8x8@"), Names("''", "size"));
+  EXPECT_THAT(refusal_of_shapes("8by8"), Names("'by8'", "no unit"));
 }
 
 TEST(ExtentsOf, AMatrixIsABatchOfOneAndNothingElseIsGuessed) {

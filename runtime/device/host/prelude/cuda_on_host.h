@@ -53,7 +53,6 @@ inline dim3 to_dim3(const Index3& i) { return {i.x, i.y, i.z}; }
 #include "device_math.h"
 #include "bit_intrinsics.h"
 #include "simd_intrinsics.h"
-#include "half_conversions.h"
 #include "memory_ops.h"
 #include "warp_ops.h"
 

@@ -1,0 +1,200 @@
+// Combine: one State a thread becomes one State an output, on every level from the lanes of a warp to the blocks of the
+// grid.
+//
+//   threads   kThreads neighbouring threads of a block share an output: lanes of a warp, by shuffles (Tail::warp); or
+//             the whole block, by shuffles in each warp and then among the warps' results
+//   cluster   kClusterBlocks blocks of a thread-block cluster share it and exchange their States through DSMEM
+//   grid      all blocks publish a partial each in the workspace; the block with the last ticket combines them, or a
+//             second kernel does
+//
+// A level that is not asked for costs nothing. Combine owns its shared memory and its barriers: callers need none
+// between two calls. The order of combination is fixed, so floating-point results do not change from run to run.
+//
+// Op has State, identity() and combine(); of_lanes<kLanes>(), which combines neighbouring lanes into the first of them,
+// for to_first(); in_all_lanes<kLanes>(), which gives the result to all of them, for to_all(). It may be an object: the
+// scale of a softmax is known at run time only.
+//
+// SmemCombine is the piece for many outputs side by side, whose States are in shared memory.
+#pragma once
+
+#include "grid.cuh"
+#include "lanes.cuh"
+
+namespace hone {
+
+/// How the threads of a block are combined.
+enum class Tail {
+  warp,    ///< by shuffles: one barrier
+  shared,  ///< in shared memory: two barriers and no shuffle, for devices where a shuffle costs as much as a barrier
+};
+
+/// What becomes of the results of blocks.
+enum class Grid {
+  none,        ///< each is an output
+  last_block,  ///< each is a partial; the block with the last ticket combines them
+  publish,     ///< each is a partial, for a second kernel
+};
+
+/// Combines every step-th of the `count` partials that other blocks have published, from `first` on. `stride` is the
+/// distance from one to the next.
+template <class Op>
+__device__ typename Op::State combine_published(const typename Op::State* partials, unsigned first, unsigned count,
+                                                unsigned step, unsigned stride = 1, const Op& op = {}) {
+  typename Op::State state = op.identity();
+  for (unsigned i = first; i < count; i += step) state = op.combine(state, load_from_l2(partials + i * stride));
+  return state;
+}
+
+/// The number of chains in which a block of `threads` combines the `threads_per_output` States of each of `outputs`
+/// outputs: a power of two, about the square root of the States. Few States are a single chain.
+__device__ constexpr unsigned combine_chains(unsigned threads_per_output, unsigned outputs, unsigned threads) {
+  unsigned chains = 1;
+  while (threads_per_output >= 16 && 4 * chains * chains <= threads_per_output && 2 * chains * outputs <= threads)
+    chains *= 2;
+  return chains;
+}
+
+/// Combines states[s · kOutputs + o] over all s < kThreadsPerOutput, for each output o < outputs: in two short steps
+/// instead of one long chain, if there are enough threads. Every thread of the block must construct it, after a
+/// barrier; the second step is done by the threads that call combined().
+template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kOutputs>
+struct SmemCombine {
+  using State = typename Op::State;
+  static constexpr unsigned kChains = combine_chains(kThreadsPerOutput, kOutputs, kBlockThreads);
+  State* states;
+
+  __device__ SmemCombine(State* states_, unsigned outputs) : states(states_) {
+    if constexpr (kChains > 1) {
+      constexpr unsigned kStride = kChains * kOutputs;
+      if (threadIdx.x < kStride && threadIdx.x % kOutputs < outputs)
+        states[threadIdx.x] = Op::of_states(states + threadIdx.x, kThreadsPerOutput / kChains, kStride);
+      __syncthreads();
+    }
+  }
+
+  __device__ State combined(unsigned output) const {
+    return Op::of_states(states + output, kChains > 1 ? kChains : kThreadsPerOutput, kOutputs);
+  }
+};
+
+/// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
+/// double buffered then, with one barrier an output at each level. A kernel has one object of a type at a time.
+template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
+          Tail kTail = Tail::warp>
+class Combine {
+ public:
+  using State = typename Op::State;
+
+  /// Every thread makes one before it reads or writes global memory: this calls pdl_release_then_wait().
+  explicit __device__ Combine(const Op& op = {}) : op_(op) {
+    if constexpr (kClusterBlocks > 1) arrive_at_cluster_barrier();
+    pdl_release_then_wait();
+    if constexpr (kClusterBlocks > 1 && kRepeats) wait_at_cluster_barrier();
+  }
+
+  /// The number of the calling thread among those that share its output.
+  static __device__ unsigned rank() {
+    if constexpr (kClusterBlocks > 1) return rank_in_cluster() * kThreads + threadIdx.x;
+    else if constexpr (kThreads > kWarpThreads) return threadIdx.x;  // they are the block
+    else return threadIdx.x % kThreads;
+  }
+
+  /// Combines the States of all threads that share an output; returns true to the one thread that has the result. Every
+  /// thread of the block calls it. The block's partial is number `partial` of the workspace, if the grid has partials.
+  __device__ bool to_first(State& state, void* workspace = nullptr, unsigned partial = 0) {
+    bool is_first = in_block(state);
+    if constexpr (kClusterBlocks > 1) is_first = in_cluster(state);
+    if constexpr (kGrid != Grid::none) {
+      State* const partials = partials_in<State>(workspace);
+      if (is_first) partials[partial] = state;
+      if constexpr (kGrid == Grid::publish) return false;
+      if (!is_last_block(workspace)) return false;
+      state = combine_published<Op>(partials, threadIdx.x, gridDim.x, kThreads, 1, op_);
+      is_first = in_block(state);
+    }
+    if constexpr (kRepeats && kClusterBlocks > 1) buffer_ ^= 1;
+    if constexpr (kRepeats && kClusterBlocks == 1 && kWarps > 1) __syncthreads();
+    return is_first;
+  }
+
+  /// The same; all threads that share the output get the result.
+  __device__ State to_all(State state) {
+    static_assert(kGrid == Grid::none && kTail == Tail::warp);
+    state = op_.template in_all_lanes<kLanes>(state);
+    if constexpr (kWarps > 1) {
+      __shared__ State of_warp[kBuffers][kWarps];
+      if (threadIdx.x % kWarpThreads == 0) of_warp[buffer_][threadIdx.x / kWarpThreads] = state;
+      __syncthreads();
+      state = op_.template in_all_lanes<kWarps>(of_warp[buffer_][threadIdx.x % kWarps]);
+    }
+    if constexpr (kClusterBlocks > 1) {
+      send_in_cluster(state, kClusterBlocks);
+      state = op_.template in_all_lanes<kClusterBlocks>(of_blocks()[threadIdx.x % kClusterBlocks]);
+    }
+    if constexpr (kRepeats) buffer_ ^= 1;
+    return state;
+  }
+
+ private:
+  static constexpr unsigned kLanes = kThreads < kWarpThreads ? kThreads : kWarpThreads;
+  static constexpr unsigned kWarps = kThreads / kLanes;
+  static constexpr unsigned kBuffers = kRepeats ? 2 : 1;
+  static_assert((kThreads & (kThreads - 1)) == 0 && (kClusterBlocks == 1 || kGrid == Grid::none));
+  static_assert(kThreads >= kWarpThreads || (kClusterBlocks == 1 && kGrid == Grid::none && kTail == Tail::warp));
+
+  /// Combines kCount States that lie side by side in shared memory, in lane 0. Every lane of the warp calls it.
+  template <unsigned kCount>
+  __device__ State first_of(const State* states) const {
+    constexpr bool kByInstruction = kHasWarpInstructions && Op::kWarpInstruction != WarpInstruction::none;
+    const unsigned lane = threadIdx.x % kWarpThreads;
+    return lanes_reduce<Op, kByInstruction ? kWarpThreads : kCount>(lane < kCount ? states[lane] : op_.identity(), op_);
+  }
+
+  /// True in the first of the block's threads that share an output.
+  __device__ bool in_block(State& state) const {
+    if constexpr (kTail == Tail::shared) {
+      __shared__ State of_thread[kThreads];
+      of_thread[threadIdx.x] = state;
+      __syncthreads();
+      const SmemCombine<Op, kThreads, kThreads, 1> smem(of_thread, 1);
+      if (threadIdx.x == 0) state = smem.combined(0);
+    } else {
+      if constexpr (kRepeats) __syncwarp();  // else ptxas adds code for lanes that the last output drove apart
+      state = lanes_reduce<Op, kLanes>(state, op_);
+      if constexpr (kWarps > 1) {
+        __shared__ State of_warp[kWarps];
+        if (threadIdx.x % kWarpThreads == 0) of_warp[threadIdx.x / kWarpThreads] = state;
+        __syncthreads();
+        if (threadIdx.x < kWarpThreads) state = first_of<kWarps>(of_warp);
+      }
+    }
+    return kWarps > 1 ? threadIdx.x == 0 : threadIdx.x % kLanes == 0;
+  }
+
+  /// True in the first thread of the cluster.
+  __device__ bool in_cluster(State& state) const {
+    send_in_cluster(state, 1);
+    const bool is_first_warp = rank_in_cluster() == 0 && threadIdx.x < kWarpThreads;
+    if (is_first_warp) state = first_of<kClusterBlocks>(of_blocks());
+    return is_first_warp && threadIdx.x == 0;
+  }
+
+  /// The States of the cluster's blocks, in this block's shared memory.
+  __device__ State* of_blocks() const {
+    __shared__ State of_block[kBuffers][kClusterBlocks];
+    return of_block[buffer_];
+  }
+
+  /// Sends the block's State, which its first threads have, to the first `receivers` blocks of the cluster.
+  __device__ void send_in_cluster(State state, unsigned receivers) const {
+    if constexpr (!kRepeats) wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
+    if (threadIdx.x < receivers) store_in_block(of_blocks() + rank_in_cluster(), threadIdx.x, state);
+    arrive_at_cluster_barrier();
+    wait_at_cluster_barrier();
+  }
+
+  Op op_;
+  unsigned buffer_ = 0;  ///< the one in use, of two if kRepeats
+};
+
+}  // namespace hone

@@ -1,0 +1,73 @@
+// Exchange between the lanes of a warp: shuffles of any State, and the combination of neighbouring lanes.
+#pragma once
+
+#include "pack.cuh"
+#include "scalars.cuh"
+
+namespace hone {
+
+inline constexpr unsigned kWarpThreads = 32;
+inline constexpr unsigned kFullMask = 0xffffffffu;
+
+/// The redux instruction that combines the States of a whole warp (32-bit integers), or `several` of them, in the
+/// operation's own of_lanes<32>().
+enum class WarpInstruction { none, max, min, bit_or, bit_and, several };
+
+#if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
+inline constexpr bool kHasWarpInstructions = true;
+#else
+inline constexpr bool kHasWarpInstructions = false;
+#endif
+
+/// A State whose words are each exchanged by `shuffle`.
+template <class State, class Shuffle>
+__device__ State shuffled(State value, const Shuffle& shuffle) {
+  auto words = Words<State>::of(value);
+#pragma unroll
+  for (unsigned& word : words.words) word = shuffle(word);
+  return words.value();
+}
+template <class State>
+__device__ State shuffle_down(State value, unsigned offset) {
+  return shuffled(value, [&](unsigned word) { return __shfl_down_sync(kFullMask, word, offset); });
+}
+template <class State>
+__device__ State shuffle_up(State value, unsigned offset) {
+  return shuffled(value, [&](unsigned word) { return __shfl_up_sync(kFullMask, word, offset); });
+}
+template <class State>
+__device__ State shuffle_xor(State value, unsigned mask) {
+  return shuffled(value, [&](unsigned word) { return __shfl_xor_sync(kFullMask, word, static_cast<int>(mask)); });
+}
+
+/// Transposes a kCount × kCount square held by kCount neighbouring lanes: lane l gets in values[i] the values[l] of
+/// lane i. Every lane of the warp must call it.
+template <class T, unsigned kCount>
+__device__ void transpose_lanes(T (&values)[kCount]) {
+#pragma unroll
+  for (unsigned step = 1; step < kCount; step *= 2) {
+    const bool is_upper = (threadIdx.x & step) != 0;
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) {
+      if ((i & step) != 0) continue;
+      const T got = shuffle_xor(is_upper ? values[i] : values[i + step], step);
+      if (is_upper) values[i] = got;
+      else values[i + step] = got;
+    }
+  }
+}
+
+/// Combines the values of each group of kLanes neighbouring lanes into its first lane. Every lane of the warp must call
+/// it.
+template <class Op, unsigned kLanes>
+__device__ typename Op::State lanes_reduce(typename Op::State value, const Op& op = {}) {
+  constexpr auto kBy = kLanes == kWarpThreads && kHasWarpInstructions ? Op::kWarpInstruction : WarpInstruction::none;
+  if constexpr (kLanes == 1) return value;
+  else if constexpr (kBy == WarpInstruction::max) return __reduce_max_sync(kFullMask, value);
+  else if constexpr (kBy == WarpInstruction::min) return __reduce_min_sync(kFullMask, value);
+  else if constexpr (kBy == WarpInstruction::bit_or) return __reduce_or_sync(kFullMask, value);
+  else if constexpr (kBy == WarpInstruction::bit_and) return __reduce_and_sync(kFullMask, value);
+  else return op.template of_lanes<kLanes>(value);
+}
+
+}  // namespace hone

@@ -1,0 +1,193 @@
+// PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements before the
+// first aligned pack, packs, and single elements behind the last full pack; and the loops of threads over tiles of
+// packs.
+#pragma once
+
+#include "lanes.cuh"
+#include "pack.cuh"
+
+namespace hone {
+
+/// A strided loop over full tiles: loads and accumulates each, and returns the first tile that is not full. `load` is
+/// called once per tile, in order. kLoadsAhead: double buffering, the next tile is loaded before this one is
+/// accumulated. kFewTiles: the first iteration is peeled, so that the compiler can simplify it for the initial State;
+/// with many tiles the longer code would cost more.
+template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsFull, class Load, class Accumulate>
+__device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_full, const Load& load,
+                                    const Accumulate& accumulate) {
+  if constexpr (kLoadsAhead && kFewTiles) {
+    if (!is_full(first)) return first;
+    Tile tile, next;
+    const auto accumulate_and_load_next = [&] {
+      const bool goes_on = is_full(first + stride);
+      if (goes_on) load(next, first + stride);
+      accumulate(tile, first);
+      first += stride;
+      return goes_on;
+    };
+    load(tile, first);
+    bool goes_on = accumulate_and_load_next();
+    while (goes_on) {
+      tile = next;
+      goes_on = accumulate_and_load_next();
+    }
+  } else if constexpr (kLoadsAhead) {
+    Tile next;
+    if (is_full(first)) load(next, first);
+    for (; is_full(first); first += stride) {
+      const Tile tile = next;
+      if (is_full(first + stride)) load(next, first + stride);
+      accumulate(tile, first);
+    }
+  } else {
+    for (; is_full(first); first += stride) {
+      Tile tile;
+      load(tile, first);
+      accumulate(tile, first);
+    }
+  }
+  return first;
+}
+
+/// One array: `head` elements before the first aligned pack, then packs.
+template <class In, unsigned kPackElements>
+struct OneArray {
+  using Element = In;
+  using ElementPack = Pack<In, kPackElements>;
+
+  const In* in;
+
+  static __device__ OneArray from(const void* const* arrays) { return {static_cast<const In*>(arrays[0])}; }
+
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
+  template <class Index>
+  __device__ Element element(Index i) const { return in[i]; }
+  template <class Index>
+  __device__ ElementPack pack(Index head, Index i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
+};
+
+/// Two arrays whose addresses differ by a multiple of the pack's size.
+template <class In, unsigned kPackElements>
+struct TwoArrays {
+  using Element = Pair<In>;
+  using ElementPack = PairPack<In, kPackElements>;
+
+  const In* a;
+  const In* b;
+
+  static __device__ TwoArrays from(const void* const* arrays) {
+    return {static_cast<const In*>(arrays[0]), static_cast<const In*>(arrays[1])};
+  }
+
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(In) * kPackElements>(a); }
+  template <class Index>
+  __device__ Element element(Index i) const { return {a[i], b[i]}; }
+  template <class Index>
+  __device__ ElementPack pack(Index head, Index i) const {
+    using Loaded = Pack<In, kPackElements>;
+    return {reinterpret_cast<const Loaded*>(a + head)[i], reinterpret_cast<const Loaded*>(b + head)[i]};
+  }
+};
+
+/// Whether the tail is padded to a full tile, with copies of its first pack or with neutral().
+template <class Op>
+inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
+
+/// `n` elements of a Source, which is OneArray or TwoArrays. The first one has index `origin`.
+template <class Source_, class Index_>
+struct PackRange {
+  using Source = Source_;
+  using Index = Index_;
+  using ElementPack = typename Source::ElementPack;
+  static constexpr unsigned kPackElements = ElementPack::kElements;
+
+  Source source;
+  Index n, origin;
+  Index head;  ///< single elements before the packs
+  Index packs;
+
+  /// Without kMayBeUnaligned the first element begins a pack.
+  template <bool kMayBeUnaligned = true>
+  static __device__ PackRange of(const Source& source, Index n, Index origin = 0) {
+    const Index unaligned = kMayBeUnaligned ? source.unaligned() : 0;
+    const Index head = unaligned < n ? unaligned : n;
+    return {source, n, origin, head, (n - head) / kPackElements};
+  }
+
+  __device__ ElementPack pack(Index p) const { return source.pack(head, p); }
+  __device__ Index singles() const { return n - packs * kPackElements; }
+  /// The position of single element `number`; from singles() on, n or more.
+  __device__ Index single(Index number) const { return number < head ? number : packs * kPackElements + number; }
+  __device__ Index index_of_pack(Index p) const { return origin + head + p * kPackElements; }
+
+  /// Loads the packs first, first + stride, … that are there. If kPadsTail, the others are padded.
+  template <class Op, unsigned kPacks>
+  __device__ void load_tail(ElementPack (&tile)[kPacks], Index first, Index stride) const {
+#pragma unroll
+    for (unsigned u = 0; u < kPacks; ++u) {
+      const Index p = first + u * stride;
+      if constexpr (Op::kIdempotent) {
+        if (first < packs) tile[u] = pack(p < packs ? p : first);
+      } else {
+        if (p < packs) tile[u] = pack(p);
+        else if constexpr (Op::kHasNeutral) tile[u] = ElementPack::filled(Op::neutral());
+      }
+    }
+  }
+
+  /// Accumulates the packs that load_tail() loaded.
+  template <class Op, unsigned kPacks>
+  __device__ void accumulate_tail(typename Op::State& state, const ElementPack (&tile)[kPacks], Index first,
+                                  Index stride) const {
+    if constexpr (kPadsTail<Op>) {
+      if (first < packs) Op::accumulate(state, tile, index_of_pack(first), stride * kPackElements);
+    } else {
+#pragma unroll
+      for (unsigned u = 0; u < kPacks; ++u) {
+        const ElementPack one[1] = {tile[u]};
+        if (first + u * stride < packs) Op::accumulate(state, one, index_of_pack(first + u * stride), Index(0));
+      }
+    }
+  }
+
+  /// Accumulates the single elements, as thread `rank` of kThreads.
+  template <class Op, unsigned kThreads>
+  __device__ void accumulate_singles(typename Op::State& state, unsigned rank) const {
+    const auto accumulate = [&](Index number) {
+      const Index i = single(number);
+      state = Op::combine(state, Op::of(source.element(i), origin + i));
+    };
+    if constexpr (kThreads >= 2 * kPackElements) {
+      if (rank < singles()) accumulate(rank);
+    } else {
+      for (Index number = rank; number < singles(); number += kThreads) accumulate(number);
+    }
+  }
+
+  /// Accumulates the share of thread `rank` of kThreads, whole warps, in block `block` of the `blocks` that share the
+  /// range: tiles of kUnroll packs in a grid-stride loop, then the tail; the single elements are block 0's.
+  template <class Op, unsigned kThreads, unsigned kUnroll>
+  __device__ void accumulate_share(typename Op::State& state, unsigned rank, unsigned block, unsigned blocks) const {
+    struct Tile {
+      ElementPack packs[kUnroll];
+    };
+    constexpr unsigned kTilePacks = kThreads * kUnroll;
+    const Index to_last_lane = kWarpThreads - 1 - rank % kWarpThreads;  // the loop is uniform in a warp
+    const Index first = for_each_full_tile<Op::kComputeBound, false, Tile>(
+        static_cast<Index>(block) * kTilePacks + rank, static_cast<Index>(blocks) * kTilePacks,
+        [&](Index p) { return p + to_last_lane + (kUnroll - 1) * kThreads < packs; },
+        [&](Tile& tile, Index p) {
+#pragma unroll
+          for (unsigned u = 0; u < kUnroll; ++u) tile.packs[u] = pack(p + u * kThreads);
+        },
+        [&](const Tile& tile, Index p) {
+          Op::accumulate_with_warp(state, tile.packs, index_of_pack(p), Index(kThreads * kPackElements));
+        });
+    ElementPack tile[kUnroll];
+    load_tail<Op>(tile, first, Index(kThreads));
+    accumulate_tail<Op>(state, tile, first, Index(kThreads));
+    if (block == 0) accumulate_singles<Op, kThreads>(state, rank);
+  }
+};
+
+}  // namespace hone

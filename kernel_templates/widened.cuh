@@ -1,0 +1,92 @@
+// Widened: an operation whose elements are stored in a type T that is too narrow to compute with.
+//
+// T::Wide is the type that the operation computes on; it has every value of T. T::wide_pair() converts two elements at
+// once, in one instruction where the GPU has it. So packs are converted as a whole before the operation sees them.
+#pragma once
+
+#include "pack.cuh"
+
+namespace hone {
+
+template <class T>
+__device__ typename T::Wide widened(T x) {
+  typename T::Wide wide;
+  wide.bits = static_cast<unsigned short>(T::wide_pair(x.bits));
+  return wide;
+}
+
+template <class T>
+__device__ Pair<typename T::Wide> widened(Pair<T> x) { return {widened(x.a), widened(x.b)}; }
+
+template <class T, unsigned kElements>
+__device__ Pack<typename T::Wide, kElements> widened(const Pack<T, kElements>& pack) {
+  Pack<typename T::Wide, kElements> wide;
+  if constexpr (kElements % 2 == 0) {
+#pragma unroll
+    for (unsigned e = 0; e < kElements; e += 2) {
+      unsigned short pair;
+      memcpy(&pair, reinterpret_cast<const char*>(pack.parts) + e * sizeof(T), sizeof(pair));
+      wide.parts[e / 2] = T::wide_pair(pair);
+    }
+  } else {
+#pragma unroll
+    for (unsigned e = 0; e < kElements; ++e) wide.set(e, widened(pack[e]));
+  }
+  return wide;
+}
+
+template <class T, unsigned kElements>
+__device__ PairPack<typename T::Wide, kElements> widened(const PairPack<T, kElements>& pack) {
+  return {widened(pack.a), widened(pack.b)};
+}
+
+template <class ElementPack, unsigned kPacks>
+struct WidenedTile {
+  decltype(widened(ElementPack())) packs[kPacks];
+
+  explicit __device__ WidenedTile(const ElementPack (&tile)[kPacks]) {
+#pragma unroll
+    for (unsigned p = 0; p < kPacks; ++p) packs[p] = widened(tile[p]);
+  }
+};
+
+template <class Op, class T>
+struct Widened : Op {
+  using In = T;
+  using State = typename Op::State;
+  using Index = typename Op::Index;
+  static constexpr bool kHasNeutral = false;  ///< neutral() need not be a value of T
+
+  template <class Element>
+  static __device__ State of(Element x, Index i) { return Op::of(widened(x), i); }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    Op::accumulate(state, WidenedTile(tile).packs, first, stride);
+  }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
+                                              Index stride) {
+    Op::accumulate_with_warp(state, WidenedTile(tile).packs, first, stride);
+  }
+
+  template <unsigned kColumns, unsigned kRows>
+  static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<T, kColumns> (&rows)[kRows],
+                                            const Index (&first)[kColumns], Index stride) {
+    Op::accumulate_columns(states, WidenedTile(rows).packs, first, stride);
+  }
+};
+
+/// An operation that needs no other type for its elements is itself.
+template <template <class, class, class, bool> class Op, class In, class Acc, class Index, bool kIgnoreNan>
+struct OperationOn {
+  using type = Op<In, Acc, Index, kIgnoreNan>;
+};
+template <template <class, class, class, bool> class Op, class In, class Acc, class Index, bool kIgnoreNan>
+  requires requires { typename In::Wide; }
+struct OperationOn<Op, In, Acc, Index, kIgnoreNan> {
+  using type = Widened<Op<typename In::Wide, Acc, Index, kIgnoreNan>, In>;
+};
+
+}  // namespace hone

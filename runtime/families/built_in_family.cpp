@@ -1,0 +1,74 @@
+#include "runtime/families/built_in_family.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/families/counts.h"
+
+namespace hone {
+
+std::span<const SourceFile> BuiltInFamily::sources() const {
+  std::call_once(has_sources_, [&] { sources_ = traits_.sources(); });
+  return sources_;
+}
+
+std::int64_t BuiltInFamily::bytes_moved(const Problem& problem) const {
+  std::int64_t bytes = 0;
+  for (const BufferSpec& buffer : buffers(problem)) bytes += static_cast<std::int64_t>(buffer.size_bytes());
+  return bytes;
+}
+
+std::string refuse_rows(std::string_view family, std::string_view array, const Rows& rows, std::int64_t element_bytes) {
+  const auto [batch, count, length, pitch, parts] = rows;
+  if (pitch < length)
+    return fmt::format(
+        "{} was asked for rows of {} elements in the {} at a pitch of {}: rows would overlap; pass at least {}, or 0 "
+        "for rows without gaps",
+        family, length, array, pitch, length);
+  // Rows of nothing must be countable, too.
+  const auto countable = [](std::int64_t extent) { return std::max<std::int64_t>(extent, 1); };
+  if (product_within_memory({countable(batch), countable(count), countable(pitch), parts * element_bytes})) return "";
+  return fmt::format("{} was asked for {} × {} rows {} elements apart in the {}: no memory holds them", family, batch,
+                     count, pitch, array);
+}
+
+BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment) {
+  return {.name = name,
+          .is_input = true,
+          .dtype = dtype,
+          .elements = elements,
+          .alignment = static_cast<std::uint32_t>(alignment)};
+}
+
+BufferSpec output(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment) {
+  BufferSpec spec = input(name, dtype, elements, alignment);
+  spec.is_input = false;
+  return spec;
+}
+
+Reason first_reason(std::initializer_list<Reason> reasons) {
+  for (const Reason& reason : reasons)
+    if (!reason.empty()) return reason;
+  return {};
+}
+
+Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blocks) {
+  using enum ReasonCode;
+  if (block_threads > facts.max_threads_per_block)
+    return {too_many_threads, {double(block_threads), double(facts.max_threads_per_block)}};
+  if (cluster_blocks > std::max(1, facts.max_cluster_blocks))
+    return {cluster_too_large, {double(cluster_blocks), double(facts.max_cluster_blocks)}};
+  return {};
+}
+
+Reason check_static_smem(std::int64_t bytes) {
+  if (bytes <= kMostStaticSmemBytes) return {};
+  return {ReasonCode::static_smem, {static_cast<double>(bytes), static_cast<double>(kMostStaticSmemBytes)}};
+}
+
+std::string kernel_entry(std::string_view body, std::string_view launch_bounds) {
+  return fmt::format("hone::kernel<&{}, {}>", body, launch_bounds);
+}
+
+}  // namespace hone

@@ -1,0 +1,110 @@
+// BuiltInFamily: what the library's own families have in common.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <hone/kernel_family.h>
+
+namespace hone {
+
+/// What a family says of itself whatever the problem.
+struct FamilyTraits {
+  std::string_view name;
+  int version = 1;
+  const ParameterSpace& space;
+  std::vector<std::string_view> extent_names = {"n"};
+  std::span<const std::string_view> operations;  ///< must outlive the family
+  std::function<std::vector<SourceFile>()> sources;
+};
+
+class BuiltInFamily : public KernelFamily {
+ public:
+  explicit BuiltInFamily(FamilyTraits traits) : traits_(std::move(traits)) {}
+
+  std::string_view name() const final { return traits_.name; }
+  int version() const final { return traits_.version; }
+  const ParameterSpace& space() const final { return traits_.space; }
+  std::span<const std::string_view> extent_names() const final { return traits_.extent_names; }
+  std::span<const std::string_view> operations() const final { return traits_.operations; }
+  std::span<const SourceFile> sources() const final;
+
+  /// The bytes of all arrays.
+  std::int64_t bytes_moved(const Problem& problem) const override;
+
+ private:
+  FamilyTraits traits_;
+  mutable std::once_flag has_sources_;
+  mutable std::vector<SourceFile> sources_;
+};
+
+/// The first reason that is one.
+Reason first_reason(std::initializer_list<Reason> reasons);
+
+/// The words as a reason, if `applies`.
+inline Reason reason_if(bool applies, const char* words) { return applies ? Reason(words) : Reason(); }
+
+/// Why a device has no blocks of so many threads, or no clusters of so many blocks.
+Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blocks = 1);
+
+/// Why a block cannot have so much static shared memory: 48 KiB are what every GPU has.
+inline constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
+Reason check_static_smem(std::int64_t bytes);
+
+/// "unsigned" or "unsigned long long": what kernels count in.
+constexpr std::string_view index_type(bool is_wide) { return is_wide ? "unsigned long long" : "unsigned"; }
+
+/// The entry of a unit that runs `body`, a function of kernel_templates/ or of what the unit calls Kernel, with the
+/// launch bounds of launch_bounds(): "hone::kernel<&Kernel::last_block, 256, 2>".
+std::string kernel_entry(std::string_view body, std::string_view launch_bounds);
+
+/// Where the elements of an array are.
+struct Rows {
+  std::int64_t batch = 1, rows = 0, length = 0;  ///< matrices, the rows of each, and their elements
+  std::int64_t pitch = 0;                        ///< from one row to the next
+  std::int64_t parts = 1;                        ///< elements of the dtype that count as one
+
+  /// From the first element of the dtype to the last, gaps included.
+  std::int64_t elements() const {
+    return batch == 0 || rows == 0 || length == 0 ? 0 : parts * ((batch * rows - 1) * pitch + length);
+  }
+};
+
+/// Why the rows of an array cannot lie like that ("" if they can): they overlap, or no memory holds them.
+std::string refuse_rows(std::string_view family, std::string_view array, const Rows& rows, std::int64_t element_bytes);
+
+/// The arrays of a problem (BufferSpec).
+BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment = 0);
+BufferSpec output(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment = 0);
+
+/// Random elements, the same for the same seed: floats of [lowest, highest), integers and bools of all values.
+std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::uint64_t seed, float lowest,
+                                      float highest);
+
+/// What is worth verifying of so many neighbours: runs of `length` at both ends, at `starts` and at random, `runs` in
+/// all. Ascending, apart from each other; everything where that is no more.
+std::vector<ElementRange> spread_runs(std::int64_t count, std::int64_t length, std::int64_t runs,
+                                      std::vector<std::int64_t> starts = {});
+
+/// What is worth verifying of a matrix: all of some rows, or the beginning, middle and end of long ones; the first and
+/// the last row are always among them. Elements of an array whose rows begin `pitch` elements apart.
+std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std::int64_t pitch);
+
+/// Adds a launch that may overlap the one ahead (PDL), with one argument struct. The grid has at least one block.
+template <class KernelArguments>
+Launch& add_launch(LaunchList& launches, std::int64_t blocks, std::int64_t block_threads,
+                   const KernelArguments& arguments) {
+  Launch& launch = launches.add();
+  launch.grid.x = static_cast<unsigned>(blocks > 1 ? blocks : 1);
+  launch.block.x = static_cast<unsigned>(block_threads);
+  launch.dependent_launch = true;
+  launch.arguments.push(arguments);
+  return launch;
+}
+
+}  // namespace hone
