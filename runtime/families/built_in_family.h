@@ -37,6 +37,11 @@ class BuiltInFamily : public KernelFamily {
   /// The bytes of all arrays.
   std::int64_t bytes_moved(const Problem& problem) const override;
 
+ protected:
+  /// Why no problem can be like that ("" if it can) of a family that accumulates in `accumulator` and propagates NaNs:
+  /// an operation or an extent that the family does not have, and whatever else it has no choice of.
+  std::string refuse_usual(const Problem& problem, DType accumulator) const;
+
  private:
   FamilyTraits traits_;
   mutable std::once_flag has_sources_;
@@ -85,6 +90,11 @@ BufferSpec output(std::string_view name, DType dtype, std::int64_t elements, std
 /// Random elements, the same for the same seed: floats of [lowest, highest), integers and bools of all values.
 std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::uint64_t seed, float lowest,
                                       float highest);
+
+/// One period of random elements of a floating dtype: "uniform" in [−4, 4), or awkward. "wide" and "huge": differences
+/// are large, or overflow; "subnormal"; "zeros" of both signs; "masked": a third is −∞; "nan", "infinity": the last is;
+/// "all_negative_infinity".
+std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buffer, std::string_view kind);
 
 /// What is worth verifying of so many neighbours: runs of `length` at both ends, at `starts` and at random, `runs` in
 /// all. Ascending, apart from each other; everything where that is no more.

@@ -70,19 +70,6 @@ std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes) {
   });
 }
 
-std::vector<std::byte> encode(DType dtype, std::span<const double> values) {
-  return with_element_type(dtype, [&]<class T>(T) {
-    std::vector<std::byte> bytes(values.size() * sizeof(T));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      T element;
-      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
-      else element = static_cast<T>(values[i]);
-      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
-    }
-    return bytes;
-  });
-}
-
 long double highest_value(DType dtype) {
   return with_element_type(dtype, []<class T>(T) -> Wide {
     if constexpr (info(kDTypeOf<T>).is_floating()) return std::numeric_limits<Wide>::infinity();

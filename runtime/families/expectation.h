@@ -16,9 +16,6 @@ static_assert(sizeof(long double) > sizeof(double), "the reference needs a long 
 /// Elements as numbers, exactly. Bytes of bool other than 0 count as 1.
 std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes);
 
-/// The elements of a floating dtype that numbers round to.
-std::vector<std::byte> encode(DType dtype, std::span<const double> values);
-
 /// The bounds of a dtype; infinities where it has them.
 long double highest_value(DType dtype);
 long double lowest_value(DType dtype);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <random>
 #include <type_traits>
 
@@ -14,6 +17,8 @@
 
 namespace hone {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A prime, so that a period ends within a tile.
 constexpr std::int64_t kInputPeriod = 65521;
@@ -46,6 +51,34 @@ std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::u
     }
     const auto bytes = std::as_bytes(std::span(values));
     return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+}
+
+std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buffer, std::string_view kind) {
+  const bool is_half = dtype == DType::f16, is_double = dtype == DType::f64;
+  const double largest = is_half ? 65504 : is_double ? std::numeric_limits<double>::max() : 0x1.fep127;  // of bf16
+  const double smallest = is_half ? 0x1p-24 : dtype == DType::bf16 ? 0x1p-133 : is_double ? 0x1p-1074 : 0x1p-149;
+  std::vector<double> values(static_cast<std::size_t>(std::min(elements, kInputPeriod)));
+  std::mt19937_64 random(values.size() + static_cast<std::size_t>(buffer));
+  std::uniform_real_distribution<double> any(-1, 1);
+  for (double& value : values) {
+    value = any(random) * (kind != "wide" ? 4 : is_double ? 1000 : 150);
+    if (kind == "huge") value = std::copysign(largest, value) * (random() % 2 == 0 ? 1 : 0.999);
+    if (kind == "subnormal") value = std::round(value * 50) * smallest;
+    if (kind == "zeros") value = std::copysign(0, value);
+    if (kind == "all_negative_infinity" || (kind == "masked" && random() % 3 == 0)) value = -kInfinity;
+  }
+  if (!values.empty() && kind == "nan") values.back() = std::nan("");
+  if (!values.empty() && kind == "infinity") values.back() = kInfinity;
+  return with_element_type(dtype, [&]<class T>(T) {
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      T element;
+      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
+      else element = static_cast<T>(values[i]);
+      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+    }
+    return bytes;
   });
 }
 

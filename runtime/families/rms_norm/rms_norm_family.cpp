@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include <fmt/format.h>
 
@@ -26,7 +25,7 @@ bool has_weight(const Problem& problem) { return problem.operation % 2 == 1; }
 bool has_residual(const Problem& problem) { return problem.operation >= 2; }
 double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
 
-/// Of the inputs (0) or the outputs (1), in elements.
+/// The pitch of the inputs (0) or the outputs (1), in elements.
 std::int64_t pitch_of(const Problem& problem, std::size_t side) {
   return problem.pitches[side] != 0 ? problem.pitches[side] : problem.extents[1];
 }
@@ -95,7 +94,7 @@ struct Layout {
 
   std::int64_t tiles() const { return std::max<std::int64_t>(1, divide_up(rows, tile_rows)) * policy.cluster_blocks; }
 
-  /// Of what a thread holds while rows are loaded, weights included.
+  /// The registers of what a thread holds while rows are loaded, weights included.
   std::int64_t registers(bool weighted) const {
     const std::int64_t words = policy.packs_per_thread * divide_up(pack_bytes, 4);
     return words * (policy.rows_per_thread * streams + (weighted ? 1 : 0));
@@ -111,11 +110,6 @@ struct View : Layout {
       : Layout(of.typical(), chosen), problem_class(of), facts(facts_) {}
 
   const Problem& problem() const { return problem_class.typical(); }
-
-  /// Where nothing else can, a large block reads what it does not hold twice.
-  bool is_last_resort() const {
-    return policy.scope != Scope::warp && policy.block_threads == 512 && policy.packs_per_thread == 8;
-  }
 };
 
 constexpr std::array<PruneRule<View>, 7> kPruneRules{{
@@ -123,7 +117,10 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
     {"half of the threads or of their packs have no work", kNotMeasured,
      [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
     {"reads again what it does not hold, though others hold a row", kNotMeasured,
-     [](const View& v) { return v.held_packs < v.packs && !v.is_last_resort(); }},
+     [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
+       const bool is_last_resort = v.policy.block_threads == 512 && v.policy.packs_per_thread == 8;
+       return v.held_packs < v.packs && (v.policy.scope == Scope::warp || !is_last_resort);
+     }},
     {"so many packs do not fit the registers",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 40 bytes with 1024 threads of 8 packs, 56 with "
      "512 of 16; f32 does not",
@@ -154,22 +151,7 @@ class RmsNormVerifier final : public Verifier {
 
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override {
     const BufferSpec spec = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)];
-    const double largest = problem.dtype == DType::f16 ? 65504 : 0x1.fep127;
-    const double smallest = problem.dtype == DType::f16 ? 0x1p-24 : problem.dtype == DType::bf16 ? 0x1p-133 : 0x1p-149;
-    std::mt19937_64 random(static_cast<std::uint64_t>(buffer) * 77 + 1);
-    std::uniform_real_distribution<double> any(-2, 2);
-    std::vector<double> values(static_cast<std::size_t>(std::min(spec.elements, kPeriod)));
-    for (double& value : values) value = any(random);
-    if (spec.name != "weight" && !values.empty()) {
-      for (double& value : values) {
-        if (kind == "huge") value = std::copysign(largest, value);
-        if (kind == "subnormal") value = std::round(value * 100) * smallest;
-        if (kind == "zeros") value = std::copysign(0, value);
-      }
-      if (kind == "nan") values.back() = std::nan("");
-      if (kind == "infinity") values.back() = std::numeric_limits<double>::infinity();
-    }
-    return reduce_reference::encode(problem.dtype, values);
+    return float_pattern(problem.dtype, spec.elements, buffer, spec.name == "weight" ? "uniform" : kind);
   }
 
   /// Itself; a pack less in each row, with the pitches kept; one row less; and another eps.
@@ -220,7 +202,6 @@ class RmsNormVerifier final : public Verifier {
 
  private:
   static constexpr std::array<std::string_view, 6> kKinds{"uniform", "huge", "subnormal", "zeros", "nan", "infinity"};
-  static constexpr std::int64_t kPeriod = 65521;  ///< a prime: no multiple of any tile
   static constexpr double kRoundoff = 0x1p-24, kLeast = 0x1p-149;
 
   /// Bounds of what a row is multiplied by. is_unknown: sums may or may not overflow, or squares that are subnormal
@@ -290,14 +271,10 @@ class RmsNormFamily final : public BuiltInFamily {
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
-    if (problem.operation >= kOperations.size()) return fmt::format("rms_norm has no operation {}", problem.operation);
+    if (std::string refusal = refuse_usual(problem, DType::f32); !refusal.empty()) return refusal;
     if (problem.dtype != DType::f16 && problem.dtype != DType::bf16 && problem.dtype != DType::f32)
       return because(fmt::format("elements are f16, bf16 or f32, not {}", info(problem.dtype).name));
-    if (problem.accumulator.value_or(DType::f32) != DType::f32) return because("is accumulated in f32");
     if (problem.result.value_or(problem.dtype) != problem.dtype) return because("results have the dtype of elements");
-    if (problem.nan != NanPolicy::propagate) return because("a NaN cannot be ignored");
-    const auto [rows, columns, depth] = problem.extents;
-    if (rows < 0 || columns < 0 || depth != 1) return because("has two extents, rows and columns, from 0 on");
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
       if (std::string refusal = refuse_rows(to_string(problem), side == 0 ? "input" : "output", rows_of(problem, side),
                                             element_bytes(problem));

@@ -43,7 +43,7 @@ std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) c
 }
 
 std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  return softmax_reference::input_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, kind);
+  return float_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, 0, kind);
 }
 
 /// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.

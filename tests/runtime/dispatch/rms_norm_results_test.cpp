@@ -278,7 +278,7 @@ TEST_F(RmsNormResults, BadCallsAreRefusedByName) {
     change(other);
     return message(other, {.in = in, .out = in});
   };
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = -1; }), Names("two extents"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = -1; }), Names("extent", "-1"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = std::int64_t{1} << 60; }), Names("no memory"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = DType::f64; }), Names("not f64"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = static_cast<DType>(77); }), Names("no dtype", "77"));
