@@ -120,6 +120,7 @@ struct RmsNorm {
   /// Calls act(tile, first) for each tile of what a thread does not hold of a row, of h where that was written before.
   template <bool kAgain, class Act>
   static __device__ void for_rest(const Row& row, unsigned thread, const Act& act) {
+#pragma unroll 1
     for (Index p = thread + Index(kPacks) * kRowThreads; kHasRest && p < row.x.packs; p += kRestPacks * kRowThreads) {
       Tile<kRestPacks> tile, residual;
       load(tile, kAgain && kHasResidual ? row.h : row.x, p);
@@ -153,12 +154,11 @@ struct RmsNorm {
       for (unsigned r = 0; r < kRows; ++r) {
         const Row row(all, first + r * kGroups);
         if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
-        const auto accumulate = [&](const auto& packs, Index first_pack) {
-          Squares::accumulate(sums[r], packs, first_pack, Index(kRowThreads));
-        };
         sums[r] = Squares::identity();
-        accumulate(held[r], Index(thread));
-        for_rest<false>(row, thread, accumulate);
+        Squares::accumulate(sums[r], held[r], Index(0), Index(0));
+        for_rest<false>(row, thread, [&](const Tile<kRestPacks>& rest, Index) {
+          Squares::accumulate(sums[r], rest, Index(0), Index(0));
+        });
       }
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) sums[r] = combine.to_all(sums[r]);

@@ -60,9 +60,9 @@ std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buf
   const double smallest = is_half ? 0x1p-24 : dtype == DType::bf16 ? 0x1p-133 : is_double ? 0x1p-1074 : 0x1p-149;
   std::vector<double> values(static_cast<std::size_t>(std::min(elements, kInputPeriod)));
   std::mt19937_64 random(values.size() + static_cast<std::size_t>(buffer));
-  std::uniform_real_distribution<double> any(-1, 1);
+  std::uniform_real_distribution<double> uniform(-1, 1);
   for (double& value : values) {
-    value = any(random) * (kind != "wide" ? 4 : is_double ? 1000 : 150);
+    value = uniform(random) * (kind != "wide" ? 4 : is_double ? 1000 : 150);
     if (kind == "huge") value = std::copysign(largest, value) * (random() % 2 == 0 ? 1 : 0.999);
     if (kind == "subnormal") value = std::round(value * 50) * smallest;
     if (kind == "zeros") value = std::copysign(0, value);
