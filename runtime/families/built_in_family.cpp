@@ -28,7 +28,7 @@ std::string BuiltInFamily::refuse_usual(const Problem& problem, DType accumulato
   for (const std::int64_t extent : problem.extents)
     if (extent < 0) return refused(fmt::format("an extent of {} is negative", extent));
   for (std::size_t i = extent_names().size(); i < problem.extents.size(); ++i)
-    if (problem.extents[i] != 1) return refused(fmt::format("has {} extents", extent_names().size()));
+    if (problem.extents[i] != 1) return refused(fmt::format("the extents are {}", fmt::join(extent_names(), " × ")));
   return "";
 }
 
