@@ -122,7 +122,7 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
        return v.held_packs < v.packs && (v.policy.scope == Scope::warp || !is_last_resort);
      }},
     {"so many packs do not fit the registers",
-     "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 40 bytes with 1024 threads of 8 packs, 56 with "
+     "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 56 bytes with 1024 threads of 8 packs, 72 with "
      "512 of 16; f32 does not",
      [](const View& v) {
        const std::int64_t others = element_bytes(v.problem()) < 4 ? 36 : 24;  // indices, pointers, a pack as floats

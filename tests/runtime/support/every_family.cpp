@@ -72,7 +72,7 @@ std::optional<Problem> problem_of_family(const FamilyRow& row, const SampleShape
   return std::nullopt;
 }
 
-std::vector<Problem> problems_of_every_family(std::initializer_list<SampleShape> shapes) {
+std::vector<Problem> problems_of_every_family(const std::vector<SampleShape>& shapes) {
   std::vector<Problem> problems;
   std::size_t turn = 0;
   for (const FamilyRow& row : built_in_families())
@@ -90,10 +90,12 @@ std::vector<Problem> sample_problems() {
 }
 
 std::vector<Problem> problems_of_many_shapes() {
-  std::vector<Problem> problems = problems_of_every_family(
-      {{1 << 20, 7, 2},     {1 << 20, 7, 16},   {1 << 14, 60, 2},  {1 << 14, 60, 16}, {1000, 1000, 2}, {1000, 1000, 16},
-       {31, 1 << 20, 2},    {31, 1 << 20, 16},  {1, 1 << 26, 2},   {1, 1 << 26, 16},  {3, 300007, 2},  {3, 300007, 16},
-       {70000, 1, 2},       {70000, 1, 16},     {1 << 16, 1 << 15, 2}, {1 << 16, 1 << 15, 16}, {100, 1, 8}});
+  std::vector<SampleShape> shapes;
+  for (const std::uint32_t alignment : {2u, 8u, 16u})
+    for (const auto [rows, columns] : {std::array{1 << 20, 7}, {1 << 14, 60}, {1000, 1000}, {31, 1 << 20},
+                                       {1, 1 << 26}, {3, 300007}, {70000, 1}, {1 << 16, 1 << 15}, {100, 1}})
+      shapes.push_back({rows, columns, alignment});
+  std::vector<Problem> problems = problems_of_every_family(shapes);
   for (const std::int64_t n : {std::int64_t{100}, std::int64_t{1} << 20, std::int64_t{1} << 31}) {
     problems.push_back(fused().problem(DType::f16, n));
     problems.push_back(fused().problem(DType::i64, n, 8));

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -32,7 +31,7 @@ struct SampleShape {
 std::optional<Problem> problem_of_family(const FamilyRow& row, const SampleShape& shape, std::size_t turn);
 
 /// A call of each family of the table for every shape, in operations and dtypes that differ from call to call.
-std::vector<Problem> problems_of_every_family(std::initializer_list<SampleShape> shapes);
+std::vector<Problem> problems_of_every_family(const std::vector<SampleShape>& shapes);
 
 /// A few problems of each family, custom and fused reductions included, which differ in operations, dtypes, alignment
 /// and width of indices.
