@@ -206,7 +206,8 @@ TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
   EXPECT_THAT(message({}, in, SoftmaxShape::rows(4, 8, {8, 9}), in), Names("same pitch"));
   EXPECT_THAT(message({}, in, SoftmaxShape::rows(4, 8, {7, 0}), in), Names("pitch", "7"));
   EXPECT_THAT(message({}, in, SoftmaxShape::rows(-4, 8), in), Names("-4", "negative"));
-  EXPECT_THAT(message({}, in, SoftmaxShape::rows(std::int64_t{1} << 40, std::int64_t{1} << 40), in), Names("no memory"));
+  EXPECT_THAT(message({}, in, SoftmaxShape::rows(std::int64_t{1} << 40, std::int64_t{1} << 40), in),
+              Names("1099511627776", "no memory holds them"));
   EXPECT_THAT(message({.dtype = DType::i32}, in, shape, in), Names("not i32"));
   EXPECT_THAT(message({.dtype = static_cast<DType>(77)}, in, shape, in), Names("no dtype", "77"));
   EXPECT_THAT(message({.scale = std::numeric_limits<double>::infinity()}, in, shape, in), Names("not finite"));
