@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Hone's reductions of rows and columns, softmax, transposes and copies next to PyTorch's, on the same tensors, streams and
-clock, as a share of what the device can read or copy. Rows are printed as they come. See benchmarks/README.md."""
+"""Hone's reductions of rows and columns, softmax, RMS norms, transposes and copies next to PyTorch's, on the same
+tensors, streams and clock, as a share of what the device can read or copy. Rows are printed as they come. See
+benchmarks/README.md."""
 import argparse
 import json
 import os
@@ -13,10 +14,12 @@ from reduce_vs_torch import (DTYPES, MOST_CALLS, HoneError, geometric_mean, make
 
 
 class Operation:
-    """One kind of call: Hone's names for it, PyTorch's function, and whether its ceiling is a copy (else a read)."""
+    """One kind of call: Hone's names for it, PyTorch's function, whether its ceiling is a copy (else a read), and whether
+    it has a weight for each column, which is read as if it were another row."""
 
-    def __init__(self, kind, operation, function, copies=False, exact=False):
+    def __init__(self, kind, operation, function, copies=False, exact=False, weighted=False):
         self.kind, self.operation, self.function, self.copies, self.exact = kind, operation, function, copies, exact
+        self.weighted = weighted
 
 
 # `dtype` is that of Hone's result, so that both do the same work.
@@ -30,6 +33,8 @@ OPERATIONS = {
     "softmax": Operation("softmax", "softmax", lambda torch, x, dtype: torch.softmax(x, 1), copies=True),
     "log_softmax": Operation("softmax", "log_softmax", lambda torch, x, dtype: torch.log_softmax(x, 1), copies=True),
     "column_softmax": Operation("softmax_columns", "softmax", lambda torch, x, dtype: torch.softmax(x, 0), copies=True),
+    "rms_norm": Operation("rms_norm", "weighted", lambda torch, x, dtype, weight: torch.nn.functional.rms_norm(
+        x, weight.shape, weight.to(x.dtype), 1e-6), copies=True, weighted=True),
     "transpose": Operation("transpose", "", lambda torch, x, dtype: x.t().contiguous(), copies=True, exact=True),
     "copy": Operation("copy", "", lambda torch, x, dtype: x.clone(), copies=True, exact=True),
 }
@@ -96,6 +101,16 @@ def agree(torch, operation, ours, theirs):
                                equal_nan=True))
 
 
+def torch_function(torch, operation, options):
+    """PyTorch's function of a matrix, the dtype of its result and what else it takes; with --compile for this shape."""
+    def function(*arguments):
+        return operation.function(torch, *arguments)
+    if not options.compile:
+        return function
+    torch.compiler.reset()
+    return torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
+
+
 def compare(torch, hone, clock, name, dtype, shape, arena, options):
     """One row."""
     operation, (rows, columns), element_bytes = OPERATIONS[name], shape, arena.element_size()
@@ -110,8 +125,11 @@ def compare(torch, hone, clock, name, dtype, shape, arena, options):
     torch_dtype = arena.dtype if operation.exact else getattr(torch, DTYPES[result_dtype])
     out = torch.zeros(n if operation.exact else values, dtype=torch_dtype, device=arena.device)
     stream = 0 if clock.device == "cpu" else torch.cuda.current_stream().cuda_stream
-    ours = [hone.call(problem, x.data_ptr(), 0, out.data_ptr(), stream) for x in inputs]
-    theirs = [lambda x=x: operation.function(torch, x, torch_dtype) for x in inputs]
+    second = (arena[-columns - STRIDE_BYTES:][:columns].clone(),) if operation.weighted else ()
+    ours = [hone.call(problem, x.data_ptr(), second[0].data_ptr() if second else 0, out.data_ptr(), stream)
+            for x in inputs]
+    function = torch_function(torch, operation, options)
+    theirs = [lambda x=x: function(x, torch_dtype, *second) for x in inputs]
     contestants = [ours, theirs]
     if operation.copies:
         copied = torch.empty_like(inputs[0])
@@ -125,7 +143,8 @@ def compare(torch, hone, clock, name, dtype, shape, arena, options):
     clock.synchronize()
     row["agrees"] = agree(torch, operation, out, theirs[0]())
     if not row["agrees"] and not operation.exact:
-        row["agrees_with_f64"] = agree(torch, operation, out, operation.function(torch, inputs[0].double(), torch.float64))
+        exact = operation.function(torch, inputs[0].double(), torch.float64, *second)
+        row["agrees_with_f64"] = agree(torch, operation, out, exact)
     hone_us, torch_us, ceiling_us = clock.race(contestants, options.context == "graph", options.rounds, options.cell_ms)
     moved = n * element_bytes + out.numel() * out.element_size()
     gbps = moved / hone_us * 1e-3
@@ -182,6 +201,7 @@ def parse_arguments(arguments=None):
                         help=f"of {','.join(OPERATIONS)} (default: all but column_softmax)")
     parser.add_argument("--dtypes", default="f32,f16", help="of f16,bf16,f32,f64 (default: f32,f16)")
     parser.add_argument("--shapes", default=DEFAULT_SHAPES, help="rows x columns: 1024x64,2^20+1x2^6 (default: ten, see below)")
+    parser.add_argument("--compile", action="store_true", help="PyTorch's side by torch.compile, max-autotune")
     parser.add_argument("--context", default="stream", choices=("stream", "graph"), help="default: stream")
     parser.add_argument("--budget", type=int, default=400, help="tuning time a problem, in ms (default: 400)")
     parser.add_argument("--hone", help="tune all cells by this hone command first, instead of each when it comes")
@@ -248,6 +268,7 @@ def main():
             tune(options, folder)
         torch, hone, clock, name = open_all("shapes_vs_torch", options)
         run = {"device": name, "torch": torch.__version__, "date": today(), "context": options.context,
+               "compiled": options.compile,
                "budget_ms": options.budget, "tuned_by": "hone tune" if options.hone else "session", "read_gbps": {},
                "rows": []}
         measure(torch, hone, clock, options, run)

@@ -18,6 +18,10 @@
 #include <hone/reduce_axis.h>
 #define HONE_HAS_AXES
 #endif
+#if __has_include(<hone/rms_norm.h>)
+#include <hone/rms_norm.h>
+#define HONE_HAS_RMS_NORM
+#endif
 #if __has_include(<hone/softmax.h>)
 #include <hone/softmax.h>
 #define HONE_HAS_SOFTMAX
@@ -110,6 +114,13 @@ constexpr Kind kKinds[] = {
        const SoftmaxShape shape = SoftmaxShape::columns(matrix.rows, matrix.columns);
        return operation == "softmax" ? softmax_problem({.dtype = matrix.dtype}, shape, matrix.alignment)
                                      : log_softmax_problem({.dtype = matrix.dtype}, shape, matrix.alignment);
+     }},
+#endif
+#ifdef HONE_HAS_RMS_NORM
+    {"rms_norm",
+     [](std::string_view operation, const Matrix& matrix) {
+       return rms_norm_problem({.dtype = matrix.dtype, .rows = matrix.rows, .columns = matrix.columns},
+                               operation == "weighted", false, matrix.alignment);
      }},
 #endif
     {"transpose",

@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(HONE_PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
 
 install(TARGETS hone EXPORT honeTargets)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/hone TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/hone ${PROJECT_BINARY_DIR}/runtime/include/hone TYPE INCLUDE
+        FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs/ TYPE DOC FILES_MATCHING PATTERN "*.md")
 

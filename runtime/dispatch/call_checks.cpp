@@ -38,18 +38,18 @@ void Call::check_problem() const {
   if (const std::string refusal = problem.family->refuse(problem); !refusal.empty()) refuse(refusal);
 }
 
-bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
-                  std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows) {
-  if (rows == 0 || a_row_bytes == 0 || b_row_bytes == 0) return false;
-  const auto a_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(a));
-  const auto b_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b));
-  const std::int64_t a_end = a_first + (rows - 1) * a_pitch_bytes + a_row_bytes;
-  const std::int64_t b_end = b_first + (rows - 1) * b_pitch_bytes + b_row_bytes;
+bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {
+  for (const ArrayRows& array : {a, b})
+    if (array.rows == 0 || array.row_bytes == 0) return false;
+  const auto a_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(a.first));
+  const auto b_first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b.first));
+  const std::int64_t a_end = a_first + (a.rows - 1) * a.pitch_bytes + a.row_bytes;
+  const std::int64_t b_end = b_first + (b.rows - 1) * b.pitch_bytes + b.row_bytes;
   if (a_end <= b_first || b_end <= a_first) return false;
-  if (a_pitch_bytes != b_pitch_bytes) return true;
+  if (a.pitch_bytes != b.pitch_bytes) return true;
   // Rows of one pitch interleave if those of b lie in the gaps of a.
-  const std::int64_t distance = ((b_first - a_first) % a_pitch_bytes + a_pitch_bytes) % a_pitch_bytes;
-  return distance < a_row_bytes || distance + b_row_bytes > a_pitch_bytes;
+  const std::int64_t distance = ((b_first - a_first) % a.pitch_bytes + a.pitch_bytes) % a.pitch_bytes;
+  return distance < a.row_bytes || distance + b.row_bytes > a.pitch_bytes;
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 // What every tuned_…() call checks before it looks anything up: only what costs nothing.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include <hone/problem.h>
@@ -30,8 +31,13 @@ struct Call {
   void check_problem() const;
 };
 
-/// Whether two arrays of rows have a byte in common. Rows of one may lie between those of the other.
-bool rows_overlap(const void* a, std::int64_t a_row_bytes, std::int64_t a_pitch_bytes, const void* b,
-                  std::int64_t b_row_bytes, std::int64_t b_pitch_bytes, std::int64_t rows);
+/// The rows of an array, in bytes.
+struct ArrayRows {
+  const void* first;
+  std::int64_t row_bytes, pitch_bytes, rows;
+};
+
+/// Whether two arrays have a byte in common. Rows of one may lie between those of the other.
+bool rows_overlap(const ArrayRows& a, const ArrayRows& b);
 
 }  // namespace hone

@@ -25,8 +25,8 @@ void check_same_or_apart(const Call& call, const void* in, const void* out) {
       call.refuse("in place, input and output must have the same pitch");
     return;
   }
-  if (rows_overlap(in, columns * traits.in_bytes, pitch(0) * traits.in_bytes, out, columns * traits.out_bytes,
-                   pitch(1) * traits.out_bytes, rows))
+  if (rows_overlap({in, columns * traits.in_bytes, pitch(0) * traits.in_bytes, rows},
+                   {out, columns * traits.out_bytes, pitch(1) * traits.out_bytes, rows}))
     call.refuse(fmt::format("'in' at {} and 'out' at {} overlap; pass the same address, or arrays apart", in, out));
 }
 

@@ -19,6 +19,19 @@ std::int64_t BuiltInFamily::bytes_moved(const Problem& problem) const {
   return bytes;
 }
 
+std::string BuiltInFamily::refuse_usual(const Problem& problem, DType accumulator) const {
+  if (problem.operation >= operations().size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+  const auto refused = [&](std::string_view why) { return fmt::format("{}: {}", to_string(problem), why); };
+  if (problem.accumulator.value_or(accumulator) != accumulator)
+    return refused(fmt::format("is accumulated in {}", info(accumulator).name));
+  if (problem.nan != NanPolicy::propagate) return refused("a NaN cannot be ignored");
+  for (const std::int64_t extent : problem.extents)
+    if (extent < 0) return refused(fmt::format("an extent of {} is negative", extent));
+  for (std::size_t i = extent_names().size(); i < problem.extents.size(); ++i)
+    if (problem.extents[i] != 1) return refused(fmt::format("the extents are {}", fmt::join(extent_names(), " × ")));
+  return "";
+}
+
 std::string refuse_rows(std::string_view family, std::string_view array, const Rows& rows, std::int64_t element_bytes) {
   const auto [batch, count, length, pitch, parts] = rows;
   if (pitch < length)

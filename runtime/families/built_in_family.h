@@ -37,6 +37,11 @@ class BuiltInFamily : public KernelFamily {
   /// The bytes of all arrays.
   std::int64_t bytes_moved(const Problem& problem) const override;
 
+ protected:
+  /// Why no problem can be like that ("" if it can) of a family that accumulates in `accumulator` and propagates NaNs:
+  /// an operation or an extent that the family does not have, and whatever else it has no choice of.
+  std::string refuse_usual(const Problem& problem, DType accumulator) const;
+
  private:
   FamilyTraits traits_;
   mutable std::once_flag has_sources_;
@@ -86,10 +91,19 @@ BufferSpec output(std::string_view name, DType dtype, std::int64_t elements, std
 std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::uint64_t seed, float lowest,
                                       float highest);
 
+/// One period of random elements of a floating dtype: "uniform" in [−4, 4), or awkward. "wide" and "huge": differences
+/// are large, or overflow; "subnormal"; "zeros" of both signs; "masked": a third is −∞; "nan", "infinity": the last is;
+/// "all_negative_infinity".
+std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buffer, std::string_view kind);
+
 /// What is worth verifying of so many neighbours: runs of `length` at both ends, at `starts` and at random, `runs` in
 /// all. Ascending, apart from each other; everything where that is no more.
 std::vector<ElementRange> spread_runs(std::int64_t count, std::int64_t length, std::int64_t runs,
                                       std::vector<std::int64_t> starts = {});
+
+/// What is worth verifying of a matrix: all of some rows, or the beginning, middle and end of long ones; the first and
+/// the last row are always among them. Elements of an array whose rows begin `pitch` elements apart.
+std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std::int64_t pitch);
 
 /// Adds a launch that may overlap the one ahead (PDL), with one argument struct. The grid has at least one block.
 template <class KernelArguments>

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <random>
 #include <type_traits>
 
@@ -14,6 +17,8 @@
 
 namespace hone {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A prime, so that a period ends within a tile.
 constexpr std::int64_t kInputPeriod = 65521;
@@ -49,6 +54,34 @@ std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::u
   });
 }
 
+std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buffer, std::string_view kind) {
+  const bool is_half = dtype == DType::f16, is_double = dtype == DType::f64;
+  const double largest = is_half ? 65504 : is_double ? std::numeric_limits<double>::max() : 0x1.fep127;  // of bf16
+  const double smallest = is_half ? 0x1p-24 : dtype == DType::bf16 ? 0x1p-133 : is_double ? 0x1p-1074 : 0x1p-149;
+  std::vector<double> values(static_cast<std::size_t>(std::min(elements, kInputPeriod)));
+  std::mt19937_64 random(values.size() + static_cast<std::size_t>(buffer));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (double& value : values) {
+    value = uniform(random) * (kind != "wide" ? 4 : is_double ? 1000 : 150);
+    if (kind == "huge") value = std::copysign(largest, value) * (random() % 2 == 0 ? 1 : 0.999);
+    if (kind == "subnormal") value = std::round(value * 50) * smallest;
+    if (kind == "zeros") value = std::copysign(0, value);
+    if (kind == "all_negative_infinity" || (kind == "masked" && random() % 3 == 0)) value = -kInfinity;
+  }
+  if (!values.empty() && kind == "nan") values.back() = std::nan("");
+  if (!values.empty() && kind == "infinity") values.back() = kInfinity;
+  return with_element_type(dtype, [&]<class T>(T) {
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      T element;
+      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
+      else element = static_cast<T>(values[i]);
+      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+    }
+    return bytes;
+  });
+}
+
 std::vector<ElementRange> spread_runs(std::int64_t count, std::int64_t length, std::int64_t runs,
                                       std::vector<std::int64_t> starts) {
   if (count == 0) return {};
@@ -64,6 +97,33 @@ std::vector<ElementRange> spread_runs(std::int64_t count, std::int64_t length, s
     const std::int64_t first = std::max(std::min(start, count - length), end), last = std::min(start + length, count);
     if (first < last) parts.push_back({.first = first, .count = last - first});
     end = std::max(end, last);
+  }
+  return parts;
+}
+
+std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
+  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
+  constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
+  if (rows == 0 || columns == 0) return {};
+  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
+  const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
+
+  std::vector<ElementRange> parts;
+  const auto add = [&](std::int64_t first, std::int64_t length) {
+    if (!parts.empty() && parts.back().first + parts.back().count == first)
+      parts.back().count += length;
+    else
+      parts.push_back({first, length});
+  };
+  for (const ElementRange& chosen : spread_runs(rows, run, runs)) {
+    for (std::int64_t row = chosen.first; row < chosen.first + chosen.count; ++row) {
+      const std::int64_t first = row * pitch;
+      if (columns <= 3 * kPiece) {
+        add(first, columns);
+        continue;
+      }
+      for (const std::int64_t piece : {std::int64_t{0}, columns / 2, columns - kPiece}) add(first + piece, kPiece);
+    }
   }
   return parts;
 }

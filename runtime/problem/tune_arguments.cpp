@@ -1,30 +1,16 @@
 #include <hone/tune_arguments.h>
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include <hone/copy_spec.h>
-#include <hone/kernel_family.h>
-#include <hone/reduce_spec.h>
-#include <hone/softmax_spec.h>
-#include <hone/transpose_spec.h>
+#include <hone/sdk/family_table.h>
 
 namespace hone {
 namespace {
 
 bool is_built_in(const KernelFamily* family) {
-  const std::array<const KernelFamily*, 9> known{&reduce_family(),
-                                                 &reduce_rows_family(),
-                                                 &reduce_columns_family(),
-                                                 &segmented_reduce_family(DType::i32),
-                                                 &segmented_reduce_family(DType::i64),
-                                                 &softmax_family(),
-                                                 &softmax_columns_family(),
-                                                 &transpose_family(),
-                                                 &copy_family()};
-  return std::find(known.begin(), known.end(), family) != known.end();
+  return std::ranges::any_of(built_in_families(), [&](const FamilyRow& row) { return &row.family() == family; });
 }
 
 }  // namespace
@@ -40,7 +26,8 @@ std::string tune_arguments(const Problem& problem) {
   if (problem.accumulator) text += fmt::format(" --accumulator {}", info(*problem.accumulator).name);
   if (problem.result) text += fmt::format(" --result {}", info(*problem.result).name);
   if (problem.nan == NanPolicy::ignore) text += " --nan ignore";
-  if (problem.launch_context != LaunchContext::stream) text += fmt::format(" --context {}", name(problem.launch_context));
+  if (problem.launch_context != LaunchContext::stream)
+    text += fmt::format(" --context {}", name(problem.launch_context));
   return text;
 }
 

@@ -63,9 +63,20 @@ bool begins_with_any(std::string_view text, const std::vector<std::string_view>&
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-/// Why a file under `rule` must not include our file `target`; "" when it may.
-std::string refuse_ours(const IncludeRules& rules, const FolderRule& rule, std::string_view target) {
-  if (rule_of(rules, target) == &rule || begins_with_any(target, rule.may_include)) return "";
+/// The folder right below that of the rule; "" of files that lie in the rule's own.
+std::string_view part_below(const FolderRule& rule, std::string_view path) {
+  const std::string_view rest = path.substr(rule.folder.size());
+  return rest.substr(0, rest.find('/') == std::string_view::npos ? 0 : rest.find('/'));
+}
+
+/// Why our file `path` under `rule` must not include our file `target`; "" when it may.
+std::string refuse_ours(const IncludeRules& rules, const FolderRule& rule, std::string_view path,
+                        std::string_view target) {
+  const FolderRule* const other = rule_of(rules, target);
+  const bool is_shared =
+      other && other->each_below && path.starts_with(other->folder) && part_below(*other, target).empty();
+  const bool is_own = other == &rule && (!rule.each_below || part_below(rule, path) == part_below(rule, target));
+  if (is_shared || is_own || begins_with_any(target, rule.may_include)) return "";
   return fmt::format("of ours, {} may include itself and [{}]", rule.folder, fmt::join(rule.may_include, ", "));
 }
 
@@ -94,7 +105,7 @@ void check_file(const fs::path& tree, const fs::path& file, const IncludeRules& 
   }
   for (const Include& include : read_includes(tree / file)) {
     const std::optional<std::string> ours = resolve(tree, file, include);
-    std::string refusal = ours ? refuse_ours(rules, *rule, *ours) : refuse_foreign(rules, *rule, include.name);
+    std::string refusal = ours ? refuse_ours(rules, *rule, path, *ours) : refuse_foreign(rules, *rule, include.name);
     if (!ours && include.quoted) refusal = "no such file is there";
     if (!refusal.empty()) {
       violations.push_back(fmt::format("{}:{}: includes {}: {}", path, include.line, include.name, refusal));

@@ -13,6 +13,10 @@ struct FolderRule {
   std::string_view folder;                         ///< with a slash at its end; the longest match rules a file
   std::vector<std::string_view> may_include = {};  ///< folders, with all below them, or files; itself always
   bool standard_library = true;
+
+  /// Each folder right below is one of its own, by the same rule: none includes another, and all may include the files
+  /// that lie right in `folder`, which include no folder below.
+  bool each_below = false;
 };
 
 /// Which folders may include the headers of one library.

@@ -1,8 +1,7 @@
 #include "tests/layering/include_rules.h"
 
-#include <deque>
-#include <string>
 #include <utility>
+#include <vector>
 
 namespace hone::layering {
 
@@ -12,20 +11,11 @@ constexpr std::string_view kPublic = "runtime/include/hone/";
 constexpr std::string_view kSdk = "runtime/include/hone/sdk/";
 constexpr std::string_view kPrelude = "runtime/device/host/prelude/";
 
-/// A folder of runtime/families: it includes what all families share, and what it is built on.
-FolderRule family(std::string_view folder, std::vector<std::string_view> built_on) {
-  static std::deque<std::string> names;  // folders are views
-  FolderRule rule{.folder = names.emplace_back("runtime/families/" + std::string(folder)),
-                  .may_include = std::move(built_on)};
-  rule.may_include.insert(
-      rule.may_include.end(),
-      {kPublic, "kernel_templates/axis_arguments.h", "kernel_templates/copy_arguments.h",
-       "kernel_templates/reduce_arguments.h", "kernel_templates/segments_arguments.h",
-       "kernel_templates/softmax_arguments.h", "kernel_templates/transpose_arguments.h",
-       "runtime/families/built_in_family.h", "runtime/families/counts.h",
-       "runtime/families/expectation.h", "runtime/families/moved_elements.h", "runtime/families/work_division.h",
-       "runtime/jit/include_closure.h", "cache/digest.h"});
-  return rule;
+/// What every family may include beside itself and what all of them share; and what it is built on.
+std::vector<std::string_view> of_families(std::vector<std::string_view> built_on = {}) {
+  built_on.insert(built_on.end(),
+                  {kPublic, "kernel_templates/", "runtime/jit/include_closure.h", "cache/digest.h"});
+  return built_on;
 }
 
 /// A command of hone: it includes what all commands share.
@@ -56,15 +46,12 @@ const IncludeRules& house_rules() {
                .may_include = {kPublic, "runtime/device/host/", "runtime/device/cuda/", "runtime/jit/",
                                "kernel_templates/small_float.cuh"}},
               {.folder = "runtime/problem/", .may_include = {kPublic}},
-              family("", {}),
-              family("reduce/", {}),
-              family("custom/", {"runtime/families/reduce/"}),
-              family("fused/", {"runtime/families/reduce/"}),
-              family("reduce_axis/", {"runtime/families/reduce/"}),
-              family("segmented_reduce/", {"runtime/families/reduce/"}),
-              family("softmax/", {}),
-              family("copy/", {}),
-              family("transpose/", {}),
+              {.folder = "runtime/families/", .may_include = of_families(), .each_below = true},
+              {.folder = "runtime/families/custom/", .may_include = of_families({"runtime/families/reduce/"})},
+              {.folder = "runtime/families/fused/", .may_include = of_families({"runtime/families/reduce/"})},
+              {.folder = "runtime/families/reduce_axis/", .may_include = of_families({"runtime/families/reduce/"})},
+              {.folder = "runtime/families/segmented_reduce/",
+               .may_include = of_families({"runtime/families/reduce/"})},
               {.folder = "runtime/search/", .may_include = {kPublic, "runtime/families/"}},
               {.folder = "runtime/measure/", .may_include = {kPublic, "runtime/families/", "runtime/search/"}},
               {.folder = "runtime/choose/",

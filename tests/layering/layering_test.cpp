@@ -127,6 +127,19 @@ TEST_F(PlantedTree, FamilySeesNoCalls) {
   EXPECT_THAT(violations(), ElementsAre(Names("copy_family.h", "includes", "runtime/include/hone/copy.h")));
 }
 
+TEST_F(PlantedTree, AFamilyKnowsItselfAndWhatAllShare) {
+  plant("runtime/families/counts.h", "");
+  plant("runtime/families/copy/copy_family.h", "#include \"runtime/families/counts.h\"\n");
+  plant("runtime/families/copy/copy_family.cpp", "#include \"runtime/families/copy/copy_family.h\"\n");
+  plant("runtime/families/anew/anew_family.cpp",
+        "#include \"runtime/families/counts.h\"\n#include \"runtime/families/copy/copy_family.h\"\n");
+  plant("runtime/families/custom/custom_family.cpp",
+        "#include \"runtime/families/counts.h\"\n#include \"runtime/families/copy/copy_family.h\"\n");
+  plant("runtime/families/shared.cpp", "#include \"runtime/families/copy/copy_family.h\"\n");
+  EXPECT_THAT(violations(), ElementsAre(Names("anew_family.cpp:2"), Names("custom_family.cpp:2"),
+                                        Names("shared.cpp:1")));
+}
+
 TEST_F(PlantedTree, KernelTemplatesAreHeaderFree) {
   plant("runtime/include/hone/dtype.h", "");
   plant("kernel_templates/reduce.cuh", "#include <cstdint>\n#include <hone/dtype.h>\n#include <cuda_fp16.h>\n");

@@ -173,6 +173,19 @@ class Reader {
   std::string_view name_;
 };
 
+/// The lightest of all come last.
+void add_parts_of_families(std::string_view preset, CampaignFile& file) {
+  for (const FamilyRow& row : built_in_families())
+    for (const PresetPart& part : row.presets) {
+      if (part.preset != preset) continue;
+      const Selection selection{.family = std::string(row.family().name()),
+                                .ops = std::string(part.operations),
+                                .dtypes = std::string(part.dtypes),
+                                .sizes = std::string(part.shapes)};
+      for (const Problem& problem : list_problems(selection)) file.problems.push_back({.problem = problem});
+    }
+}
+
 }  // namespace
 
 CampaignFile parse_campaign(std::string_view text, FileFormat format, std::string_view name) {
@@ -200,7 +213,11 @@ CampaignFile read_preset(std::string_view name) {
   std::vector<std::string_view> names;
   for (const SourceFile& preset : embedded::campaign_presets()) {
     const std::string_view known = std::string_view(preset.name).substr(0, preset.name.find('.'));
-    if (known == name) return parse_campaign(preset.text, FileFormat::json, preset.name);
+    if (known == name) {
+      CampaignFile file = parse_campaign(preset.text, FileFormat::json, preset.name);
+      add_parts_of_families(name, file);
+      return file;
+    }
     names.push_back(known);
   }
   throw CommandError(ExitCode::usage, fmt::format("unknown preset '{}'{}; known are {}", printable(name),

@@ -3,15 +3,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <hone/copy.h>
-#include <hone/reduce_axis.h>
-#include <hone/segmented_reduce.h>
-#include <hone/softmax.h>
-#include <hone/transpose.h>
-#include <hone/tuned_reduce.h>
-
 #include <algorithm>
-#include <array>
+#include <string>
 #include <vector>
 
 #include "tuner/text/command_error.h"
@@ -19,67 +12,6 @@
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
-namespace {
-
-Problem call_of_rows(const Problem& problem) {
-  const RowsShape shape{.rows = problem.extents[0], .columns = problem.extents[1], .pitch = problem.pitches[0]};
-  return reduce_rows_problem(reduce_spec_of(problem), shape, problem.alignment);
-}
-
-Problem call_of_columns(const Problem& problem) {
-  const Extents& extents = problem.extents;
-  const ColumnsShape shape{
-      .outer = extents[0], .reduced = extents[1], .inner = extents[2], .pitch = problem.pitches[0]};
-  return reduce_columns_problem(reduce_spec_of(problem), shape, problem.alignment);
-}
-
-template <DType kOffsets>
-const KernelFamily& segments_family() {
-  return segmented_reduce_family(kOffsets);
-}
-
-template <DType kOffsets>
-Problem call_of_segments(const Problem& problem) {
-  return segmented_reduce_problem(reduce_spec_of(problem), kOffsets, problem.extents[0], problem.extents[1]);
-}
-
-Problem call_of_softmax(const Problem& problem) {
-  const SoftmaxSpec spec{.dtype = problem.dtype, .result = problem.result};
-  const SoftmaxShape shape{problem.extents, problem.pitches, problem.family == &softmax_columns_family()};
-  const bool is_log = problem.operation == 1;
-  return is_log ? log_softmax_problem(spec, shape, problem.alignment) : softmax_problem(spec, shape, problem.alignment);
-}
-
-/// Operations are transpose, transpose_in_place, and both of pairs.
-Problem call_of_transpose(const Problem& problem) {
-  const TransposeSpec spec{.element_bytes = info(problem.dtype).size_bytes * (problem.operation < 2 ? 1 : 2),
-                           .rows = problem.extents[1],
-                           .columns = problem.extents[2],
-                           .batch = problem.extents[0],
-                           .in_pitch = problem.pitches[0],
-                           .out_pitch = problem.pitches[1]};
-  return transpose_problem(spec, problem.alignment, problem.operation % 2 == 1);
-}
-
-constexpr std::string_view kShapes = "2^4..2^24:2^4x2^4..2^24:2^4@2^12..2^26";
-
-constexpr std::array kFamilies{
-    FamilyRow{&reduce_family, "sum", "f32", "2^10..2^24"},
-    FamilyRow{&reduce_rows_family, "sum", "f32", kShapes, &call_of_rows},
-    FamilyRow{&reduce_columns_family, "sum", "f32", kShapes, &call_of_columns},
-    FamilyRow{&segments_family<DType::i32>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",
-              &call_of_segments<DType::i32>},
-    FamilyRow{&segments_family<DType::i64>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",
-              &call_of_segments<DType::i64>},
-    FamilyRow{&softmax_family, "softmax", "f32", kShapes, &call_of_softmax},
-    FamilyRow{&softmax_columns_family, "softmax", "f32", kShapes, &call_of_softmax},
-    FamilyRow{&transpose_family, "transpose", "u32", kShapes, &call_of_transpose},
-    FamilyRow{&copy_family, "copy", "u32", "1x2^10..2^26:2^2"},
-};
-
-}  // namespace
-
-Families built_in_families() { return kFamilies; }
 
 const FamilyRow* find_family(std::string_view name, Families families) {
   const auto found =
@@ -90,10 +22,14 @@ const FamilyRow* find_family(std::string_view name, Families families) {
 const FamilyRow& parse_family(std::string_view name, Families families) {
   if (const FamilyRow* row = find_family(name, families)) return *row;
   std::vector<std::string_view> names;
-  for (const FamilyRow& row : families) names.push_back(row.family().name());
+  std::vector<std::string> known;
+  for (const FamilyRow& row : families) {
+    names.push_back(row.family().name());
+    known.push_back(fmt::format("{} ({})", names.back(), fmt::join(row.family().extent_names(), " x ")));
+  }
   throw CommandError(ExitCode::usage, fmt::format("unknown kernel family '{}'{}; known {} {}", printable(name),
                                                   did_you_mean(name, names), names.size() == 1 ? "is" : "are",
-                                                  fmt::join(names, ", ")));
+                                                  fmt::join(known, ", ")));
 }
 
 }  // namespace hone::tuner

@@ -69,7 +69,7 @@ const ParameterSpace& ReducePolicy::space() {
   using P = ReducePolicy;
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-      PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32})},
+      PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
       PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
       PolicyField{&P::tail, tail_parameter()},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
@@ -135,7 +135,9 @@ Reason ReductionFamily::is_valid(const ProblemClass& problem_class, const Policy
        reason_if(reduce.min_blocks == MinBlocks::three_quarters && reduce.block_threads > 512,
                  "1536 threads hold one block: that is min_blocks=1"),
        reason_if(reduce.vector_bytes < element_bytes(problem), "vectors are narrower than an element"),
-       reason_if(reduce.vector_bytes > widest_vector_bytes(problem), "vectors are wider than the arrays are aligned alike"),
+       reason_if(reduce.vector_bytes < 4 && widest_vector_bytes(problem) >= 4, "vectors are narrower than a word"),
+       reason_if(reduce.vector_bytes > widest_vector_bytes(problem),
+                 "vectors are wider than the arrays are aligned alike"),
        reason_if(reduce.vector_bytes > static_cast<int>(kMaxAlignment) && !has_wide_loads,
                  "vectors are wider than a load of the device"),
        check_static_smem(reduce.tail == Tail::shared ? smem_bytes : 0)});

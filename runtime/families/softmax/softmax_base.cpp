@@ -140,19 +140,11 @@ Rows SoftmaxBase::rows(const Problem& problem, int buffer) {
 
 std::string SoftmaxBase::refuse(const Problem& problem) const {
   const auto refused = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
-  if (problem.operation >= kOperations.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+  const SoftmaxTraits traits(problem);
+  if (std::string refusal = refuse_usual(problem, traits.accumulator); !refusal.empty()) return refusal;
   for (const DType dtype : {problem.dtype, problem.result.value_or(problem.dtype)})
     if (!info(dtype).is_floating() || info(dtype).size_bytes < 2)
       return refused(fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name));
-  const SoftmaxTraits traits(problem);
-  if (problem.accumulator && *problem.accumulator != traits.accumulator)
-    return refused(fmt::format("is accumulated in {}", info(traits.accumulator).name));
-  if (problem.nan != NanPolicy::propagate) return refused("a NaN cannot be ignored");
-  for (const std::int64_t extent : problem.extents)
-    if (extent < 0) return refused(fmt::format("an extent of {} is negative", extent));
-  if (!is_over_columns(problem) && problem.extents[2] != 1)
-    return refused("has two extents, rows and columns; softmax_columns has three");
-
   for (const int buffer : {0, 1})
     if (std::string refusal = refuse_rows(to_string(problem), buffer == 0 ? "input" : "output", rows(problem, buffer),
                                           buffer == 0 ? traits.in_bytes : traits.out_bytes);

@@ -48,7 +48,7 @@ struct View : Layout {
   }
 };
 
-constexpr std::array<PruneRule<View>, 20> kPruneRules{{
+constexpr std::array<PruneRule<View>, 21> kPruneRules{{
     kNoLaunchBounds<View>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
@@ -75,6 +75,12 @@ constexpr std::array<PruneRule<View>, 20> kPruneRules{{
     {"a row is too short to be cut into chunks: two launches and a second reading of everything cost more than a block "
      "that is busy for a while",
      kNotMeasured, [](const View& v) { return v.is(Algorithm::chunks) && v.row_bytes < kLeastChunkedBytes; }},
+    {"loads at once of doubles are more than the registers of a block hold",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-24: 8 packs of 1024 threads spill 112 bytes; those of f16, bf16 and f32 none",
+     [](const View& v) {
+       return v.is(Algorithm::chunks) && v.traits.accumulator == DType::f64 &&
+              v.policy.block_threads * v.policy.packs_per_thread > kMostPacksPerBlock;
+     }},
     {"chunks so small do not fill a pipeline, and of larger ones few blocks hold too many bytes of rows in L2",
      kNotMeasured,
      [](const View& v) {

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <random>
-#include <type_traits>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -20,35 +17,6 @@ using reduce_reference::Expectation;
 
 constexpr std::array<std::string_view, 7> kKinds{"uniform", "wide",     "huge", "masked",
                                                  "nan",     "infinity", "all_negative_infinity"};
-
-/// A prime: no multiple of any tile.
-constexpr std::int64_t kInputPeriod = 65521;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double largest_of(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return 65504;
-    case DType::f64: return std::numeric_limits<double>::max();
-    default: return 0x1.fep127;  // of bf16; that of f32 is no larger by half a percent
-  }
-}
-
-std::vector<double> values_of(DType dtype, std::size_t count, std::string_view kind) {
-  std::mt19937_64 random(count);
-  const double spread = kind == "wide" ? (dtype == DType::f64 ? 1000 : 150) : kind == "huge" ? largest_of(dtype) : 4;
-  std::uniform_real_distribution<double> any(-1, 1);
-  std::vector<double> values(count);
-  for (double& value : values) {
-    value = any(random) * spread;
-    if (kind == "huge") value = std::copysign(spread, value) * (random() % 2 == 0 ? 1 : 0.999);
-    if (kind == "masked" && random() % 3 == 0) value = -kInfinity;
-    if (kind == "all_negative_infinity") value = -kInfinity;
-  }
-  if (count > 0 && kind == "nan") values.back() = std::nan("");
-  if (count > 0 && kind == "infinity") values.back() = kInfinity;
-  return values;
-}
 
 /// The state of one line: its largest scaled element, the sum of weights, and by how much a computed sum may be off.
 template <class Wide>
@@ -167,20 +135,6 @@ std::string verify_in(const Computation& computation, std::span<const std::byte>
 }  // namespace
 
 std::span<const std::string_view> input_kinds() { return kKinds; }
-
-std::vector<std::byte> input_pattern(DType dtype, std::int64_t elements, std::string_view kind) {
-  const std::vector<double> values = values_of(dtype, static_cast<std::size_t>(std::min(elements, kInputPeriod)), kind);
-  return with_element_type(dtype, [&]<class T>(T) {
-    std::vector<std::byte> bytes(values.size() * sizeof(T));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      T element;
-      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
-      else element = static_cast<T>(values[i]);
-      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
-    }
-    return bytes;
-  });
-}
 
 std::string verify(const Computation& computation, std::span<const std::byte> pattern,
                    std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,

@@ -21,9 +21,6 @@ namespace hone::softmax_reference {
 /// overflows, masks of −∞, NaN, +∞, and nothing but −∞.
 std::span<const std::string_view> input_kinds();
 
-/// One period of an input of `elements` elements.
-std::vector<std::byte> input_pattern(DType dtype, std::int64_t elements, std::string_view kind);
-
 /// What was computed, and how.
 struct Computation {
   DType dtype, result, accumulator;

@@ -9,35 +9,6 @@
 namespace hone {
 namespace {
 
-std::vector<ElementRange> row_parts(const Problem& problem) {
-  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
-  constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
-  const std::int64_t rows = problem.extents[0];
-  const std::int64_t columns = problem.extents[1];
-  if (rows == 0 || columns == 0) return {};
-  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
-  const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
-
-  std::vector<ElementRange> parts;
-  const auto add = [&](std::int64_t first, std::int64_t length) {
-    if (!parts.empty() && parts.back().first + parts.back().count == first)
-      parts.back().count += length;
-    else
-      parts.push_back({first, length});
-  };
-  for (const ElementRange& chosen : spread_runs(rows, run, runs)) {
-    for (std::int64_t row = chosen.first; row < chosen.first + chosen.count; ++row) {
-      const std::int64_t first = row * SoftmaxBase::pitch(problem, 1);
-      if (columns <= 3 * kPiece) {
-        add(first, columns);
-        continue;
-      }
-      for (const std::int64_t piece : {std::int64_t{0}, columns / 2, columns - kPiece}) add(first + piece, kPiece);
-    }
-  }
-  return parts;
-}
-
 std::vector<ElementRange> column_parts(const Problem& problem) {
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all columns together
   constexpr std::int64_t kMostRows = 16;       // of a column, each of which is copied by itself
@@ -72,7 +43,7 @@ std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) c
 }
 
 std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
-  return softmax_reference::input_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, kind);
+  return float_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, 0, kind);
 }
 
 /// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
@@ -92,7 +63,8 @@ std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) 
 }
 
 std::vector<ElementRange> SoftmaxVerifier::verified_parts(const Problem& problem, int) const {
-  return SoftmaxBase::is_over_columns(problem) ? column_parts(problem) : row_parts(problem);
+  if (SoftmaxBase::is_over_columns(problem)) return column_parts(problem);
+  return row_parts(problem.extents[0], problem.extents[1], SoftmaxBase::pitch(problem, 1));
 }
 
 std::string SoftmaxVerifier::verify(const Problem& problem, const Candidate& candidate,

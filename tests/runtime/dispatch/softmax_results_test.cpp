@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include <hone/softmax.h>
+
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/softmax/softmax_base.h"

@@ -13,6 +13,7 @@
 #include "kernel_templates/axis_arguments.h"
 #include "kernel_templates/copy_arguments.h"
 #include "kernel_templates/reduce_arguments.h"
+#include "kernel_templates/rms_norm.cuh"
 #include "kernel_templates/segments_arguments.h"
 #include "kernel_templates/softmax_arguments.h"
 #include "kernel_templates/transpose_arguments.h"
@@ -58,6 +59,7 @@ std::vector<Layout> layouts() {
   using Columns = ColumnsArguments;
   using Staged = StagedArguments;
   using Parts = PartsArguments;
+  using Norm = RmsNormArguments;
   using Segments = SegmentsArguments;
   return {
       {"CopyArguments", sizeof(Copy),
@@ -80,6 +82,10 @@ std::vector<Layout> layouts() {
         FIELD(Staged, slices_per_tile)}},
       {"PartsArguments", sizeof(Parts),
        {FIELD(Parts, workspace), FIELD(Parts, out), FIELD(Parts, reduced), FIELD(Parts, parts), FIELD(Parts, outputs)}},
+      {"RmsNormArguments", sizeof(Norm),
+       {FIELD(Norm, x), FIELD(Norm, residual), FIELD(Norm, weight), FIELD(Norm, y), FIELD(Norm, h), FIELD(Norm, rows),
+        FIELD(Norm, columns), FIELD(Norm, in_pitch), FIELD(Norm, out_pitch), FIELD(Norm, mean_factor),
+        FIELD(Norm, eps)}},
       {"SegmentsArguments", sizeof(Segments),
        {FIELD(Segments, in), FIELD(Segments, offsets), FIELD(Segments, out), FIELD(Segments, workspace),
         FIELD(Segments, segments), FIELD(Segments, blocks)}},
@@ -97,7 +103,8 @@ Unit unit_of(const std::vector<Layout>& all) {
   Unit unit{.name = "layouts",
             .source = "",
             .headers = kernel_sources({"axis_arguments.h", "copy_arguments.h", "reduce_arguments.h",
-                                       "segments_arguments.h", "softmax_arguments.h", "transpose_arguments.h"}),
+                                       "rms_norm.cuh", "segments_arguments.h", "softmax_arguments.h",
+                                       "transpose_arguments.h"}),
             .entries = {"nothing"}};
   unit.source =
       "#ifdef HONE_HOST_DEVICE\n#define OFFSET_OF(Type, field) __builtin_offsetof(Type, field)\n"

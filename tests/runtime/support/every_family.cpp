@@ -5,9 +5,7 @@
 #include <hone/copy_spec.h>
 #include <hone/custom_reduction.h>
 #include <hone/fused_reduction.h>
-#include <hone/reduce_spec.h>
-#include <hone/softmax_spec.h>
-#include <hone/transpose_spec.h>
+#include <hone/kernel_family.h>
 
 #include "tests/runtime/support/invented_devices.h"
 
@@ -56,50 +54,55 @@ DeviceFacts facts_of_architecture(int compute_capability) {
   return facts;
 }
 
+std::optional<Problem> problem_of_family(const FamilyRow& row, const SampleShape& shape, std::size_t turn) {
+  const KernelFamily& family = row.family();
+  const std::size_t extents = family.extent_names().size(), operations = family.operations().size();
+  Problem problem{.family = &family, .alignment = shape.alignment};
+  if (extents == 1) problem.extents = {shape.rows * shape.columns, 1, 1};
+  else if (extents == 2) problem.extents = {shape.rows, shape.columns, 1};
+  else problem.extents = {2, shape.rows, shape.columns};
+  for (std::size_t i = 0; i < operations * kDTypes.size(); ++i) {
+    const std::size_t choice = turn * 7 + i;
+    problem.operation = static_cast<std::uint8_t>(choice % operations);
+    problem.dtype = kDTypes[choice % kDTypes.size()].dtype;
+    if (info(problem.dtype).size_bytes > shape.alignment) continue;
+    const Problem called = row.as_called ? row.as_called(problem) : problem;
+    if (called.family->refuse(called).empty()) return called;
+  }
+  return std::nullopt;
+}
+
+std::vector<Problem> problems_of_every_family(const std::vector<SampleShape>& shapes) {
+  std::vector<Problem> problems;
+  std::size_t turn = 0;
+  for (const FamilyRow& row : built_in_families())
+    for (const SampleShape& shape : shapes)
+      if (const auto problem = problem_of_family(row, shape, turn++)) problems.push_back(*problem);
+  return problems;
+}
+
 std::vector<Problem> sample_problems() {
-  return {
-      reduce_problem(ReduceOp::sum, DType::f32, 1 << 24),
-      reduce_problem(ReduceOp::mean_variance, DType::f16, std::int64_t{1} << 32, 2),
-      fused().problem(DType::bf16, 1 << 22),
-      cubes().problem(DType::i8, 1 << 20, 1),
-      reduce_rows_problem({.op = ReduceOp::argmax}, {.rows = 4096, .columns = 4096}, 16),
-      reduce_rows_problem({.dtype = DType::f16}, {.rows = 1 << 20, .columns = 7}, 2),
-      reduce_columns_problem({.op = ReduceOp::logsumexp, .dtype = DType::bf16}, {.reduced = 4096, .inner = 5000}, 2),
-      reduce_columns_problem({.dtype = DType::i32}, {.reduced = 1 << 20, .inner = 8}, 16),
-      segmented_reduce_problem({}, DType::i32, 1 << 16, 1 << 22),
-      segmented_reduce_problem({.op = ReduceOp::minmax, .dtype = DType::f64}, DType::i64, 1 << 10, 1 << 24),
-      softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(4096, 8192), 16),
-      log_softmax_problem({.dtype = DType::bf16, .result = DType::f32}, SoftmaxShape::rows(12289, 4097), 2),
-      softmax_problem({}, SoftmaxShape::axis(2, 512, 4096), 16),
-      transpose_problem({.element_bytes = 2, .rows = 4097, .columns = 4099}, 2, false),
-      transpose_problem({.element_bytes = 4, .rows = 4096, .columns = 4096}, 16, true),
-      copy_problem({.element_bytes = 4, .rows = 1000, .columns = 1001, .in_pitch = 1003}, 4)};
+  std::vector<Problem> problems =
+      problems_of_every_family({{4096, 8192, 16}, {4097, 4099, 2}, {2, std::int64_t{1} << 32, 16}});
+  problems.push_back(fused().problem(DType::bf16, 1 << 22));
+  problems.push_back(cubes().problem(DType::i8, 1 << 20, 1));
+  return problems;
 }
 
 std::vector<Problem> problems_of_many_shapes() {
-  std::vector<Problem> problems;
+  std::vector<SampleShape> shapes;
+  for (const std::uint32_t alignment : {2u, 8u, 16u})
+    for (const auto [rows, columns] : {std::array{1 << 20, 7}, {1 << 14, 60}, {1000, 1000}, {31, 1 << 20},
+                                       {1, 1 << 26}, {3, 300007}, {70000, 1}, {1 << 16, 1 << 15}, {100, 1}})
+      shapes.push_back({rows, columns, alignment});
+  std::vector<Problem> problems = problems_of_every_family(shapes);
   for (const std::int64_t n : {std::int64_t{100}, std::int64_t{1} << 20, std::int64_t{1} << 31}) {
-    problems.push_back(reduce_problem(ReduceOp::sum, DType::f16, n));
-    problems.push_back(reduce_problem(ReduceOp::argmax, DType::f64, n, 8));
     problems.push_back(fused().problem(DType::f16, n));
     problems.push_back(fused().problem(DType::i64, n, 8));
     problems.push_back(cubes().problem(DType::bf16, n));
     problems.push_back(cubes().problem(DType::f32, n, 4));
+    problems.push_back(copy_problem({.element_bytes = 4, .rows = 31, .columns = n, .in_pitch = n + 5}, 4));
   }
-  constexpr std::array<std::array<std::int64_t, 2>, 7> kShapes{
-      {{1 << 20, 7}, {1 << 14, 60}, {1000, 1000}, {31, 1 << 20}, {1, 1 << 26}, {3, 300007}, {70000, 1}}};
-  for (const auto [rows, columns] : kShapes)
-    for (const std::uint32_t alignment : {2u, 16u}) {
-      problems.push_back(reduce_rows_problem({.dtype = DType::f16}, {.rows = rows, .columns = columns}, alignment));
-      problems.push_back(reduce_columns_problem(
-          {.op = ReduceOp::logsumexp}, {.outer = 3, .reduced = rows, .inner = columns}, alignment));
-      problems.push_back(softmax_problem({.dtype = DType::bf16}, SoftmaxShape::rows(rows, columns), alignment));
-      problems.push_back(softmax_problem({}, SoftmaxShape::axis(2, rows, columns), alignment));
-      problems.push_back(segmented_reduce_problem({}, DType::i64, rows, rows * columns));
-      problems.push_back(transpose_problem({.element_bytes = 2, .rows = rows, .columns = columns}, alignment, false));
-      problems.push_back(copy_problem(
-          {.element_bytes = 4, .rows = rows, .columns = columns, .in_pitch = columns + 5}, alignment));
-    }
   return problems;
 }
 

@@ -9,6 +9,8 @@
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/campaign/presets.h"
+#include "tuner/problems/families.h"
+#include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
@@ -172,6 +174,19 @@ TEST(Presets, UnknownOnesAreRefused) {
     EXPECT_EQ(error.code(), ExitCode::usage);
     EXPECT_THAT(error.what(), Names("'quick'"));
   }
+}
+
+TEST(Preset, HasWhatTheRowsOfFamiliesSay) {
+  for (const FamilyRow& row : built_in_families())
+    for (const PresetPart& part : row.presets) {
+      if (part.preset.empty()) continue;
+      const std::vector<std::string> tuned = labels(read_preset(part.preset));
+      const std::vector<Problem> problems = list_problems({.family = std::string(row.family().name()),
+                                                           .ops = std::string(part.operations),
+                                                           .dtypes = std::string(part.dtypes),
+                                                           .sizes = std::string(part.shapes)});
+      for (const Problem& problem : problems) EXPECT_THAT(tuned, ::testing::Contains(problem_label(problem)));
+    }
 }
 
 }  // namespace

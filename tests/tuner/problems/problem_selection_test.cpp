@@ -78,7 +78,8 @@ TEST(ListProblems, RefusalsNameTheExtentsOfTheFamily) {
             "rows has 2 extents (rows x columns), but 2x3x4 has 3; give --size 2^10x2^10");
   EXPECT_THAT(refusal({.family = "total", .sizes = "8"}), Names("3 extents", "batch", "8", "1"));
   EXPECT_EQ(refusal({.family = "row"}),
-            "unknown kernel family 'row' (did you mean 'rows'?); known are line, rows, total");
+            "unknown kernel family 'row' (did you mean 'rows'?); known are line (n), rows (rows x columns), "
+            "total (batch x rows x columns)");
   EXPECT_THAT(refusal({.family = "rows", .ops = "sum"}), Names("unknown", "'sum'"));
 }
 

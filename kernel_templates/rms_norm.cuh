@@ -1,0 +1,182 @@
+// RMS normalisation of the rows of a matrix: y = h / sqrt(mean(h²) + eps) · weight, where h is x, or x + residual,
+// which is then written as well. Sums are accumulated in f32; h is rounded before it is squared, y once.
+//
+// kRowThreads threads share a row: lanes of a warp, with kRows rows at once; a block; or a cluster of blocks, which
+// exchange partials through DSMEM. A thread holds kPacks packs of the row in registers between the sum and the results,
+// and the weights of these columns for all of its rows. With kHasRest a row may be longer, and the rest is read twice.
+// A grid-stride loop over rows; the order of additions depends only on the columns and the policy.
+//
+// A row is whole packs, as wide as the alignment of all rows allows, from one element to 16 bytes. y may lie on x, and
+// h on residual: a thread writes no element that another one reads.
+//
+// Constraints: kBlockThreads is a power of two, at least a warp; kRowThreads is a power of two, at most a warp or a
+// multiple of kBlockThreads; kRows is 1 unless lanes share rows; Index holds the elements of a row and a tile more.
+#pragma once
+
+namespace hone {
+
+/// As host and device see them. Pitches are in elements: in_pitch of x and residual, out_pitch of y and h.
+struct RmsNormArguments {
+  const void* x;
+  const void* residual;
+  const void* weight;
+  void* y;
+  void* h;
+  unsigned long long rows, columns;
+  long long in_pitch, out_pitch;
+  float mean_factor;  ///< 1 / columns
+  float eps;
+};
+
+}  // namespace hone
+
+#if defined(__CUDACC__) || defined(HONE_HOST_DEVICE)  // the host's own sources need the arguments alone
+
+#include "combine.cuh"
+#include "kernel.cuh"
+#include "pack_range.cuh"
+#include "reduce_ops.cuh"
+
+namespace hone {
+
+template <class T, class Index, unsigned kElements, bool kHasWeight, bool kHasResidual, unsigned kBlockThreads,
+          unsigned kRowThreads, unsigned kPacks, unsigned kRows, bool kHasRest>
+struct RmsNorm {
+  /// Packs behind the end of a row are zeros.
+  struct Squares : SumOfSquares<T, float, Index, false> {
+    static constexpr bool kHasNeutral = true;
+    static __device__ T neutral() { return convert<T>(0.0f); }
+  };
+
+  using ElementPack = Pack<T, kElements>;
+  using Range = PackRange<OneArray<T, kElements>, Index>;
+  static constexpr unsigned kClusterBlocks = kRowThreads > kBlockThreads ? kRowThreads / kBlockThreads : 1;
+  static constexpr unsigned kGroups = kRowThreads < kBlockThreads ? kBlockThreads / kRowThreads : 1;
+  using CombineRow = Combine<Squares, kRowThreads / kClusterBlocks, kClusterBlocks, Grid::none, true>;
+  static constexpr unsigned kTileRows = kGroups * kRows;
+  static constexpr unsigned kRestPacks = kPacks < 2 ? kPacks : 2;  ///< loads in flight for what is not held
+  static_assert(kBlockThreads % kWarpThreads == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);
+  static_assert((kRowThreads <= kWarpThreads || kRowThreads % kBlockThreads == 0) && (kGroups > 1 || kRows == 1));
+
+  /// Every kRowThreads-th pack of an array, from one of them on.
+  template <unsigned kCount>
+  using Tile = ElementPack[kCount];
+
+  /// Row r of all arrays; behind the last row, an empty one.
+  struct Row {
+    Range x, residual, y, h;
+
+    __device__ Row(const RmsNormArguments& all, unsigned long long r)
+        : x(row_of(all.x, all, r, all.in_pitch)),
+          residual(row_of(all.residual, all, r, all.in_pitch)),
+          y(row_of(all.y, all, r, all.out_pitch)),
+          h(row_of(all.h, all, r, all.out_pitch)) {}
+  };
+
+  static __device__ Range row_of(const void* array, const RmsNormArguments& all, unsigned long long r,
+                                 long long pitch) {
+    const Index columns = r < all.rows ? static_cast<Index>(all.columns) : 0;
+    return Range::template of<false>({static_cast<const T*>(array) + static_cast<long long>(r) * pitch}, columns);
+  }
+
+  template <unsigned kCount>
+  static __device__ void load(Tile<kCount>& tile, const Range& from, Index first) {
+    from.template load_tail<Squares>(tile, first, Index(kRowThreads));
+  }
+
+  static __device__ void store(const Range& to, Index p, const ElementPack& pack) {
+    if (p < to.packs) reinterpret_cast<ElementPack*>(const_cast<T*>(to.source.in))[p] = pack;
+  }
+
+  /// Adds the residual to x, in place, and writes the sum.
+  template <unsigned kCount>
+  static __device__ void add(Tile<kCount>& tile, const Tile<kCount>& residual, const Row& row, Index first) {
+#pragma unroll
+    for (unsigned u = 0; u < kCount; ++u) {
+#pragma unroll
+      for (unsigned e = 0; e < kElements; ++e)
+        tile[u].set(e, convert<T>(convert<float>(tile[u][e]) + convert<float>(residual[u][e])));
+      store(row.h, first + u * kRowThreads, tile[u]);
+    }
+  }
+
+  template <unsigned kCount>
+  static __device__ void write(const Tile<kCount>& tile, const Tile<kCount>& weights, const Row& row, Index first,
+                               float factor) {
+    const LaunderedPacks<T, kElements, kCount> held(tile), weight(weights);
+#pragma unroll
+    for (unsigned u = 0; u < kCount; ++u) {
+      ElementPack out;
+#pragma unroll
+      for (unsigned e = 0; e < kElements; ++e) {
+        float value = convert<float>(held.packs[u][e]) * factor;
+        if constexpr (kHasWeight) value *= convert<float>(weight.packs[u][e]);
+        out.set(e, convert<T>(value));
+      }
+      store(row.y, first + u * kRowThreads, out);
+    }
+  }
+
+  /// Calls act(tile, first) for each tile of what a thread does not hold of a row, of h where that was written before.
+  template <bool kAgain, class Act>
+  static __device__ void for_rest(const Row& row, unsigned thread, const Act& act) {
+#pragma unroll 1
+    for (Index p = thread + Index(kPacks) * kRowThreads; kHasRest && p < row.x.packs; p += kRestPacks * kRowThreads) {
+      Tile<kRestPacks> tile, residual;
+      load(tile, kAgain && kHasResidual ? row.h : row.x, p);
+      if constexpr (kHasResidual && !kAgain) {
+        load(residual, row.residual, p);
+        add(tile, residual, row, p);
+      }
+      act(tile, p);
+    }
+  }
+
+  static __device__ void run(const RmsNormArguments& all) {
+    CombineRow combine;
+    const unsigned thread = combine.rank();
+    const Range weight = row_of(all.weight, all, 0, 0);
+    Tile<kPacks> weights;
+    if constexpr (kHasWeight) load(weights, weight, thread);
+    const unsigned long long stride = static_cast<unsigned long long>(gridDim.x / kClusterBlocks) * kTileRows;
+    unsigned long long tile = static_cast<unsigned long long>(blockIdx.x / kClusterBlocks) * kTileRows;
+    for (; tile < all.rows; tile += stride) {
+      const unsigned long long first = tile + (kGroups > 1 ? threadIdx.x / kRowThreads : 0);
+      Tile<kPacks> held[kRows], residuals[kRows];
+      float sums[kRows];
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
+        const Row row(all, first + r * kGroups);
+        load(held[r], row.x, thread);
+        if constexpr (kHasResidual) load(residuals[r], row.residual, thread);
+      }
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
+        const Row row(all, first + r * kGroups);
+        if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
+        sums[r] = Squares::identity();
+        Squares::accumulate(sums[r], held[r], Index(0), Index(0));
+        for_rest<false>(row, thread, [&](const Tile<kRestPacks>& rest, Index) {
+          Squares::accumulate(sums[r], rest, Index(0), Index(0));
+        });
+      }
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) sums[r] = combine.to_all(sums[r]);
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
+        const Row row(all, first + r * kGroups);
+        const float factor = rsqrtf(sums[r] * all.mean_factor + all.eps);
+        for_rest<true>(row, thread, [&](const Tile<kRestPacks>& rest, Index p) {
+          Tile<kRestPacks> of_rest;
+          if constexpr (kHasWeight) load(of_rest, weight, p);
+          write(rest, of_rest, row, p, factor);
+        });
+        write(held[r], weights, row, thread, factor);
+      }
+    }
+  }
+};
+
+}  // namespace hone
+
+#endif

@@ -1,0 +1,96 @@
+#include <hone/sdk/family_table.h>
+
+#include <array>
+
+#include <hone/copy_spec.h>
+#include <hone/reduce_spec.h>
+#include <hone/rms_norm.h>
+#include <hone/softmax_spec.h>
+#include <hone/transpose_spec.h>
+
+namespace hone {
+namespace {
+
+Problem call_of_rows(const Problem& problem) {
+  const RowsShape shape{.rows = problem.extents[0], .columns = problem.extents[1], .pitch = problem.pitches[0]};
+  return reduce_rows_problem(reduce_spec_of(problem), shape, problem.alignment);
+}
+
+Problem call_of_columns(const Problem& problem) {
+  const Extents& extents = problem.extents;
+  const ColumnsShape shape{
+      .outer = extents[0], .reduced = extents[1], .inner = extents[2], .pitch = problem.pitches[0]};
+  return reduce_columns_problem(reduce_spec_of(problem), shape, problem.alignment);
+}
+
+template <DType kOffsets>
+const KernelFamily& segments_family() {
+  return segmented_reduce_family(kOffsets);
+}
+
+template <DType kOffsets>
+Problem call_of_segments(const Problem& problem) {
+  return segmented_reduce_problem(reduce_spec_of(problem), kOffsets, problem.extents[0], problem.extents[1]);
+}
+
+Problem call_of_softmax(const Problem& problem) {
+  const SoftmaxSpec spec{.dtype = problem.dtype, .result = problem.result};
+  const SoftmaxShape shape{problem.extents, problem.pitches, problem.family == &softmax_columns_family()};
+  const bool is_log = problem.operation == 1;
+  return is_log ? log_softmax_problem(spec, shape, problem.alignment) : softmax_problem(spec, shape, problem.alignment);
+}
+
+/// Operations are plain, weighted, add and weighted_add.
+Problem call_of_rms_norm(const Problem& problem) {
+  const RmsNormSpec spec{.dtype = problem.dtype,
+                         .rows = problem.extents[0],
+                         .columns = problem.extents[1],
+                         .in_pitch = problem.pitches[0],
+                         .out_pitch = problem.pitches[1]};
+  const Problem usual = rms_norm_problem(spec, problem.operation % 2 == 1, problem.operation >= 2, problem.alignment);
+  Problem called = problem;
+  called.alignment = usual.alignment;
+  called.pitches = usual.pitches;
+  return called;
+}
+
+/// Operations are transpose, transpose_in_place, and both of pairs.
+Problem call_of_transpose(const Problem& problem) {
+  const TransposeSpec spec{.element_bytes = info(problem.dtype).size_bytes * (problem.operation < 2 ? 1 : 2),
+                           .rows = problem.extents[1],
+                           .columns = problem.extents[2],
+                           .batch = problem.extents[0],
+                           .in_pitch = problem.pitches[0],
+                           .out_pitch = problem.pitches[1]};
+  return transpose_problem(spec, problem.alignment, problem.operation % 2 == 1);
+}
+
+constexpr std::string_view kShapes = "2^4..2^24:2^4x2^4..2^24:2^4@2^12..2^26";
+
+constexpr std::array kFamilies{
+    FamilyRow{&reduce_family, "sum", "f32", "2^10..2^24"},
+    FamilyRow{&reduce_rows_family, "sum", "f32", kShapes, &call_of_rows},
+    FamilyRow{&reduce_columns_family, "sum", "f32", kShapes, &call_of_columns},
+    FamilyRow{&segments_family<DType::i32>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",
+              &call_of_segments<DType::i32>},
+    FamilyRow{&segments_family<DType::i64>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",
+              &call_of_segments<DType::i64>},
+    FamilyRow{&softmax_family, "softmax", "f32", kShapes, &call_of_softmax},
+    FamilyRow{&softmax_columns_family, "softmax", "f32", kShapes, &call_of_softmax},
+    FamilyRow{&rms_norm_family,
+              "weighted",
+              "f16",
+              "2^4..2^16:2^4x2^6..2^14:2^2",
+              &call_of_rms_norm,
+              {{{"quick", "weighted", "f16", "2^12x2^12"},
+                {"standard", "weighted,weighted_add", "f16,bf16,f32", "2^4..2^20:2^4x2^6..2^14:2^4@2^20..2^28"},
+                {"full", "every", "f16,bf16,f32", "2^0..2^24:2^4x2^4..2^20:2^2@2^12..2^28"}}}},
+    FamilyRow{&transpose_family, "transpose", "u32", kShapes, &call_of_transpose},
+    FamilyRow{&copy_family, "copy", "u32", "1x2^10..2^26:2^2"},
+};
+
+}  // namespace
+
+Families built_in_families() { return kFamilies; }
+
+}  // namespace hone

@@ -1,0 +1,399 @@
+// The rms_norm family: its policies, which of them make sense, its launches, and how its results are verified.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <hone/kernel_family.h>
+#include <hone/rms_norm.h>
+
+#include "kernel_templates/rms_norm.cuh"
+#include "runtime/families/built_in_family.h"
+#include "runtime/families/counts.h"
+#include "runtime/families/expectation.h"
+#include "runtime/families/work_division.h"
+#include "runtime/jit/include_closure.h"
+
+namespace hone {
+namespace {
+
+constexpr std::array<std::string_view, 4> kOperations{"plain", "weighted", "add", "weighted_add"};
+
+bool has_weight(const Problem& problem) { return problem.operation % 2 == 1; }
+bool has_residual(const Problem& problem) { return problem.operation >= 2; }
+double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
+
+/// The pitch of the inputs (0) or the outputs (1), in elements.
+std::int64_t pitch_of(const Problem& problem, std::size_t side) {
+  return problem.pitches[side] != 0 ? problem.pitches[side] : problem.extents[1];
+}
+
+Rows rows_of(const Problem& problem, std::size_t side) {
+  return {.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem, side)};
+}
+
+/// The widest packs that all rows are made of, in bytes, where all arrays are aligned to `alignment`.
+std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
+  const auto bytes = static_cast<std::uint32_t>(element_bytes(problem));
+  std::uint32_t pack = std::clamp(alignment, bytes, kMaxAlignment);
+  const auto is_multiple = [&](std::int64_t elements) { return elements % (pack / bytes) == 0; };
+  const bool has_pitch = problem.extents[0] > 1;
+  while (pack > bytes && !(is_multiple(problem.extents[1]) &&
+                           (!has_pitch || (is_multiple(pitch_of(problem, 0)) && is_multiple(pitch_of(problem, 1))))))
+    pack /= 2;
+  return pack;
+}
+
+struct RmsNormPolicy {
+  Scope scope = Scope::block;         ///< of a row
+  std::int32_t threads_per_row = 32;  ///< of a warp
+  std::int32_t rows_per_thread = 1;   ///< of a warp, at once
+  std::int32_t cluster_blocks = 1;    ///< of a row
+  std::int32_t block_threads = 256;
+  std::int32_t packs_per_thread = 1;  ///< of a row, in registers
+  MinBlocks min_blocks = MinBlocks::one;
+
+  static const ParameterSpace& space() {
+    using P = RmsNormPolicy;
+    static const ParameterSpace space = space_of<P>(
+        PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster})},
+        PolicyField{&P::threads_per_row,
+                    ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
+        PolicyField{&P::rows_per_thread,
+                    ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
+        PolicyField{&P::cluster_blocks,
+                    ordinal("cluster_blocks", {2, 4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
+        PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+        PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
+        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
+    return space;
+  }
+};
+
+/// What a policy makes of a problem, or of the typical one of a class.
+struct Layout {
+  RmsNormPolicy policy;
+  std::int64_t rows, packs;  ///< packs of a row
+  std::int64_t pack_bytes, row_threads, held_packs;
+  std::int64_t tile_rows = 1;
+  std::int64_t streams;  ///< arrays that are read
+
+  Layout(const Problem& problem, const Policy& of)
+      : policy(of.as<RmsNormPolicy>()),
+        rows(problem.extents[0]),
+        packs(problem.extents[1] * element_bytes(problem) / problem.alignment),
+        pack_bytes(problem.alignment),
+        row_threads(policy.scope == Scope::warp ? policy.threads_per_row
+                                                : std::int64_t{policy.block_threads} * policy.cluster_blocks),
+        held_packs(row_threads * policy.packs_per_thread),
+        streams(has_residual(problem) ? 2 : 1) {
+    if (policy.scope == Scope::warp) tile_rows = policy.block_threads / policy.threads_per_row * policy.rows_per_thread;
+  }
+
+  std::int64_t tiles() const { return std::max<std::int64_t>(1, divide_up(rows, tile_rows)) * policy.cluster_blocks; }
+
+  /// The registers of what a thread holds while rows are loaded, weights included.
+  std::int64_t registers(bool weighted) const {
+    const std::int64_t words = policy.packs_per_thread * divide_up(pack_bytes, 4);
+    return words * (policy.rows_per_thread * streams + (weighted ? 1 : 0));
+  }
+};
+
+/// Rows are typical ones: of what is longer or shorter in a class, a little is read twice or idle.
+struct View : Layout {
+  const ProblemClass& problem_class;
+  const DeviceFacts& facts;
+
+  View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
+      : Layout(of.typical(), chosen), problem_class(of), facts(facts_) {}
+
+  const Problem& problem() const { return problem_class.typical(); }
+};
+
+constexpr std::array<PruneRule<View>, 7> kPruneRules{{
+    kNoLaunchBounds<View>,
+    {"half of the threads or of their packs have no work", kNotMeasured,
+     [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
+    {"reads again what it does not hold, though others hold a row", kNotMeasured,
+     [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
+       const bool is_last_resort = v.policy.block_threads == 512 && v.policy.packs_per_thread == 8;
+       return v.held_packs < v.packs && (v.policy.scope == Scope::warp || !is_last_resort);
+     }},
+    {"so many packs do not fit the registers",
+     "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 56 bytes with 1024 threads of 8 packs, 72 with "
+     "512 of 16; f32 does not",
+     [](const View& v) {
+       const std::int64_t others = element_bytes(v.problem()) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
+       const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.policy.block_threads);
+       return share > 0 && v.registers(has_weight(v.problem())) > share - others;
+     }},
+    {"several rows at once, though one alone has enough loads in flight", kNotMeasured,
+     [](const View& v) {
+       constexpr std::int64_t kEnoughBytes = 64;
+       return v.policy.rows_per_thread > 1 &&
+              v.policy.rows_per_thread * v.policy.packs_per_thread * v.pack_bytes > kEnoughBytes;
+     }},
+    {"a block's warps have nothing to tell each other: 256 threads are enough", kNotMeasured,
+     [](const View& v) { return v.policy.scope == Scope::warp && v.policy.block_threads > 256; }},
+    {"rows are enough for a block each", kNotMeasured,
+     [](const View& v) {
+       constexpr std::int64_t kEnoughWaves = 8, kPacksOfABlock = 4096;
+       return v.policy.scope == Scope::cluster && v.rows > kEnoughWaves * v.facts.sm_count && v.packs <= kPacksOfABlock;
+     }},
+}};
+
+/// The reference: rows from one period of each input, in double.
+class RmsNormVerifier final : public Verifier {
+ public:
+  std::span<const std::string_view> input_kinds(const Problem&) const override { return kKinds; }
+
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override {
+    const BufferSpec spec = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)];
+    return float_pattern(problem.dtype, spec.elements, buffer, spec.name == "weight" ? "uniform" : kind);
+  }
+
+  /// Itself; a pack less in each row, with the pitches kept; one row less; and another eps.
+  std::vector<Problem> verified_problems(const Problem& problem) const override {
+    Problem narrower = problem, shorter = problem, other = problem;
+    narrower.pitches = {pitch_of(problem, 0), pitch_of(problem, 1)};
+    narrower.extents[1] = std::max<std::int64_t>(0, problem.extents[1] - problem.alignment / element_bytes(problem));
+    shorter.extents[0] -= shorter.extents[0] > 0;
+    other.scalars[0] = 0.5;
+    return {problem, narrower, shorter, other};
+  }
+
+  std::vector<ElementRange> verified_parts(const Problem& problem, int) const override {
+    return row_parts(problem.extents[0], problem.extents[1], pitch_of(problem, 1));
+  }
+
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override {
+    const Layout layout(problem, candidate.policy);
+    // A pack's squares, the packs of a thread, its lanes, warps and blocks.
+    const std::int64_t of_pack = layout.pack_bytes / element_bytes(problem);
+    const std::int64_t chain = of_pack + divide_up(layout.packs, layout.row_threads) + 16;
+    std::vector<std::vector<long double>> inputs, found;
+    for (const auto& pattern : patterns) inputs.push_back(reduce_reference::decode(problem.dtype, pattern));
+    for (const auto& output : outputs) found.push_back(reduce_reference::decode(problem.dtype, output));
+    std::size_t at = 0;
+    std::int64_t row = -1;
+    Factor factor;
+    for (const ElementRange& part : verified_parts(problem, 0))
+      for (std::int64_t i = part.first; i < part.first + part.count; ++i, ++at) {
+        const std::int64_t column = i % pitch_of(problem, 1);
+        if (i / pitch_of(problem, 1) != row) {
+          row = i / pitch_of(problem, 1);
+          factor = factor_of(problem, inputs, row, chain);
+        }
+        const double h = sum_at(problem, inputs, row, column);
+        const double weight = has_weight(problem) ? element(inputs.back(), column) : 1;
+        std::string wrong;
+        if (!factor.is_unknown) wrong = expected(h, weight, factor).compare(problem.dtype, found[0].at(at));
+        if (!wrong.empty()) return fmt::format("column {} of row {}: {}", column, row, wrong);
+        if (!has_residual(problem)) continue;
+        wrong = reduce_reference::Expectation::exactly(h).compare(problem.dtype, found[1].at(at));
+        if (!wrong.empty()) return fmt::format("the sum in column {} of row {}: {}", column, row, wrong);
+      }
+    return "";
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 6> kKinds{"uniform", "huge", "subnormal", "zeros", "nan", "infinity"};
+  static constexpr double kRoundoff = 0x1p-24, kLeast = 0x1p-149;
+
+  /// Bounds of what a row is multiplied by. is_unknown: sums may or may not overflow, or squares that are subnormal
+  /// count.
+  struct Factor {
+    double lowest = 0, highest = 0;
+    bool is_unknown = false;
+  };
+
+  static double element(const std::vector<long double>& pattern, std::int64_t index) {
+    return static_cast<double>(pattern[static_cast<std::size_t>(index) % pattern.size()]);
+  }
+
+  /// x, or x + residual as it is stored: rounding the exact sum to f32 on the way changes nothing.
+  static double sum_at(const Problem& problem, const std::vector<std::vector<long double>>& inputs, std::int64_t row,
+                       std::int64_t column) {
+    const std::int64_t index = row * pitch_of(problem, 0) + column;
+    const double x = element(inputs[0], index);
+    if (!has_residual(problem)) return x;
+    const auto sum = static_cast<float>(x + element(inputs[1], index));
+    return with_element_type(problem.dtype,
+                             [&]<class T>(T) -> double { return static_cast<float>(static_cast<T>(sum)); });
+  }
+
+  /// With u the unit roundoff of f32, a sum of n squares is off by (chain + 2)·u of itself (Higham, Accuracy and
+  /// Stability of Numerical Algorithms, §4.2: all terms have one sign) and by what squares lose that are subnormal; the
+  /// mean, eps and their sum are rounded, and rsqrt is off by 2 ulp (CUDA C++ Programming Guide, Mathematical Functions
+  /// Appendix). Half of the relative error of the sum remains.
+  static Factor factor_of(const Problem& problem, const std::vector<std::vector<long double>>& inputs, std::int64_t row,
+                          std::int64_t chain) {
+    double sum = 0;
+    for (std::int64_t column = 0; column < problem.extents[1]; ++column) {
+      const double h = sum_at(problem, inputs, row, column);
+      sum += h * h;
+    }
+    const auto columns = static_cast<double>(problem.extents[1]);
+    const double eps = static_cast<float>(eps_of(problem));
+    const double error = static_cast<double>(chain + 2) * kRoundoff;
+    const double least = sum * (1 - error) - columns * kLeast, most = sum * (1 + error) + columns * kLeast;
+    if (std::isnan(sum)) return {sum, sum};
+    if (least >= 0x1p128) return {0, 0};
+    if (most >= 0x1.ffffffp127 || (eps == 0 && least <= 0 && sum > 0)) return {.is_unknown = true};
+    const auto of_mean = [&](double mean, double slack) { return (1 + slack) / std::sqrt(mean + eps); };
+    return {of_mean(most / columns * (1 + 2 * kRoundoff) + kLeast, -6 * kRoundoff),
+            of_mean(std::max(0.0, least / columns * (1 - 2 * kRoundoff) - kLeast), 6 * kRoundoff)};
+  }
+
+  /// Two more products are rounded, the first of which may be subnormal.
+  static reduce_reference::Expectation expected(double h, double weight, const Factor& factor) {
+    using reduce_reference::Expectation;
+    const double a = h * factor.lowest * weight, b = h * factor.highest * weight;
+    if (std::isnan(a) || std::isnan(b)) return Expectation::exactly(std::nan(""));
+    const double slack = 3 * kRoundoff * std::max(std::abs(a), std::abs(b)) + 2 * kLeast * (1 + std::abs(weight));
+    return Expectation::between(std::min(a, b) - slack, std::max(a, b) + slack, DType::f32);
+  }
+};
+
+/// Extents {rows, columns, 1}.
+class RmsNormFamily final : public BuiltInFamily {
+ public:
+  RmsNormFamily()
+      : BuiltInFamily({.name = "rms_norm",
+                       .space = RmsNormPolicy::space(),
+                       .extent_names = {"rows", "columns"},
+                       .operations = kOperations,
+                       .sources = [] { return kernel_sources({"rms_norm.cuh"}); }}) {}
+
+  std::string refuse(const Problem& problem) const override {
+    const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
+    if (std::string refusal = refuse_usual(problem, DType::f32); !refusal.empty()) return refusal;
+    if (problem.dtype != DType::f16 && problem.dtype != DType::bf16 && problem.dtype != DType::f32)
+      return because(fmt::format("elements are f16, bf16 or f32, not {}", info(problem.dtype).name));
+    if (problem.result.value_or(problem.dtype) != problem.dtype) return because("results have the dtype of elements");
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+      if (std::string refusal = refuse_rows(to_string(problem), side == 0 ? "input" : "output", rows_of(problem, side),
+                                            element_bytes(problem));
+          !refusal.empty())
+        return refusal;
+    if (const std::uint32_t found = row_alignment(problem, problem.alignment); found != problem.alignment)
+      return because(fmt::format("all rows are aligned to {} bytes, not {}; rms_norm_problem() finds the alignment",
+                                 found, problem.alignment));
+    const double eps = eps_of(problem);
+    if (!(eps >= 0 && eps <= static_cast<double>(std::numeric_limits<float>::max())))
+      return because(fmt::format("an eps of {} is negative, or no f32", eps));
+    return "";
+  }
+
+  Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {
+    const auto rms = policy.as<RmsNormPolicy>();
+    return check_blocks(facts, rms.block_threads, rms.cluster_blocks);
+  }
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    return pruned_by(kPruneRules, View(problem_class, policy, facts));
+  }
+
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
+    const Problem& problem = problem_class.typical();
+    const Layout layout(problem, policy);
+    const std::int64_t last = problem_class.sizes()[1].last;
+    const bool is_wide = last > std::numeric_limits<std::int32_t>::max();
+    const bool has_rest = last * element_bytes(problem) / layout.pack_bytes > layout.held_packs;
+    Unit unit;
+    unit.source = fmt::format(
+        "#include \"rms_norm.cuh\"\n\n"
+        "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
+        "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
+        info(problem.dtype).cuda_name, index_type(is_wide), layout.pack_bytes / element_bytes(problem),
+        has_weight(problem), has_residual(problem), layout.policy.block_threads, layout.row_threads,
+        layout.policy.packs_per_thread, layout.policy.rows_per_thread, has_rest, sizeof(RmsNormArguments));
+    unit.entries = {kernel_entry("Kernel::run", launch_bounds(layout.policy.block_threads, layout.policy.min_blocks))};
+    return unit;
+  }
+
+  WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    const Layout layout(problem, policy);
+    const std::int64_t packs = std::max<std::int64_t>(1, layout.packs), held = std::min(packs, layout.held_packs);
+    const double read_twice = static_cast<double>(packs - held) / static_cast<double>(packs);
+    return {.block_threads = layout.policy.block_threads,
+            .tiles = layout.tiles(),
+            .bytes_in_flight_per_block =
+                layout.tile_rows * held * layout.pack_bytes * layout.streams / layout.policy.cluster_blocks,
+            .dependent_launch = true,
+            .cluster_blocks = layout.policy.cluster_blocks,
+            .traffic = 1 + read_twice / static_cast<double>(2 * layout.streams),  // as many arrays are written
+            .independent_blocks = true};
+  }
+
+  std::int64_t bytes_moved(const Problem& problem) const override {
+    const std::int64_t arrays = has_residual(problem) ? 4 : 2;
+    return (arrays * problem.extents[0] + has_weight(problem)) * problem.extents[1] * element_bytes(problem);
+  }
+
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
+              LaunchList& launches) const override {
+    const Layout layout(problem, candidate.policy);
+    const std::int64_t cluster = layout.policy.cluster_blocks;
+    std::size_t next = 0;
+    RmsNormArguments arguments{};
+    arguments.x = buffers[next++];
+    if (has_residual(problem)) arguments.residual = buffers[next++];
+    if (has_weight(problem)) arguments.weight = buffers[next++];
+    arguments.y = buffers[next++];
+    if (has_residual(problem)) arguments.h = buffers[next++];
+    arguments.rows = static_cast<std::uint64_t>(problem.extents[0]);
+    arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
+    arguments.in_pitch = pitch_of(problem, 0);
+    arguments.out_pitch = pitch_of(problem, 1);
+    arguments.mean_factor = 1 / static_cast<float>(std::max<std::int64_t>(1, problem.extents[1]));
+    arguments.eps = static_cast<float>(eps_of(problem));
+    const std::int64_t grid = std::max(cluster, candidate.geometry.max_blocks / cluster * cluster);
+    add_launch(launches, std::min(grid, layout.tiles()), layout.policy.block_threads, arguments).cluster_blocks =
+        static_cast<unsigned>(cluster);
+  }
+
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    const std::int64_t ins = rows_of(problem, 0).elements(), outs = rows_of(problem, 1).elements();
+    const bool may_replace = pitch_of(problem, 0) == pitch_of(problem, 1) || problem.extents[0] <= 1;
+    std::vector<BufferSpec> specs{input("in", problem.dtype, ins)};
+    if (has_residual(problem)) specs.push_back(input("residual", problem.dtype, ins));
+    if (has_weight(problem)) specs.push_back(input("weight", problem.dtype, ins == 0 ? 0 : problem.extents[1]));
+    specs.push_back(output("out", problem.dtype, outs, problem.alignment));
+    if (has_residual(problem)) specs.push_back(output("sum", problem.dtype, outs, problem.alignment));
+    for (int replaced = 0; BufferSpec& spec : specs)
+      if (!spec.is_input && may_replace) spec.in_place_of = replaced++;
+    return specs;
+  }
+
+  const Verifier& verifier() const override {
+    static const RmsNormVerifier verifier;
+    return verifier;
+  }
+};
+
+}  // namespace
+
+const KernelFamily& rms_norm_family() {
+  static const RmsNormFamily family;
+  return family;
+}
+
+Problem rms_norm_problem(const RmsNormSpec& spec, bool weighted, bool adds, std::uint32_t alignment) {
+  Problem problem{.family = &rms_norm_family(),
+                  .operation = static_cast<std::uint8_t>((weighted ? 1 : 0) + (adds ? 2 : 0)),
+                  .dtype = spec.dtype,
+                  .extents = {spec.rows, spec.columns, 1},
+                  .pitches = {spec.in_pitch, spec.out_pitch}};
+  if (spec.eps != RmsNormSpec::kUsualEps) problem.scalars[0] = spec.eps;
+  // Side by side is one pitch, however it is spelled.
+  for (std::int64_t& pitch : problem.pitches)
+    if (pitch == spec.columns) pitch = 0;
+  if (static_cast<std::size_t>(spec.dtype) < kDTypes.size()) problem.alignment = row_alignment(problem, alignment);
+  return problem;
+}
+
+}  // namespace hone

@@ -1,0 +1,24 @@
+// What calls check of their arrays.
+#include "runtime/dispatch/call_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace hone {
+namespace {
+
+TEST(RowsOverlap, UnlessOnesLieBetweenTheOthers) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  EXPECT_FALSE(rows_overlap({at(1000), 10, 20, 5}, {at(1010), 10, 20, 5})) << "the right half of the same matrix";
+  EXPECT_TRUE(rows_overlap({at(1000), 11, 20, 5}, {at(1010), 10, 20, 5}));
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 20, 5}, {at(1010), 11, 20, 5})) << "reaches into the next row";
+  EXPECT_FALSE(rows_overlap({at(1000), 10, 10, 5}, {at(1050), 10, 10, 5}));
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 10, 5}, {at(1049), 10, 10, 5}));
+  EXPECT_TRUE(rows_overlap({at(1049), 10, 10, 5}, {at(1000), 10, 10, 5}));
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 20, 5}, {at(1010), 10, 30, 5})) << "pitches differ";
+  EXPECT_FALSE(rows_overlap({at(1000), 10, 10, 0}, {at(1000), 10, 10, 0}));
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,115 @@
+// Every built-in family under the checks of the host device: a sample of its policies on small shapes, in several
+// orders of threads and blocks, and with outputs in place of inputs where they may be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <hone/error.h>
+#include <hone/host_check.h>
+
+#include "runtime/choose/compiled.h"
+#include "tests/runtime/support/allowed_policies.h"
+#include "tests/runtime/support/every_family.h"
+
+namespace hone::test {
+namespace {
+
+/// A check of one policy on one problem. The buffers are the problem's, then the workspace.
+class FamilyCheck {
+ public:
+  FamilyCheck(const Problem& problem, const Policy& policy, bool in_place)
+      : problem_(problem),
+        candidate_{policy, {5}},
+        specs_(problem.family->buffers(problem)),
+        kind_(problem.family->verifier().input_kinds(problem).back()),
+        in_place_(in_place) {}
+
+  HostCheckReport run() {
+    HostCheck check;
+    check.unit = unit_of(problem_, candidate_.policy);
+    for (std::size_t i = 0; i < specs_.size(); ++i) check.buffers.push_back({std::string(specs_[i].name), contents(i)});
+    const std::size_t workspace = problem_.family->workspace_bytes(problem_, candidate_);
+    check.buffers.push_back({"workspace", std::vector<std::byte>(std::max(workspace, kWorkspaceHeaderBytes)), false});
+    check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    check.orders.resize(1);
+#endif
+    check.run = [&](const HostRun& run) { launch_and_verify(run); };
+    return check_on_host(check);
+  }
+
+ private:
+  std::vector<std::byte> contents(std::size_t buffer) {
+    std::vector<std::byte> bytes(specs_[buffer].size_bytes());
+    if (!specs_[buffer].is_input) return bytes;
+    patterns_.push_back(problem_.family->verifier().input_pattern(problem_, static_cast<int>(buffer), kind_));
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = patterns_.back()[i % patterns_.back().size()];
+    return bytes;
+  }
+
+  void launch_and_verify(const HostRun& run) const {
+    std::vector<void*> buffers;
+    for (const BufferSpec& spec : specs_) {
+      const bool replaces = in_place_ && spec.in_place_of >= 0;
+      buffers.push_back(run.buffer<void>(replaces ? static_cast<std::size_t>(spec.in_place_of) : buffers.size()));
+    }
+    const auto* const header = run.buffer<std::byte>(specs_.size());
+    LaunchList launches;
+    problem_.family->encode(problem_, candidate_, buffers, run.buffer<void>(specs_.size()), launches);
+    for (const Launch& launch : launches) run.launch(launch);
+    if (std::any_of(header, header + kWorkspaceHeaderBytes, [](std::byte byte) { return byte != std::byte{0}; }))
+      throw Error(ErrorCode::device_failed, "the header of the workspace is not zero as it was before");
+
+    std::vector<std::vector<std::byte>> outputs;
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (specs_[i].is_input) continue;
+      std::vector<std::byte>& output = outputs.emplace_back();
+      const std::size_t bytes = info(specs_[i].dtype).size_bytes;
+      for (const ElementRange& part : problem_.family->verifier().verified_parts(problem_, static_cast<int>(i))) {
+        const auto* const first =
+            static_cast<const std::byte*>(buffers[i]) + static_cast<std::size_t>(part.first) * bytes;
+        output.insert(output.end(), first, first + static_cast<std::size_t>(part.count) * bytes);
+      }
+    }
+    const std::string wrong = problem_.family->verifier().verify(problem_, candidate_, patterns_, outputs);
+    if (!wrong.empty()) throw Error(ErrorCode::device_failed, to_string(problem_) + ": " + wrong);
+  }
+
+  const Problem problem_;
+  const Candidate candidate_;
+  const std::vector<BufferSpec> specs_;
+  const std::string_view kind_;
+  const bool in_place_;
+  std::vector<std::vector<std::byte>> patterns_;
+};
+
+class FamiliesCheck : public testing::TestWithParam<FamilyRow> {};
+
+TEST_P(FamiliesCheck, ASampleOfPoliciesIsRightInEveryOrder) {
+  constexpr std::size_t kPoliciesOfAShape = 2;
+  const DeviceFacts facts = Device::open("host")->facts();
+  std::size_t turn = 0, checked = 0;
+  for (const SampleShape& shape : {SampleShape{9, 24, 4}, {3, 1028, 16}, {70, 7, 4}}) {
+    const std::optional<Problem> problem = problem_of_family(GetParam(), shape, ++turn);
+    if (!problem) continue;
+    const std::vector<Policy> policies = allowed_policies(*problem, facts);
+    for (std::size_t i = 0; i < std::min(kPoliciesOfAShape, policies.size()); ++i) {
+      const Policy& policy = policies[(i * policies.size() / kPoliciesOfAShape + turn) % policies.size()];
+      const HostCheckReport report = FamilyCheck(*problem, policy, (turn + i) % 2 == 0).run();
+      EXPECT_TRUE(report.ok()) << to_string(*problem) << " " << problem->family->space().to_string(policy) << "\n"
+                               << report.failure;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(BuiltIn, FamiliesCheck,
+                         testing::ValuesIn(built_in_families().begin(), built_in_families().end()),
+                         [](const auto& instance) { return std::string(instance.param.family().name()); });
+
+}  // namespace
+}  // namespace hone::test
