@@ -78,7 +78,7 @@ Json json_of(const Tuning& tuning) {
                       {"samples", trial.samples},
                       {"is_default", trial.is_default},
                       {"verdict", name(trial.verdict)},
-                      {"reason", trial.reason}});
+                      {"reason", trial.reason.text()}});
   return {{"problem", to_string(tuning.problem)}, {"winner", tuning.winner ? Json(*tuning.winner) : Json(nullptr)},
           {"is_tuned", tuning.has_compared()},    {"search_end", name(tuning.search_end)},
           {"compile_ms", tuning.compile_ms},      {"measure_ms", tuning.measure_ms},
