@@ -10,6 +10,7 @@ list(REMOVE_ITEM symbols HONE_0)  # the version itself
 list(SORT symbols)
 file(READ ${HEADER} header)
 string(REGEX MATCHALL "HONE_API [^(;]*\\(" declared "${header}")
+list(FILTER declared INCLUDE REGEX " \\*?hone_[a-z_]+\\($")  # not the macro itself
 list(TRANSFORM declared REPLACE ".*(hone_[a-z_]+)\\($" "\\1")
 list(SORT declared)
 if(NOT symbols STREQUAL declared)
