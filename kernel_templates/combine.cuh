@@ -28,7 +28,7 @@ enum class Tail {
   shared,  ///< in shared memory: two barriers and no shuffle, for devices where a shuffle costs as much as a barrier
 };
 
-/// What becomes of the results of blocks.
+/// The way in which the results of blocks meet.
 enum class Grid {
   none,        ///< each is an output
   last_block,  ///< each is a partial; the block with the last ticket combines them

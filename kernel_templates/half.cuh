@@ -105,7 +105,7 @@ struct BFloat16 {
   HONE_SHUFFLES(BFloat16)
 };
 
-/// What is too large becomes NaN, unlike in PTX, which saturates.
+/// Numbers that are too large become NaN, unlike in PTX, which saturates.
 struct E4M3 {
   static constexpr FloatFormat kFormat{4, 3, false};
   using Wide = Half;  ///< of widened.cuh

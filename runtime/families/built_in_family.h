@@ -13,7 +13,7 @@
 
 namespace hone {
 
-/// What a family says of itself whatever the problem.
+/// The answers of a family that are the same for all problems.
 struct FamilyTraits {
   std::string_view name;
   int version = 1;
@@ -96,13 +96,13 @@ std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::u
 /// "all_negative_infinity".
 std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buffer, std::string_view kind);
 
-/// What is worth verifying of so many neighbours: runs of `length` at both ends, at `starts` and at random, `runs` in
-/// all. Ascending, apart from each other; everything where that is no more.
+/// The parts of so many neighbours that are worth verifying: runs of `length` at both ends, at `starts` and at random,
+/// `runs` in all. Ascending, apart from each other; everything where that is no more.
 std::vector<ElementRange> spread_runs(std::int64_t count, std::int64_t length, std::int64_t runs,
                                       std::vector<std::int64_t> starts = {});
 
-/// What is worth verifying of a matrix: all of some rows, or the beginning, middle and end of long ones; the first and
-/// the last row are always among them. Elements of an array whose rows begin `pitch` elements apart.
+/// The parts of a matrix that are worth verifying: all of some rows, or the beginning, middle and end of long ones; the
+/// first and the last row are always among them. Elements of an array whose rows begin `pitch` elements apart.
 std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std::int64_t pitch);
 
 /// Adds a launch that may overlap the one ahead (PDL), with one argument struct. The grid has at least one block.

@@ -55,7 +55,7 @@ class MovedFamily : public BuiltInFamily {
   virtual std::vector<Problem> verified_problems(const Problem& problem) const = 0;
 
  protected:
-  /// What else is wrong with a problem whose rows are in order; "" if nothing is.
+  /// Says what else is wrong with a problem whose rows are in order; "" if nothing is.
   virtual std::string refuse_layout(const Problem& problem) const = 0;
   virtual bool is_in_place(const Problem&) const { return false; }
 

@@ -91,7 +91,7 @@ std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks);
 /// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
-/// What an opinion is asked about. Families derive from it what follows from a policy and a problem.
+/// The subject of a prune rule. Families derive from it, to add what follows from a policy and a problem.
 template <class Fields>
 struct PolicyView {
   const ProblemClass& problem_class;
@@ -115,7 +115,7 @@ struct PruneRule {
 /// Evidence of opinions that follow from how the kernels divide work, and were not measured against the alternative.
 inline constexpr std::string_view kNotMeasured = "not measured";
 
-/// Of policies with min_blocks, whose first value is the one for devices without launch bounds.
+/// For policies with min_blocks, whose first value is the one for devices without launch bounds.
 template <class View>
 inline constexpr PruneRule<View> kNoLaunchBounds{
     "registers are not scarce on this device", "the host device has no launch bounds", [](const View& view) {

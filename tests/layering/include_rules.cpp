@@ -11,7 +11,7 @@ constexpr std::string_view kPublic = "runtime/include/hone/";
 constexpr std::string_view kSdk = "runtime/include/hone/sdk/";
 constexpr std::string_view kPrelude = "runtime/device/host/prelude/";
 
-/// What every family may include beside itself and what all of them share; and what it is built on.
+/// The rule of a family: it includes itself, what all families share, and the families that it is built on.
 std::vector<std::string_view> of_families(std::vector<std::string_view> built_on = {}) {
   built_on.insert(built_on.end(),
                   {kPublic, "kernel_templates/", "runtime/jit/include_closure.h", "cache/digest.h"});
@@ -97,7 +97,7 @@ const IncludeRules& house_rules() {
                            "pwd.h", "sched.h", "signal.h", "spawn.h", "sys/", "time.h", "ucontext.h", "unistd.h"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/dispatch/", "tuner/", "benchmarks/"}},
           },
-      // What describes and decides knows neither sessions nor the tuned_…() calls, which all need this header.
+      // Code that describes and decides knows neither sessions nor the tuned_…() calls, which all need this header.
       .hidden = {{.header = "runtime/include/hone/session.h",
                   .from = {"runtime/problem/", "runtime/families/", "runtime/jit/", "runtime/device/",
                            "runtime/search/", "runtime/measure/", "runtime/choose/", kSdk}}},

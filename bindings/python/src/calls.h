@@ -9,7 +9,7 @@
 
 namespace hone::python {
 
-/// What all calls take besides their arrays. Handles are borrowed.
+/// The arguments that all calls take besides their arrays. Handles are borrowed.
 struct CallOptions {
   nb::handle out;
   nb::handle stream;   // None: the current one of the array's library

@@ -1,4 +1,4 @@
-// What the calls share: the inputs, the stream, and the array that the results go to.
+// The parts that calls share: the inputs, the stream, and the array that the results go to.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ std::vector<nb::object>& default_sessions() {
 
 std::string name_of(int device) { return device == kHost ? "host" : "cuda:" + std::to_string(device); }
 
-/// What the library's callback needs: the caller's function, and what it raised.
+/// The state of the library's callback: the caller's function, and what it raised.
 struct Progress {
   nb::object function;
   std::optional<nb::python_error> raised;

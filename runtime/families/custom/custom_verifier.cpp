@@ -123,7 +123,7 @@ std::string CustomVerifier::compare_orders(const Problem& problem, std::span<con
       family_.expressions().name, problem.extents[0], differs->first, differs->other, differs->allowed);
 }
 
-/// What two results differ by; nothing where the rounding of `chain` combinations, or the caller, allows for it.
+/// The difference of two results; nullopt where the rounding of `chain` combinations, or the caller, allows for it.
 std::optional<CustomVerifier::Difference> CustomVerifier::difference(const Problem& problem, std::int64_t chain,
                                                                      const std::vector<std::byte>& first,
                                                                      const std::vector<std::byte>& other) const {

@@ -178,7 +178,7 @@ class PatternMaker {
     return value;
   }
 
-  /// Of a power of two that the dtype holds, up to `most`.
+  /// The exponent of the largest power of two that the dtype holds, up to `most`.
   static int largest_exponent(int most) { return std::min(most, Float::max_exponent - 1); }
 
   double real(double from, double to) { return std::uniform_real_distribution<double>(from, to)(random_); }

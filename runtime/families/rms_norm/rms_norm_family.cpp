@@ -72,7 +72,7 @@ struct RmsNormPolicy {
   }
 };
 
-/// What a policy makes of a problem, or of the typical one of a class.
+/// The division of a problem, or of the typical one of a class, by a policy.
 struct Layout {
   RmsNormPolicy policy;
   std::int64_t rows, packs;  ///< packs of a row

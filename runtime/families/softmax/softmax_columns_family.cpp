@@ -104,7 +104,7 @@ struct View : Layout {
   View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
       : Layout(of.typical(), chosen, SoftmaxBase::pack_elements(of.typical())), problem_class(of), facts(facts_) {}
 
-  /// What always works: a small block with its rows read twice, or mostly idle where there are hardly any.
+  /// The policy that always works: a small block with its rows read twice, or mostly idle where there are hardly any.
   bool is_last_resort() const {
     return policy.cluster_blocks == 1 && policy.block_threads == 256 &&
            (policy.packs_per_thread == 4 || policy.packs_per_thread == 1);

@@ -15,7 +15,7 @@ using Algorithm = Layout::Algorithm;
 /// Elements of a row that a thread of a tile takes one by one.
 constexpr std::int64_t kMostElementsEach = 24;
 
-/// Of shared memory in KiB: less would do only where this is the least.
+/// The least shared memory that a policy names, in KiB.
 constexpr int kLeastSmemKib = 48;
 
 constexpr int kMostPacksPerBlock = 1024 * 6;
@@ -25,7 +25,7 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 constexpr std::int64_t kLeastChunkedBytes = 32768;
 constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
 
-/// Of a chunk, at once.
+/// Packs of a chunk that a block of a pipeline holds at once.
 constexpr int kMostPipelinedPacks = 2048;
 
 struct View : Layout {

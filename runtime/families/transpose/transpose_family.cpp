@@ -39,7 +39,7 @@ constexpr int kFewestShiftedLoads = 5, kMostShiftedLoads = 14;
 /// Rows of fewer bytes leave lanes of wide packs far apart.
 constexpr std::int64_t kShortRowBytes = 128;
 
-/// What the operations differ in: matrices that are their own output, and elements that are pairs of 64 bits.
+/// The differences of the operations: matrices that are their own output, and elements that are pairs of 64 bits.
 bool moves_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
 bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
 

@@ -27,7 +27,7 @@ using ElementTypes = std::tuple<half, bfloat16, float, double, std::int8_t, std:
 template <DType kDType>
 using element_t = std::tuple_element_t<static_cast<std::size_t>(kDType), ElementTypes>;
 
-/// What one DType is, and how it is spelled where.
+/// The properties of one DType, and its spellings.
 struct DTypeInfo {
   DType dtype;
   std::string_view name;        ///< on the command line, in the cache and in messages

@@ -78,7 +78,7 @@ struct Reason {
   bool operator==(const Reason&) const = default;
 };
 
-/// What a code is called where programs read it: "too_many_threads".
+/// The name of a code where programs read it: "too_many_threads".
 std::string_view name(ReasonCode code);
 
 std::ostream& operator<<(std::ostream& out, const Reason& reason);

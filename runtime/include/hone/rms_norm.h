@@ -13,7 +13,7 @@
 
 namespace hone {
 
-/// What is asked. Plain data. Pitches are the distances, in elements, from one row to the next: in_pitch of `in` and
+/// Describes a call. Plain data. Pitches are the distances, in elements, from one row to the next: in_pitch of `in` and
 /// `residual`, out_pitch of `out` and `sum`; 0 means that rows lie side by side.
 struct RmsNormSpec {
   static constexpr double kUsualEps = 1e-6;

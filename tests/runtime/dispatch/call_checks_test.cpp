@@ -1,4 +1,4 @@
-// What calls check of their arrays.
+// The checks that calls make of their arrays.
 #include "runtime/dispatch/call_checks.h"
 
 #include <gtest/gtest.h>

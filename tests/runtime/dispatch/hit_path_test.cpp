@@ -1,4 +1,4 @@
-// What a call costs besides its launch when its plan is in memory: no allocation and no system call.
+// A call whose plan is in memory costs no allocation and no system call besides its launch.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -38,7 +38,7 @@ constexpr std::string_view kUsage =
     "  --jobs N              threads; default: one for each core. NVRTC keeps about 4 cores busy\n"
     "  --help                this text\n";
 
-/// What calls of divisions and exponentials of f64 put on the stack is no spilled register.
+/// Divisions and exponentials of f64 are calls, whose stack frames are no spilled registers.
 constexpr int kMostCallFrameBytes = 64;
 
 struct UsageError {

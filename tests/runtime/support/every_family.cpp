@@ -12,7 +12,7 @@
 namespace hone {
 namespace {
 
-/// What the architectures differ in: "Compute Capabilities" of the CUDA C++ Programming Guide 13.0.
+/// The differences of the architectures: "Compute Capabilities" of the CUDA C++ Programming Guide 13.0.
 struct Architecture {
   int compute_capability;
   int smem_bytes_per_sm;

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-/// What `hone tune --preset` tunes of a family, in the words of --op, --dtype and --size.
+/// The problems of a family that `hone tune --preset` tunes, in the words of --op, --dtype and --size.
 struct PresetPart {
   std::string_view preset = {};  ///< "quick", "standard" or "full"; "": none
   std::string_view operations = {}, dtypes = {}, shapes = {};
