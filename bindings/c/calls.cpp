@@ -128,7 +128,13 @@ hone_status hone_matrix_spec_init(hone_matrix_spec* spec, size_t size) {
 
 int32_t hone_result_dtype(const hone_reduce_spec* spec) {
   int32_t result = -1;
-  guarded([&] { result = static_cast<int32_t>(c::spec_of(spec).result_dtype()); });
+  guarded([&] {
+    const ReduceSpec known = c::spec_of(spec);
+    if (!reduce_supports(known.op, known.dtype))
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} is not defined for {}", info(known.op).name, info(known.dtype).name));
+    result = static_cast<int32_t>(known.result_dtype());
+  });
   return result;
 }
 

@@ -54,11 +54,23 @@ void hone_deallocate(hone_device* device, void* pointer) {
 }
 
 hone_status hone_copy_to_device(hone_device* device, void* to, const void* from_host, size_t bytes, void* stream) {
-  return guarded([&] { required(device, "device").device->copy_to_device(to, from_host, bytes, stream_of(stream)); });
+  return guarded([&] {
+    Device& known = *required(device, "device").device;
+    if (bytes == 0) return;
+    required(static_cast<char*>(to), "to");
+    required(static_cast<const char*>(from_host), "from_host");
+    known.copy_to_device(to, from_host, bytes, stream_of(stream));
+  });
 }
 
 hone_status hone_copy_to_host(hone_device* device, void* to_host, const void* from, size_t bytes, void* stream) {
-  return guarded([&] { required(device, "device").device->copy_to_host(to_host, from, bytes, stream_of(stream)); });
+  return guarded([&] {
+    Device& known = *required(device, "device").device;
+    if (bytes == 0) return;
+    required(static_cast<char*>(to_host), "to_host");
+    required(static_cast<const char*>(from), "from");
+    known.copy_to_host(to_host, from, bytes, stream_of(stream));
+  });
 }
 
 hone_status hone_stream_create(hone_device* device, void** stream) {

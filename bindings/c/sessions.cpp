@@ -50,6 +50,12 @@ SessionOptions options_of(const hone_session_options* given) {
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("on_miss is {}: HONE_ON_MISS_TUNE, _HEURISTIC and _ERROR are 0 to 2", read_options.on_miss));
+  const auto refuse_negative = [](std::int64_t value, const char* what) {
+    if (value < 0) throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}: give 0 or more", what, value));
+  };
+  refuse_negative(read_options.capture_workspaces, "capture_workspaces");
+  refuse_negative(read_options.tune_budget_ms, "tune_budget_ms");
+  refuse_negative(read_options.cache_max_bytes, "cache_max_bytes");
   options.on_miss = static_cast<MissPolicy>(read_options.on_miss);
   options.capture_workspaces = read_options.capture_workspaces;
   options.tune_budget = std::chrono::milliseconds(read_options.tune_budget_ms);

@@ -127,11 +127,13 @@ std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string
   return shapes;
 }
 
+/// One of two may be 0: an array without gaps between its rows, as in the commands that messages suggest.
 Pitches parse_pitches(std::string_view text) {
   if (text.empty()) return {0, 0};
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const std::int64_t input = parse_size(text.substr(0, comma));
-  return {input, comma < text.size() ? parse_size(text.substr(comma + 1)) : input};
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos) return {parse_size(text), parse_size(text)};
+  const auto side = [](std::string_view number) { return number == "0" ? 0 : parse_size(number); };
+  return {side(text.substr(0, comma)), side(text.substr(comma + 1))};
 }
 
 }  // namespace hone::tuner

@@ -230,7 +230,30 @@ TEST_F(CApi, AllocatesAndCopiesDeviceMemory) {
   ASSERT_EQ(hone_copy_to_host(device_, to, memory, sizeof to, nullptr), HONE_OK);
   ASSERT_EQ(hone_synchronize(device_, nullptr), HONE_OK);
   EXPECT_THAT(to, testing::ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(hone_copy_to_device(device_, nullptr, from, sizeof from, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_copy_to_host(device_, nullptr, memory, sizeof to, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_copy_to_host(device_, to, nullptr, 0, nullptr), HONE_OK);
   hone_deallocate(device_, memory);
+}
+
+TEST_F(CApi, OptionsBelowZeroAreRefused) {
+  for (std::int32_t which = 0; which < 3; ++which) {
+    hone_session_options options;
+    ASSERT_EQ(hone_session_options_init(&options, sizeof options), HONE_OK);
+    if (which == 0) options.capture_workspaces = -3;
+    if (which == 1) options.tune_budget_ms = -1;
+    if (which == 2) options.cache_max_bytes = -1;
+    hone_session* session = nullptr;
+    EXPECT_EQ(hone_session_create(device_, &options, &session), HONE_INVALID_ARGUMENT) << which;
+    EXPECT_THAT(hone_last_error(), HasSubstr("-"));
+    EXPECT_EQ(session, nullptr);
+  }
+}
+
+TEST_F(CApi, WhatIsNotDefinedHasNoResult) {
+  const hone_reduce_spec spec = reduction("logsumexp", "i32");
+  EXPECT_EQ(hone_result_dtype(&spec), -1);
+  EXPECT_THAT(hone_last_error(), testing::AllOf(HasSubstr("logsumexp"), HasSubstr("i32")));
 }
 
 TEST(CNames, AreThoseOfTheTables) {

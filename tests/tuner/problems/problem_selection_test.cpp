@@ -90,6 +90,8 @@ TEST(ListProblems, PitchesAreForFamiliesWithRows) {
   EXPECT_EQ(pitches(""), (Pitches{0, 0}));
   EXPECT_EQ(pitches("64"), (Pitches{64, 64}));
   EXPECT_EQ(pitches("64,128"), (Pitches{64, 128}));
+  EXPECT_EQ(pitches("64,0"), (Pitches{64, 0}));
+  EXPECT_EQ(pitches("0,64"), (Pitches{0, 64}));
   EXPECT_THAT(refusal({.family = "line", .pitch = "64"}), Names("line", "no rows", "no pitch"));
   EXPECT_THAT(refusal({.family = "rows", .pitch = "0"}), Names("'0'", "size"));
   EXPECT_THAT(refusal({.family = "rows", .pitch = "64,"}), Names("''", "size"));
