@@ -18,7 +18,7 @@ struct RowsPolicy {
   MinBlocks min_blocks = MinBlocks::one;
 
   bool is_staged() const { return staging == Staging::shared; }
-  /// That a block takes at once, where lanes of a warp make an output.
+  /// Rows that a block takes at once, where lanes of a warp make an output.
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_per_thread; }
   bool is_direct_warp() const { return scope == Scope::warp && !is_staged(); }
 
