@@ -70,7 +70,7 @@ std::string dtypes_text(const Problem& problem) {
 }
 
 std::string_view numerics_text(const Problem& problem) {
-  return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
+  return problem.nan == NanPolicy::ignore ? "fast, NaN ignored" : "fast";
 }
 
 cache::WinnerRecord winner_record(const Problem& problem, const Winner& winner) {

@@ -49,9 +49,9 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
   if (operation == operations.end() || !read_dtypes(record.dtype, problem)) return std::nullopt;
   problem.operation = static_cast<std::uint8_t>(operation - operations.begin());
   problem.alignment = static_cast<std::uint32_t>(record.alignment);
-  if (record.numerics == "reproducible, NaN ignored") {
+  if (record.numerics == "fast, NaN ignored") {
     problem.nan = NanPolicy::ignore;
-  } else if (record.numerics != "reproducible") {
+  } else if (record.numerics != "fast") {
     return std::nullopt;
   }
   const auto context = std::find(kLaunchContextNames.begin(), kLaunchContextNames.end(), record.launch_context);

@@ -15,7 +15,7 @@ class KernelFamily;
 
 /// A guarantee about the bits of a result.
 enum class Numerics : std::uint8_t {
-  reproducible,  ///< one winner gives the same bits from run to run
+  fast,  ///< one winner gives the same bits from run to run
 };
 
 /// The treatment of NaNs. For dtypes without NaN both policies are the same.
@@ -56,7 +56,7 @@ struct Problem {
   DType dtype = DType::f32;
   std::optional<DType> accumulator = {};  ///< empty: the family's choice for the operation and dtype
   std::optional<DType> result = {};       ///< empty: the family's choice, likewise
-  Numerics numerics = Numerics::reproducible;
+  Numerics numerics = Numerics::fast;
   NanPolicy nan = NanPolicy::propagate;
   std::uint32_t alignment = kMaxAlignment;  ///< bytes that all pointers of the caller are aligned to
   Extents extents{1, 1, 1};
