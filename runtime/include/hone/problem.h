@@ -13,10 +13,14 @@ namespace hone {
 
 class KernelFamily;
 
-/// A guarantee about the bits of a result.
+/// A guarantee about the bits of a result; docs/numerics.md has it for each operation.
 enum class Numerics : std::uint8_t {
-  fast,  ///< one winner gives the same bits from run to run
+  fast,          ///< one winner gives the same bits from run to run
+  reproducible,  ///< every policy, grid, alignment and device gives the same bits: those of canonical_reduce()
 };
+
+inline constexpr std::array<std::string_view, 2> kNumericsNames{"fast", "reproducible"};
+constexpr std::string_view name(Numerics numerics) { return kNumericsNames[static_cast<std::size_t>(numerics)]; }
 
 /// The treatment of NaNs. For dtypes without NaN both policies are the same.
 enum class NanPolicy : std::uint8_t {

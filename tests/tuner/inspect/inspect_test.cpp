@@ -382,6 +382,23 @@ TEST_F(InspectTest, NanPoliciesAreShownWhereTheyAreNotTheDefault) {
   EXPECT_THAT(inspect({"2"}).out, Names("Winner 2", "sum f32 NaN ignored"));
 }
 
+TEST_F(InspectTest, NumericsAreShownAndNamed) {
+  store_.publish(tuned_sum());
+  cache::Publication exact = tuned_sum();
+  exact.key.problem.numerics = "reproducible";
+  store_.publish(exact);
+  exact.key.problem.numerics = "reproducible, NaN ignored";
+  store_.publish(exact);
+  EXPECT_THAT(inspect().out, HasLine("2", "reduce", "sum", "f32", "reproducible", "16"));
+  EXPECT_THAT(inspect({"--numerics", "reproducible"}).out, Names("NaN ignored"));
+  EXPECT_THAT(inspect({"--numerics", "reproducible"}).out, Not(HasLine("1", "reduce", "sum", "f32", "16")));
+  EXPECT_THAT(inspect({"--numerics", "fast"}).out, HasLine("1", "reduce", "sum", "f32", "16"));
+  EXPECT_THAT(inspect({"--numerics", "fast"}).out, Not(HasSubstr("reproducible")));
+  const CommandRun wrong = inspect({"--numerics", "exact"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, Names("'exact'", "fast", "reproducible"));
+}
+
 TEST_F(InspectTest, UnknownRegistersAreNotCalledZero) {
   fill();
   EXPECT_THAT(inspect({"2"}).out, HasLine("resources", "128 B"));

@@ -24,7 +24,8 @@ const KernelFamily& line() {
   return family;
 }
 const KernelFamily& rows() {
-  static const TotalFamily family({.name = "rows", .extent_names = {"rows", "columns"}});
+  static const TotalFamily family(
+      {.name = "rows", .is_reproducible = true, .extent_names = {"rows", "columns"}});
   return family;
 }
 const KernelFamily& total() {
@@ -104,6 +105,18 @@ TEST(ListProblems, AlignmentsAreThoseOfTheCalls) {
     listed.emplace_back(problem.extents[1], problem.alignment);
   EXPECT_THAT(listed, ElementsAre(ColumnsAndAlignment(7, 4), ColumnsAndAlignment(8, 4), ColumnsAndAlignment(8, 8),
                                   ColumnsAndAlignment(8, 16)));
+}
+
+TEST(ListProblems, NumericsAreThoseThatTheFamilyOffers) {
+  EXPECT_EQ(list_problems({.family = "rows"}, kFamilies).front().numerics, Numerics::fast);
+  const Problem exact = list_problems({.family = "rows", .numerics = "reproducible"}, kFamilies).front();
+  EXPECT_EQ(exact.numerics, Numerics::reproducible);
+  EXPECT_EQ(problem_label(exact), "rows total i32 2^3x2^3 reproducible");
+  EXPECT_TRUE(same_sweep(problem_from_json(to_json(exact), kFamilies), exact));
+  EXPECT_THAT(refusal({.family = "line", .numerics = "reproducible"}), Names("line", "reproducible", "total", "fast"));
+  EXPECT_THAT(refusal({.family = "line", .numerics = "exact"}), Names("'exact'", "fast", "reproducible"));
+  const Problem extreme = list_problems({.ops = "max", .sizes = "8", .numerics = "reproducible"}).front();
+  EXPECT_EQ(extreme.numerics, Numerics::fast) << "the same in any order";
 }
 
 TEST(ProblemText, ShapesHaveLabelsAndSurviveJson) {
