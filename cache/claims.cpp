@@ -36,9 +36,9 @@ bool is_alive(const ClaimRow& row) {
 }
 
 /// Where the full key is that of a claim, by the columns of device and toolchain.
-std::string key_condition() {
+std::string key_condition(const Connection& connection) {
   Names names;
-  append_names<ProblemRecord>(names);
+  append_names<ProblemRecord>(names, connection.schema_version());
   return fmt::format(
       "device = (SELECT id FROM device WHERE kind = ? AND architecture = ? AND identity = ?)"
       " AND toolchain = (SELECT id FROM toolchain WHERE compiler = ? AND family_digest = ?) AND {} = ?",
@@ -53,7 +53,7 @@ void bind_key(Statement& statement, const KeyRecord& key) {
 
 std::optional<ClaimRow> read_claim(Connection& connection, const KeyRecord& key) {
   Statement statement = connection.prepare(
-      "SELECT owner, process, taken_at_ms, expires_at_ms FROM claim WHERE " + key_condition());
+      "SELECT owner, process, taken_at_ms, expires_at_ms FROM claim WHERE " + key_condition(connection));
   bind_key(statement, key);
   if (!statement.step()) return std::nullopt;
   ClaimRow row;
@@ -84,7 +84,7 @@ bool take_claim(Connection& connection, const KeyRecord& key, const std::string&
 bool renew_claim(Connection& connection, const KeyRecord& key, const std::string& owner, milliseconds lease) {
   const std::optional<ClaimRow> row = read_claim(connection, key);
   if (!row || row->owner != owner) return false;
-  Statement statement = connection.prepare("UPDATE claim SET expires_at_ms = ? WHERE " + key_condition());
+  Statement statement = connection.prepare("UPDATE claim SET expires_at_ms = ? WHERE " + key_condition(connection));
   statement.bind((now() + std::min(lease, kLongestLease)).count());
   bind_key(statement, key);
   statement.run();
@@ -92,7 +92,7 @@ bool renew_claim(Connection& connection, const KeyRecord& key, const std::string
 }
 
 void release_claim(Connection& connection, const KeyRecord& key, const std::string& owner) {
-  Statement statement = connection.prepare("DELETE FROM claim WHERE owner = ? AND " + key_condition());
+  Statement statement = connection.prepare("DELETE FROM claim WHERE owner = ? AND " + key_condition(connection));
   statement.bind(owner);
   bind_key(statement, key);
   statement.run();

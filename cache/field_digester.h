@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cache/digest.h"
+#include "cache/numerics_words.h"
 
 namespace hone::cache {
 
@@ -27,7 +28,7 @@ struct FieldDigester {
     digest.add(tag(name), static_cast<std::int64_t>(value));
   }
   void operator()(std::string_view name, const std::string& value) const {
-    digest.add(tag(name), std::string_view(value));
+    digest.add(tag(name), std::string_view(name == "numerics" ? first_numerics(value) : value));
   }
   void operator()(std::string_view name, const std::vector<std::byte>& value) const {
     digest.add(tag(name), std::span(value));

@@ -1,5 +1,7 @@
 #include "cache/migration.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <span>
 #include <string>
@@ -68,8 +70,12 @@ constexpr std::array<std::string_view, 6> kBefore2{
 
 constexpr std::array<std::string_view, 2> kAfter2{kTakeBinaries, kDropOldBinaries};
 
-constexpr std::array<Migration, 3> kMigrations{
-    {{1, kBefore1, kAfter1}, {2, kBefore2, kAfter2}, {3, kBefore2, kAfter2}}};
+constexpr std::array<Migration, 4> kMigrations{
+    {{1, kBefore1, kAfter1}, {2, kBefore2, kAfter2}, {3, kBefore2, kAfter2}, {4, {}, {}}}};
+
+/// Up to version 4 the numerics `fast` were called `reproducible`. Digests cover the first word, so they hold.
+constexpr std::string_view kRenameNumerics =
+    "UPDATE OR IGNORE {} SET numerics = 'fast' || substr(numerics, 13) WHERE substr(numerics, 1, 12) = 'reproducible'";
 
 }  // namespace
 
@@ -86,6 +92,8 @@ void migrate(Connection& connection, const std::filesystem::path& path, std::int
     for (const std::string_view sql : migration.before) connection.execute(sql);
     create_schema(connection);
     for (const std::string_view sql : migration.after) connection.execute(sql);
+    for (const std::string_view table : {"winner", "missed", "claim"})
+      connection.execute(fmt::format(kRenameNumerics, table));
   }
   check_schema(connection, path, Access::write);
 }

@@ -56,13 +56,13 @@ std::vector<StoredMiss> read_misses(Connection& connection) {
   append_names<DeviceRecord>(device);
   const ToolchainRecord names;
   each_key_field(names, [&](std::string_view name, const auto&) { toolchain.push_back(name); });
-  append_names<ProblemRecord>(problem);
+  append_names<ProblemRecord>(problem, connection.schema_version());
   Statement statement = connection.prepare(
-      fmt::format("SELECT d.{}, t.{}, m.{},"
+      fmt::format("SELECT d.{}, t.{}, {},"
                   " m.driver, m.reason, m.extent0, m.extent1, m.extent2, m.bytes_moved, m.weight, m.missed_at"
                   " FROM missed m JOIN device d ON d.id = m.device JOIN toolchain t ON t.id = m.toolchain"
                   " ORDER BY m.weight DESC, m.bytes_moved DESC, m.missed_at DESC",
-                  fmt::join(device, ", d."), fmt::join(toolchain, ", t."), fmt::join(problem, ", m.")));
+                  fmt::join(device, ", d."), fmt::join(toolchain, ", t."), fmt::join(problem, ", ")));
   std::vector<StoredMiss> misses;
   while (statement.step()) {
     StoredMiss& stored = misses.emplace_back();

@@ -46,7 +46,7 @@ struct ProblemRecord {
   std::string family;
   std::string operation;
   std::string dtype;
-  std::string numerics;        ///< "reproducible"
+  std::string numerics;        ///< "fast", "reproducible", "fast, NaN ignored"
   std::string launch_context;  ///< "stream", "graph"
   int alignment = 0;           ///< bytes
   std::array<RangeRecord, 3> sizes;

@@ -47,7 +47,7 @@ std::string winner_columns(std::int64_t schema_version) {
   Names device, rest;
   append_names<DeviceRecord>(device);
   append_names<ToolchainRecord>(rest);
-  append_names<ProblemRecord>(rest);
+  append_names<ProblemRecord>(rest, schema_version);
   append_names<WinnerRecord>(rest, schema_version);
   return fmt::format(
       "w.id, d.{}, d.digest, {}, w.binary, w.created_at, w.digest, "
@@ -89,8 +89,9 @@ std::optional<WinnerRow> find_winner(Connection& connection, std::int64_t id) {
         " WHERE w.id = ?",
         winner_columns(schema_version));
   };
-  static const std::string current = query(kSchemaVersion), earlier = query(kSchemaVersion - 1);
-  Statement statement = connection.prepare(connection.schema_version() >= kSchemaVersion ? current : earlier);
+  static const std::string current = query(kSchemaVersion);
+  const std::int64_t version = connection.schema_version();
+  Statement statement = connection.prepare(version >= kSchemaVersion ? current : query(version));
   statement.bind(id);
   std::optional<WinnerRow> row;
   while ((!row || !row->intact) && statement.step()) row = read_winner(statement);
@@ -122,7 +123,14 @@ WinnerRow read_winner(Statement& statement) {
   statement.read(row.stored.created_at);
   statement.read(digest);
   statement.read(row.stored.binary_bytes);
-  row.intact = digest == winner_digest(row) && digest_of_device == device_digest(row.stored.key.device);
+  const auto holds = [&] { return digest == winner_digest(row); };
+  row.intact = holds();
+  if (!row.intact) {  // its digest may say that it was saved from a damaged file of an earlier version
+    std::string& numerics = row.stored.key.problem.numerics;
+    numerics = renamed_numerics(numerics);
+    row.intact = holds();
+  }
+  row.intact = row.intact && digest_of_device == device_digest(row.stored.key.device);
   return row;
 }
 

@@ -7,6 +7,7 @@
 #include "cache/errors.h"
 #include "cache/maintenance/eviction.h"
 #include "cache/notes.h"
+#include "cache/row_sql.h"
 #include "cache/rows.h"
 #include "cache/transact.h"
 
@@ -22,8 +23,13 @@ constexpr std::chrono::milliseconds kReleasePatience(1000);
 /// All of the key but the extents.
 constexpr std::string_view kHasKey =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
-    " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND w.numerics = ?9"
-    " AND w.launch_context = ?10 AND w.alignment = ?11";
+    " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND {} = ?9"
+    " AND w.launch_context = ?10 AND w.alignment = ?11{}";
+
+Statement select_with_key(Connection& connection, std::string_view condition) {
+  const std::string_view numerics = stored_name("numerics", connection.schema_version());
+  return select_winners(connection, fmt::format(kHasKey, numerics, condition));
+}
 
 constexpr std::string_view kServesExtents =
     " AND w.first0 <= ?12 AND w.last0 >= ?12 AND w.first1 <= ?13 AND w.last1 >= ?13"
@@ -91,7 +97,7 @@ std::optional<Attempt> read_attempt(Connection& connection, std::int64_t winner_
 }
 
 std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
-  Statement candidates = select_winners(connection, std::string(kHasKey).append(kServesExtents));
+  Statement candidates = select_with_key(connection, kServesExtents);
   bind_key(candidates, query);
   for (const std::int64_t extent : query.extents) candidates.bind(extent);
   candidates.bind(query.toolchain.driver);
@@ -124,7 +130,7 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
 
 std::vector<NearWinner> find_near_winners(Connection& connection, const Query& query,
                                           const std::array<RangeRecord, 3>& extents) {
-  Statement rows = select_winners(connection, std::string(kHasKey).append(kTunedWithin));
+  Statement rows = select_with_key(connection, kTunedWithin);
   bind_key(rows, query);
   for (const RangeRecord& range : extents) rows.bind(range.first).bind(range.last);
   std::vector<NearWinner> near;

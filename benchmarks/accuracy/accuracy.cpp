@@ -144,7 +144,7 @@ std::vector<AccuracyRow> measure_accuracy(Session& session, const std::vector<st
   std::vector<AccuracyRow> rows;
   for (const Experiment& experiment : experiments_in(bytes)) {
     const Problem problem = reduce_problem(ReduceOp::sum, experiment.dtype, experiment.n);
-    if (!problem.family->refuse(problem).empty()) continue;
+    if (!refusal_of(problem).empty()) continue;
     fill(device, experiment, memory, stream.get());
 
     const BufferSpec out_spec = problem.family->buffers(problem).back();

@@ -24,13 +24,13 @@ constexpr hone_reduce_spec kReduceDefaults{.size = 0,
                                            .accumulator = -1,
                                            .result = -1,
                                            .nan_policy = HONE_NAN_PROPAGATE,
-                                           .reserved = 0};
+                                           .numerics = HONE_NUMERICS_FAST};
 
 constexpr hone_softmax_spec kSoftmaxDefaults{.size = 0,
                                              .dtype = static_cast<int32_t>(DType::f32),
                                              .result = -1,
                                              .logarithm = 0,
-                                             .reserved = 0,
+                                             .numerics = HONE_NUMERICS_FAST,
                                              .scale = 1,
                                              .outer = 0,
                                              .reduced = 0,
@@ -48,13 +48,21 @@ NanPolicy nan_policy_of(std::int32_t number) {
               fmt::format("nan_policy is {}: HONE_NAN_PROPAGATE and HONE_NAN_IGNORE are 0 and 1", number));
 }
 
+Numerics numerics_of(std::int32_t number) {
+  if (number == HONE_NUMERICS_FAST) return Numerics::fast;
+  if (number == HONE_NUMERICS_REPRODUCIBLE) return Numerics::reproducible;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("numerics is {}: HONE_NUMERICS_FAST and HONE_NUMERICS_REPRODUCIBLE are 0 and 1", number));
+}
+
 ReduceSpec spec_of(const hone_reduce_spec* given) {
   const hone_reduce_spec spec = read(given, kReduceDefaults, "hone_reduce_spec");
   return {.op = op_of(spec.op),
           .dtype = dtype_of(spec.dtype, "dtype"),
           .nan = nan_policy_of(spec.nan_policy),
           .accumulator = optional_dtype(spec.accumulator, "accumulator"),
-          .result = optional_dtype(spec.result, "result")};
+          .result = optional_dtype(spec.result, "result"),
+          .numerics = numerics_of(spec.numerics)};
 }
 
 struct SoftmaxCall {
@@ -68,7 +76,8 @@ SoftmaxCall call_of(const hone_softmax_spec* given) {
   const Pitches pitches{spec.in_pitch, spec.out_pitch};
   return {.spec = {.dtype = dtype_of(spec.dtype, "dtype"),
                    .result = optional_dtype(spec.result, "result"),
-                   .scale = spec.scale},
+                   .scale = spec.scale,
+                   .numerics = numerics_of(spec.numerics)},
           .shape = spec.inner == 1 ? SoftmaxShape::rows(spec.outer, spec.reduced, pitches)
                                    : SoftmaxShape::axis(spec.outer, spec.reduced, spec.inner, pitches),
           .is_logarithm = spec.logarithm != 0};

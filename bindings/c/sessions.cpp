@@ -109,6 +109,10 @@ hone_status hone_session_create(hone_device* device, const hone_session_options*
 
 void hone_session_destroy(hone_session* session) { delete session; }
 
+hone_status hone_session_pin(hone_session* session) {
+  return guarded([&] { required(session, "session").session.pin(); });
+}
+
 hone_status hone_session_counters(const hone_session* session, char** json) {
   return guarded([&] {
     const SessionCounters counters = required(session, "session").session.counters();

@@ -14,7 +14,7 @@
 namespace hone {
 
 void require_accepted(const Problem& problem) {
-  const std::string refusal = problem.family->refuse(problem);
+  const std::string refusal = refusal_of(problem);
   if (!refusal.empty()) throw Error(ErrorCode::invalid_argument, refusal);
 }
 

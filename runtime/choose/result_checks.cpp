@@ -22,7 +22,7 @@ std::int64_t halved(std::int64_t extent) {
 
 std::vector<ResultCheck> result_checks(const Problem& problem) {
   std::vector<Problem> problems = problem.family->verifier().verified_problems(problem);
-  std::erase_if(problems, [](const Problem& each) { return !each.family->refuse(each).empty(); });
+  std::erase_if(problems, [](const Problem& each) { return !refusal_of(each).empty(); });
   std::vector<ResultCheck> checks;
   for (std::size_t kind = 0, found = 1; found > 0; ++kind) {
     found = 0;
@@ -39,7 +39,7 @@ std::vector<ResultCheck> result_checks(const Problem& problem) {
 Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Policy& policy) {
   const Unit unit = problem.family->unit(problem, policy);
   const auto serves = [&](const Problem& smaller) {
-    return smaller.family->refuse(smaller).empty() && smaller.family->is_valid(smaller, policy, facts).empty() &&
+    return refusal_of(smaller).empty() && smaller.family->is_valid(smaller, policy, facts).empty() &&
            smaller.family->unit(smaller, policy).has_code_of(unit);
   };
   Problem small = problem;

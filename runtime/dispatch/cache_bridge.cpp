@@ -70,7 +70,7 @@ std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::ar
   for (const cache::NearWinner& row : rows) {
     Problem measured = problem;
     measured.extents = row.winner.tuned_extents;
-    if (!problem.family->refuse(measured).empty()) continue;
+    if (!refusal_of(measured).empty()) continue;
     if (std::optional<Winner> winner = winner_of(measured, row.winner, row.sizes)) near.push_back(std::move(*winner));
   }
   return near;

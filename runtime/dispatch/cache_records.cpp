@@ -70,7 +70,8 @@ std::string dtypes_text(const Problem& problem) {
 }
 
 std::string_view numerics_text(const Problem& problem) {
-  return problem.nan == NanPolicy::ignore ? "reproducible, NaN ignored" : "reproducible";
+  if (problem.nan == NanPolicy::propagate) return name(problem.numerics);
+  return problem.numerics == Numerics::fast ? "fast, NaN ignored" : "reproducible, NaN ignored";
 }
 
 cache::WinnerRecord winner_record(const Problem& problem, const Winner& winner) {

@@ -19,6 +19,7 @@ constexpr std::chrono::hours kLongestRetryPause(1);
 
 const LoadedPlan& PlanTable::install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                                      bool capturing) {
+  if (const LoadedPlan* const kept = find(problem); kept && is_pinned()) return *kept;
   LoadedPlan plan{.winner = winner,
                   .loaded = {winner.candidate, std::move(module)},
                   .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
@@ -34,6 +35,7 @@ const LoadedPlan& PlanTable::install(const Problem& problem, const Winner& winne
 }
 
 const LoadedPlan& PlanTable::lend_to_graph(const Problem& graph_problem, const LoadedPlan& stream_plan) {
+  if (const LoadedPlan* const kept = find(graph_problem); kept && is_pinned()) return *kept;
   LoadedPlan lent = stream_plan;
   lent.is_provisional = replaces_untuned_;
   return plans_.insert(ProblemKey(graph_problem), std::move(lent));

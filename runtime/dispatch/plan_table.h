@@ -1,6 +1,7 @@
 // PlanTable: the plans that a session has in memory, read on every call without a lock.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct LoadedPlan {
   Clock::time_point retry_at{};   ///< a provisional plan is not replaced before
   Clock::duration retry_pause{};  ///< how long a provisional plan's last pause was; 0: there was none
 
-  /// True when it is time to look for something better.
+  /// True when it is time to look for something better (PlanTable::is_due()).
   bool is_due() const { return is_provisional && Clock::now() >= retry_at; }
 };
 
@@ -43,6 +44,13 @@ class PlanTable {
 
   /// The newest plan of the class of `problem`; nullptr: none.
   const LoadedPlan* find(const Problem& problem) const { return plans_.find(ProblemKey(problem)); }
+
+  /// Whether a plan should be replaced; never once the table is pinned.
+  bool is_due(const LoadedPlan& plan) const { return plan.is_due() && !is_pinned(); }
+
+  /// Lets each class keep its plan: what would replace one does nothing, and returns it.
+  void pin() { is_pinned_ = true; }
+  bool is_pinned() const { return is_pinned_; }
 
   /// Dispatches the class of `problem` to `winner` from now on. A tuned winner of a stream also replaces what its graph
   /// problem uses, as long as nothing was tuned for the graph. `capturing`: the call that needs it is being captured.
@@ -65,6 +73,7 @@ class PlanTable {
 
  private:
   const bool replaces_untuned_;
+  std::atomic<bool> is_pinned_ = false;
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
   AppendOnlyMap<ProblemKey, Error> failures_;
 };

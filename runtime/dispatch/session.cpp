@@ -33,7 +33,7 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     require_accepted(problem);
   Resolved resolved{.plan = plans_.find(problem)};
-  if (!resolved.plan || resolved.plan->is_due()) resolved = resolve(problem, state.capturing);
+  if (!resolved.plan || plans_.is_due(*resolved.plan)) resolved = resolve(problem, state.capturing);
   const LoadedPlan& plan = *resolved.plan;
   if (plan.needs_workspace) {
     const WorkspaceLease workspace = workspaces_.take(state);
@@ -50,9 +50,9 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
   std::unique_lock lock(miss_mutex_, std::defer_lock);
   // A problem with a provisional plan does not wait while another problem is tuned.
   if (!known) lock.lock();
-  else if (capturing || !known->is_due() || !lock.try_lock()) return {.plan = known};
+  else if (capturing || !plans_.is_due(*known) || !lock.try_lock()) return {.plan = known};
   known = plans_.find(problem);
-  if (known && (capturing || !known->is_due())) return {.plan = known};
+  if (known && (capturing || !plans_.is_due(*known))) return {.plan = known};
   if (const Error* const failure = plans_.failure(problem)) throw *failure;
   try {
     return miss(problem, capturing);
@@ -66,7 +66,7 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const MissPolicy on_miss = core_.options().on_miss;
   const CachedPlan cached = lookup_.find(problem, capturing);
   if (cached.plan) return {cached.plan, ChoiceSource::cache};
-  if (on_miss == MissPolicy::tune && !capturing) {
+  if (on_miss == MissPolicy::tune && !capturing && !is_pinned()) {
     if (const Resolved found = lookup_.settled(problem, cached); found.plan) return found;
     const std::optional<Resolved> tuned = tuning_.tune_miss(problem, cached.is_misfit);
     if (!tuned) return postpone(problem);
@@ -103,8 +103,22 @@ Error Session::Impl::not_tuned(const Problem& problem) const {
                   advice));
 }
 
+void Session::Impl::pin() {
+  const std::scoped_lock lock(miss_mutex_);
+  plans_.pin();
+}
+
+void Session::Impl::require_unpinned(std::string_view function) const {
+  if (is_pinned())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("Session::{}: the session is pinned and keeps its winners; call it before pin(), or tune in "
+                            "another session",
+                            function));
+}
+
 Tuning Session::Impl::tune(const Problem& problem, const TuningOptions& options) {
   const std::scoped_lock lock(miss_mutex_);
+  require_unpinned("tune");
   return tuning_.tune(problem, options);
 }
 
@@ -118,6 +132,7 @@ Tuning Session::Impl::compare(const Problem& problem, const TuningOptions& optio
 void Session::Impl::adopt(const Tuning& tuning, std::span<const Problem> served) {
   if (!tuning.winner) throw Error(ErrorCode::invalid_argument, "a tuning without a winner cannot be adopted");
   const std::scoped_lock lock(miss_mutex_);
+  require_unpinned("adopt");
   tuning_.adopt(tuning, served);
 }
 
@@ -148,6 +163,8 @@ Tuning Session::compare(const Problem& problem, const TuningOptions& options) {
   return impl_->compare(problem, options);
 }
 void Session::adopt(const Tuning& tuning, std::span<const Problem> served) { impl_->adopt(tuning, served); }
+void Session::pin() { impl_->pin(); }
+bool Session::is_pinned() const { return impl_->is_pinned(); }
 void Session::recycle_workspaces() { impl_->recycle_workspaces(); }
 
 const std::shared_ptr<Device>& Session::device() const { return impl_->core().device(); }

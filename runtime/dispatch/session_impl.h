@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 
 #include <hone/error.h>
 #include <hone/session.h>
@@ -30,6 +31,8 @@ class Session::Impl {
   Tuning compare(const Problem& problem, const TuningOptions& options);
   void adopt(const Tuning& tuning, std::span<const Problem> served);
   void recycle_workspaces() { workspaces_.recycle(); }
+  void pin();
+  bool is_pinned() const { return plans_.is_pinned(); }
 
   SessionCore& core() { return core_; }
 
@@ -37,6 +40,7 @@ class Session::Impl {
   Resolved miss(const Problem& problem, bool capturing);
   Resolved postpone(const Problem& problem);
   Error not_tuned(const Problem& problem) const;
+  void require_unpinned(std::string_view function) const;
 
   SessionCore core_;
   WorkspacePool workspaces_;

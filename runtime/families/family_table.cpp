@@ -11,6 +11,13 @@
 namespace hone {
 namespace {
 
+/// Results that do not depend on an order are the same under both numerics.
+Problem call_of_array(const Problem& problem) {
+  Problem called = problem;
+  called.numerics = reduce_problem(reduce_spec_of(problem), problem.extents[0]).numerics;
+  return called;
+}
+
 Problem call_of_rows(const Problem& problem) {
   const RowsShape shape{.rows = problem.extents[0], .columns = problem.extents[1], .pitch = problem.pitches[0]};
   return reduce_rows_problem(reduce_spec_of(problem), shape, problem.alignment);
@@ -34,7 +41,7 @@ Problem call_of_segments(const Problem& problem) {
 }
 
 Problem call_of_softmax(const Problem& problem) {
-  const SoftmaxSpec spec{.dtype = problem.dtype, .result = problem.result};
+  const SoftmaxSpec spec{.dtype = problem.dtype, .result = problem.result, .numerics = problem.numerics};
   const SoftmaxShape shape{problem.extents, problem.pitches, problem.family == &softmax_columns_family()};
   const bool is_log = problem.operation == 1;
   return is_log ? log_softmax_problem(spec, shape, problem.alignment) : softmax_problem(spec, shape, problem.alignment);
@@ -68,7 +75,7 @@ Problem call_of_transpose(const Problem& problem) {
 constexpr std::string_view kShapes = "2^4..2^24:2^4x2^4..2^24:2^4@2^12..2^26";
 
 constexpr std::array kFamilies{
-    FamilyRow{&reduce_family, "sum", "f32", "2^10..2^24"},
+    FamilyRow{&reduce_family, "sum", "f32", "2^10..2^24", &call_of_array},
     FamilyRow{&reduce_rows_family, "sum", "f32", kShapes, &call_of_rows},
     FamilyRow{&reduce_columns_family, "sum", "f32", kShapes, &call_of_columns},
     FamilyRow{&segments_family<DType::i32>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",

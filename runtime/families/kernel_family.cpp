@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
 #include "cache/digest.h"
 
 namespace hone {
@@ -12,6 +14,8 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
 
 std::size_t KernelFamily::workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
 
+bool KernelFamily::offers_reproducible(const Problem&) const { return false; }
+
 Reason KernelFamily::prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return {}; }
 
 std::string KernelFamily::refuse_contents(const Problem&, int, std::span<const std::byte>) const { return ""; }
@@ -19,6 +23,14 @@ std::string KernelFamily::refuse_contents(const Problem&, int, std::span<const s
 const Verifier& KernelFamily::verifier() const {
   static const Verifier verifier;
   return verifier;
+}
+
+std::string refusal_of(const Problem& problem) {
+  const KernelFamily& family = *problem.family;
+  if (std::string refusal = family.refuse(problem); !refusal.empty()) return refusal;
+  if (problem.numerics == Numerics::fast || family.offers_reproducible(problem)) return "";
+  return fmt::format("{} has no kernels for reproducible numerics of {} of {}; ask for fast numerics", family.name(),
+                     family.operations()[problem.operation], info(problem.dtype).name);
 }
 
 std::string family_digest(const KernelFamily& family) {

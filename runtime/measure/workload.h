@@ -48,8 +48,8 @@ class Workload {
   using Run = std::function<void(const Problem&, std::span<void* const>)>;
 
   /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
-  /// outputs, and lets the family compare; where results must be reproducible, runs it twice, and where an output may
-  /// lie on an input (BufferSpec::in_place_of), once more so. Nothing around an array may be written, and no input
+  /// outputs, twice, since the bits must be the same, and lets the family compare; where an output may lie on an input
+  /// (BufferSpec::in_place_of), once more so. Nothing around an array may be written, and no input
   /// that an output does not lie on (the first and last MiB of each are looked at). `run_reference` is that of a
   /// family with a reference kernel. "" when right, else what was wrong.
   std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,

@@ -99,6 +99,7 @@ std::string to_string(const Problem& problem) {
                                  problem.family->operations()[problem.operation], info(problem.dtype).name, extents);
   if (problem.accumulator) text += fmt::format(" in {}", info(*problem.accumulator).name);
   if (problem.result) text += fmt::format(" to {}", info(*problem.result).name);
+  if (problem.numerics != Numerics::fast) text.append(" ").append(name(problem.numerics));
   if (problem.nan == NanPolicy::ignore) text += " NaN ignored";
   if (problem.alignment < kMaxAlignment) text += fmt::format(" aligned to {}", problem.alignment);
   constexpr std::array<std::string_view, 2> kPitched{"input", "output"};

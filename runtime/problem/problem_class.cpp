@@ -67,7 +67,7 @@ std::string ProblemClass::difference(const ProblemClass& other) const {
   compare("accumulator", a.accumulator, b.accumulator, dtype_name);
   compare("result", a.result, b.result, dtype_name);
   compare("NaN policy", a.nan, b.nan, nan_name);
-  if (a.numerics != b.numerics) text += text.empty() ? "the numerics differ" : "; the numerics differ";
+  compare("numerics", a.numerics, b.numerics, [](Numerics numerics) { return name(numerics); });
   compare("alignment", a.alignment, b.alignment, [](std::uint32_t bytes) { return fmt::format("{} bytes", bytes); });
   compare("launch context", a.launch_context, b.launch_context, [](LaunchContext context) { return name(context); });
   for (std::size_t i = 0; i < sizes_.size(); ++i) {

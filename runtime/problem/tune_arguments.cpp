@@ -26,6 +26,7 @@ std::string tune_arguments(const Problem& problem) {
   if (problem.accumulator) text += fmt::format(" --accumulator {}", info(*problem.accumulator).name);
   if (problem.result) text += fmt::format(" --result {}", info(*problem.result).name);
   if (problem.nan == NanPolicy::ignore) text += " --nan ignore";
+  if (problem.numerics != Numerics::fast) text += fmt::format(" --numerics {}", name(problem.numerics));
   if (problem.launch_context != LaunchContext::stream)
     text += fmt::format(" --context {}", name(problem.launch_context));
   return text;

@@ -76,7 +76,7 @@ TEST_F(CacheClaims, EveryKeyColumnMakesAnotherClass) {
       [](KeyRecord& key) { key.problem.family = "softmax"; },
       [](KeyRecord& key) { key.problem.operation = "max"; },
       [](KeyRecord& key) { key.problem.dtype = "f64"; },
-      [](KeyRecord& key) { key.problem.numerics = "fast"; },
+      [](KeyRecord& key) { key.problem.numerics = "reproducible"; },
       [](KeyRecord& key) { key.problem.launch_context = "graph"; },
       [](KeyRecord& key) { key.problem.alignment = 8; },
       [](KeyRecord& key) { key.problem.sizes[0].last = 999; },

@@ -37,7 +37,7 @@ TEST_F(CacheStore, EveryKeyColumnCounts) {
       {"family", [](Query& query) { query.family = "softmax"; }},
       {"operation", [](Query& query) { query.operation = "SUM"; }},
       {"dtype", [](Query& query) { query.dtype = "f64"; }},
-      {"numerics", [](Query& query) { query.numerics = "fast"; }},
+      {"numerics", [](Query& query) { query.numerics = "reproducible"; }},
       {"launch_context", [](Query& query) { query.launch_context = "graph"; }},
       {"alignment", [](Query& query) { query.alignment = 8; }},
   };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <regex>
+
 #include "cache/maintenance/merge.h"
 #include "cache/maintenance/verify.h"
 #include "cache/schema.h"
@@ -47,7 +49,7 @@ TEST_F(CacheMigration, OldFileIsReadAsItIs) {
 TEST_F(CacheMigration, FirstPublicationBringsEveryRowIntoOurSchema) {
   const std::vector<StoredWinner> before = store_.winners();
   store_.publish(another());
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("4"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("5"));
   EXPECT_THAT(sql(file_, "PRAGMA integrity_check"), ElementsAre("ok"));
   EXPECT_THAT(sql(file_, "PRAGMA foreign_key_check"), IsEmpty());
   EXPECT_THAT(sql(file_, "SELECT id FROM winner ORDER BY id"), ElementsAre("2", "3", "4", "5", "8"));
@@ -120,7 +122,7 @@ TEST_F(CacheMigration, ChangedOldFileIsForeign) {
   EXPECT_FALSE(std::filesystem::exists(backup_));
 }
 
-/// Versions 2 and 3, by their number. They have the tables of ours, but for the names of columns and the entries.
+/// Versions 2 to 4, by their number. They have the tables of ours, but for names of columns, entries and words.
 class CacheMigrationFrom : public testing::TestWithParam<int> {
  protected:
   CacheMigrationFrom() { make_fixture(file_, GetParam()); }
@@ -158,15 +160,18 @@ TEST_P(CacheMigrationFrom, EveryRowOfEveryTableIsKept) {
                                          "SELECT * FROM claim",
                                          "SELECT * FROM sqlite_sequence"};
   std::vector<std::vector<std::string>> before;
-  for (const std::string& query : queries) before.push_back(sql(file_, query));
+  for (const std::string& query : queries) {
+    before.push_back(sql(file_, query));
+    for (std::string& row : before.back()) row = std::regex_replace(row, std::regex("\\|reproducible\\|"), "|fast|");
+  }
   Publication known = sample_publication();
   known.winner.tuned = false;  // does not replace what is there, so only the schema changes
   store_.publish(known);
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("4"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("5"));
   EXPECT_THAT(sql(file_, "PRAGMA integrity_check"), ElementsAre("ok"));
   for (std::size_t i = 0; i < queries.size(); ++i) EXPECT_EQ(sql(file_, queries[i]), before[i]) << queries[i];
   EXPECT_THAT(sql(file_, "SELECT name, value FROM property ORDER BY name"),
-              ElementsAre("max_bytes|1000000", "reads_from|4"));
+              ElementsAre("max_bytes|1000000", "reads_from|5"));
   EXPECT_THAT(sql(file_, "SELECT DISTINCT entries FROM binary"), ElementsAre(""));
   EXPECT_THAT(sql(file_, "SELECT policy FROM winners WHERE id = 2"), ElementsAre("block_threads=256 vector_bytes=16"));
   EXPECT_THAT(sql(file_, "SELECT count(policy) FROM trials"), ElementsAre("2"));
@@ -174,6 +179,38 @@ TEST_P(CacheMigrationFrom, EveryRowOfEveryTableIsKept) {
   EXPECT_TRUE(verify(file_).intact()) << "digests hold";
   EXPECT_EQ(store_.find(matching_query(known))->binary, known.binary);
   EXPECT_EQ(store_.tuning(2), sample_publication().tuning);
+}
+
+/// The word that was the only one. What is asked for in the mode that has it now is not there.
+TEST_P(CacheMigrationFrom, ReproducibleIsFastNow) {
+  Query query = matching_query(sample_publication());
+  query.numerics = "reproducible";
+  EXPECT_FALSE(store_.find(query));
+  EXPECT_THAT(store_.find_near(query, {{{1, 1000}, {1, 1}, {1, 7}}}), IsEmpty());
+  for (const StoredWinner& stored : store_.winners()) EXPECT_EQ(stored.key.problem.numerics, "fast");
+  for (const StoredMiss& stored : store_.misses()) EXPECT_EQ(stored.miss.key.problem.numerics, "fast");
+  EXPECT_THAT(store_.misses(), SizeIs(2));
+
+  Publication exact = sample_publication();
+  exact.key.problem.numerics = "reproducible";
+  store_.publish(exact);
+  for (const char* table : {"winner", "missed", "claim"})
+    EXPECT_THAT(sql(file_, std::string("SELECT count(*) FROM ") + table + " WHERE numerics <> 'fast'"),
+                ElementsAre(table == std::string("winner") ? "1" : "0"));
+  EXPECT_EQ(store_.find(query)->winner, exact.winner);
+  EXPECT_THAT(store_.winners(), SizeIs(5));
+  EXPECT_TRUE(verify(file_).intact());
+}
+
+/// A claim of a process of the version before holds off others until the file is migrated, and afterwards.
+TEST_P(CacheMigrationFrom, ClaimIsFound) {
+  sql(file_, "UPDATE claim SET process = '', taken_at_ms = unixepoch() * 1000, expires_at_ms = (unixepoch() + 60) * 1000");
+  KeyRecord key = sample_publication().key;
+  key.problem.operation = "product";
+  EXPECT_TRUE(store_.is_claimed(key));
+  EXPECT_EQ(store_.claim(key, nullptr, "another", std::chrono::seconds(1), std::chrono::seconds(20)), ClaimState::held);
+  key.problem.numerics = "reproducible";
+  EXPECT_FALSE(store_.is_claimed(key));
 }
 
 /// Merging reads the old file without changing it.
@@ -186,7 +223,7 @@ TEST_P(CacheMigrationFrom, OldFileIsMerged) {
   EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre(std::to_string(GetParam())));
 }
 
-INSTANTIATE_TEST_SUITE_P(Version, CacheMigrationFrom, testing::Values(2, 3));
+INSTANTIATE_TEST_SUITE_P(Version, CacheMigrationFrom, testing::Values(2, 3, 4));
 
 TEST(CacheMigrationFrom2, FiguresOfAnotherSizeLeaveTheView) {
   const TempFolder folder;

@@ -105,7 +105,7 @@ Publication sample_publication() {
   Publication publication;
   publication.key.device = {"cuda", "Invented GPU", "sm_90", "sm_count=132;l2=52428800;", 132, 2048, 3352.25};
   publication.key.toolchain = {"nvrtc 13.0", "580.1", "0123456789abcdef"};
-  publication.key.problem = {"reduce", "sum", "f32", "reproducible", "stream", 16, {{{1, 1000}, {1, 1}, {1, 7}}}};
+  publication.key.problem = {"reduce", "sum", "f32", "fast", "stream", 16, {{{1, 1000}, {1, 1}, {1, 7}}}};
   publication.winner = {sample_candidate(32), true, {512, 1, 3}, 6'000'000'000, 2.625, 0.125};
   publication.binary = {"cubin", "sm_90", {std::byte{0x7f}, std::byte{0}, std::byte{0xff}, std::byte{'E'}}};
   publication.tuning = sample_tuning();

@@ -51,7 +51,7 @@ ExitCode reduce_along_axis(const InputFile& input, ReduceSpec spec, const std::v
     calls.push_back(call_of(spec, split));
     calls.back().shape = result_shape(input, axis, info(op).outputs);
     const Problem& problem = calls.back().problem;
-    if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
+    if (const std::string refusal = refusal_of(problem); !refusal.empty())
       throw CommandError(ExitCode::usage, refusal);
   }
   return run_on_array(input, calls, options, context);

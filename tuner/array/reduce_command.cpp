@@ -122,6 +122,7 @@ void set_up_reduce(CLI::App& app, ReduceOptions& options) {
   add_array_options(*sub, options.array, true);
   sub->add_option("--op", options.ops)->join(',');
   sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_option("--accumulator", options.accumulator)->take_last();
   sub->add_option("--result", options.result)->take_last();
 }
@@ -133,7 +134,8 @@ ExitCode run_reduce(const ReduceOptions& options, const Context& context) {
   parse_ops(options.ops);
   const ReduceSpec spec{.nan = parse_nan_policy(options.nan),
                         .accumulator = parse_optional_dtype(options.accumulator),
-                        .result = parse_optional_dtype(options.result)};
+                        .result = parse_optional_dtype(options.result),
+                        .numerics = parse_numerics(options.numerics)};
   const std::optional<DType> dtype = parse_optional_dtype(array.dtype);
   const SessionOptions chosen = session_options(array, context);
   if (!array.axis.empty()) {

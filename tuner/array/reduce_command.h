@@ -12,6 +12,7 @@ struct ReduceOptions {
   ArrayOptions array;
   std::string ops = "sum";
   std::string nan = "propagate";
+  std::string numerics = "fast";
   std::string accumulator;
   std::string result;
 };

@@ -32,6 +32,7 @@ void set_up_softmax(CLI::App& app, SoftmaxOptions& options) {
   add_array_options(*sub, options.array, true);
   sub->add_option("--scale", options.scale)->take_last();
   sub->add_option("--result", options.result)->take_last();
+  sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_flag("--log", options.log)->disable_flag_override();
 }
 
@@ -39,7 +40,9 @@ ExitCode run_softmax(const SoftmaxOptions& options, const Context& context) {
   if (options.array.file.empty())
     throw CommandError(ExitCode::usage, "no file was given: hone softmax FILE -o OUT.npy");
   // Unknown words are refused before the file is read.
-  SoftmaxSpec spec{.result = parse_optional_dtype(options.result), .scale = parse_scale(options.scale)};
+  SoftmaxSpec spec{.result = parse_optional_dtype(options.result),
+                   .scale = parse_scale(options.scale),
+                   .numerics = parse_numerics(options.numerics)};
   const InputFile input = open_array(options.array);
   spec.dtype = input.dtype;
   const AxisSplit split = split_at(input.shape, parse_axis(options.array.axis, input));
@@ -48,7 +51,7 @@ ExitCode run_softmax(const SoftmaxOptions& options, const Context& context) {
                  .problem = options.log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape),
                  .dtype = spec.result_dtype(),
                  .shape = input.shape};
-  if (const std::string refusal = call.problem.family->refuse(call.problem); !refusal.empty())
+  if (const std::string refusal = refusal_of(call.problem); !refusal.empty())
     throw CommandError(ExitCode::usage, refusal);
   call.launch = [spec, shape, log = options.log](Session& session, const void* in, void* out, Stream stream) {
     return log ? tuned_log_softmax(session, spec, in, shape, out, stream)

@@ -12,6 +12,7 @@ struct SoftmaxOptions {
   ArrayOptions array;
   std::string scale = "1";
   std::string result;
+  std::string numerics = "fast";
   bool log = false;
 };
 

@@ -13,6 +13,7 @@
 
 #include "cache/digest.h"
 #include "cache/fields.h"
+#include "cache/numerics_words.h"
 #include "tuner/text/base64.h"
 #include "tuner/text/table.h"
 
@@ -218,6 +219,8 @@ Entry read_entry(const Json& json) {
   object.read("digest", digest);
   object.finish();
   check_entry(entry);
+  std::string& numerics = entry.key.problem.numerics;
+  if (digest != line_digest(entry)) numerics = cache::renamed_numerics(numerics);  // formats 1 and 2 had another word
   if (digest != line_digest(entry))
     throw LineError("the digest of the winner does not hold: it was changed or damaged");
   return entry;

@@ -23,8 +23,8 @@ namespace hone::tuner {
 namespace {
 
 constexpr std::array<std::string_view, 5> kCampaignFields{"budget", "total_budget", "exhaustive", "warm", "problems"};
-constexpr std::array<std::string_view, 11> kProblemFields{"family", "op",  "dtype",       "size",   "pitch", "align",
-                                                          "context", "nan", "accumulator", "result", "weight"};
+constexpr std::array<std::string_view, 12> kProblemFields{"family", "op", "dtype", "size", "pitch", "align", "context",
+                                                          "nan", "numerics", "accumulator", "result", "weight"};
 
 /// Larger files are none that a person wrote.
 constexpr std::uintmax_t kMostBytes = 16 << 20;
@@ -148,6 +148,7 @@ class Reader {
       if (field.name == "align") check(field, parse_alignments, selection.alignments = words());
       if (field.name == "context") check(field, parse_contexts, selection.context = read_text(field));
       if (field.name == "nan") check(field, parse_nan_policy, selection.nan = read_text(field));
+      if (field.name == "numerics") check(field, parse_numerics, selection.numerics = read_text(field));
       if (field.name == "accumulator") check(field, parse_one_dtype, selection.accumulator = read_text(field));
       if (field.name == "result") check(field, parse_one_dtype, selection.result = read_text(field));
       if (field.name == "weight") weight = read_weight(field);

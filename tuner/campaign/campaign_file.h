@@ -18,7 +18,7 @@ namespace hone::tuner {
 ///
 ///     campaign := budget: TIME, total_budget: TIME, exhaustive: BOOL, warm: BOOL, problems: [problem…]
 ///     problem  := family: WORD, op: WORDS, dtype: WORDS, size: SHAPES, pitch: SIZES, align: WORDS, context: WORD,
-///                 nan: WORD, accumulator: WORD, result: WORD, weight: NUMBER
+///                 nan: WORD, numerics: WORD, accumulator: WORD, result: WORD, weight: NUMBER
 ///
 /// A problem that several entries name counts once, with the largest weight. Words, sizes, shapes and times are those
 /// of the options of `hone tune`; WORDS, SIZES and SHAPES are a text, a number or a list of them.

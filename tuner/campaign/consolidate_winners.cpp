@@ -62,7 +62,7 @@ class Consolidation {
     SizeSweep sweep = list_sweep(request_.problems, request_.may_change, axis_, [&](const Problem& problem) {
       // Asking for a class loads its code: of a sweep that was consolidated before, one is enough.
       if (!is_newly_tuned_ && was_consolidated_) return false;
-      if (!problem.family->refuse(problem).empty()) return false;
+      if (!refusal_of(problem).empty()) return false;
       const CampaignItem found = look_up(session_, problem);
       was_consolidated_ = was_consolidated_ || found.measured_problem.extents != problem.extents;
       return found.outcome != Outcome::kept;

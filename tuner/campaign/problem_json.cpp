@@ -28,7 +28,8 @@ Json to_json(const Problem& problem) {
   const auto dtype_text = [](std::optional<DType> dtype) { return dtype ? std::string(info(*dtype).name) : ""; };
   return {{"family", problem.family->name()},     {"op", problem.family->operations()[problem.operation]},
           {"dtype", info(problem.dtype).name},    {"accumulator", dtype_text(problem.accumulator)},
-          {"result", dtype_text(problem.result)}, {"ignores_nan", problem.nan == NanPolicy::ignore},
+          {"result", dtype_text(problem.result)}, {"numerics", name(problem.numerics)},
+          {"ignores_nan", problem.nan == NanPolicy::ignore},
           {"alignment", problem.alignment},       {"extents", problem.extents},
           {"pitches", problem.pitches},           {"context", name(problem.launch_context)}};
 }
@@ -38,12 +39,13 @@ Problem problem_from_json(const Json& json, Families families) {
       .family = json.at("family"),
       .operation = json.at("op"),
       .dtype = json.at("dtype"),
-      .numerics = json.at("ignores_nan").get<bool>() ? "reproducible, NaN ignored" : "reproducible",
+      .numerics = json.at("numerics"),
       .launch_context = json.at("context"),
       .alignment = json.at("alignment"),
       .sizes = {}};
   const std::string accumulator = json.at("accumulator");
   const std::string result = json.at("result");
+  if (json.at("ignores_nan").get<bool>()) record.numerics += ", NaN ignored";
   if (!accumulator.empty()) record.dtype += " in " + accumulator;
   if (!result.empty()) record.dtype += " to " + result;
   std::optional<Problem> problem = problem_of(record, json.at("extents").get<Extents>(), families);

@@ -58,7 +58,7 @@ std::optional<Problem> largest_corner(const Problem& problem) {
     // A multiple of so many elements is one of so many bytes, whatever the dtype.
     corner.extents[axis] = last - last % std::gcd(problem.extents[axis], std::int64_t{kMaxAlignment});
   }
-  const bool is_another = corner.extents != problem.extents && corner.family->refuse(corner).empty();
+  const bool is_another = corner.extents != problem.extents && refusal_of(corner).empty();
   return is_another ? std::optional(corner) : std::nullopt;
 }
 

@@ -40,7 +40,8 @@ Problem named_problem(const ExplainOptions& options) {
                                                        .sizes = options.size,
                                                        .alignments = options.alignment,
                                                        .context = options.context,
-                                                       .nan = options.nan});
+                                                       .nan = options.nan,
+                                                       .numerics = options.numerics});
   if (problems.size() == 1) return problems.front();
   throw CommandError(ExitCode::usage,
                      fmt::format("these options name {} problems; one is explained at a time", problems.size()));
@@ -197,6 +198,7 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
   sub->add_option("--align", options.alignment)->take_last();
   sub->add_option("--context", options.context)->take_last();
   sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--json", options.json)->disable_flag_override();

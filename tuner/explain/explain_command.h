@@ -22,6 +22,7 @@ struct ExplainOptions {
   std::string alignment = "16";
   std::string context = "stream";
   std::string nan = "propagate";
+  std::string numerics = "fast";
   std::string device;
   std::string cache;
   bool json = false;

@@ -57,6 +57,7 @@ class Filter {
     if (!options.context.empty()) {
       for (const LaunchContext context : parse_contexts(options.context)) contexts_.emplace_back(name(context));
     }
+    if (!options.numerics.empty()) numerics_ = name(parse_numerics(options.numerics));
   }
 
   bool passes(const StoredWinner& stored) const {
@@ -64,6 +65,7 @@ class Filter {
     if (id_ && stored.id != *id_) return false;
     if (!family_.empty() && key.problem.family != family_) return false;
     if (shape_ && !serves_shape(key.problem)) return false;
+    if (!key.problem.numerics.starts_with(numerics_)) return false;  // "fast, NaN ignored"
     const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
       return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
     };
@@ -104,6 +106,7 @@ class Filter {
   std::vector<std::string> dtypes_;
   std::vector<std::string> contexts_;
   std::string family_;
+  std::string_view numerics_;
   std::optional<TypedShape> shape_;
 };
 
@@ -193,6 +196,7 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
   sub->add_option("--dtype", options.dtypes)->join(',');
   sub->add_option("--size", options.size)->take_last();
   sub->add_option("--context", options.context)->take_last();
+  sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();

@@ -21,6 +21,7 @@ struct InspectOptions {
   std::string dtypes;
   std::string size;
   std::string context;
+  std::string numerics;
   std::string cache;
   bool all = false;
   bool json = false;

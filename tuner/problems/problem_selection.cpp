@@ -37,6 +37,7 @@ class Listing {
     Problem problem{.family = &family_,
                     .accumulator = parse_optional_dtype(selection_.accumulator),
                     .result = parse_optional_dtype(selection_.result),
+                    .numerics = parse_numerics(selection_.numerics),
                     .nan = parse_nan_policy(selection_.nan),
                     .pitches = parse_pitches(selection_.pitch)};
     if (problem.pitches != Pitches{} && family_.extent_names().size() == 1)
@@ -72,7 +73,7 @@ class Listing {
   void add(Problem problem, const Extents& extents) {
     problem.extents = extents;
     if (row_.as_called) problem = row_.as_called(problem);
-    if (std::string refusal = problem.family->refuse(problem); !refusal.empty()) {
+    if (std::string refusal = refusal_of(problem); !refusal.empty()) {
       refusal_ = refusal_of_kind_ = std::move(refusal);
       return;
     }

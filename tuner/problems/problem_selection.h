@@ -22,6 +22,7 @@ struct Selection {
   std::string alignments = "16";
   std::string context = "stream";
   std::string nan = "propagate";
+  std::string numerics = "fast";
   std::string accumulator = {};  ///< "": the operation's own
   std::string result = {};
 };

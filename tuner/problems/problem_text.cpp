@@ -40,6 +40,19 @@ bool read_dtypes(std::string text, Problem& problem) {
   return accumulator.empty() == !problem.accumulator && result.empty() == !problem.result;
 }
 
+/// Sets what a row's column spells: "fast", "reproducible, NaN ignored".
+bool read_numerics(std::string_view text, Problem& problem) {
+  constexpr std::string_view kIgnored = ", NaN ignored";
+  if (text.ends_with(kIgnored)) {
+    problem.nan = NanPolicy::ignore;
+    text.remove_suffix(kIgnored.size());
+  }
+  const auto found = std::find(kNumericsNames.begin(), kNumericsNames.end(), text);
+  if (found == kNumericsNames.end()) return false;
+  problem.numerics = static_cast<Numerics>(found - kNumericsNames.begin());
+  return true;
+}
+
 /// The problem of `family` and these extents that a row's other columns describe; nullopt where they describe none.
 std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents,
                                   const KernelFamily& family) {
@@ -49,15 +62,11 @@ std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Exte
   if (operation == operations.end() || !read_dtypes(record.dtype, problem)) return std::nullopt;
   problem.operation = static_cast<std::uint8_t>(operation - operations.begin());
   problem.alignment = static_cast<std::uint32_t>(record.alignment);
-  if (record.numerics == "reproducible, NaN ignored") {
-    problem.nan = NanPolicy::ignore;
-  } else if (record.numerics != "reproducible") {
-    return std::nullopt;
-  }
+  if (!read_numerics(record.numerics, problem)) return std::nullopt;
   const auto context = std::find(kLaunchContextNames.begin(), kLaunchContextNames.end(), record.launch_context);
   if (context == kLaunchContextNames.end()) return std::nullopt;
   problem.launch_context = static_cast<LaunchContext>(context - kLaunchContextNames.begin());
-  if (!family.refuse(problem).empty()) return std::nullopt;
+  if (!refusal_of(problem).empty()) return std::nullopt;
   return problem;
 }
 
@@ -89,6 +98,7 @@ std::string label(const Problem& problem, std::string_view shape) {
   if (!shape.empty()) label.append(" ").append(shape);
   if (problem.accumulator) label += fmt::format(" in {}", info(*problem.accumulator).name);
   if (problem.result) label += fmt::format(" to {}", info(*problem.result).name);
+  if (problem.numerics != Numerics::fast) label.append(" ").append(name(problem.numerics));
   if (problem.nan == NanPolicy::ignore) label += " NaN ignored";
   if (problem.alignment != kMaxAlignment) label += fmt::format(" align {}", problem.alignment);
   if (problem.pitches != Pitches{}) label += fmt::format(" pitch {}", fmt::join(problem.pitches, ","));

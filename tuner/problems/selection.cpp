@@ -177,6 +177,10 @@ NanPolicy parse_nan_policy(std::string_view text) {
   return static_cast<NanPolicy>(pick("NaN policy", text, kWords));
 }
 
+Numerics parse_numerics(std::string_view text) {
+  return static_cast<Numerics>(pick("kind of numerics", text, kNumericsNames));
+}
+
 std::vector<std::string> parse_devices(const std::string& text) {
   std::vector<std::string> names = device_names();
   if (text == "auto") return {names.front()};

@@ -49,6 +49,9 @@ std::vector<LaunchContext> parse_contexts(std::string_view text);
 /// "propagate" or "ignore".
 NanPolicy parse_nan_policy(std::string_view text);
 
+/// "fast" or "reproducible".
+Numerics parse_numerics(std::string_view text);
+
 /// The devices that a campaign works on: "auto" is the first there is, "all" every CUDA device, or else the host.
 /// Throws as open_device(), without opening what exists.
 std::vector<std::string> parse_devices(const std::string& text);

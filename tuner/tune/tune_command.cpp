@@ -75,6 +75,7 @@ void require_one_source(const TuneOptions& options) {
   name(options.alignments, "--align");
   name(options.context, "--context");
   name(options.nan, "--nan");
+  name(options.numerics, "--numerics");
   name(options.accumulator, "--accumulator");
   name(options.result, "--result");
   if (sources > 1 || (sources == 1 && !words.empty()))
@@ -101,6 +102,7 @@ CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache, 
   set(selection.alignments, options.alignments);
   set(selection.context, options.context);
   set(selection.nan, options.nan);
+  set(selection.numerics, options.numerics);
   set(selection.accumulator, options.accumulator);
   set(selection.result, options.result);
   for (const Problem& problem : list_problems(selection)) campaign.problems.push_back({.problem = problem});
@@ -207,6 +209,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--align", options.alignments)->take_last();
   sub->add_option("--context", options.context)->take_last();
   sub->add_option("--nan", options.nan)->take_last();
+  sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_option("--accumulator", options.accumulator)->take_last();
   sub->add_option("--result", options.result)->take_last();
   sub->add_option("--preset", options.preset)->take_last();

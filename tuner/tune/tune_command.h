@@ -23,6 +23,7 @@ struct TuneOptions {
   std::optional<std::string> alignments;
   std::optional<std::string> context;
   std::optional<std::string> nan;
+  std::optional<std::string> numerics;
   std::optional<std::string> accumulator;
   std::optional<std::string> result;
   std::string preset;

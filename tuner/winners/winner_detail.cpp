@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kRunnersUp = 10;
 
 /// ProblemRecord::numerics where nothing else was asked for.
-constexpr std::string_view kUsualNumerics = "reproducible";
+constexpr std::string_view kUsualNumerics = "fast";
 
 std::string date_text(std::int64_t unix_seconds) {
   std::tm utc{};
@@ -193,7 +193,7 @@ void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context&
 
 std::string problem_text(const cache::ProblemRecord& problem) {
   std::string text = fmt::format("{} {} {}", problem.family, problem.operation, problem.dtype);
-  std::string_view numerics = problem.numerics;  // "reproducible, NaN ignored"
+  std::string_view numerics = problem.numerics;  // "fast", "reproducible, NaN ignored"
   if (numerics.starts_with(kUsualNumerics)) numerics.remove_prefix(kUsualNumerics.size());
   if (numerics.starts_with(", ")) numerics.remove_prefix(2);
   if (!numerics.empty()) text.append(" ").append(numerics);

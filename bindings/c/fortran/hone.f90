@@ -30,12 +30,12 @@ module hone
 
   type, bind(c) :: hone_reduce_spec
     integer(c_size_t) :: size
-    integer(c_int32_t) :: op, dtype, accumulator, result, nan_policy, reserved
+    integer(c_int32_t) :: op, dtype, accumulator, result, nan_policy, numerics
   end type
 
   type, bind(c) :: hone_softmax_spec
     integer(c_size_t) :: size
-    integer(c_int32_t) :: dtype, result, logarithm, reserved
+    integer(c_int32_t) :: dtype, result, logarithm, numerics
     real(c_double) :: scale
     integer(c_int64_t) :: outer, reduced, inner, in_pitch, out_pitch
   end type

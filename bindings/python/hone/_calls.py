@@ -28,6 +28,8 @@ _PARAMETERS = {
     In which the operation accumulates.""",
     "ignore_nan": """ignore_nan : bool
     Count NaNs as absent. By default one NaN makes the result NaN.""",
+    "numerics": """numerics : {'fast', 'reproducible'}
+    Whether every kernel and device has to give the same bits (docs/numerics.md), or each winner its own.""",
     "out": """out : array, optional
     Where to write the result: of its shape and dtype, contiguous, on the same device. It is returned.""",
     "stream": """stream : optional
@@ -66,11 +68,20 @@ def _dtype(dtype: Any) -> int:
     return -1 if dtype is None else dtype_number(dtype)
 
 
-@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+_NUMERICS = ("fast", "reproducible")
+
+
+def _numerics(numerics: str) -> int:
+    if numerics not in _NUMERICS:
+        raise ValueError(f"numerics is {numerics!r}; known are {', '.join(_NUMERICS)}")
+    return _NUMERICS.index(numerics)
+
+
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def sum(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Sum the elements.
 
@@ -89,15 +100,16 @@ def sum(
     array([12., 15., 18., 21.], dtype=float32)
     """
     return _native.reduce(
-        _SUM, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _SUM, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
-@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def prod(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Multiply the elements.
 
@@ -116,8 +128,9 @@ def prod(
     array(24., dtype=float32)
     """
     return _native.reduce(
-        _PRODUCT, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _PRODUCT, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
 @_documented("x", "axis", "keepdims", "ignore_nan")
@@ -240,11 +253,11 @@ def argmax(
     return _native.reduce(_ARGMAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
-@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def mean(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute the arithmetic mean. Of no elements it is NaN.
 
@@ -263,15 +276,16 @@ def mean(
     array([1.5, 4. ], dtype=float32)
     """
     return _native.reduce(
-        _MEAN, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _MEAN, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
-@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def mean_var(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute the mean and the variance of the population, Σ (x − mean)² ÷ n, in one pass.
 
@@ -290,13 +304,15 @@ def mean_var(
     array([2.5 , 1.25], dtype=float32)
     """
     return _native.reduce(
-        _MEAN_VARIANCE, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _MEAN_VARIANCE, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
 def var(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, stream: Any = None, session: Session | None = None, copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", stream: Any = None, session: Session | None = None,
+    copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute the variance of the population, Σ (x − mean)² ÷ n.
 
@@ -314,16 +330,16 @@ def var(
     array(1.25, dtype=float32)
     """
     return mean_var(
-        x, axis=axis, dtype=dtype, keepdims=keepdims, accumulator=accumulator, ignore_nan=ignore_nan, stream=stream,
-        session=session, copy=copy,
+        x, axis=axis, dtype=dtype, keepdims=keepdims, accumulator=accumulator, ignore_nan=ignore_nan,
+        numerics=numerics, stream=stream, session=session, copy=copy,
     )[..., 1]  # fmt: skip
 
 
-@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def norm(
     x: Array, /, *, ord: float = 2, axis: Axis = None, dtype: Any = None, keepdims: bool = False,
-    accumulator: Any = None, ignore_nan: bool = False, out: Array | None = None, stream: Any = None,
-    session: Session | None = None, copy: bool = False,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute a norm of vectors: Σ |x|, √Σ x² or max |x|.
 
@@ -346,15 +362,16 @@ def norm(
     if ord not in _NORMS:
         raise ValueError(f"ord is {ord!r}; known are 1, 2 and inf")
     return _native.reduce(
-        _NORMS[ord], x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _NORMS[ord], x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
-@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan")
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def logsumexp(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute log Σ exp(x) without overflow, of floats. Of no elements it is −∞.
 
@@ -373,8 +390,9 @@ def logsumexp(
     array(1000., dtype=float32)
     """
     return _native.reduce(
-        _LOGSUMEXP, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _LOGSUMEXP, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
 @_documented("x", "axis", "keepdims", "ignore_nan")
@@ -449,10 +467,10 @@ def count_nonzero(
     return _native.reduce(_COUNT, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
-@_documented("dtype", "accumulator")
+@_documented("dtype", "accumulator", "numerics")
 def dot(
-    a: Array, b: Array, /, *, dtype: Any = None, accumulator: Any = None, out: Array | None = None, stream: Any = None,
-    session: Session | None = None, copy: bool = False,
+    a: Array, b: Array, /, *, dtype: Any = None, accumulator: Any = None, numerics: str = "fast",
+    out: Array | None = None, stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute Σ aᵢ·bᵢ.
 
@@ -472,13 +490,13 @@ def dot(
     >>> hone.dot(numpy.array([1, 2, 3], "float32"), numpy.array([4, 5, 6], "float32"))
     array(32., dtype=float32)
     """
-    return _native.dot(a, b, _dtype(dtype), _dtype(accumulator), out, stream, session, copy)
+    return _native.dot(a, b, _dtype(dtype), _dtype(accumulator), out, stream, session, copy, _numerics(numerics))
 
 
-@_documented("x", "dtype")
+@_documented("x", "dtype", "numerics")
 def softmax(
-    x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, out: Array | None = None,
-    stream: Any = None, session: Session | None = None, copy: bool = False,
+    x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, numerics: str = "fast",
+    out: Array | None = None, stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute exp(scale·x) ÷ Σ exp(scale·x) along an axis, of floats.
 
@@ -501,13 +519,13 @@ def softmax(
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
     """
-    return _native.softmax(False, x, axis, scale, _dtype(dtype), out, stream, session, copy)
+    return _native.softmax(False, x, axis, scale, _dtype(dtype), out, stream, session, copy, _numerics(numerics))
 
 
-@_documented("x", "dtype")
+@_documented("x", "dtype", "numerics")
 def log_softmax(
-    x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, out: Array | None = None,
-    stream: Any = None, session: Session | None = None, copy: bool = False,
+    x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, numerics: str = "fast",
+    out: Array | None = None, stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Compute the logarithm of `softmax`, accurate far below 0.
 
@@ -529,7 +547,7 @@ def log_softmax(
     >>> hone.log_softmax(numpy.array([0, 1000], "float32"))
     array([-1000.,     0.], dtype=float32)
     """
-    return _native.softmax(True, x, axis, scale, _dtype(dtype), out, stream, session, copy)
+    return _native.softmax(True, x, axis, scale, _dtype(dtype), out, stream, session, copy, _numerics(numerics))
 
 
 @_documented("x")
@@ -557,11 +575,11 @@ def transpose(
     return _native.transpose(x, out, stream, session, copy)
 
 
-@_documented("dtype", "accumulator", "ignore_nan")
+@_documented("dtype", "accumulator", "ignore_nan", "numerics")
 def segment_reduce(
     x: Array, offsets: Array, /, op: str = "sum", *, dtype: Any = None, accumulator: Any = None,
-    ignore_nan: bool = False, out: Array | None = None, stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None, stream: Any = None,
+    session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
     """Reduce each segment ``x[offsets[s]:offsets[s + 1]]``, as the rows of a CSR matrix.
 
@@ -586,8 +604,9 @@ def segment_reduce(
     array([ 1.,  0., 14.], dtype=float32)
     """
     return _native.segments(
-        _native.op_number(op), x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy
-    )
+        _native.op_number(op), x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _numerics(numerics),
+    )  # fmt: skip
 
 
 class Fused:

@@ -23,6 +23,7 @@ class Session:
     def device(self) -> str:
         """The name of the device: ``'host'``, ``'cuda:0'``, …"""
 
+    def pin(self) -> None: ...
     def facts_json(self) -> str: ...
     def counters_json(self) -> str: ...
     def synchronize(self, stream: int = 0) -> None:
@@ -35,27 +36,30 @@ class Session:
 
 def reduce(
     op: int, x: Any, axis: Any, keepdims: bool, dtype: int, accumulator: int, ignore_nan: bool, out: Any, stream: Any,
-    session: Any, copy: bool,
+    session: Any, copy: bool, numerics: int = 0,
 ) -> Any: ...  # fmt: skip
 def dot(
-    a: Any, b: Any, dtype: int, accumulator: int, out: Any, stream: Any, session: Any, copy: bool
+    a: Any, b: Any, dtype: int, accumulator: int, out: Any, stream: Any, session: Any, copy: bool, numerics: int
 ) -> Any: ...  # fmt: skip
 def fused(
     ops: Sequence[int], ignore_nan: bool, x: Any, out: Any, stream: Any, session: Any, copy: bool
 ) -> tuple[Any, ...]: ...
 def segments(
     op: int, x: Any, offsets: Any, dtype: int, accumulator: int, ignore_nan: bool, out: Any, stream: Any, session: Any,
-    copy: bool,
+    copy: bool, numerics: int,
 ) -> Any: ...  # fmt: skip
 def softmax(
-    is_logarithm: bool, x: Any, axis: Any, scale: float, dtype: int, out: Any, stream: Any, session: Any, copy: bool
-) -> Any: ...
+    is_logarithm: bool, x: Any, axis: Any, scale: float, dtype: int, out: Any, stream: Any, session: Any, copy: bool,
+    numerics: int,
+) -> Any: ...  # fmt: skip
 def transpose(x: Any, out: Any, stream: Any, session: Any, copy: bool) -> Any: ...
-def reduce_problem(op: int, x: Any, axis: Any, dtype: int, accumulator: int, ignore_nan: bool) -> Problem: ...
+def reduce_problem(
+    op: int, x: Any, axis: Any, dtype: int, accumulator: int, ignore_nan: bool, numerics: int
+) -> Problem: ...
 def segments_problem(
-    op: int, x: Any, offsets: Any, dtype: int, accumulator: int, ignore_nan: bool
+    op: int, x: Any, offsets: Any, dtype: int, accumulator: int, ignore_nan: bool, numerics: int
 ) -> Problem: ...  # fmt: skip
-def softmax_problem(is_logarithm: bool, x: Any, axis: Any, dtype: int) -> Problem: ...
+def softmax_problem(is_logarithm: bool, x: Any, axis: Any, dtype: int, numerics: int) -> Problem: ...
 def transpose_problem(x: Any) -> Problem: ...
 def session_of(session: Any, x: Any) -> Session: ...
 def version() -> str: ...

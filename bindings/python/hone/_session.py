@@ -86,6 +86,10 @@ class Session(_native.Session):
     def __repr__(self) -> str:
         return f"<hone.Session on {self.device}>"
 
+    def pin(self) -> None:
+        """Keep the winner that each class of calls has from now on: nothing is tuned, and the bits stay the same."""
+        super().pin()
+
     def facts(self) -> dict[str, Any]:
         """What is known of the device: SMs, bytes of shared memory, bandwidth, …"""
         facts: dict[str, Any] = json.loads(self.facts_json())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
-from ._calls import Array, Axis, _dtype
+from ._calls import Array, Axis, _dtype, _numerics
 from ._session import Session
 
 Progress = Callable[[str, int, int, float], object]
@@ -117,7 +117,7 @@ def print_progress(phase: str, done: int, total: int, best_us: float) -> None:
 
 def problem(
     op: str, x: Array, offsets: Array | None = None, /, *, axis: Any = ..., dtype: Any = None, accumulator: Any = None,
-    ignore_nan: bool = False, graph: bool = False,
+    ignore_nan: bool = False, numerics: str = "fast", graph: bool = False,
 ) -> _native.Problem:  # fmt: skip
     """Describe a call: what `tune` tunes and `prepare` prepares.
 
@@ -129,7 +129,7 @@ def problem(
         An array as the calls will have: its device, dtype, shape, strides and alignment count, its elements do not.
     offsets : array, optional
         For `segment_reduce`.
-    axis, dtype, accumulator, ignore_nan
+    axis, dtype, accumulator, ignore_nan, numerics
         As the calls will have them.
     graph : bool
         For calls that will be captured into a CUDA graph.
@@ -140,31 +140,36 @@ def problem(
     reduce_rows sum f32 n=8×16
     """
     if op in ("softmax", "log_softmax"):
-        made = _native.softmax_problem(op == "log_softmax", x, -1 if axis is ... else axis, _dtype(dtype))
+        made = _native.softmax_problem(
+            op == "log_softmax", x, -1 if axis is ... else axis, _dtype(dtype), _numerics(numerics)
+        )
     elif op == "transpose":
         made = _native.transpose_problem(x)
     else:
         number = _native.op_number(op)
         if offsets is None:
             made = _native.reduce_problem(
-                number, x, None if axis is ... else axis, _dtype(dtype), _dtype(accumulator), ignore_nan
-            )
+                number, x, None if axis is ... else axis, _dtype(dtype), _dtype(accumulator), ignore_nan,
+                _numerics(numerics),
+            )  # fmt: skip
         else:
-            made = _native.segments_problem(number, x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan)
+            made = _native.segments_problem(
+                number, x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, _numerics(numerics)
+            )
     made.set_graph(graph)
     return made
 
 
 def tune(
     op: str, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
-    accumulator: Any = None, ignore_nan: bool = False, graph: bool = False, budget: float = 2.0,
-    progress: Progress | None = None, session: Session | None = None,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", graph: bool = False,
+    budget: float = 2.0, progress: Progress | None = None, session: Session | None = None,
 ) -> Tuning:  # fmt: skip
     """Find the fastest kernel for a call, store it, and dispatch later calls to it.
 
     Parameters
     ----------
-    op, x, offsets, axis, dtype, accumulator, ignore_nan, graph
+    op, x, offsets, axis, dtype, accumulator, ignore_nan, numerics, graph
         Describe the call, as in `problem`. The elements of `x` are not read.
     budget : float
         Seconds to spend.
@@ -185,8 +190,9 @@ def tune(
     'ok'
     """
     described = problem(
-        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, graph=graph
-    )
+        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
+        graph=graph,
+    )  # fmt: skip
     report = None
     if progress is not None:
 
@@ -198,7 +204,8 @@ def tune(
 
 def prepare(
     op: str, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
-    accumulator: Any = None, ignore_nan: bool = False, graph: bool = False, session: Session | None = None,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", graph: bool = False,
+    session: Session | None = None,
 ) -> bool:  # fmt: skip
     """Make sure that a call will neither read the cache nor compile. The parameters are those of `tune`.
 
@@ -208,6 +215,7 @@ def prepare(
         True if the kernel was measured for this class of calls.
     """
     described = problem(
-        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, graph=graph
-    )
+        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
+        graph=graph,
+    )  # fmt: skip
     return _native.session_of(session, x).prepare_problem(described)

@@ -16,6 +16,7 @@ hone_reduce_spec spec_of(const ReduceArguments& what, const Array& in, const std
   spec.accumulator = what.accumulator;
   spec.result = what.dtype;
   spec.nan_policy = what.ignore_nan ? HONE_NAN_IGNORE : HONE_NAN_PROPAGATE;
+  spec.numerics = what.numerics;
   // Where the caller names no dtype, that of `out` is asked for.
   if (what.dtype < 0 && out) spec.result = out->dtype;
   return spec;
@@ -95,6 +96,7 @@ std::optional<hone_softmax_spec> softmax_spec(const SoftmaxArguments& what, cons
   spec.result = what.dtype;
   spec.logarithm = what.is_logarithm ? 1 : 0;
   spec.scale = what.scale;
+  spec.numerics = what.numerics;
   spec.outer = layout->outer, spec.reduced = layout->reduced, spec.inner = layout->inner;
   spec.in_pitch = layout->pitch;
   return spec;

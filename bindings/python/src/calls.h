@@ -22,6 +22,7 @@ struct ReduceArguments {
   std::int32_t dtype;        // −1: the default
   std::int32_t accumulator;  // likewise
   bool ignore_nan;
+  std::int32_t numerics = HONE_NUMERICS_FAST;
 };
 
 nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bool keepdims,
@@ -34,6 +35,7 @@ struct SoftmaxArguments {
   bool is_logarithm;
   double scale;
   std::int32_t dtype;  // of the results; −1: the default
+  std::int32_t numerics;
 };
 nb::object softmax(const SoftmaxArguments& what, nb::handle x, nb::handle axis, const CallOptions& options);
 nb::object transpose(nb::handle x, const CallOptions& options);

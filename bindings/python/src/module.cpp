@@ -34,6 +34,7 @@ void define_classes(nb::module_& m) {
       .def("counters_json", &Session::counters)
       .def("synchronize", &Session::synchronize, "stream"_a = 0,
            "Wait until all work in `stream` (its address) is done, and raise what earlier launches failed with.")
+      .def("pin", &Session::pin)
       .def("prepare_problem", &Session::prepare, "problem"_a)
       .def("tune_problem", &Session::tune, "problem"_a, "budget_ms"_a, "progress"_a.none());
 }
@@ -42,18 +43,19 @@ void define_calls(nb::module_& m) {
   m.def(
       "reduce",
       [](std::int32_t op, Object x, Object axis, bool keepdims, std::int32_t dtype, std::int32_t accumulator,
-         bool ignore_nan, Object out, Object stream, Object session, bool copy) {
-        return reduce({op, dtype, accumulator, ignore_nan}, x, axis, keepdims, {out, stream, session, copy});
+         bool ignore_nan, Object out, Object stream, Object session, bool copy, std::int32_t numerics) {
+        return reduce({op, dtype, accumulator, ignore_nan, numerics}, x, axis, keepdims, {out, stream, session, copy});
       },
       "op"_a, "x"_a, "axis"_a.none(), "keepdims"_a, "dtype"_a, "accumulator"_a, "ignore_nan"_a, "out"_a.none(),
-      "stream"_a.none(), "session"_a.none(), "copy"_a);
+      "stream"_a.none(), "session"_a.none(), "copy"_a, "numerics"_a = HONE_NUMERICS_FAST);
   m.def(
       "dot",
       [](Object a, Object b, std::int32_t dtype, std::int32_t accumulator, Object out, Object stream, Object session,
-         bool copy) {
-        return dot({hone_op("dot"), dtype, accumulator, false}, a, b, {out, stream, session, copy});
+         bool copy, std::int32_t numerics) {
+        return dot({hone_op("dot"), dtype, accumulator, false, numerics}, a, b, {out, stream, session, copy});
       },
-      "a"_a, "b"_a, "dtype"_a, "accumulator"_a, "out"_a.none(), "stream"_a.none(), "session"_a.none(), "copy"_a);
+      "a"_a, "b"_a, "dtype"_a, "accumulator"_a, "out"_a.none(), "stream"_a.none(), "session"_a.none(), "copy"_a,
+      "numerics"_a);
   m.def(
       "fused",
       [](nb::sequence ops, bool ignore_nan, Object x, Object out, Object stream, Object session, bool copy) {
@@ -63,19 +65,19 @@ void define_calls(nb::module_& m) {
   m.def(
       "segments",
       [](std::int32_t op, Object x, Object offsets, std::int32_t dtype, std::int32_t accumulator, bool ignore_nan,
-         Object out, Object stream, Object session, bool copy) {
-        return segments({op, dtype, accumulator, ignore_nan}, x, offsets, {out, stream, session, copy});
+         Object out, Object stream, Object session, bool copy, std::int32_t numerics) {
+        return segments({op, dtype, accumulator, ignore_nan, numerics}, x, offsets, {out, stream, session, copy});
       },
       "op"_a, "x"_a, "offsets"_a, "dtype"_a, "accumulator"_a, "ignore_nan"_a, "out"_a.none(), "stream"_a.none(),
-      "session"_a.none(), "copy"_a);
+      "session"_a.none(), "copy"_a, "numerics"_a);
   m.def(
       "softmax",
       [](bool is_logarithm, Object x, Object axis, double scale, std::int32_t dtype, Object out, Object stream,
-         Object session, bool copy) {
-        return softmax({is_logarithm, scale, dtype}, x, axis, {out, stream, session, copy});
+         Object session, bool copy, std::int32_t numerics) {
+        return softmax({is_logarithm, scale, dtype, numerics}, x, axis, {out, stream, session, copy});
       },
       "is_logarithm"_a, "x"_a, "axis"_a.none(), "scale"_a, "dtype"_a, "out"_a.none(), "stream"_a.none(),
-      "session"_a.none(), "copy"_a);
+      "session"_a.none(), "copy"_a, "numerics"_a);
   m.def(
       "transpose",
       [](Object x, Object out, Object stream, Object session, bool copy) {
@@ -87,22 +89,24 @@ void define_calls(nb::module_& m) {
 void define_problems(nb::module_& m) {
   m.def(
       "reduce_problem",
-      [](std::int32_t op, Object x, Object axis, std::int32_t dtype, std::int32_t accumulator, bool ignore_nan) {
-        return reduce_problem({op, dtype, accumulator, ignore_nan}, x, axis);
+      [](std::int32_t op, Object x, Object axis, std::int32_t dtype, std::int32_t accumulator, bool ignore_nan,
+         std::int32_t numerics) {
+        return reduce_problem({op, dtype, accumulator, ignore_nan, numerics}, x, axis);
       },
-      "op"_a, "x"_a, "axis"_a.none(), "dtype"_a, "accumulator"_a, "ignore_nan"_a);
+      "op"_a, "x"_a, "axis"_a.none(), "dtype"_a, "accumulator"_a, "ignore_nan"_a, "numerics"_a);
   m.def(
       "segments_problem",
-      [](std::int32_t op, Object x, Object offsets, std::int32_t dtype, std::int32_t accumulator, bool ignore_nan) {
-        return segments_problem({op, dtype, accumulator, ignore_nan}, x, offsets);
+      [](std::int32_t op, Object x, Object offsets, std::int32_t dtype, std::int32_t accumulator, bool ignore_nan,
+         std::int32_t numerics) {
+        return segments_problem({op, dtype, accumulator, ignore_nan, numerics}, x, offsets);
       },
-      "op"_a, "x"_a, "offsets"_a, "dtype"_a, "accumulator"_a, "ignore_nan"_a);
+      "op"_a, "x"_a, "offsets"_a, "dtype"_a, "accumulator"_a, "ignore_nan"_a, "numerics"_a);
   m.def(
       "softmax_problem",
-      [](bool is_logarithm, Object x, Object axis, std::int32_t dtype) {
-        return softmax_problem({is_logarithm, 1, dtype}, x, axis);
+      [](bool is_logarithm, Object x, Object axis, std::int32_t dtype, std::int32_t numerics) {
+        return softmax_problem({is_logarithm, 1, dtype, numerics}, x, axis);
       },
-      "is_logarithm"_a, "x"_a, "axis"_a.none(), "dtype"_a);
+      "is_logarithm"_a, "x"_a, "axis"_a.none(), "dtype"_a, "numerics"_a);
   m.def("transpose_problem", &transpose_problem, "x"_a);
   m.def(
       "session_of", [](Object session, Object x) { return &session_for(session, Array(x, "x"), "x"); },

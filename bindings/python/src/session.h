@@ -68,6 +68,7 @@ class Session {
   std::string device_name() const { return hone_device_name(device_); }
   std::string facts() const;
   std::string counters() const;
+  void pin() { run([&] { return hone_session_pin(session_); }); }
 
   /// Waits until all work in the stream is done.
   void synchronize(std::uintptr_t stream);

@@ -26,7 +26,8 @@ ReduceSpec reduce_spec_of(const Problem& problem) {
           .dtype = problem.dtype,
           .nan = problem.nan,
           .accumulator = problem.accumulator,
-          .result = problem.result};
+          .result = problem.result,
+          .numerics = problem.numerics};
 }
 
 std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
@@ -121,6 +122,7 @@ Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t ali
   if (spec.accumulator != reduce_accumulator_dtype(spec.op, spec.dtype)) problem.accumulator = spec.accumulator;
   if (spec.result != reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())) problem.result = spec.result;
   if (info(spec.dtype).is_floating()) problem.nan = spec.nan;
+  if (spec.is_reproducible()) problem.numerics = Numerics::reproducible;
   return problem;
 }
 

@@ -18,6 +18,17 @@ constexpr std::array<std::string_view, sizeof...(Names)> kinds(Names... names) {
   return {names...};
 }
 
+/// The kinds of reproducible results besides, which have to be right in every bit on them.
+template <std::size_t kCount>
+constexpr auto for_bits(const std::array<std::string_view, kCount>& others) {
+  std::array<std::string_view, kCount + 3> all{};
+  std::copy(others.begin(), others.end(), all.begin());
+  all[kCount] = "magnitudes";
+  all[kCount + 1] = "subnormals";
+  all[kCount + 2] = "negative_zero";
+  return all;
+}
+
 constexpr auto kFloatSums = kinds("uniform", "small_integers", "sparse", "cancelling", "nan", "infinity",
                                   "both_infinities", "all_nan");
 constexpr auto kFloatVariances = kinds("uniform", "offset", "sparse", "nan", "infinity", "all_nan");
@@ -29,6 +40,10 @@ constexpr auto kFloatExtremes = kinds("uniform", "ascending", "descending", "tie
                                       "infinity", "both_infinities", "all_nan");
 constexpr auto kFloatTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero", "nan",
                                     "negative_zero", "subnormal", "all_nan");
+constexpr auto kReproducibleSums = for_bits(kFloatSums);
+constexpr auto kReproducibleVariances = for_bits(kFloatVariances);
+constexpr auto kReproducibleExponentials = for_bits(kFloatExponentials);
+constexpr auto kReproducibleProducts = for_bits(kFloatProducts);
 constexpr auto kIntegerSums = kinds("uniform", "extreme");
 constexpr auto kIntegerSumsInFloats = kinds("uniform", "extreme", "sparse");
 constexpr auto kIntegerProducts = kinds("uniform", "extreme", "single_zero");
@@ -48,6 +63,15 @@ Kinds float_kinds(ReduceOp op) {
     case ReduceHazard::cancellation: break;
   }
   return kFloatSums;
+}
+
+Kinds reproducible_kinds(ReduceOp op) {
+  switch (info(op).hazard) {
+    case ReduceHazard::factors: return kReproducibleProducts;
+    case ReduceHazard::variance: return kReproducibleVariances;
+    case ReduceHazard::exponentials: return kReproducibleExponentials;
+    default: return kReproducibleSums;
+  }
 }
 
 Kinds integer_kinds(ReduceOp op, bool in_floats) {
@@ -119,6 +143,8 @@ class PatternMaker {
     if (kind == "powers_of_two") return powers_of_two();
     if (kind == "all_nan") return all(of_float(kNan));
     if (kind == "negative_zero") return all(of_float(-0.0f));
+    if (kind == "magnitudes") return magnitudes();
+    if (kind == "subnormals") return spread(std::ldexp(1.0, Float::min_exponent - 1));
     if (kind == "all_negative_infinity") return all(of(-infinity()));
     if (kind == "subnormal") {
       all_zero();
@@ -191,6 +217,13 @@ class PatternMaker {
 
   void spread(double largest) {
     for (Element& x : values_) x = of(real(-largest, largest));
+  }
+
+  /// Numbers of 70 binades, or as many as the dtype has.
+  void magnitudes() {
+    const int least = std::max(-35, Float::min_exponent - 1), most = largest_exponent(34);
+    const auto binades = static_cast<std::size_t>(most - least + 1);
+    for (Element& x : values_) x = of(sign() * std::ldexp(real(1, 2), least + static_cast<int>(below(binades))));
   }
 
   /// What an odd element stands among.
@@ -368,7 +401,7 @@ class PatternMaker {
 std::span<const std::string_view> input_kinds(const ReduceSpec& spec) {
   const DTypeInfo& element = info(spec.dtype);
   if (element.kind == DTypeKind::boolean) return kBooleans;
-  if (element.is_floating()) return float_kinds(spec.op);
+  if (element.is_floating()) return spec.is_reproducible() ? reproducible_kinds(spec.op) : float_kinds(spec.op);
   return integer_kinds(spec.op, info(spec.accumulator_dtype()).is_floating());
 }
 

@@ -27,10 +27,12 @@ std::span<const std::string_view> SegmentedVerifier::input_kinds(const Problem& 
     std::map<const std::string_view*, std::vector<std::string_view>> kinds;
     for (const ReduceOpInfo& op : kReduceOps)
       for (const DTypeInfo& dtype : kDTypes)
-        for (const DType accumulator : {reduce_accumulator_dtype(op.op, dtype.dtype), DType::f64}) {
-          const ReduceSpec each{.op = op.op, .dtype = dtype.dtype, .accumulator = accumulator};
-          kinds.try_emplace(reduce_reference::input_kinds(each).data(), kinds_of(each));
-        }
+        for (const DType accumulator : {reduce_accumulator_dtype(op.op, dtype.dtype), DType::f64})
+          for (const Numerics numerics : {Numerics::fast, Numerics::reproducible}) {
+            const ReduceSpec each{
+                .op = op.op, .dtype = dtype.dtype, .accumulator = accumulator, .numerics = numerics};
+            kinds.try_emplace(reduce_reference::input_kinds(each).data(), kinds_of(each));
+          }
     return kinds;
   }();
   return lists.at(reduce_reference::input_kinds(reduce_spec_of(problem)).data());

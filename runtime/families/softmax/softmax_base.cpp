@@ -30,6 +30,7 @@ Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const Softma
   Problem problem{.family = shape.over_columns ? &softmax_columns_family() : &softmax_family(),
                   .operation = operation,
                   .dtype = spec.dtype,
+                  .numerics = spec.numerics,
                   .alignment = alignment,
                   .extents = shape.extents,
                   .pitches = shape.pitches};

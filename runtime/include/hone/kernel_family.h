@@ -90,6 +90,10 @@ class KernelFamily {
   /// accepts it.
   virtual std::string refuse(const Problem& problem) const = 0;
 
+  /// Whether this family has kernels for Numerics::reproducible of the problem. Refused otherwise (refusal_of()). By
+  /// default false.
+  virtual bool offers_reproducible(const Problem& problem) const;
+
   /// Why a policy cannot give right results for a class on a device (none where it can): what the device lacks, or what
   /// the algorithm cannot do. Must not depend on compiled code. A text will do: return "needs two rows".
   virtual Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const = 0;
@@ -128,6 +132,9 @@ class KernelFamily {
   /// no right result, so tunings need TuningOptions::verify off.
   virtual const Verifier& verifier() const;
 };
+
+/// Why no session takes a problem ("" if it does): its family refuses it, or does not offer its numerics.
+std::string refusal_of(const Problem& problem);
 
 /// The digest of all that decides what the binaries of a family do: name, version, space and sources.
 std::string family_digest(const KernelFamily& family);

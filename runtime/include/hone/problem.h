@@ -13,10 +13,14 @@ namespace hone {
 
 class KernelFamily;
 
-/// A guarantee about the bits of a result.
+/// A guarantee about the bits of a result; docs/numerics.md has it for each operation.
 enum class Numerics : std::uint8_t {
-  reproducible,  ///< one winner gives the same bits from run to run
+  fast,          ///< one winner gives the same bits from run to run
+  reproducible,  ///< every policy, grid, alignment and device gives the same bits: those of canonical_reduce()
 };
+
+inline constexpr std::array<std::string_view, 2> kNumericsNames{"fast", "reproducible"};
+constexpr std::string_view name(Numerics numerics) { return kNumericsNames[static_cast<std::size_t>(numerics)]; }
 
 /// The treatment of NaNs. For dtypes without NaN both policies are the same.
 enum class NanPolicy : std::uint8_t {
@@ -56,7 +60,7 @@ struct Problem {
   DType dtype = DType::f32;
   std::optional<DType> accumulator = {};  ///< empty: the family's choice for the operation and dtype
   std::optional<DType> result = {};       ///< empty: the family's choice, likewise
-  Numerics numerics = Numerics::reproducible;
+  Numerics numerics = Numerics::fast;
   NanPolicy nan = NanPolicy::propagate;
   std::uint32_t alignment = kMaxAlignment;  ///< bytes that all pointers of the caller are aligned to
   Extents extents{1, 1, 1};

@@ -12,8 +12,9 @@ namespace hone {
 /// and of mean_variance are neighbours.
 ///
 /// Each row is reduced as by tuned_reduce(): with the same results, types, NaN policies, ties and empty results, and
-/// with the same bits from run to run for one winner and one alignment. Indices of argmin and argmax count within the
-/// row. Elements in the gaps of a pitch may be read, but have no effect.
+/// with the same bits from run to run for one winner and one alignment. With Numerics::reproducible a row has the same
+/// bits wherever it is and however many rows there are. Indices of argmin and argmax count within the row. Elements in
+/// the gaps of a pitch may be read, but have no effect.
 ///
 /// `in` must be aligned to its element. Rows that all begin at a multiple of 16 bytes are another problem class than
 /// others. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on `stream`.
@@ -34,28 +35,28 @@ Choice tuned_reduce_columns(Session& session, const ReduceSpec& spec, const void
 /// tuned_reduce_rows(session, hone::sum, in, {.rows = m, .columns = n}, out, stream).
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_reduce_rows(Session& session, ReduceTag<kOp>, const T* in, const RowsShape& shape, Result* out,
-                         Stream stream, NanPolicy nan = NanPolicy::propagate) {
+                         Stream stream, NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1, "a product of two arrays has no rows to reduce");
-  return tuned_reduce_rows(session, detail::spec_of<kOp, T, Result>(nan), in, shape, out, stream);
+  return tuned_reduce_rows(session, detail::spec_of<kOp, T, Result>(nan, numerics), in, shape, out, stream);
 }
 
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_reduce_columns(Session& session, ReduceTag<kOp>, const T* in, const ColumnsShape& shape, Result* out,
-                            Stream stream, NanPolicy nan = NanPolicy::propagate) {
+                            Stream stream, NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1, "a product of two arrays has no columns to reduce");
-  return tuned_reduce_columns(session, detail::spec_of<kOp, T, Result>(nan), in, shape, out, stream);
+  return tuned_reduce_columns(session, detail::spec_of<kOp, T, Result>(nan, numerics), in, shape, out, stream);
 }
 
 /// Computes log Σ exp(x) of each row, or of each column: the normaliser of a softmax.
 template <class T, class Result>
 Choice tuned_logsumexp(Session& session, const T* in, const RowsShape& shape, Result* out, Stream stream,
-                       NanPolicy nan = NanPolicy::propagate) {
-  return tuned_reduce_rows(session, logsumexp, in, shape, out, stream, nan);
+                       NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
+  return tuned_reduce_rows(session, logsumexp, in, shape, out, stream, nan, numerics);
 }
 template <class T, class Result>
 Choice tuned_logsumexp(Session& session, const T* in, const ColumnsShape& shape, Result* out, Stream stream,
-                       NanPolicy nan = NanPolicy::propagate) {
-  return tuned_reduce_columns(session, logsumexp, in, shape, out, stream, nan);
+                       NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
+  return tuned_reduce_columns(session, logsumexp, in, shape, out, stream, nan, numerics);
 }
 
 }  // namespace hone

@@ -9,17 +9,21 @@
 
 namespace hone {
 
-/// The operation, dtypes and NaN policy of a reduction. Plain data.
+/// The operation, dtypes, NaN policy and numerics of a reduction. Plain data.
 struct ReduceSpec {
   ReduceOp op = ReduceOp::sum;
   DType dtype = DType::f32;
   NanPolicy nan = NanPolicy::propagate;
   std::optional<DType> accumulator = {};  ///< empty: reduce_accumulator_dtype()
   std::optional<DType> result = {};       ///< empty: reduce_result_dtype()
+  Numerics numerics = Numerics::fast;     ///< no matter where the result does not depend on an order
 
   constexpr DType accumulator_dtype() const { return accumulator.value_or(reduce_accumulator_dtype(op, dtype)); }
   constexpr DType result_dtype() const {
     return result.value_or(reduce_result_dtype(op, dtype, accumulator_dtype()));
+  }
+  constexpr bool is_reproducible() const {
+    return numerics == Numerics::reproducible && reduce_depends_on_order(op, dtype, accumulator_dtype());
   }
 };
 

@@ -40,10 +40,10 @@ inline Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, co
 template <ReduceOp kOp, class T, class Offset, class Result>
 Choice tuned_reduce_segments(Session& session, ReduceTag<kOp>, const T* in, std::int64_t elements,
                              const Offset* offsets, std::int64_t segments, Result* out, Stream stream,
-                             NanPolicy nan = NanPolicy::propagate) {
+                             NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1, "dot takes two arrays: there is no segmented one");
-  return tuned_reduce_segments(session, detail::spec_of<kOp, T, Result>(nan), in, elements, offsets, segments, out,
-                               stream);
+  return tuned_reduce_segments(session, detail::spec_of<kOp, T, Result>(nan, numerics), in, elements, offsets, segments,
+                               out, stream);
 }
 
 }  // namespace hone

@@ -178,6 +178,14 @@ class Session {
   /// problems.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 
+  /// Keeps from now on the winner that each problem class has, for this session's life: a call has the same bits whenever
+  /// it is made. A class without one gets it at its first call, as MissPolicy::heuristic or error says, and keeps it:
+  /// nothing is tuned, and no other process's winner replaces it. tune() and adopt() throw invalid_argument. Waits for a
+  /// tuning that another thread has begun. To give several processes, or runs, the same winners, let them read a
+  /// snapshot of a cache (docs/numerics.md).
+  void pin();
+  bool is_pinned() const;
+
   /// Lets the streams that call next take over the workspaces of all earlier streams. For programs that go through many
   /// streams, such as the default streams of short-lived threads. All calls of this session must have completed, and
   /// none may be made meanwhile. Captured graphs keep their workspaces. Does not wait.

@@ -8,11 +8,12 @@
 
 namespace hone {
 
-/// The dtypes and the scale of a softmax. Plain data.
+/// The dtypes, the scale and the numerics of a softmax. Plain data.
 struct SoftmaxSpec {
   DType dtype = DType::f32;            ///< f16, bf16, f32 or f64
   std::optional<DType> result = {};    ///< f16, bf16, f32 or f64; empty: `dtype`
   double scale = 1;  ///< multiplies each element first; must be finite; rounded to the accumulator
+  Numerics numerics = Numerics::fast;
 
   constexpr DType result_dtype() const { return result.value_or(dtype); }
   /// f64 if elements or results are f64, else f32.

@@ -15,8 +15,9 @@ namespace hone {
 /// n may be beyond 2^32. For n = 0 the identity is written: 0 for sums, norms and counts, 1 for products, the largest
 /// or smallest value (±inf for floats) for min and max, −inf for logsumexp, NaN for means and variances; argmin and
 /// argmax of an empty array are an error, and `in` may be null. `in` must be aligned to its element. The lowest index
-/// wins a tie. One winner gives the same bits from run to run for one alignment. Neither waits nor allocates on
-/// `stream`. Thread-safe. docs/reductions.md has the dtypes and the bounds of the errors.
+/// wins a tie. One winner gives the same bits from run to run for one alignment; with Numerics::reproducible every one
+/// does, on every device. Neither waits nor allocates on `stream`. Thread-safe. docs/reductions.md has the dtypes,
+/// docs/numerics.md the bounds of the errors.
 ///
 /// Throws Error: invalid_argument for a null or misaligned pointer, a negative n, an empty array where there is no
 /// result, and dtypes that do not go together; otherwise as Session::launch().
@@ -34,11 +35,11 @@ Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const voi
 namespace detail {
 /// The spec of a typed call: the type of *out chooses the result dtype.
 template <ReduceOp kOp, class T, class Result>
-constexpr ReduceSpec spec_of(NanPolicy nan) {
+constexpr ReduceSpec spec_of(NanPolicy nan, Numerics numerics) {
   static_assert(reduce_supports(kOp, kDTypeOf<T>), "this reduction is not defined for this element type");
   static_assert(reduce_accepts_result(kOp, kDTypeOf<T>, kDTypeOf<Result>),
                 "this reduction of these elements cannot be stored as the type of *out");
-  return {.op = kOp, .dtype = kDTypeOf<T>, .nan = nan, .result = kDTypeOf<Result>};
+  return {.op = kOp, .dtype = kDTypeOf<T>, .nan = nan, .result = kDTypeOf<Result>, .numerics = numerics};
 }
 }  // namespace detail
 
@@ -50,25 +51,26 @@ using reduce_result_t = element_t<reduce_result_dtype(Tag::op, kDTypeOf<T>)>;
 /// stream).
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_reduce(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n, Result* out, Stream stream,
-                    NanPolicy nan = NanPolicy::propagate) {
+                    NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1, "use tuned_dot() for the product of two arrays");
-  return tuned_reduce(session, detail::spec_of<kOp, T, Result>(nan), in, n, out, stream);
+  return tuned_reduce(session, detail::spec_of<kOp, T, Result>(nan, numerics), in, n, out, stream);
 }
 
 template <class T, class Result>
 Choice tuned_dot(Session& session, const T* a, const T* b, std::int64_t n, Result* out, Stream stream,
-                 NanPolicy nan = NanPolicy::propagate) {
-  return tuned_dot(session, detail::spec_of<ReduceOp::dot, T, Result>(nan), a, b, n, out, stream);
+                 NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
+  return tuned_dot(session, detail::spec_of<ReduceOp::dot, T, Result>(nan, numerics), a, b, n, out, stream);
 }
 
 /// Returns the result itself: float s = tuned_reduce_and_wait(session, hone::sum, in, n, stream).
 template <ReduceOp kOp, class T>
 reduce_result_t<ReduceTag<kOp>, T> tuned_reduce_and_wait(Session& session, ReduceTag<kOp>, const T* in, std::int64_t n,
-                                                         Stream stream, NanPolicy nan = NanPolicy::propagate) {
+                                                         Stream stream, NanPolicy nan = NanPolicy::propagate,
+                                                         Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1 && info(kOp).outputs == 1, "use tuned_reduce(): there is more than one array");
   using Result = reduce_result_t<ReduceTag<kOp>, T>;
   Result result{};
-  tuned_reduce_and_wait(session, detail::spec_of<kOp, T, Result>(nan), in, n, &result, stream);
+  tuned_reduce_and_wait(session, detail::spec_of<kOp, T, Result>(nan, numerics), in, n, &result, stream);
   return result;
 }
 

@@ -107,6 +107,31 @@ TEST_F(CApi, FusesReductions) {
   EXPECT_EQ(extremes[1], 100);
 }
 
+TEST_F(CApi, NumericsAreAskedForByTheirNumber) {
+  hone_reduce_spec spec = reduction("max", "f32");
+  EXPECT_EQ(spec.numerics, HONE_NUMERICS_FAST);
+  spec.numerics = HONE_NUMERICS_REPRODUCIBLE;
+  const std::vector<float> in = counting(100);
+  float largest = 0;
+  ASSERT_EQ(hone_reduce(session_, &spec, in.data(), 100, &largest, nullptr, nullptr), HONE_OK) << hone_last_error();
+  EXPECT_EQ(largest, 100);
+  spec.numerics = 2;
+  EXPECT_EQ(hone_reduce(session_, &spec, in.data(), 100, &largest, nullptr, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("HONE_NUMERICS_REPRODUCIBLE"));
+}
+
+TEST_F(CApi, APinnedSessionDoesNotTune) {
+  ASSERT_EQ(hone_session_pin(session_), HONE_OK) << hone_last_error();
+  hone_problem* problem = nullptr;
+  const hone_reduce_spec spec = reduction("max", "f32");
+  ASSERT_EQ(hone_problem_reduce(&spec, 100, 16, &problem), HONE_OK) << hone_last_error();
+  EXPECT_EQ(hone_tune(session_, problem, 10, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("pinned"));
+  EXPECT_EQ(hone_prepare(session_, problem, nullptr), HONE_OK) << hone_last_error();
+  hone_problem_destroy(problem);
+  EXPECT_EQ(hone_session_pin(nullptr), HONE_INVALID_ARGUMENT);
+}
+
 TEST_F(CApi, IgnoresNansWhereAsked) {
   hone_reduce_spec spec = reduction("max", "f32");
   const float in[] = {1, NAN, 3};

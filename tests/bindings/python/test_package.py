@@ -32,6 +32,21 @@ def test_the_version_is_the_distributions():
         pytest.skip("the package is not installed")
 
 
+def test_a_pinned_session_keeps_its_winners():
+    session = hone.Session("host", cache="")
+    session.pin()
+    with pytest.raises(ValueError, match="pinned"):
+        hone.tune("max", X, budget=0.1, session=session)
+    assert hone.max(X, session=session) == 999
+
+
+def test_numerics_that_do_not_matter_are_the_same_problem():
+    integers = X.astype("int32")
+    assert hone.sum(integers, numerics="reproducible") == hone.sum(integers)
+    assert str(hone.problem("sum", integers, numerics="reproducible")) == str(hone.problem("sum", integers))
+    assert "reproducible" in str(hone.problem("sum", X, numerics="reproducible"))
+
+
 def test_everything_public_is_documented():
     for name in hone.__all__:
         assert getattr(hone, name).__doc__, name

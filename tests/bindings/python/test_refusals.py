@@ -33,6 +33,7 @@ class CudaInterface:
         (lambda: hone.sum(None), TypeError, "NoneType"),
         (lambda: hone.sum("text"), TypeError, "str"),
         (lambda: hone.sum(Lies(__dlpack__=1)), TypeError, "Lies"),
+        (lambda: hone.sum(X, numerics="exact"), ValueError, "reproducible"),
         (lambda: hone.sum(X.astype("complex64")), TypeError, "complex64"),
         (lambda: hone.sum(X.astype(">f4")), TypeError, "byte order"),
         (lambda: hone.sum(numpy.zeros(3, "M8[s]")), (TypeError, BufferError), "dtype"),

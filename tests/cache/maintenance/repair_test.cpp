@@ -192,18 +192,18 @@ TEST_F(CacheRepair, WhatNeverWasACacheIsLeftAlone) {
 }
 
 TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 5; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
+  sql(file_, "PRAGMA user_version = 6; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
   const std::vector<std::byte> before = read_bytes(file_);
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 5"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 6"), StoreFault::newer);
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 5"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 6"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 5");
+  sql(file_, "PRAGMA user_version = 6");
   overwrite(100, 300, std::byte{0xff});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 5"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 6"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {
@@ -238,6 +238,7 @@ TEST_F(CacheRepair, OldFileIsRepairedIntoOurSchema) {
     EXPECT_EQ(report.without_code + report.without_trials + report.damaged_winners, 0);
     EXPECT_THAT(sql(old, "PRAGMA user_version"), testing::ElementsAre(std::to_string(kSchemaVersion)));
     EXPECT_THAT(sql(old, "SELECT DISTINCT entries FROM binary"), testing::ElementsAre(""));
+    EXPECT_THAT(sql(old, "SELECT DISTINCT numerics FROM winner"), testing::ElementsAre("fast"));
   }
 }
 

@@ -53,6 +53,18 @@ TEST_F(PlanTableTest, ANewerWinnerHidesTheOlderOneWhichStaysValid) {
   EXPECT_FALSE(older.winner.tuned);
 }
 
+TEST_F(PlanTableTest, APinnedTableKeepsEachPlanAndTakesNewOnes) {
+  const LoadedPlan& provisional = install(graph_problem(), false, true);
+  EXPECT_TRUE(plans_.is_due(provisional));
+  plans_.pin();
+  EXPECT_FALSE(plans_.is_due(provisional));
+  EXPECT_EQ(&install(graph_problem(), true), &provisional);
+  const LoadedPlan& stream = install(problem_, true);
+  EXPECT_EQ(plans_.find(problem_), &stream);
+  EXPECT_EQ(plans_.find(graph_problem()), &provisional) << "the stream's winner does not replace it";
+  EXPECT_EQ(&plans_.lend_to_graph(graph_problem(), stream), &provisional);
+}
+
 TEST_F(PlanTableTest, APlanKnowsWhetherItsCandidateNeedsAWorkspace) {
   EXPECT_FALSE(install(problem_, true).needs_workspace);
   const Winner joined = winner(problem_, true, "threads=128 work=1 finish=joined");

@@ -80,7 +80,7 @@ TEST_F(PlanTest, ACallOfAnotherClassIsToldWhatDiffers) {
       {[](Problem& p) { p.dtype = DType::f16; }, {"dtype", "f16", "f32"}},
       {[](Problem& p) { p.accumulator = DType::f64; }, {"accumulator", "f64"}},
       {[](Problem& p) { p.result = DType::f64; }, {"result", "f64"}},
-      {[](Problem& p) { p.numerics = static_cast<Numerics>(1); }, {"numerics"}},
+      {[](Problem& p) { p.numerics = Numerics::reproducible; }, {"numerics", "reproducible", "fast"}},
       {[](Problem& p) { p.nan = NanPolicy::ignore; }, {"NaN policy", "ignore", "propagate"}},
       {[](Problem& p) { p.alignment = 4; }, {"alignment", "4 bytes", "16 bytes"}},
       {[](Problem& p) { p.extents[0] = 9999; }, {"size class of n"}},

@@ -143,6 +143,25 @@ TEST_F(SessionClaimsTest, ComesBackForTheWinnerThatAnotherProcessWasTuning) {
   EXPECT_EQ(session.counters().tunings, 0u);
 }
 
+TEST_F(SessionClaimsTest, APinnedSessionKeepsItsWinnerThoughAnotherProcessHasTuned) {
+  const cache::KeyRecord key = key_of_class();
+  claim(key, 60s);
+  SessionOptions hasty = options();
+  hasty.tune_budget = 100ms;
+  Session session(device_, hasty);
+  const Choice first = launch(session);
+  EXPECT_EQ(first.source, ChoiceSource::heuristic);
+  session.pin();
+  cache::Store(file_).release(key, "another");
+  Session(std::make_shared<FakeDevice>(), options()).prepare(family_.problem(kSize));
+  std::this_thread::sleep_for(150ms);
+  const Choice later = launch(session);
+  EXPECT_EQ(later.source, ChoiceSource::memory);
+  EXPECT_EQ(later.winner, first.winner);
+  session.prepare(graph_problem());  // reads the winner that the other process has stored for the stream
+  EXPECT_EQ(launch(session).winner, first.winner);
+}
+
 TEST_F(SessionClaimsTest, TunesLaterWhatAnotherProcessHasGivenUp) {
   const cache::KeyRecord key = key_of_class();
   claim(key, 60s);

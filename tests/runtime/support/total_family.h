@@ -18,6 +18,7 @@ struct TotalFamilyOptions {
   ParameterSpace space{{{"threads", {128, 256}}, {"work", {1, 2, 4}}, {"finish", {0, 1}, {"alone", "joined"}}}};
   int most_threads = 1024;  ///< policies with more are rejected
   bool alone_is_one_block = false;
+  bool is_reproducible = false;
   std::vector<std::string_view> extent_names{"n"};
   std::function<std::string(const ProblemClass&, const Policy&)> rejects = {};  ///< further reasons; "": none
   std::string source_comment = {};  ///< behind the spelled policy: another text of the same kernel
@@ -40,6 +41,7 @@ class TotalFamily final : public KernelFamily {
   std::span<const SourceFile> sources() const override { return options_.sources; }
 
   std::string refuse(const Problem& problem) const override;
+  bool offers_reproducible(const Problem&) const override { return options_.is_reproducible; }
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;

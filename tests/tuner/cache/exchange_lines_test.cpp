@@ -97,6 +97,18 @@ TEST(ExchangeLines, LinesOfFormat1AreRead) {
   EXPECT_EQ(std::get<BinaryLine>(parse_line(line.dump())).binary, binary.binary);
 }
 
+TEST(ExchangeLines, NumericsOfFormat2AreFastNow) {
+  Entry entry = sample();
+  for (const char* policy : {"", ", NaN ignored"}) {
+    entry.key.problem.numerics = std::string("fast") + policy;
+    Json winner = Json::parse(*to_line(entry));
+    winner["winner"]["problem"]["numerics"] = std::string("reproducible") + policy;
+    EXPECT_EQ(cache::entry_digest(std::get<Entry>(parse_line(winner.dump()))), cache::entry_digest(entry));
+  }
+  entry.key.problem.numerics = "reproducible";  // of today
+  EXPECT_EQ(std::get<Entry>(parse_line(*to_line(entry))).key.problem.numerics, "reproducible");
+}
+
 TEST(ExchangeLines, TextThatIsNoUtf8HasNoLine) {
   Entry entry = sample();
   entry.key.problem.operation = "\xff";
@@ -185,9 +197,9 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
       {R"({"end":{"binaries":-Infinity,"winners":0}})", "is no JSON"},
       {R"({"end":{"binaries":1e999,"winners":0}})", "larger than any double"},
       {R"({"end":{"binaries":0}})", "'end' has no 'winners'"},
-      {R"({"hone_cache_export":3,"binaries":true})", "has the format 3, this Hone knows 1 to 2; use a newer one"},
+      {R"({"hone_cache_export":4,"binaries":true})", "has the format 4, this Hone knows 1 to 3; use a newer one"},
       {R"({"hone_cache_export":0,"binaries":true})", "has the format 0"},
-      {R"({"hone_cache_export":"1","binaries":true})", "this Hone knows 1 to 2"},
+      {R"({"hone_cache_export":"1","binaries":true})", "this Hone knows 1 to 3"},
       {R"({"hone_cache_export":1})", "'header' has no 'binaries'"},
       {R"({"hone_cache_export":1,"binaries":true,"x":1})", "'header' has 3 members"},
       {R"({"binary":{"format":"cubin","architecture":"sm_90","code":"!","digest":"0"}})", "not base64"},

@@ -43,7 +43,7 @@ TEST(CampaignFile, HeaviestProblemsComeFirst) {
     "problems": [
       {"op": "max", "size": [1024, "2^12"]},
       {"op": ["dot"], "dtype": "bf16", "size": 4096, "align": [4], "context": "graph", "nan": "ignore",
-       "accumulator": "f64", "result": "f64", "weight": 2.5}
+       "numerics": "fast", "accumulator": "f64", "result": "f64", "weight": 2.5}
     ]})",
                                            FileFormat::json, "c");
   EXPECT_THAT(labels(file), ElementsAre("dot bf16 2^12 in f64 to f64 NaN ignored align 4 graph", "max f32 2^10",

@@ -38,7 +38,7 @@ cache::KeyRecord gpu_key(std::int64_t first, std::int64_t last) {
   cache::KeyRecord key;
   key.device = {"cuda", "Invented GPU", "sm_90", "name=Invented GPU;sm_count=100;", 100, 2048, 3000};
   key.toolchain = {"nvrtc 13.0.88", "13.0", "0123456789abcdef0123456789abcdef"};
-  key.problem = {"reduce", "sum", "f32", "reproducible", "stream", 16, {}};
+  key.problem = {"reduce", "sum", "f32", "fast", "stream", 16, {}};
   key.problem.sizes[0] = {first, last};
   return key;
 }
@@ -220,7 +220,7 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "  driver      13.0\n"
             "  compiler    nvrtc 13.0.88\n"
             "  family      reduce, digest 0123456789abcdef0123456789abcdef\n"
-            "  numerics    reproducible\n"
+            "  numerics    fast\n"
             "  context     stream\n"
             "  stored      …\n"
             "\n"
@@ -349,7 +349,7 @@ TEST_F(InspectTest, ClassesWithOneWinnerAreJoinedOnlyWhereNothingElseDiffers) {
   others[0].winner.candidate.max_blocks = 1;
   others[1].key.problem.alignment = 8;
   others[2].key.problem.launch_context = "graph";
-  others[3].key.problem.numerics = "reproducible, NaN ignored";
+  others[3].key.problem.numerics = "fast, NaN ignored";
   others[4].key.toolchain.family_digest = "fedcba9876543210fedcba9876543210";
   others[5].winner.tuned = false;
   others[5].key.problem.dtype = "f64";
@@ -374,12 +374,29 @@ TEST_F(InspectTest, ShapesAreJoinedAlongEachExtent) {
 
 TEST_F(InspectTest, NanPoliciesAreShownWhereTheyAreNotTheDefault) {
   cache::Publication ignoring = tuned_sum();
-  ignoring.key.problem.numerics = "reproducible, NaN ignored";
+  ignoring.key.problem.numerics = "fast, NaN ignored";
   store_.publish(tuned_sum());
   store_.publish(ignoring);
   EXPECT_THAT(inspect().out, HasLine("1", "reduce", "sum", "f32", "16"));
   EXPECT_THAT(inspect().out, HasLine("2", "reduce", "sum", "f32", "NaN", "ignored", "16"));
   EXPECT_THAT(inspect({"2"}).out, Names("Winner 2", "sum f32 NaN ignored"));
+}
+
+TEST_F(InspectTest, NumericsAreShownAndNamed) {
+  store_.publish(tuned_sum());
+  cache::Publication exact = tuned_sum();
+  exact.key.problem.numerics = "reproducible";
+  store_.publish(exact);
+  exact.key.problem.numerics = "reproducible, NaN ignored";
+  store_.publish(exact);
+  EXPECT_THAT(inspect().out, HasLine("2", "reduce", "sum", "f32", "reproducible", "16"));
+  EXPECT_THAT(inspect({"--numerics", "reproducible"}).out, Names("NaN ignored"));
+  EXPECT_THAT(inspect({"--numerics", "reproducible"}).out, Not(HasLine("1", "reduce", "sum", "f32", "16")));
+  EXPECT_THAT(inspect({"--numerics", "fast"}).out, HasLine("1", "reduce", "sum", "f32", "16"));
+  EXPECT_THAT(inspect({"--numerics", "fast"}).out, Not(HasSubstr("reproducible")));
+  const CommandRun wrong = inspect({"--numerics", "exact"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, Names("'exact'", "fast", "reproducible"));
 }
 
 TEST_F(InspectTest, UnknownRegistersAreNotCalledZero) {

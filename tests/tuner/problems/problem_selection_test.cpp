@@ -24,7 +24,8 @@ const KernelFamily& line() {
   return family;
 }
 const KernelFamily& rows() {
-  static const TotalFamily family({.name = "rows", .extent_names = {"rows", "columns"}});
+  static const TotalFamily family(
+      {.name = "rows", .is_reproducible = true, .extent_names = {"rows", "columns"}});
   return family;
 }
 const KernelFamily& total() {
@@ -106,6 +107,18 @@ TEST(ListProblems, AlignmentsAreThoseOfTheCalls) {
                                   ColumnsAndAlignment(8, 16)));
 }
 
+TEST(ListProblems, NumericsAreThoseThatTheFamilyOffers) {
+  EXPECT_EQ(list_problems({.family = "rows"}, kFamilies).front().numerics, Numerics::fast);
+  const Problem exact = list_problems({.family = "rows", .numerics = "reproducible"}, kFamilies).front();
+  EXPECT_EQ(exact.numerics, Numerics::reproducible);
+  EXPECT_EQ(problem_label(exact), "rows total i32 2^3x2^3 reproducible");
+  EXPECT_TRUE(same_sweep(problem_from_json(to_json(exact), kFamilies), exact));
+  EXPECT_THAT(refusal({.family = "line", .numerics = "reproducible"}), Names("line", "reproducible", "total", "fast"));
+  EXPECT_THAT(refusal({.family = "line", .numerics = "exact"}), Names("'exact'", "fast", "reproducible"));
+  const Problem extreme = list_problems({.ops = "max", .sizes = "8", .numerics = "reproducible"}).front();
+  EXPECT_EQ(extreme.numerics, Numerics::fast) << "the same in any order";
+}
+
 TEST(ProblemText, ShapesHaveLabelsAndSurviveJson) {
   Problem problem = list_problems({.family = "rows", .sizes = "2^13x64", .pitch = "128"}, kFamilies).front();
   EXPECT_EQ(problem_label(problem), "rows total i32 2^13x64 pitch 128,128");
@@ -122,7 +135,7 @@ TEST(ProblemText, RowsOfShapesAreProblemsOfTheirFamily) {
   const cache::ProblemRecord record{.family = "rows",
                                     .operation = "total",
                                     .dtype = "i32",
-                                    .numerics = "reproducible",
+                                    .numerics = "fast",
                                     .launch_context = "stream",
                                     .alignment = 16,
                                     .sizes = {{{725, 1448}, {46, 90}, {1, 1}}}};

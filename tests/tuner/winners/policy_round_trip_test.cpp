@@ -54,7 +54,7 @@ class PolicyRoundTrip : public ::testing::Test {
       cache::Publication publication;
       publication.key.device = {"cuda", "Invented GPU", "sm_90", "name=Invented GPU;", 100, 2048, 3000};
       publication.key.toolchain = {"nvrtc 13.0.88", "13.0", "0123456789abcdef0123456789abcdef"};
-      publication.key.problem = {family, "sum", "f32", "reproducible", "stream", 16, {}};
+      publication.key.problem = {family, "sum", "f32", "fast", "stream", 16, {}};
       const auto n = static_cast<std::int64_t>(i + 1);
       publication.key.problem.sizes[0] = {n, n};
       publication.winner.candidate = record_of(texts[i]);

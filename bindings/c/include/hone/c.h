@@ -154,6 +154,9 @@ HONE_API hone_status hone_session_create(hone_device* device, const hone_session
                                          hone_session** session);
 HONE_API void hone_session_destroy(hone_session* session);
 
+/* Each class of problems keeps the winner that it has, and nothing is tuned any more: Session::pin(). */
+HONE_API hone_status hone_session_pin(hone_session* session);
+
 /* What a session did so far, as a JSON object of numbers: cache_hits, tunings, compiles, … hone_free(). */
 HONE_API hone_status hone_session_counters(const hone_session* session, char** json);
 
@@ -183,6 +186,9 @@ HONE_API hone_status hone_choice_init(hone_choice* choice, size_t size);
 
 enum { HONE_NAN_PROPAGATE = 0, HONE_NAN_IGNORE = 1 };
 
+/* REPRODUCIBLE: the same bits from every policy, grid, alignment and device; FAST: of one winner. docs/numerics.md. */
+enum { HONE_NUMERICS_FAST = 0, HONE_NUMERICS_REPRODUCIBLE = 1 };
+
 typedef struct hone_reduce_spec {
   size_t size;
   int32_t op;          /* hone_op("sum") */
@@ -190,7 +196,7 @@ typedef struct hone_reduce_spec {
   int32_t accumulator; /* −1: the default of the operation and dtype */
   int32_t result;      /* likewise */
   int32_t nan_policy;
-  int32_t reserved;    /* 0 */
+  int32_t numerics;    /* HONE_NUMERICS_… */
 } hone_reduce_spec;
 
 /* The sum of f32. */
@@ -235,7 +241,7 @@ typedef struct hone_softmax_spec {
   int32_t dtype;       /* f16, bf16, f32 or f64 */
   int32_t result;      /* likewise; −1: dtype */
   int32_t logarithm;   /* 1: log_softmax */
-  int32_t reserved;    /* 0 */
+  int32_t numerics;    /* HONE_NUMERICS_… */
   double scale;        /* multiplies each element first */
   int64_t outer;       /* outer × reduced × inner elements; results over `reduced` add up to 1. Rows of a matrix: */
   int64_t reduced;     /* outer = rows, reduced = columns, inner = 1 */

@@ -1,0 +1,311 @@
+#include <hone/canonical_reduce.h>
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <hone/error.h>
+#include <hone/kernel_family.h>
+#include <hone/rms_norm.h>
+#include <hone/softmax_spec.h>
+
+#include "runtime/families/reduce/canonical_math.h"
+#include "runtime/families/reduce/canonical_tree.h"
+#include "runtime/families/reduce/reduce_reference.h"
+#include "tests/support/names.h"
+
+namespace hone {
+namespace {
+
+using test::Names;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// The tree once more, as a recursion over elements: v_s[r] = v_2s[r] + v_2s[r + s], v_C[r] = leaf r of the chunk.
+template <class A>
+struct Recursion {
+  std::span<const A> leaves;
+  std::size_t chunk;
+
+  A element(std::size_t i) const { return i < leaves.size() ? leaves[i] : -A(0); }
+  A fold(std::size_t first, std::size_t r, std::size_t s) const {
+    if (s == chunk) return element(first + r);
+    const A low = fold(first, r, 2 * s), high = fold(first, r + s, 2 * s);
+    return low + high;
+  }
+  A node(std::size_t first, std::size_t chunks) const {
+    if (chunks == 1) return fold(first * chunk, 0, 1);
+    std::size_t left = 1;
+    while (2 * left < chunks) left *= 2;
+    const A before = node(first, left), after = node(first + left, chunks - left);
+    return before + after;
+  }
+  A sum() const { return leaves.empty() ? A(0) : node(0, (leaves.size() + chunk - 1) / chunk) + A(0); }
+};
+
+std::vector<float> magnitudes(std::size_t n, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::vector<float> values(n);
+  for (float& x : values) {
+    const auto exponent = static_cast<int>(random() % 70) - 35;
+    const float significand = 1.0f + static_cast<float>(random() % 8388608) * 0x1p-23f;
+    x = std::ldexp(random() % 2 == 0 ? significand : -significand, exponent);
+  }
+  return values;
+}
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+float sum_of(const std::vector<float>& values) { return canonical_reduce(sum, std::span<const float>(values)); }
+
+TEST(CanonicalReduce, IsTheRecursionAroundChunksAndPowersOfTwo) {
+  for (const std::size_t n : {0,    1,    2,    3,    31,   32,   33,   511,  512,  513,
+                              1023, 1024, 1025, 1535, 2561, 3584, 4095, 4097, 70001}) {
+    const std::vector<float> values = magnitudes(n);
+    EXPECT_EQ(bits(sum_of(values)), bits(Recursion<float>{values, 512}.sum())) << n;
+    std::vector<double> wide(values.begin(), values.end());
+    for (double& x : wide) x += x * 0x1p-40;
+    EXPECT_EQ(canonical_reduce(sum, std::span<const double>(wide)), (Recursion<double>{wide, 256}.sum())) << n;
+    std::vector<half> halves;
+    std::vector<float> as_floats;
+    for (const float x : values) as_floats.push_back(static_cast<float>(halves.emplace_back(half(x * 0x1p-20f))));
+    const float of_halves = canonical_reduce(sum, std::span<const half>(halves));
+    EXPECT_EQ(bits(of_halves), bits(Recursion<float>{as_floats, 1024}.sum())) << n;
+  }
+}
+
+TEST(CanonicalReduce, ChunksAreTwoKibibytesOfElements) {
+  EXPECT_EQ(canonical::chunk_elements(DType::f64), 256);
+  EXPECT_EQ(canonical::chunk_elements(DType::i32), 512);
+  EXPECT_EQ(canonical::chunk_elements(DType::bf16), 1024);
+  EXPECT_EQ(canonical::chunk_elements(DType::f8e4m3), 2048);
+}
+
+TEST(CanonicalReduce, LeavesAreRoundedByThemselves) {
+  const std::vector<float> x{0x1.000002p0f, -1.0f}, squares{0x1.000002p0f * 0x1.000002p0f, 1.0f};
+  EXPECT_EQ(canonical_reduce(sum_of_squares, std::span<const float>(x)), sum_of(squares));
+  EXPECT_EQ(canonical_reduce(l2_norm, std::span<const float>(x)), std::sqrt(sum_of(squares)));
+  EXPECT_EQ(canonical_reduce(l1_norm, std::span<const float>(x)), sum_of({0x1.000002p0f, 1.0f}));
+  // Contracted, the rounding error of the first product would be the result.
+  const std::vector<float> a{0x1.000002p0f, 0x1.000002p0f}, b{0x1.000002p0f, -0x1.000002p0f};
+  float dot = 1;
+  canonical_reduce({.op = ReduceOp::dot}, {a.data()}, {b.data()}, 2, &dot);
+  EXPECT_EQ(dot, 0);
+}
+
+TEST(CanonicalReduce, MeanDividesOnce) {
+  const std::vector<float> x = magnitudes(1000);
+  EXPECT_EQ(canonical_reduce(mean, std::span<const float>(x)), sum_of(x) / 1000.0f);
+  const std::vector<float> some{1, kNan, 4, kNan};
+  EXPECT_EQ(canonical_reduce(mean, std::span<const float>(some), NanPolicy::ignore), 2.5f);
+}
+
+TEST(CanonicalReduce, NothingIsTheIdentity) {
+  const std::span<const float> none;
+  EXPECT_EQ(bits(canonical_reduce(sum, none)), bits(0.0f));
+  EXPECT_EQ(bits(canonical_reduce(l2_norm, none)), bits(0.0f));
+  EXPECT_EQ(canonical_reduce(product, none), 1);
+  EXPECT_EQ(canonical_reduce(logsumexp, none), -kInfinity);
+  EXPECT_EQ(bits(canonical_reduce(mean, none)), 0x7fc00000u);
+  const std::vector<float> nans(1000, kNan);
+  EXPECT_EQ(bits(canonical_reduce(sum, std::span<const float>(nans), NanPolicy::ignore)), bits(0.0f));
+  EXPECT_EQ(canonical_reduce(product, std::span<const float>(nans), NanPolicy::ignore), 1);
+}
+
+TEST(CanonicalReduce, ASumOfNegativeZerosIsZeroAndANaNHasOneSpelling) {
+  EXPECT_EQ(bits(sum_of(std::vector<float>(600, -0.0f))), bits(0.0f));
+  EXPECT_EQ(bits(sum_of({1, std::bit_cast<float>(0xffc12345u)})), 0x7fc00000u);
+  EXPECT_EQ(bits(sum_of({kInfinity, -kInfinity})), 0x7fc00000u);
+  EXPECT_EQ(sum_of({kInfinity, 1}), kInfinity);
+  const std::vector<float> nan{kNan};
+  half narrow;
+  canonical_reduce({.result = DType::f16}, {nan.data()}, {}, 1, &narrow);
+  EXPECT_EQ(narrow.bits, 0x7e00);
+  bfloat16 other;
+  canonical_reduce({.result = DType::bf16}, {nan.data()}, {}, 1, &other);
+  EXPECT_EQ(other.bits, 0x7fc0);
+}
+
+TEST(CanonicalReduce, AResultIsRoundedOnce) {
+  // 1 + 2^-11 + 2^-40 is above the middle of two halves; as a float it would be the middle, which is rounded to 1.
+  const std::vector<double> x{1.0, 0x1p-11, 0x1p-40};
+  half rounded;
+  canonical_reduce({.dtype = DType::f64, .result = DType::f16}, {x.data()}, {}, 3, &rounded);
+  EXPECT_EQ(static_cast<float>(rounded), 1.0f + 0x1p-10f);
+}
+
+TEST(CanonicalReduce, AColumnHasTheBitsOfARow) {
+  const std::vector<float> x = magnitudes(3000);
+  std::vector<float> matrix(3000 * 7);
+  for (std::size_t i = 0; i < x.size(); ++i) matrix[7 * i + 4] = x[i];
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::product, ReduceOp::mean_variance, ReduceOp::logsumexp}) {
+    std::array<std::uint32_t, 2> row{}, column{};
+    canonical_reduce({.op = op}, {x.data()}, {}, 3000, row.data());
+    canonical_reduce({.op = op}, {matrix.data() + 4, 7}, {}, 3000, column.data());
+    EXPECT_EQ(row, column) << name(op);
+  }
+}
+
+TEST(CanonicalReduce, APatternThatRepeatsHasTheBitsOfItsElements) {
+  const std::vector<float> pattern = magnitudes(3);
+  std::vector<float> all(512 * 40 + 5);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = pattern[i % 3];
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean_variance}) {
+    std::array<float, 2> expected{}, found{};
+    canonical_reduce({.op = op}, {all.data()}, {}, static_cast<std::int64_t>(all.size()), expected.data());
+    const canonical::Sequence repeated{.bytes = reinterpret_cast<const std::byte*>(pattern.data()), .period = 3};
+    canonical::reduce({.op = op}, repeated, {}, static_cast<std::int64_t>(all.size()),
+                      reinterpret_cast<std::byte*>(found.data()));
+    EXPECT_EQ(expected, found) << name(op);
+  }
+}
+
+/// A plain loop ends at 33554432, and the chains of a fast winner on the host device were off by 79 ulp.
+TEST(CanonicalReduce, AHundredMillionEqualNumbersAreSummedWithinAFewUlp) {
+  const float x = 1.23f;
+  const canonical::Sequence repeated{.bytes = reinterpret_cast<const std::byte*>(&x), .period = 1};
+  float found = 0;
+  canonical::reduce({}, repeated, {}, 100'000'000, reinterpret_cast<std::byte*>(&found));
+  const double exact = 1e8 * static_cast<double>(x);
+  EXPECT_LE(std::fabs(static_cast<double>(found) - exact), 2 * 8.0) << "of 8 to the last place";
+}
+
+TEST(CanonicalReduce, MomentsOfEqualNumbersAreExact) {
+  std::array<float, 2> found{};
+  for (const std::int64_t n : {1, 3, 700, 100'003}) {
+    const std::vector<float> x(static_cast<std::size_t>(n), 16777217.0f / 3);
+    canonical_reduce({.op = ReduceOp::mean_variance}, {x.data()}, {}, n, found.data());
+    EXPECT_EQ(found[0], x[0]) << n;
+    EXPECT_EQ(found[1], 0) << n;
+  }
+}
+
+TEST(CanonicalReduce, MomentsAndExponentialsAreAccurate) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<float> x(50'000);
+  for (float& each : x) each = static_cast<float>(4096 + uniform(random));
+  long double total = 0, squares = 0, exponentials = 0;
+  for (const float each : x) total += each;
+  const long double average = total / 50'000;
+  for (const float each : x) {
+    squares += (each - average) * (each - average);
+    exponentials += std::exp(static_cast<long double>(each) - 4096);
+  }
+  std::array<float, 2> found{};
+  canonical_reduce({.op = ReduceOp::mean_variance}, {x.data()}, {}, 50'000, found.data());
+  EXPECT_NEAR(found[0], static_cast<double>(average), 4096 * 0x1p-23);
+  EXPECT_NEAR(found[1], static_cast<double>(squares / 50'000), 1e-5);
+  EXPECT_NEAR(canonical_reduce(logsumexp, std::span<const float>(x)),
+              static_cast<double>(std::log(exponentials) + 4096), 4096 * 0x1p-22);
+}
+
+template <class A>
+void expect_accurate_math() {
+  const long double ulp = std::numeric_limits<A>::epsilon();
+  std::mt19937_64 random(5);
+  EXPECT_EQ(canonical::exponential(A(0)), 1);
+  EXPECT_EQ(canonical::logarithm(A(1)), 0);
+  EXPECT_EQ(canonical::exponential(-std::numeric_limits<A>::infinity()), 0);
+  EXPECT_TRUE(std::isnan(canonical::exponential(std::numeric_limits<A>::quiet_NaN())));
+  for (int i = 0; i < 100'000; ++i) {
+    const A d = -std::uniform_real_distribution<A>(0, i % 2 == 0 ? A(80) : A(1))(random);
+    const long double right = std::exp(static_cast<long double>(d));
+    EXPECT_LE(std::fabs(canonical::exponential(d) - right), ulp * right) << d;
+    const A s = std::exp(std::uniform_real_distribution<A>(A(-0.5), A(40))(random));
+    const long double logarithm = std::log(static_cast<long double>(s));
+    EXPECT_LE(std::fabs(canonical::logarithm(s) - logarithm), 2 * ulp * std::fabs(logarithm)) << s;
+  }
+}
+
+TEST(CanonicalMath, ExponentialsAreWithinAnUlpAndLogarithmsWithinTwo) {
+  expect_accurate_math<float>();
+  expect_accurate_math<double>();
+}
+
+TEST(CanonicalReduce, RefusesWhatIsNoReductionOfItsKind) {
+  const std::vector<float> x{1};
+  float out = 0;
+  const auto refusal = [&](const ReduceSpec& spec, std::int64_t n, const HostArray& a, void* to) -> std::string {
+    try {
+      canonical_reduce(spec, a, {}, n, to);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it was accepted";
+  };
+  EXPECT_THAT(refusal({}, -1, {x.data()}, &out), Names("-1", "negative"));
+  EXPECT_THAT(refusal({}, 1, {}, &out), Names("null"));
+  EXPECT_THAT(refusal({}, 1, {x.data()}, nullptr), Names("out", "null"));
+  EXPECT_THAT(refusal({.op = ReduceOp::dot}, 1, {x.data()}, &out), Names("null"));
+  EXPECT_THAT(refusal({.op = ReduceOp::max}, 1, {x.data()}, &out), Names("max", "order"));
+  EXPECT_THAT(refusal({.dtype = DType::i32}, 1, {x.data()}, &out), Names("i32", "order"));
+  EXPECT_THAT(refusal({.result = DType::i32}, 1, {x.data()}, &out), Names("i32", "stored"));
+}
+
+TEST(ReproducibleProblems, AreOthersOnlyWhereAnOrderMatters) {
+  const auto numerics = [](ReduceOp op, DType dtype, std::optional<DType> accumulator = {}) {
+    return reduce_problem({.op = op, .dtype = dtype, .accumulator = accumulator, .numerics = Numerics::reproducible}, 5)
+        .numerics;
+  };
+  EXPECT_EQ(numerics(ReduceOp::sum, DType::f16), Numerics::reproducible);
+  EXPECT_EQ(numerics(ReduceOp::dot, DType::f64), Numerics::reproducible);
+  EXPECT_EQ(numerics(ReduceOp::mean, DType::i64), Numerics::reproducible) << "accumulated in f64";
+  EXPECT_EQ(numerics(ReduceOp::sum, DType::i8, DType::f32), Numerics::reproducible);
+  EXPECT_EQ(numerics(ReduceOp::sum, DType::i8), Numerics::fast);
+  EXPECT_EQ(numerics(ReduceOp::mean_variance, DType::u16), Numerics::fast);
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::argmax, ReduceOp::max_norm, ReduceOp::any, ReduceOp::count_nonzero})
+    EXPECT_EQ(numerics(op, DType::f32), Numerics::fast) << name(op);
+  const ReduceSpec spec{.numerics = Numerics::reproducible};
+  EXPECT_EQ(reduce_rows_problem(spec, {.rows = 3, .columns = 4}).numerics, Numerics::reproducible);
+  EXPECT_EQ(segmented_reduce_problem(spec, DType::i32, 3, 4).numerics, Numerics::reproducible);
+  EXPECT_TRUE(reduce_spec_of(reduce_problem(spec, 5)).is_reproducible());
+  EXPECT_EQ(softmax_problem({.numerics = Numerics::reproducible}, SoftmaxShape::rows(3, 4)).numerics,
+            Numerics::reproducible);
+}
+
+TEST(ReproducibleProblems, AreOfAClassOfTheirOwn) {
+  const ProblemClass fast(reduce_problem({}, 5)), exact(reduce_problem({.numerics = Numerics::reproducible}, 5));
+  EXPECT_FALSE(fast == exact);
+  EXPECT_THAT(fast.difference(exact), Names("numerics", "fast", "reproducible"));
+  EXPECT_THAT(to_string(exact), Names("reproducible"));
+}
+
+TEST(ReproducibleProblems, AreRefusedByNameWhereThereAreNoKernels) {
+  Problem problem = rms_norm_problem({.dtype = DType::f16, .rows = 3, .columns = 4}, true, false);
+  EXPECT_EQ(refusal_of(problem), "");
+  problem.numerics = Numerics::reproducible;
+  EXPECT_THAT(refusal_of(problem), Names("rms_norm", "reproducible", "weighted", "f16", "fast"));
+}
+
+TEST(ReproducibleProblems, AreVerifiedInEveryBit) {
+  const ReduceSpec spec{.numerics = Numerics::reproducible};
+  constexpr std::int64_t kSize = 40'000;
+  for (const std::string_view kind : reduce_reference::input_kinds(spec)) {
+    const std::vector<std::vector<std::byte>> patterns{reduce_reference::input_pattern(spec, 0, kSize, kind)};
+    const auto* const values = reinterpret_cast<const float*>(patterns[0].data());
+    std::vector<float> all(kSize);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = values[i % (patterns[0].size() / sizeof(float))];
+    float result = sum_of(all);
+    const auto fault = [&] {
+      return reduce_reference::verify(spec, kSize, 1000, patterns, std::as_bytes(std::span(&result, 1)));
+    };
+    EXPECT_EQ(fault(), "") << kind;
+    result = std::bit_cast<float>(bits(result) ^ 1u);
+    EXPECT_NE(fault(), "") << kind;
+    if (kind == "uniform") {
+      EXPECT_EQ(reduce_reference::verify({}, kSize, 1000, patterns, std::as_bytes(std::span(&result, 1))), "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone
