@@ -140,7 +140,7 @@ std::optional<TuningRecord> Layers::find_tuning(const Query& query) {
     if (found || !can_ask(layer)) continue;
     attempt(layer, Access::read, [&](const Store& store) {
       const std::optional<Hit> hit = store.find(query);
-      if (hit && hit->winner.tuned) found = store.tuning(hit->winner_id);
+      if (hit) found = store.tuning(hit->winner_id);
     });
   }
   return found;

@@ -52,7 +52,7 @@ class Layers {
   /// As Store::find_near, of all layers, an earlier layer's first.
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
 
-  /// The trials behind the tuned winner that serves the query, of the first layer that has them.
+  /// The tuning behind the winner that serves the query, of the first layer that has it.
   std::optional<TuningRecord> find_tuning(const Query& query);
 
   /// Stores all or none in the writable layer. A failure is reported every time; without a writable layer nothing

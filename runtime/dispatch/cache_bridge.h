@@ -47,7 +47,7 @@ class CacheBridge {
   /// The stored tuned winners of the same problem that were measured within `extents`, without their code.
   std::vector<Winner> find_near(const Problem& problem, const std::array<SizeRange, 3>& extents);
 
-  /// The stored tuning behind the tuned winner that serves `problem`; nullopt where no file has its trials.
+  /// The stored tuning behind the winner that serves `problem`; nullopt where no file has one.
   std::optional<Tuning> find_tuning(const Problem& problem);
 
   /// A winner with its binary and, for a tuned one, its trials, as they are stored.

@@ -169,7 +169,7 @@ class Session {
   /// hone::tune() throws. A cache file that fails is counted; the winner then lives as long as the session.
   Tuning tune(const Problem& problem, const TuningOptions& options);
 
-  /// The tuning behind the tuned winner that a cache file has for `problem`, with every trial; its `problem` has the
+  /// The tuning behind the winner that a cache file has for `problem`, with every trial; its `problem` has the
   /// extents that were measured. nullopt where no winner is stored or its trials are gone. Code, roofline and rank
   /// correlation are not stored. Reads the files; launches and compiles nothing.
   std::optional<Tuning> stored_tuning(const Problem& problem) const;

@@ -363,8 +363,8 @@ HONE_API hone_status hone_prepare(hone_session* session, const hone_problem* pro
  * hone_free(). */
 HONE_API hone_status hone_tune(hone_session* session, const hone_problem* problem, int64_t budget_ms, char** json);
 
-/* The progress of a tuning, called from the thread that tunes. `phase` is 0 while it compiles, 1 while it measures, and 2
- * while it verifies; `done` of `total` counts the steps of the phase; `best_us` is 0 before the first measurement. A
+/* The progress of a tuning, called from the thread that tunes. `phase` is 0 while it compiles, 1 while it measures, and
+ * 2 while it verifies; `done` of `total` counts the steps of the phase; `best_us` is 0 before the first measurement. A
  * result other than 0 ends the tuning early, without a winner, after at most some more calls. */
 typedef int32_t (*hone_progress)(void* context, int32_t phase, int32_t done, int32_t total, double best_us);
 
