@@ -134,6 +134,18 @@ std::vector<NearWinner> Layers::find_near(const Query& query, const std::array<R
   return all;
 }
 
+std::optional<TuningRecord> Layers::find_tuning(const Query& query) {
+  std::optional<TuningRecord> found;
+  for (Layer& layer : layers_) {
+    if (found || !can_ask(layer)) continue;
+    attempt(layer, Access::read, [&](const Store& store) {
+      const std::optional<Hit> hit = store.find(query);
+      if (hit) found = store.tuning(hit->winner_id);
+    });
+  }
+  return found;
+}
+
 void Layers::publish(std::span<const Publication> publications) {
   Layer* const layer = writable();
   if (layer == nullptr) return;

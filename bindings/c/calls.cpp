@@ -3,8 +3,10 @@
 #include <vector>
 
 #include <hone/copy.h>
+#include <hone/custom_reduce.h>
 #include <hone/fused_reduce.h>
 #include <hone/reduce_axis.h>
+#include <hone/rms_norm.h>
 #include <hone/segmented_reduce.h>
 #include <hone/softmax.h>
 #include <hone/transpose.h>
@@ -38,6 +40,26 @@ constexpr hone_softmax_spec kSoftmaxDefaults{.size = 0,
                                              .in_pitch = 0,
                                              .out_pitch = 0};
 
+constexpr hone_rms_norm_spec kRmsNormDefaults{.size = 0,
+                                               .dtype = static_cast<int32_t>(DType::f32),
+                                               .reserved = 0,
+                                               .rows = 0,
+                                               .columns = 0,
+                                               .eps = RmsNormSpec::kUsualEps,
+                                               .in_pitch = 0,
+                                               .out_pitch = 0};
+
+constexpr hone_reduction_source kReductionDefaults{.size = 0,
+                                                   .name = nullptr,
+                                                   .map = nullptr,
+                                                   .combine = nullptr,
+                                                   .identity = nullptr,
+                                                   .finish = nullptr,
+                                                   .declarations = nullptr,
+                                                   .accumulator = static_cast<int32_t>(DType::f32),
+                                                   .result = -1,
+                                                   .relative_tolerance = 0};
+
 constexpr hone_matrix_spec kMatrixDefaults{
     .size = 0, .element_bytes = 4, .batch = 1, .rows = 0, .columns = 0, .in_pitch = 0, .out_pitch = 0};
 
@@ -63,6 +85,43 @@ ReduceSpec spec_of(const hone_reduce_spec* given) {
           .accumulator = optional_dtype(spec.accumulator, "accumulator"),
           .result = optional_dtype(spec.result, "result"),
           .numerics = numerics_of(spec.numerics)};
+}
+
+FusedReduction fused_of(const std::int32_t* ops, std::int32_t count) {
+  required(ops, "ops");
+  if (count < 1 || static_cast<std::size_t>(count) > FusedReduction::kMost)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} operations: one to {} can be fused", count, FusedReduction::kMost));
+  std::vector<ReduceOp> list;
+  for (std::int32_t i = 0; i < count; ++i) list.push_back(op_of(ops[i]));
+  return FusedReduction(list);
+}
+
+CustomReduction custom_of(const hone_reduction_source* given) {
+  const hone_reduction_source source = read(given, kReductionDefaults, "hone_reduction_source");
+  ReduceExpressions expressions;
+  const auto take = [](const char* text, std::string& to) {
+    if (text != nullptr) to = text;
+  };
+  take(source.name, expressions.name);
+  take(source.map, expressions.map);
+  take(source.combine, expressions.combine);
+  take(source.identity, expressions.identity);
+  take(source.finish, expressions.finish);
+  take(source.declarations, expressions.declarations);
+  expressions.relative_tolerance = source.relative_tolerance;
+  return CustomReduction(expressions, dtype_of(source.accumulator, "accumulator"),
+                         optional_dtype(source.result, "result"));
+}
+
+RmsNormSpec rms_norm_of(const hone_rms_norm_spec* given) {
+  const hone_rms_norm_spec spec = read(given, kRmsNormDefaults, "hone_rms_norm_spec");
+  return {.dtype = dtype_of(spec.dtype, "dtype"),
+          .rows = spec.rows,
+          .columns = spec.columns,
+          .eps = spec.eps,
+          .in_pitch = spec.in_pitch,
+          .out_pitch = spec.out_pitch};
 }
 
 struct SoftmaxCall {
@@ -131,6 +190,12 @@ hone_status hone_reduce_spec_init(hone_reduce_spec* spec, size_t size) {
 hone_status hone_softmax_spec_init(hone_softmax_spec* spec, size_t size) {
   return c::init(spec, size, c::kSoftmaxDefaults, "hone_softmax_spec");
 }
+hone_status hone_reduction_source_init(hone_reduction_source* source, size_t size) {
+  return c::init(source, size, c::kReductionDefaults, "hone_reduction_source");
+}
+hone_status hone_rms_norm_spec_init(hone_rms_norm_spec* spec, size_t size) {
+  return c::init(spec, size, c::kRmsNormDefaults, "hone_rms_norm_spec");
+}
 hone_status hone_matrix_spec_init(hone_matrix_spec* spec, size_t size) {
   return c::init(spec, size, c::kMatrixDefaults, "hone_matrix_spec");
 }
@@ -163,16 +228,24 @@ hone_status hone_reduce_fused(hone_session* session, const int32_t* ops, int32_t
                               int32_t nan_policy, const void* in, int64_t n, void* const* outs, void* stream,
                               hone_choice* choice) {
   return c::call(session, choice, [&](Session& s) {
-    required(ops, "ops");
+    const FusedReduction reduction = c::fused_of(ops, count);
     required(outs, "outs");
-    if (count < 1 || static_cast<std::size_t>(count) > FusedReduction::kMost)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} operations: one to {} can be fused", count, FusedReduction::kMost));
-    const auto size = static_cast<std::size_t>(count);
-    std::vector<ReduceOp> list;
-    for (std::size_t i = 0; i < size; ++i) list.push_back(c::op_of(ops[i]));
-    return tuned_reduce(s, FusedReduction(list), c::dtype_of(dtype, "dtype"), in, n,
-                        std::vector<void*>(outs, outs + size), stream_of(stream), c::nan_policy_of(nan_policy));
+    return tuned_reduce(s, reduction, c::dtype_of(dtype, "dtype"), in, n, std::vector<void*>(outs, outs + count),
+                        stream_of(stream), c::nan_policy_of(nan_policy));
+  });
+}
+
+hone_status hone_reduction_create(const hone_reduction_source* source, hone_reduction** reduction) {
+  return guarded([&] { required(reduction, "reduction") = new hone_reduction{c::custom_of(source)}; });
+}
+
+void hone_reduction_destroy(hone_reduction* reduction) { delete reduction; }
+
+hone_status hone_reduce_custom(hone_session* session, const hone_reduction* reduction, int32_t dtype, const void* in,
+                               int64_t n, void* out, void* stream, hone_choice* choice) {
+  return c::call(session, choice, [&](Session& s) {
+    return tuned_reduce(s, required(reduction, "reduction").reduction, c::dtype_of(dtype, "dtype"), in, n, out,
+                        stream_of(stream));
   });
 }
 
@@ -206,6 +279,13 @@ hone_status hone_softmax(hone_session* session, const hone_softmax_spec* spec, c
     const c::SoftmaxCall what = c::call_of(spec);
     return what.is_logarithm ? tuned_log_softmax(s, what.spec, in, what.shape, out, stream_of(stream))
                              : tuned_softmax(s, what.spec, in, what.shape, out, stream_of(stream));
+  });
+}
+
+hone_status hone_rms_norm(hone_session* session, const hone_rms_norm_spec* spec, const void* in, const void* residual,
+                          const void* weight, void* out, void* sum, void* stream, hone_choice* choice) {
+  return c::call(session, choice, [&](Session& s) {
+    return tuned_rms_norm(s, c::rms_norm_of(spec), {in, residual, weight, out, sum}, stream_of(stream));
   });
 }
 
@@ -244,6 +324,27 @@ hone_status hone_problem_reduce_segments(const hone_reduce_spec* spec, int64_t e
                                          int64_t segments, hone_problem** problem) {
   return c::make_problem(kMaxAlignment, problem, [&](std::uint32_t) {
     return segmented_reduce_problem(c::spec_of(spec), c::dtype_of(offset_dtype, "offset_dtype"), segments, elements);
+  });
+}
+
+hone_status hone_problem_reduce_fused(const int32_t* ops, int32_t count, int32_t dtype, int32_t nan_policy, int64_t n,
+                                      uint32_t alignment, hone_problem** problem) {
+  return c::make_problem(alignment, problem, [&](std::uint32_t bytes) {
+    return c::fused_of(ops, count).problem(c::dtype_of(dtype, "dtype"), n, bytes, c::nan_policy_of(nan_policy));
+  });
+}
+
+hone_status hone_problem_reduce_custom(const hone_reduction* reduction, int32_t dtype, int64_t n, uint32_t alignment,
+                                       hone_problem** problem) {
+  return c::make_problem(alignment, problem, [&](std::uint32_t bytes) {
+    return required(reduction, "reduction").reduction.problem(c::dtype_of(dtype, "dtype"), n, bytes);
+  });
+}
+
+hone_status hone_problem_rms_norm(const hone_rms_norm_spec* spec, int32_t has_weight, int32_t has_residual,
+                                  uint32_t alignment, hone_problem** problem) {
+  return c::make_problem(alignment, problem, [&](std::uint32_t bytes) {
+    return rms_norm_problem(c::rms_norm_of(spec), has_weight != 0, has_residual != 0, bytes);
   });
 }
 

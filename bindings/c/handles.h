@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <hone/c.h>
+#include <hone/custom_reduction.h>
 #include <hone/reduce_op.h>
 #include <hone/session.h>
 
@@ -19,6 +20,10 @@ struct hone_session {
 
 struct hone_problem {
   hone::Problem problem;
+};
+
+struct hone_reduction {
+  hone::CustomReduction reduction;
 };
 
 namespace hone::c {

@@ -56,13 +56,18 @@ SessionOptions options_of(const hone_session_options* given) {
   refuse_negative(read_options.capture_workspaces, "capture_workspaces");
   refuse_negative(read_options.tune_budget_ms, "tune_budget_ms");
   refuse_negative(read_options.cache_max_bytes, "cache_max_bytes");
+  const auto flag = [](std::int32_t value, const char* what) {
+    if (value != 0 && value != 1)
+      throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}: give 0 or 1", what, value));
+    return value == 1;
+  };
   options.on_miss = static_cast<MissPolicy>(read_options.on_miss);
   options.capture_workspaces = read_options.capture_workspaces;
   options.tune_budget = std::chrono::milliseconds(read_options.tune_budget_ms);
   options.cache_max_bytes = read_options.cache_max_bytes;
-  options.cache_read_only = read_options.cache_read_only != 0;
-  options.load_binaries = read_options.load_binaries != 0;
-  options.validate_pointers = read_options.validate_pointers != 0;
+  options.cache_read_only = flag(read_options.cache_read_only, "cache_read_only");
+  options.load_binaries = flag(read_options.load_binaries, "load_binaries");
+  options.validate_pointers = flag(read_options.validate_pointers, "validate_pointers");
   if (read_options.cache_path != nullptr) {
     options.cache_path = read_options.cache_path;
     if (options.cache_path.empty()) options.system_caches.clear();
@@ -91,6 +96,9 @@ Json json_of(const Tuning& tuning) {
           {"roofline_us", tuning.roofline_us},    {"rank_correlation", tuning.rank_correlation},
           {"trials", std::move(trials)}};
 }
+
+/// A copy for the caller. Messages of compilers may hold any bytes.
+char* text_of(const Json& json) { return copied(json.dump(-1, ' ', false, Json::error_handler_t::replace)); }
 
 }  // namespace
 }  // namespace hone::c
@@ -161,7 +169,14 @@ hone_status hone_tune_with_progress(hone_session* session, const hone_problem* p
       };
     }
     const Tuning tuning = required(session, "session").session.tune(required(problem, "problem").problem, options);
-    // Messages of compilers may hold any bytes.
-    if (json != nullptr) *json = copied(c::json_of(tuning).dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (json != nullptr) *json = c::text_of(c::json_of(tuning));
+  });
+}
+
+hone_status hone_stored_tuning(const hone_session* session, const hone_problem* problem, char** json) {
+  return guarded([&] {
+    const std::optional<Tuning> tuning =
+        required(session, "session").session.stored_tuning(required(problem, "problem").problem);
+    required(json, "json") = c::text_of(tuning ? c::json_of(*tuning) : Json(nullptr));
   });
 }

@@ -76,6 +76,20 @@ std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::ar
   return near;
 }
 
+std::optional<Tuning> CacheBridge::find_tuning(const Problem& problem) {
+  if (!has_files_) return std::nullopt;
+  cache::Query query = query_of(problem);
+  query.code = cache::CodeUse::never;
+  const std::optional<cache::Hit> hit = layers_.find(query);
+  const std::optional<cache::TuningRecord> record = layers_.find_tuning(query);
+  if (!hit || !record) return std::nullopt;
+  Tuning tuning = tuning_of(measured_problem(problem, hit->winner.tuned_extents), *record);
+  const std::optional<Winner> winner = winner_of(problem, hit->winner, hit->sizes);
+  for (std::size_t i = 0; winner && i < tuning.trials.size(); ++i)
+    if (tuning.trials[i].verdict == Verdict::ok && tuning.trials[i].candidate == winner->candidate) tuning.winner = i;
+  return tuning;
+}
+
 cache::Publication CacheBridge::publication(const Problem& problem, const Winner& winner, const Binary& binary,
                                             const Tuning* tuning) const {
   return {.key = key_of(problem, winner.sizes),

@@ -47,6 +47,9 @@ class CacheBridge {
   /// The stored tuned winners of the same problem that were measured within `extents`, without their code.
   std::vector<Winner> find_near(const Problem& problem, const std::array<SizeRange, 3>& extents);
 
+  /// The stored tuning behind the winner that serves `problem`; nullopt where no file has one.
+  std::optional<Tuning> find_tuning(const Problem& problem);
+
   /// A winner with its binary and, for a tuned one, its trials, as they are stored.
   cache::Publication publication(const Problem& problem, const Winner& winner, const Binary& binary,
                                  const Tuning* tuning) const;

@@ -1,5 +1,6 @@
 #include "runtime/dispatch/cache_records.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,13 +29,11 @@ cache::CandidateRecord candidate_record(const Problem& problem, const Candidate&
           .resident_blocks = resident_blocks};
 }
 
-/// The bytes that are moved in the winner's time, which was measured at a size of its own.
-std::int64_t measured_bytes(const Problem& problem, const Winner& winner) {
-  if (winner.tuned_extents == problem.extents) return problem.family->bytes_moved(problem);
-  Problem measured = problem;
-  measured.extents = winner.tuned_extents;
-  measured.pitches = {0, 0};  // those of the problem may be too short there
-  return problem.family->bytes_moved(measured);
+Resources resources_of(const cache::CandidateRecord& record) {
+  return {.registers = record.registers,
+          .static_smem_bytes = record.static_smem_bytes,
+          .local_bytes = record.local_bytes,
+          .max_threads_per_block = record.max_threads_per_block};
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -74,11 +73,18 @@ std::string_view numerics_text(const Problem& problem) {
   return problem.numerics == Numerics::fast ? "fast, NaN ignored" : "reproducible, NaN ignored";
 }
 
+Problem measured_problem(const Problem& problem, const std::array<std::int64_t, 3>& tuned_extents) {
+  Problem measured = problem;
+  measured.extents = tuned_extents;
+  if (tuned_extents != problem.extents) measured.pitches = {0, 0};  // those of the problem may be too short there
+  return measured;
+}
+
 cache::WinnerRecord winner_record(const Problem& problem, const Winner& winner) {
   return {.candidate = candidate_record(problem, winner.candidate, winner.resources, winner.resident_blocks),
           .tuned = winner.tuned,
           .tuned_extents = winner.tuned_extents,
-          .bytes_moved = measured_bytes(problem, winner),
+          .bytes_moved = problem.family->bytes_moved(measured_problem(problem, winner.tuned_extents)),
           .median_us = winner.median_us,
           .spread_us = winner.spread_us};
 }
@@ -113,10 +119,7 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
   if (!policy || record.max_blocks < 1 || record.block_threads != problem.family->shape(problem, *policy).block_threads)
     return std::nullopt;
   Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
-                .resources = {.registers = record.registers,
-                              .static_smem_bytes = record.static_smem_bytes,
-                              .local_bytes = record.local_bytes,
-                              .max_threads_per_block = record.max_threads_per_block},
+                .resources = resources_of(record),
                 .resident_blocks = record.resident_blocks,
                 .tuned = winner.tuned,
                 .median_us = winner.median_us,
@@ -125,6 +128,35 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
                 .tuned_extents = winner.tuned_extents};
   for (std::size_t i = 0; i < sizes.size(); ++i) result.sizes[i] = {sizes[i].first, sizes[i].last};
   return result;
+}
+
+Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record) {
+  Tuning tuning{.problem = measured,
+                .trials = {},
+                .winner = {},
+                .winner_binary = nullptr,
+                .compile_ms = record.compile_ms,
+                .measure_ms = record.measure_ms,
+                .budget_spent = record.budget_spent};
+  for (const cache::TrialRecord& stored : record.trials) {
+    const std::optional<Policy> policy = measured.family->space().parse(stored.candidate.policy);
+    const auto verdict = std::find(kVerdictNames.begin(), kVerdictNames.end(), stored.verdict);
+    if (!policy || verdict == kVerdictNames.end()) continue;
+    CountedReason counted = CountedReason::parse(stored.reason);
+    tuning.trials.push_back({.candidate = {*policy, {.max_blocks = stored.candidate.max_blocks}},
+                             .policies = counted.policies,
+                             .resources = resources_of(stored.candidate),
+                             .resident_blocks = stored.candidate.resident_blocks,
+                             .bytes_in_flight_per_sm = stored.bytes_in_flight_per_sm,
+                             .predicted_us = stored.predicted_us,
+                             .median_us = stored.median_us,
+                             .spread_us = stored.spread_us,
+                             .samples = stored.samples,
+                             .is_default = stored.is_default,
+                             .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),
+                             .reason = std::move(counted.reason)});
+  }
+  return tuning;
 }
 
 cache::BinaryRecord binary_record(const Binary& binary, std::string_view unit_digest) {

@@ -42,6 +42,13 @@ cache::TuningRecord tuning_record(const Tuning& tuning);
 std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
                                 const std::array<cache::RangeRecord, 3>& sizes);
 
+/// A tuning as far as it is stored: without code, rank correlation and roofline. Trials whose policy is not of the
+/// family's space are left out.
+Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record);
+
+/// `problem` at the size that its winner was measured at.
+Problem measured_problem(const Problem& problem, const std::array<std::int64_t, 3>& tuned_extents);
+
 /// A binary and the digest of the unit that it was compiled from. Two families, or two versions of one, may have the
 /// same name and parameters.
 struct StoredCode {

@@ -28,6 +28,7 @@ class Session::Impl {
   Resolved resolve(const Problem& problem, bool capturing);
 
   Tuning tune(const Problem& problem, const TuningOptions& options);
+  std::optional<Tuning> stored_tuning(const Problem& problem) { return core_.cache().find_tuning(problem); }
   Tuning compare(const Problem& problem, const TuningOptions& options);
   void adopt(const Tuning& tuning, std::span<const Problem> served);
   void recycle_workspaces() { workspaces_.recycle(); }

@@ -40,6 +40,22 @@ module hone
     integer(c_int64_t) :: outer, reduced, inner, in_pitch, out_pitch
   end type
 
+  ! Texts are c_loc() of targets that hold what hone_text() made, until the reduction is created; c_null_ptr: the default.
+  type, bind(c) :: hone_reduction_source
+    integer(c_size_t) :: size
+    type(c_ptr) :: name, map, combine, identity, finish, declarations
+    integer(c_int32_t) :: accumulator, result
+    real(c_double) :: relative_tolerance
+  end type
+
+  type, bind(c) :: hone_rms_norm_spec
+    integer(c_size_t) :: size
+    integer(c_int32_t) :: dtype, reserved
+    integer(c_int64_t) :: rows, columns
+    real(c_double) :: eps
+    integer(c_int64_t) :: in_pitch, out_pitch
+  end type
+
   type, bind(c) :: hone_matrix_spec
     integer(c_size_t) :: size, element_bytes
     integer(c_int64_t) :: batch, rows, columns, in_pitch, out_pitch
@@ -178,6 +194,36 @@ module hone
       import
       type(c_ptr), value :: session, in, out, stream, choice
       type(hone_softmax_spec), intent(in) :: spec
+    end function
+    integer(c_int32_t) function hone_reduction_source_init(source, size) bind(c)
+      import
+      type(hone_reduction_source), intent(out) :: source
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int32_t) function hone_reduction_create(source, reduction) bind(c)
+      import
+      type(hone_reduction_source), intent(in) :: source
+      type(c_ptr), intent(out) :: reduction
+    end function
+    subroutine hone_reduction_destroy(reduction) bind(c)
+      import
+      type(c_ptr), value :: reduction
+    end subroutine
+    integer(c_int32_t) function hone_reduce_custom(session, reduction, dtype, in, n, out, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, reduction, in, out, stream, choice
+      integer(c_int32_t), value :: dtype
+      integer(c_int64_t), value :: n
+    end function
+    integer(c_int32_t) function hone_rms_norm_spec_init(spec, size) bind(c)
+      import
+      type(hone_rms_norm_spec), intent(out) :: spec
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int32_t) function hone_rms_norm(session, spec, in, residual, weight, out, sum, stream, choice) bind(c)
+      import
+      type(c_ptr), value :: session, in, residual, weight, out, sum, stream, choice
+      type(hone_rms_norm_spec), intent(in) :: spec
     end function
     integer(c_int32_t) function hone_transpose(session, spec, in, out, stream, choice) bind(c)
       import

@@ -14,14 +14,12 @@ _find_nvrtc_wheels()
 
 from . import _native  # noqa: E402
 from ._calls import (  # noqa: E402
-    Fused,
     all,
     any,
     argmax,
     argmin,
     count_nonzero,
     dot,
-    fuse,
     log_softmax,
     logsumexp,
     max,
@@ -31,6 +29,7 @@ from ._calls import (  # noqa: E402
     minmax,
     norm,
     prod,
+    rms_norm,
     segment_reduce,
     softmax,
     sum,
@@ -38,6 +37,7 @@ from ._calls import (  # noqa: E402
     var,
 )
 from ._command import command_path, inspect  # noqa: E402
+from ._composed import Fused, Reduction, fuse  # noqa: E402
 from ._errors import (  # noqa: E402
     CacheError,
     CompileError,
@@ -49,14 +49,14 @@ from ._errors import (  # noqa: E402
 )
 from ._native import Problem  # noqa: E402
 from ._session import Session, devices  # noqa: E402
-from ._tuning import Explanation, Tuning, prepare, print_progress, problem, tune  # noqa: E402
+from ._tuning import Explanation, Tuning, explain, prepare, print_progress, problem, tune  # noqa: E402
 
 __version__ = _native.version()
 
 __all__ = [
     "CacheError", "CompileError", "DeviceError", "DeviceLostError", "Error", "Explanation", "Fused", "NotTunedError",
-    "Problem", "Session", "Tuning", "UnsupportedError", "all", "any", "argmax", "argmin", "command_path",
-    "count_nonzero", "devices", "dot", "fuse", "inspect", "log_softmax", "logsumexp", "max", "mean", "mean_var", "min",
-    "minmax", "norm", "prepare", "print_progress", "problem", "prod", "segment_reduce", "softmax", "sum", "transpose",
-    "tune", "var",
+    "Problem", "Reduction", "Session", "Tuning", "UnsupportedError", "all", "any", "argmax", "argmin", "command_path",
+    "count_nonzero", "devices", "dot", "explain", "fuse", "inspect", "log_softmax", "logsumexp", "max", "mean",
+    "mean_var", "min", "minmax", "norm", "prepare", "print_progress", "problem", "prod", "rms_norm", "segment_reduce",
+    "softmax", "sum", "transpose", "tune", "var",
 ]  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import _native
@@ -309,15 +310,23 @@ def mean_var(
     )  # fmt: skip
 
 
+@_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def var(
-    x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
-    ignore_nan: bool = False, numerics: str = "fast", stream: Any = None, session: Session | None = None,
-    copy: bool = False,
+    x: Array, /, *, axis: Axis = None, correction: float = 0.0, dtype: Any = None, keepdims: bool = False,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", out: Array | None = None,
+    stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
-    """Compute the variance of the population, Σ (x − mean)² ÷ n.
+    """Compute the variance, Σ (x − mean)² ÷ (n − correction).
 
-    The parameters are those of `mean_var`, but for `out`: the result is a view of what `mean_var` returns, every second
-    element of it.
+    Without `correction` and `out`, the result is a view of what `mean_var` returns, every second element of it. Either
+    of them takes another kernel, of the array's library, in its current stream; they exclude `stream`.
+
+    Parameters
+    ----------
+    correction : float
+        0 for the variance of a population, 1 for the unbiased one of a sample. n also counts the NaNs that
+        `ignore_nan` leaves out, so the two exclude each other.
+    {parameters}
 
     Returns
     -------
@@ -328,11 +337,26 @@ def var(
     --------
     >>> hone.var(numpy.array([1, 2, 3, 4], "float32"))
     array(1.25, dtype=float32)
+    >>> hone.var(numpy.array([1, 2, 3, 4], "float64"), correction=1)
+    array(1.66666667)
     """
-    return mean_var(
+    if (correction or out is not None) and stream is not None:
+        raise ValueError("correction and out work in the current stream: make that the one to work in instead")
+    if correction and ignore_nan:
+        raise ValueError("correction and ignore_nan exclude each other: how many NaNs there are is not known")
+    both = mean_var(
         x, axis=axis, dtype=dtype, keepdims=keepdims, accumulator=accumulator, ignore_nan=ignore_nan,
         numerics=numerics, stream=stream, session=session, copy=copy,
-    )[..., 1]  # fmt: skip
+    )  # fmt: skip
+    result = both[..., 1]
+    if correction:
+        n = math.prod(x.shape) // (math.prod(result.shape) or 1)
+        # As NumPy: infinite, or NaN where the deviations are 0, without a degree of freedom.
+        result *= n / (n - correction) if n > correction else float("nan" if n == 0 else "inf")
+    if out is None:
+        return result
+    out[...] = result
+    return out
 
 
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
@@ -551,6 +575,40 @@ def log_softmax(
 
 
 @_documented("x")
+def rms_norm(
+    x: Array, /, weight: Array | None = None, residual: Array | None = None, *, eps: float = 1e-6,
+    out: Array | None = None, sum: Array | None = None, stream: Any = None, session: Session | None = None,
+    copy: bool = False,
+) -> Array | tuple[Array, Array]:  # fmt: skip
+    """Compute x ÷ √(mean(x²) + eps) · weight along the last axis, of float16, bfloat16 or float32.
+
+    Parameters
+    ----------
+    weight : array of shape (columns,), optional
+        Multiplies each row.
+    residual : array of the shape and strides of `x`, optional
+        Is added to `x` first; what is normalised is the sum.
+    eps : float
+        Added to the mean of the squares.
+    sum : array, optional
+        Where x + residual goes, with the strides of `out`. It may be `residual`.
+    {parameters}
+
+    Returns
+    -------
+    array, or a tuple of two
+        Of the kind, shape and dtype of `x`; with a residual, also x + residual. `out` may be `x`.
+
+    Examples
+    --------
+    >>> hone.rms_norm(numpy.array([[1, 1], [3, 3]], "float32"), eps=0)
+    array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
+    return _native.rms_norm(x, weight, residual, eps, out, sum, stream, session, copy)
+
+
+@_documented("x")
 def transpose(
     x: Array, /, *, out: Array | None = None, stream: Any = None, session: Session | None = None, copy: bool = False
 ) -> Array:
@@ -607,46 +665,3 @@ def segment_reduce(
         _native.op_number(op), x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
-
-
-class Fused:
-    """Several reductions over one array in one pass; made by `fuse`."""
-
-    def __init__(self, ops: Sequence[str]) -> None:
-        if not ops:
-            raise ValueError("no operation to fuse")
-        self.ops = tuple(ops)
-        self._numbers = [_native.op_number(op) for op in self.ops]
-
-    def __repr__(self) -> str:
-        return f"hone.fuse({', '.join(map(repr, self.ops))})"
-
-    @_documented("x", "ignore_nan")
-    def __call__(
-        self, x: Array, /, *, ignore_nan: bool = False, out: Sequence[Array] | None = None, stream: Any = None,
-        session: Session | None = None, copy: bool = False,
-    ) -> tuple[Array, ...]:  # fmt: skip
-        """Reduce all elements. The results are in the order of the operations; `out` has an array for each."""
-        return _native.fused(self._numbers, ignore_nan, x, out, stream, session, copy)
-
-
-def fuse(*ops: str) -> Fused:
-    """Make a function that computes one to eight reductions of one array in one pass.
-
-    Parameters
-    ----------
-    *ops : str
-        Operations of docs/reductions.md, but for ``'dot'``.
-
-    Returns
-    -------
-    Fused
-        Call it with an array; it returns a tuple of arrays.
-
-    Examples
-    --------
-    >>> total, largest = hone.fuse("sum", "max")(numpy.array([3, 1, 2], "float32"))
-    >>> float(total), float(largest)
-    (6.0, 3.0)
-    """
-    return Fused(ops)

@@ -10,9 +10,12 @@ from typing import Any
 
 from . import _native
 from ._calls import Array, Axis, _dtype, _numerics
+from ._composed import Fused, Reduction
+from ._errors import NotTunedError
 from ._session import Session
 
 Progress = Callable[[str, int, int, float], object]
+Operation = str | Fused | Reduction
 _PHASES = ("compiling", "measuring", "verifying")
 
 
@@ -116,19 +119,23 @@ def print_progress(phase: str, done: int, total: int, best_us: float) -> None:
 
 
 def problem(
-    op: str, x: Array, offsets: Array | None = None, /, *, axis: Any = ..., dtype: Any = None, accumulator: Any = None,
-    ignore_nan: bool = False, numerics: str = "fast", graph: bool = False,
+    op: Operation, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", weight: bool = False,
+    residual: bool = False, graph: bool = False,
 ) -> _native.Problem:  # fmt: skip
     """Describe a call: what `tune` tunes and `prepare` prepares.
 
     Parameters
     ----------
-    op : str
-        ``'softmax'``, ``'log_softmax'``, ``'transpose'``, or an operation of docs/reductions.md.
+    op : str, Fused or Reduction
+        ``'softmax'``, ``'log_softmax'``, ``'transpose'``, ``'rms_norm'``, an operation of docs/reductions.md, or what
+        `fuse` and `Reduction` made, which take no axis.
     x : array
         An array as the calls will have: its device, dtype, shape, strides and alignment count, its elements do not.
     offsets : array, optional
         For `segment_reduce`.
+    weight, residual : bool
+        Whether calls of `rms_norm` will have them.
     axis, dtype, accumulator, ignore_nan, numerics
         As the calls will have them.
     graph : bool
@@ -139,12 +146,20 @@ def problem(
     >>> print(hone.problem("sum", numpy.zeros((8, 16), "float32"), axis=1))
     reduce_rows sum f32 n=8×16
     """
-    if op in ("softmax", "log_softmax"):
+    if not isinstance(op, str):
+        if axis is not ... or dtype is not None or accumulator is not None or offsets is not None:
+            raise TypeError(f"{op!r} reduces all elements and has its own dtypes: give none, and no axis or offsets")
+        if numerics != "fast":
+            raise ValueError(f"{op!r} has no reproducible numerics")
+        made = op.problem(x) if isinstance(op, Reduction) else _native.fused_problem(op._numbers, ignore_nan, x)
+    elif op in ("softmax", "log_softmax"):
         made = _native.softmax_problem(
             op == "log_softmax", x, -1 if axis is ... else axis, _dtype(dtype), _numerics(numerics)
         )
     elif op == "transpose":
         made = _native.transpose_problem(x)
+    elif op == "rms_norm":
+        made = _native.rms_norm_problem(x, weight, residual)
     else:
         number = _native.op_number(op)
         if offsets is None:
@@ -161,9 +176,10 @@ def problem(
 
 
 def tune(
-    op: str, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
-    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", graph: bool = False,
-    budget: float = 2.0, progress: Progress | None = None, session: Session | None = None,
+    op: Operation, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", weight: bool = False,
+    residual: bool = False, graph: bool = False, budget: float = 2.0, progress: Progress | None = None,
+    session: Session | None = None,
 ) -> Tuning:  # fmt: skip
     """Find the fastest kernel for a call, store it, and dispatch later calls to it.
 
@@ -191,7 +207,7 @@ def tune(
     """
     described = problem(
         op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
-        graph=graph,
+        weight=weight, residual=residual, graph=graph,
     )  # fmt: skip
     report = None
     if progress is not None:
@@ -203,9 +219,9 @@ def tune(
 
 
 def prepare(
-    op: str, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
-    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", graph: bool = False,
-    session: Session | None = None,
+    op: Operation, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", weight: bool = False,
+    residual: bool = False, graph: bool = False, session: Session | None = None,
 ) -> bool:  # fmt: skip
     """Make sure that a call will neither read the cache nor compile. The parameters are those of `tune`.
 
@@ -216,6 +232,28 @@ def prepare(
     """
     described = problem(
         op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
-        graph=graph,
+        weight=weight, residual=residual, graph=graph,
     )  # fmt: skip
     return _native.session_of(session, x).prepare_problem(described)
+
+
+def explain(
+    op: Operation, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
+    accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", weight: bool = False,
+    residual: bool = False, graph: bool = False, session: Session | None = None,
+) -> Explanation:  # fmt: skip
+    """Tell why the winner that is stored for a call won, and why others lost. The parameters are those of `tune`.
+
+    Raises
+    ------
+    NotTunedError
+        If the cache has no tuning for the call.
+    """
+    described = problem(
+        op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
+        weight=weight, residual=residual, graph=graph,
+    )  # fmt: skip
+    found = json.loads(_native.session_of(session, x).stored_tuning(described))
+    if found is None:
+        raise NotTunedError(f"no tuning is stored for {described}: tune it with hone.tune() first")
+    return Explanation(Tuning(found))

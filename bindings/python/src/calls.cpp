@@ -36,20 +36,10 @@ Shape with_outputs(Shape shape, std::int32_t op) {
   return shape;
 }
 
-void need_contiguous(const Array& array, const char* name) {
-  if (!array.is_contiguous()) throw nb::value_error((std::string(name) + " must be contiguous").c_str());
-}
-
 void need_vector(const Array& array, const char* name) {
   if (array.shape.ndim != 1)
     throw nb::value_error(
         (std::string(name) + " has the shape " + text_of(array.shape) + "; one axis is wanted").c_str());
-}
-
-/// The array, or a contiguous copy where the caller allows it.
-void make_contiguous(Array& array, const char* name, const CallOptions& options) {
-  described(array, name, options,
-            [](const Array& given) { return given.is_contiguous() ? std::optional(0) : std::nullopt; });
 }
 
 /// The order of the axes in which those that are reduced come last.
@@ -128,13 +118,6 @@ Array matrices(nb::handle x) {
   Array in(x, "x");
   if (in.shape.ndim < 2) throw nb::value_error("x has fewer than two axes");
   return in;
-}
-
-template <class Make>
-Problem problem_of(const Make& make) {
-  hone_problem* problem = nullptr;
-  check(make(&problem));
-  return Problem(problem);
 }
 
 }  // namespace
@@ -328,6 +311,18 @@ Problem transpose_problem(nb::handle x) {
   if (!spec) refuse_strides("x");
   return problem_of(
       [&](hone_problem** problem) { return hone_problem_transpose(&*spec, alignment_of(in.data), 0, problem); });
+}
+
+Problem fused_problem(nb::sequence ops, bool ignore_nan, nb::handle x) {
+  const Array in(x, "x");
+  need_contiguous(in, "x");
+  std::vector<std::int32_t> numbers;
+  for (const nb::handle op : ops) numbers.push_back(nb::cast<std::int32_t>(op));
+  return problem_of([&](hone_problem** problem) {
+    return hone_problem_reduce_fused(numbers.data(), static_cast<std::int32_t>(numbers.size()), in.dtype,
+                                     ignore_nan ? HONE_NAN_IGNORE : HONE_NAN_PROPAGATE, in.shape.elements(),
+                                     alignment_of(in.data), problem);
+  });
 }
 
 }  // namespace hone::python

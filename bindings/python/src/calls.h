@@ -40,10 +40,21 @@ struct SoftmaxArguments {
 nb::object softmax(const SoftmaxArguments& what, nb::handle x, nb::handle axis, const CallOptions& options);
 nb::object transpose(nb::handle x, const CallOptions& options);
 
+/// Arrays that may be None; `sum` is where x + residual goes. Handles are borrowed.
+struct RmsNormArguments {
+  nb::handle weight, residual, sum;
+  double eps;
+};
+
+/// The normalised rows; with a residual, a tuple of them and x + residual.
+nb::object rms_norm(nb::handle x, const RmsNormArguments& what, const CallOptions& options);
+
 /// The problems that these calls are: what can be tuned ahead.
 Problem reduce_problem(const ReduceArguments& what, nb::handle x, nb::handle axis);
 Problem segments_problem(const ReduceArguments& what, nb::handle x, nb::handle offsets);
 Problem softmax_problem(const SoftmaxArguments& what, nb::handle x, nb::handle axis);
 Problem transpose_problem(nb::handle x);
+Problem fused_problem(nb::sequence ops, bool ignore_nan, nb::handle x);
+Problem rms_norm_problem(nb::handle x, bool has_weight, bool has_residual);
 
 }  // namespace hone::python

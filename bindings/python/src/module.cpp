@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "src/calls.h"
+#include "src/custom.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -36,7 +37,26 @@ void define_classes(nb::module_& m) {
            "Wait until all work in `stream` (its address) is done, and raise what earlier launches failed with.")
       .def("pin", &Session::pin)
       .def("prepare_problem", &Session::prepare, "problem"_a)
-      .def("tune_problem", &Session::tune, "problem"_a, "budget_ms"_a, "progress"_a.none());
+      .def("tune_problem", &Session::tune, "problem"_a, "budget_ms"_a, "progress"_a.none())
+      .def("stored_tuning", &Session::stored_tuning, "problem"_a);
+
+  nb::class_<Reduction>(m, "Reduction")
+      .def(
+          "__init__",
+          [](Reduction* self, const std::string& name, const std::string& map, const std::string& combine,
+             const std::string& identity, const std::string& finish, const std::string& declarations,
+             std::int32_t accumulator, std::int32_t result, double tolerance) {
+            new (self) Reduction({name, map, combine, identity, finish, declarations}, accumulator, result, tolerance);
+          },
+          "name"_a, "map"_a, "combine"_a, "identity"_a, "finish"_a, "declarations"_a, "accumulator"_a, "result"_a,
+          "relative_tolerance"_a)
+      .def(
+          "reduce",
+          [](const Reduction& self, Object x, Object out, Object stream, Object session, bool copy) {
+            return self(x, {out, stream, session, copy});
+          },
+          "x"_a, "out"_a.none(), "stream"_a.none(), "session"_a.none(), "copy"_a)
+      .def("problem", &Reduction::problem, "x"_a);
 }
 
 void define_calls(nb::module_& m) {
@@ -84,6 +104,14 @@ void define_calls(nb::module_& m) {
         return transpose(x, {out, stream, session, copy});
       },
       "x"_a, "out"_a.none(), "stream"_a.none(), "session"_a.none(), "copy"_a);
+  m.def(
+      "rms_norm",
+      [](Object x, Object weight, Object residual, double eps, Object out, Object sum, Object stream, Object session,
+         bool copy) {
+        return rms_norm(x, {weight, residual, sum, eps}, {out, stream, session, copy});
+      },
+      "x"_a, "weight"_a.none(), "residual"_a.none(), "eps"_a, "out"_a.none(), "sum"_a.none(), "stream"_a.none(),
+      "session"_a.none(), "copy"_a);
 }
 
 void define_problems(nb::module_& m) {
@@ -108,6 +136,8 @@ void define_problems(nb::module_& m) {
       },
       "is_logarithm"_a, "x"_a, "axis"_a.none(), "dtype"_a, "numerics"_a);
   m.def("transpose_problem", &transpose_problem, "x"_a);
+  m.def("fused_problem", &fused_problem, "ops"_a, "ignore_nan"_a, "x"_a);
+  m.def("rms_norm_problem", &rms_norm_problem, "x"_a, "has_weight"_a, "has_residual"_a);
   m.def(
       "session_of", [](Object session, Object x) { return &session_for(session, Array(x, "x"), "x"); },
       nb::rv_policy::reference, "session"_a.none(), "x"_a);

@@ -53,6 +53,15 @@ Array copy_of(const Array& array, const char* name, const CallOptions& options, 
   return Array(hooks().contiguous(array.object(), order), name);
 }
 
+void need_contiguous(const Array& array, const char* name) {
+  if (!array.is_contiguous()) throw nb::value_error((std::string(name) + " must be contiguous").c_str());
+}
+
+void make_contiguous(Array& array, const char* name, const CallOptions& options) {
+  described(array, name, options,
+            [](const Array& given) { return given.is_contiguous() ? std::optional(0) : std::nullopt; });
+}
+
 std::uint32_t alignment_of(const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   return address == 0 ? 16 : static_cast<std::uint32_t>(std::min<std::uintptr_t>(address & -address, 16));

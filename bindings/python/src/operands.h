@@ -30,6 +30,8 @@ Array results_of(const Array& in, std::optional<Array> given, const Shape& shape
 /// `order` is None, or the order of the copy's axes.
 Array copy_of(const Array& array, const char* name, const CallOptions& options, nb::handle order = nb::none());
 
+void need_contiguous(const Array& array, const char* name);
+
 /// The largest power of two that divides the address, up to 16.
 std::uint32_t alignment_of(const void* pointer);
 
@@ -46,6 +48,17 @@ auto described(Array& array, const char* name, const CallOptions& options, const
     if (!found) throw nb::value_error("no kernel takes axes with others between them at once");
   }
   return *found;
+}
+
+/// The array, or a contiguous copy where the caller allows it.
+void make_contiguous(Array& array, const char* name, const CallOptions& options);
+
+/// The problem that `make` has the library make.
+template <class Make>
+Problem problem_of(const Make& make) {
+  hone_problem* problem = nullptr;
+  check(make(&problem));
+  return Problem(problem);
 }
 
 }  // namespace hone::python

@@ -110,6 +110,12 @@ bool Session::prepare(const Problem& problem) {
   return choice.tuned != 0;
 }
 
+std::string Session::stored_tuning(const Problem& problem) const {
+  char* json = nullptr;
+  run([&] { return hone_stored_tuning(session_, problem.get(), &json); });
+  return taken(json);
+}
+
 std::string Session::tune(const Problem& problem, std::int64_t budget_ms, nb::object function) {
   Progress progress{std::move(function), std::nullopt};
   char* json = nullptr;

@@ -76,6 +76,9 @@ class Session {
   /// True if later calls hit, by a kernel that was measured.
   bool prepare(const Problem& problem);
 
+  /// The tuning that the cache has for the problem, as JSON; "null" if there is none.
+  std::string stored_tuning(const Problem& problem) const;
+
   /// The tuning as JSON. `progress` is None, or called with (phase, done, total, best_us); what it raises ends the
   /// tuning and is raised.
   std::string tune(const Problem& problem, std::int64_t budget_ms, nb::object progress);

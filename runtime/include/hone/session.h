@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -167,6 +168,11 @@ class Session {
   /// the budget allowed for one candidate only, nothing was compared, and the winner is stored as untuned. Throws what
   /// hone::tune() throws. A cache file that fails is counted; the winner then lives as long as the session.
   Tuning tune(const Problem& problem, const TuningOptions& options);
+
+  /// The tuning behind the winner that a cache file has for `problem`, with every trial; its `problem` has the
+  /// extents that were measured. nullopt where no winner is stored or its trials are gone. Code, roofline and rank
+  /// correlation are not stored. Reads the files; launches and compiles nothing.
+  std::optional<Tuning> stored_tuning(const Problem& problem) const;
 
   /// Measures the candidates options.only on `problem`, side by side. Stores nothing and changes no dispatch. Throws
   /// Error(invalid_argument) if options.only is empty.

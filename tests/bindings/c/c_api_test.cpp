@@ -176,6 +176,76 @@ TEST_F(CApi, MakesSoftmaxOfRowsAndColumns) {
   EXPECT_NEAR(out[3], std::log(0.75), 1e-6);
 }
 
+TEST_F(CApi, NormalisesRows) {
+  const float in[] = {3, 4, 1, 1}, residual[] = {0, 0, 2, 2}, weight[] = {1, 10};
+  float out[4] = {}, sum[4] = {};
+  hone_rms_norm_spec spec;
+  ASSERT_EQ(hone_rms_norm_spec_init(&spec, sizeof spec), HONE_OK);
+  spec.rows = 2, spec.columns = 2;
+  ASSERT_EQ(hone_rms_norm(session_, &spec, in, nullptr, nullptr, out, nullptr, nullptr, nullptr), HONE_OK)
+      << hone_last_error();
+  EXPECT_NEAR(out[0], 3 / std::sqrt(12.5), 1e-5);
+  EXPECT_NEAR(out[2], 1, 1e-5);
+  ASSERT_EQ(hone_rms_norm(session_, &spec, in, residual, weight, out, sum, nullptr, nullptr), HONE_OK)
+      << hone_last_error();
+  EXPECT_THAT(sum, testing::ElementsAre(3, 4, 3, 3));
+  EXPECT_NEAR(out[1], 40 / std::sqrt(12.5), 1e-5);
+  EXPECT_NEAR(out[3], 10, 1e-5);
+  EXPECT_EQ(hone_rms_norm(session_, &spec, in, residual, weight, out, nullptr, nullptr, nullptr),
+            HONE_INVALID_ARGUMENT);
+
+  hone_problem* problem = nullptr;
+  ASSERT_EQ(hone_problem_rms_norm(&spec, 1, 1, 16, &problem), HONE_OK) << hone_last_error();
+  EXPECT_EQ(hone_prepare(session_, problem, nullptr), HONE_OK) << hone_last_error();
+  hone_problem_destroy(problem);
+}
+
+/// 1 − Π (1 − x): in the cache under `name`.
+hone_reduction_source at_least_one(const char* name) {
+  hone_reduction_source source;
+  EXPECT_EQ(hone_reduction_source_init(&source, sizeof source), HONE_OK);
+  source.name = name;
+  source.map = "1.0f - x";
+  source.combine = "a * b";
+  source.identity = "1.0f";
+  source.finish = "1.0f - acc";
+  return source;
+}
+
+TEST_F(CApi, ReducesByExpressions) {
+  hone_reduction_source source = at_least_one("at_least_one");
+  hone_reduction* reduction = nullptr;
+  ASSERT_EQ(hone_reduction_create(&source, &reduction), HONE_OK) << hone_last_error();
+  const float in[] = {0.5f, 0.5f, 0.25f};
+  float out = 0;
+  ASSERT_EQ(hone_reduce_custom(session_, reduction, hone_dtype("f32"), in, 3, &out, nullptr, nullptr), HONE_OK)
+      << hone_last_error();
+  EXPECT_FLOAT_EQ(out, 0.8125f);
+  hone_problem* problem = nullptr;
+  ASSERT_EQ(hone_problem_reduce_custom(reduction, hone_dtype("f32"), 1000, 16, &problem), HONE_OK) << hone_last_error();
+  EXPECT_EQ(hone_prepare(session_, problem, nullptr), HONE_OK) << hone_last_error();
+  hone_problem_destroy(problem);
+  hone_reduction_destroy(reduction);
+}
+
+TEST_F(CApi, ExpressionsThatAreWrongAreRefused) {
+  hone_reduction_source source = at_least_one("no name");
+  hone_reduction* reduction = nullptr;
+  EXPECT_EQ(hone_reduction_create(&source, &reduction), HONE_INVALID_ARGUMENT);
+  source = at_least_one("half");
+  source.accumulator = hone_dtype("f16");
+  EXPECT_EQ(hone_reduction_create(&source, &reduction), HONE_INVALID_ARGUMENT);
+  source = at_least_one("misspelt");
+  source.map = "1.0f - y";
+  ASSERT_EQ(hone_reduction_create(&source, &reduction), HONE_OK) << hone_last_error();
+  const float in = 0.5f;
+  float out = 0;
+  EXPECT_EQ(hone_reduce_custom(session_, reduction, hone_dtype("f32"), &in, 1, &out, nullptr, nullptr),
+            HONE_COMPILE_FAILED);
+  EXPECT_THAT(hone_last_error(), HasSubstr("misspelt.map"));
+  hone_reduction_destroy(reduction);
+}
+
 TEST_F(CApi, TransposesAndCopies) {
   const std::vector<float> in = counting(6);
   std::vector<float> out(6);
@@ -244,6 +314,51 @@ TEST_F(CApi, TuningsReportTheirProgressAndStop) {
   EXPECT_TRUE(tuning["winner"].is_null());
   EXPECT_EQ(tuning["search_end"], "it was stopped");
   hone_problem_destroy(problem);
+}
+
+TEST_F(CApi, FusedReductionsAreTuned) {
+  const std::int32_t ops[] = {hone_op("sum"), hone_op("max")};
+  hone_problem* problem = nullptr;
+  ASSERT_EQ(hone_problem_reduce_fused(ops, 2, hone_dtype("f32"), HONE_NAN_PROPAGATE, 5000, 16, &problem), HONE_OK)
+      << hone_last_error();
+  ASSERT_EQ(hone_tune(session_, problem, 300, nullptr), HONE_OK) << hone_last_error();
+  const std::vector<float> in = counting(5000);
+  float sum = 0, largest = 0;
+  void* const outs[] = {&sum, &largest};
+  hone_choice choice;
+  ASSERT_EQ(hone_choice_init(&choice, sizeof choice), HONE_OK);
+  ASSERT_EQ(hone_reduce_fused(session_, ops, 2, hone_dtype("f32"), HONE_NAN_PROPAGATE, in.data(), 5000, outs, nullptr,
+                              &choice),
+            HONE_OK)
+      << hone_last_error();
+  EXPECT_EQ(choice.source, HONE_FROM_MEMORY);
+  EXPECT_EQ(largest, 5000);
+  hone_problem_destroy(problem);
+}
+
+TEST_F(CApi, StoredTuningsAreReadBack) {
+  const std::string path = testing::TempDir() + "c_api_stored_tunings.sqlite";
+  std::remove(path.c_str());
+  hone_session_options options;
+  ASSERT_EQ(hone_session_options_init(&options, sizeof options), HONE_OK);
+  options.cache_path = path.c_str();
+  hone_session* session = nullptr;
+  ASSERT_EQ(hone_session_create(device_, &options, &session), HONE_OK) << hone_last_error();
+  const hone_reduce_spec spec = reduction("sum", "i16");
+  hone_problem* problem = nullptr;
+  ASSERT_EQ(hone_problem_reduce(&spec, 5000, 16, &problem), HONE_OK) << hone_last_error();
+  char* text = nullptr;
+  ASSERT_EQ(hone_stored_tuning(session, problem, &text), HONE_OK) << hone_last_error();
+  EXPECT_EQ(taken(text), "null");
+  ASSERT_EQ(hone_tune(session, problem, 300, &text), HONE_OK) << hone_last_error();
+  const json tuned = json::parse(taken(text));
+  ASSERT_EQ(hone_stored_tuning(session, problem, &text), HONE_OK) << hone_last_error();
+  const json stored = json::parse(taken(text));
+  EXPECT_EQ(stored["winner"], tuned["winner"]);
+  EXPECT_EQ(stored["trials"], tuned["trials"]);
+  hone_problem_destroy(problem);
+  hone_session_destroy(session);
+  std::remove(path.c_str());
 }
 
 TEST_F(CApi, AllocatesAndCopiesDeviceMemory) {

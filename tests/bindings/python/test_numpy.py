@@ -285,3 +285,98 @@ def test_an_array_that_has_only_dlpack():
     for lender in (Lender, OldLender):
         result = hone.sum(lender(CUBE), axis=0)
         assert_allclose(result, CUBE.sum(axis=0), rtol=1e-5, atol=1e-5)
+
+
+def rms_normalised(h, eps):
+    return h / numpy.sqrt(numpy.square(h.astype("float64")).mean(axis=-1, keepdims=True) + eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rms_norm(dtype):
+    x, residual = CUBE.astype(dtype), CUBE[::-1].astype(dtype)
+    weight = RANDOM.standard_normal(7).astype(dtype)
+    tolerance = {"rtol": 1e-5} if dtype == "float32" else {"rtol": 2e-3, "atol": 2e-3}
+    assert_allclose(hone.rms_norm(x), rms_normalised(x, 1e-6), **tolerance)
+    assert_allclose(hone.rms_norm(x, weight, eps=0.5), rms_normalised(x, 0.5) * weight, **tolerance)
+    with pytest.raises(ValueError, match="strides"):
+        hone.rms_norm(x, weight, numpy.asfortranarray(residual))
+    normalised, total = hone.rms_norm(x, weight, residual)
+    assert_array_equal(total, x + residual)
+    assert_allclose(normalised, rms_normalised(x + residual, 1e-6) * weight, **tolerance)
+
+
+def test_rms_norm_writes_where_it_is_told():
+    x, residual = CUBE.copy(), CUBE.copy()
+    out = numpy.empty_like(x)
+    assert hone.rms_norm(x, out=x) is x
+    assert_allclose(x, rms_normalised(CUBE, 1e-6), rtol=1e-5)
+    results = hone.rms_norm(x, None, residual, out=out, sum=residual)
+    assert results[0] is out and results[1] is residual
+    assert_allclose(residual, CUBE + x, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"weight": numpy.ones(6, "float32")}, ValueError),
+        ({"weight": numpy.ones(7, "float64")}, TypeError),
+        ({"residual": numpy.ones((5, 6, 6), "float32")}, ValueError),
+        ({"sum": numpy.empty_like(CUBE)}, ValueError),
+        ({"eps": -1.0}, ValueError),
+    ],
+)
+def test_rms_norm_refuses(arguments, error):
+    with pytest.raises(error):
+        hone.rms_norm(CUBE, **arguments)
+    with pytest.raises(ValueError, match="axis"):
+        hone.rms_norm(numpy.array(1, "float32"))
+
+
+@pytest.mark.parametrize("axis", [None, 1, (1, 2)])
+@pytest.mark.parametrize("correction", [0, 1, 2.5])
+def test_variances_with_a_correction(axis, correction):
+    result = hone.var(CUBE, axis=axis, correction=correction)
+    expected = numpy.var(CUBE.astype("float64"), axis=axis, ddof=correction)
+    assert_allclose(result, expected, rtol=1e-4)
+    out = numpy.empty(expected.shape, "float32")
+    assert hone.var(CUBE, axis=axis, correction=correction, out=out) is out
+    assert_array_equal(out, result)
+
+
+def test_variances_without_a_degree_of_freedom():
+    with numpy.errstate(invalid="ignore"):
+        result = hone.var(numpy.array([[1, 2], [3, 3]], "float32"), axis=1, correction=2)
+    assert_array_equal(result, [numpy.inf, numpy.nan])
+    with pytest.raises(ValueError, match="stream"):
+        hone.var(CUBE, correction=1, stream=0)
+    with pytest.raises(ValueError, match="ignore_nan"):
+        hone.var(CUBE, correction=1, ignore_nan=True)
+
+
+def test_reductions_by_expressions():
+    geometric = hone.Reduction(
+        "geometric_mean", "a + b", "0.0", map="log(double(x))", finish="exp(acc / n)", accumulator="float64"
+    )
+    x = RANDOM.uniform(1, 2, 1000).astype("float32")
+    result = geometric(x)
+    assert result.dtype == "float64"
+    assert_allclose(result, numpy.exp(numpy.log(x.astype("float64")).mean()), rtol=1e-12)
+    out = numpy.empty((), "float64")
+    assert geometric(x, out=out) is out and out == result
+    with pytest.raises(ValueError, match="strides"):
+        geometric(x[::2])
+    assert geometric(x[::2], copy=True) == geometric(x[::2].copy())
+    with pytest.raises(TypeError):
+        geometric(x, out=numpy.empty((), "float32"))
+
+
+def test_expressions_that_are_wrong():
+    with pytest.raises(ValueError, match="name"):
+        hone.Reduction("no name", "a + b", "0")
+    with pytest.raises(ValueError, match="accumulate in f16"):
+        hone.Reduction("halves", "a + b", "0", accumulator="float16")
+    with pytest.raises(hone.CompileError, match="misspelt.map"):
+        hone.Reduction("misspelt", "a + b", "0", map="y")(CUBE)
+    subtracting = hone.Reduction("subtracting", "a - b", "0.0f")
+    with pytest.raises(ValueError, match="order"):
+        hone.tune(subtracting, CUBE, budget=0.2)

@@ -96,7 +96,7 @@ def test_tune_explain_and_inspect(tmp_path):
     cache = tmp_path / "cache.sqlite"
     session = hone.Session("host", cache=cache)
     seen = []
-    tuning = hone.tune("max", X, budget=0.2, progress=lambda *now: seen.append(now), session=session)
+    tuning = hone.tune("max", X, budget=1, progress=lambda *now: seen.append(now), session=session)
     assert {phase for phase, *_ in seen} >= {"compiling", "measuring"}
     assert tuning.winner["verdict"] == "ok"
     assert tuning.winner["median_us"] > 0
@@ -107,6 +107,26 @@ def test_tune_explain_and_inspect(tmp_path):
     (winner,) = [row for row in hone.inspect(cache=cache) if row["problem.operation"] == "max"]
     assert winner["problem.dtype"] == "f32"
     assert not any(isinstance(value, dict) for value in winner.values())
+
+
+def test_what_a_program_composed_is_tuned_and_explained(tmp_path):
+    session = hone.Session("host", cache=tmp_path / "cache.sqlite")
+    x = X.reshape(10, 100)
+    both = hone.fuse("sum", "max")
+    squares = hone.Reduction("squares", "a + b", "0.0f", map="x * x")
+    for op, options in ((both, {}), (squares, {}), ("rms_norm", {"weight": True}), ("sum", {"axis": 1})):
+        with pytest.raises(hone.NotTunedError, match="hone.tune"):
+            hone.explain(op, x, session=session, **options)
+        tuning = hone.tune(op, x, budget=0.2, session=session, **options)
+        explanation = hone.explain(op, x, session=session, **options)
+        assert explanation.tuning.winner["policy"] == tuning.winner["policy"]
+        assert len(explanation.tuning.trials) == len(tuning.trials)
+        assert "<table>" in explanation._repr_html_()
+    compiles = session.counters()["compiles"]
+    both(x, session=session), squares(x, session=session), hone.rms_norm(x, x[0].copy(), session=session)
+    assert session.counters()["compiles"] == compiles
+    with pytest.raises(TypeError, match="axis"):
+        hone.tune(both, x, axis=1)
 
 
 def test_what_progress_raises_ends_the_tuning():

@@ -169,6 +169,29 @@ TEST_F(SessionCompareTest, WhereNothingIsNextNothingIsCompiledAnyMore) {
   EXPECT_EQ(device_->compiles(), compiles) << "something was begun";
 }
 
+TEST_F(SessionCompareTest, AStoredTuningIsReadBack) {
+  const Problem problem = family_.problem(kSize);
+  Tuning tuning = Session(device_, options(MissPolicy::error)).tune(problem, {.budget = 1min});
+  Session session(device_, options(MissPolicy::error));
+  const std::optional<Tuning> stored = session.stored_tuning(problem);
+  ASSERT_TRUE(stored && stored->winner && tuning.winner);
+  EXPECT_EQ(stored->trials[*stored->winner].candidate, tuning.trials[*tuning.winner].candidate);
+  ASSERT_EQ(stored->trials.size(), tuning.trials.size());
+  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
+    EXPECT_EQ(stored->trials[i].candidate, tuning.trials[i].candidate);
+    EXPECT_EQ(stored->trials[i].verdict, tuning.trials[i].verdict);
+    EXPECT_EQ(stored->trials[i].reason.text(), tuning.trials[i].reason.text());
+    EXPECT_DOUBLE_EQ(stored->trials[i].median_us, tuning.trials[i].median_us);
+  }
+  EXPECT_EQ(session.counters().compiles, 0u);
+
+  Problem larger = problem;
+  ++larger.extents[0];
+  EXPECT_EQ(session.stored_tuning(larger)->problem.extents, problem.extents) << "where it was measured";
+  EXPECT_FALSE(session.stored_tuning(family_.problem(64 * kSize)));
+  EXPECT_FALSE(Session(device_, {.cache_path = {}}).stored_tuning(problem));
+}
+
 TEST_F(SessionCompareTest, TheSmallestClassIsTunedAgainAsAnyOther) {
   Session session(device_, options(MissPolicy::error));
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(session.tune(family_.problem(100), {.budget = 1min}).winner);

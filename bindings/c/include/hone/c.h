@@ -234,7 +234,36 @@ HONE_API hone_status hone_reduce_segments(hone_session* session, const hone_redu
                                           int64_t elements, const void* offsets, int32_t offset_dtype,
                                           int64_t segments, void* out, void* stream, hone_choice* choice);
 
-/* --- Softmax, transposes, copies --------------------------------------------------------------------------------- */
+/* A reduction of your own, as CUDA C++ expressions: map(x, i) to the accumulator's type, combine(a, b), and finish(acc,
+ * n). Texts are copied; NULL is the default in brackets. docs/reductions.md. */
+typedef struct hone_reduction_source {
+  size_t size;
+  const char* name;         /* letters, digits and underscores; in messages and in the cache */
+  const char* map;          /* of element `x` at index `i` ["x"] */
+  const char* combine;      /* of `a` and `b`: associative and commutative */
+  const char* identity;     /* of `combine` */
+  const char* finish;       /* of `acc` and the number of elements `n` ["acc"] */
+  const char* declarations; /* functions and types that the expressions use [""] */
+  int32_t accumulator;      /* f32, f64, i32, u32, i64 or u64 */
+  int32_t result;           /* any dtype; −1: the accumulator's */
+  double relative_tolerance; /* of results against the reference; 0: the rounding error of a sum */
+} hone_reduction_source;
+
+/* No expressions; f32 for an accumulator. */
+HONE_API hone_status hone_reduction_source_init(hone_reduction_source* source, size_t size);
+
+typedef struct hone_reduction hone_reduction;
+
+/* Compiles nothing; expressions that do not compile are HONE_COMPILE_FAILED of the first call. May be used by any
+ * number of threads and sessions. hone_reduction_destroy(). */
+HONE_API hone_status hone_reduction_create(const hone_reduction_source* source, hone_reduction** reduction);
+HONE_API void hone_reduction_destroy(hone_reduction* reduction);
+
+/* finish(combine over all i of map(in[i], i), n) to *out, which is of the result's dtype. */
+HONE_API hone_status hone_reduce_custom(hone_session* session, const hone_reduction* reduction, int32_t dtype,
+                                        const void* in, int64_t n, void* out, void* stream, hone_choice* choice);
+
+/* --- Softmax, normalisation, transposes, copies ----------------------------------------------------------------- */
 
 typedef struct hone_softmax_spec {
   size_t size;
@@ -256,6 +285,26 @@ HONE_API hone_status hone_softmax_spec_init(hone_softmax_spec* spec, size_t size
 /* `out` may be `in` where elements and results have the same size and pitch. docs/softmax.md. */
 HONE_API hone_status hone_softmax(hone_session* session, const hone_softmax_spec* spec, const void* in, void* out,
                                   void* stream, hone_choice* choice);
+
+typedef struct hone_rms_norm_spec {
+  size_t size;
+  int32_t dtype;      /* of all arrays: f16, bf16 or f32 */
+  int32_t reserved;   /* 0 */
+  int64_t rows;
+  int64_t columns;
+  double eps;         /* added to the mean of the squares */
+  int64_t in_pitch;   /* elements from one row to the next, of `in` and `residual`; 0: no gap */
+  int64_t out_pitch;  /* likewise, of `out` and `sum` */
+} hone_rms_norm_spec;
+
+/* f32, 0 × 0, an eps of 1e-6. */
+HONE_API hone_status hone_rms_norm_spec_init(hone_rms_norm_spec* spec, size_t size);
+
+/* out = h ÷ √(mean(h²) + eps) · weight for each row h of `in`, or of in + residual, which goes to `sum`. `weight` (one
+ * element a column), and `residual` with `sum`, may be NULL. docs/softmax.md. */
+HONE_API hone_status hone_rms_norm(hone_session* session, const hone_rms_norm_spec* spec, const void* in,
+                                   const void* residual, const void* weight, void* out, void* sum, void* stream,
+                                   hone_choice* choice);
 
 /* Matrices of rows × columns elements: of a transpose, `batch` of them; a copy is one. */
 typedef struct hone_matrix_spec {
@@ -294,6 +343,12 @@ HONE_API hone_status hone_problem_reduce_columns(const hone_reduce_spec* spec, i
                                                  hone_problem** problem);
 HONE_API hone_status hone_problem_reduce_segments(const hone_reduce_spec* spec, int64_t elements,
                                                   int32_t offset_dtype, int64_t segments, hone_problem** problem);
+HONE_API hone_status hone_problem_reduce_fused(const int32_t* ops, int32_t count, int32_t dtype, int32_t nan_policy,
+                                               int64_t n, uint32_t alignment, hone_problem** problem);
+HONE_API hone_status hone_problem_reduce_custom(const hone_reduction* reduction, int32_t dtype, int64_t n,
+                                                uint32_t alignment, hone_problem** problem);
+HONE_API hone_status hone_problem_rms_norm(const hone_rms_norm_spec* spec, int32_t has_weight, int32_t has_residual,
+                                           uint32_t alignment, hone_problem** problem);
 HONE_API hone_status hone_problem_softmax(const hone_softmax_spec* spec, uint32_t alignment, hone_problem** problem);
 HONE_API hone_status hone_problem_transpose(const hone_matrix_spec* spec, uint32_t alignment, int32_t in_place,
                                             hone_problem** problem);
@@ -314,14 +369,18 @@ HONE_API hone_status hone_prepare(hone_session* session, const hone_problem* pro
  * hone_free(). */
 HONE_API hone_status hone_tune(hone_session* session, const hone_problem* problem, int64_t budget_ms, char** json);
 
-/* The progress of a tuning, called from the thread that tunes. `phase` is 0 while it compiles, 1 while it measures, and 2
- * while it verifies; `done` of `total` counts the steps of the phase; `best_us` is 0 before the first measurement. A
+/* The progress of a tuning, called from the thread that tunes. `phase` is 0 while it compiles, 1 while it measures, and
+ * 2 while it verifies; `done` of `total` counts the steps of the phase; `best_us` is 0 before the first measurement. A
  * result other than 0 ends the tuning early, without a winner, after at most some more calls. */
 typedef int32_t (*hone_progress)(void* context, int32_t phase, int32_t done, int32_t total, double best_us);
 
 /* hone_tune() that reports its progress; `progress` may be NULL. */
 HONE_API hone_status hone_tune_with_progress(hone_session* session, const hone_problem* problem, int64_t budget_ms,
                                              hone_progress progress, void* context, char** json);
+
+/* The tuning that is stored for the problem, as hone_tune() gave it, but for its roofline and rank correlation; `null`
+ * where the cache files have none. Reads them; launches and compiles nothing. hone_free(). */
+HONE_API hone_status hone_stored_tuning(const hone_session* session, const hone_problem* problem, char** json);
 
 #ifdef __cplusplus
 }
