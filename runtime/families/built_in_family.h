@@ -68,6 +68,14 @@ constexpr std::string_view index_type(bool is_wide) { return is_wide ? "unsigned
 /// launch bounds of launch_bounds(): "hone::kernel<&Kernel::last_block, 256, 2>".
 std::string kernel_entry(std::string_view body, std::string_view launch_bounds);
 
+/// A unit without a name of its own. Its headers are those of the family.
+inline Unit unit_of(std::string source, std::vector<std::string> entries) {
+  Unit unit;
+  unit.source = std::move(source);
+  unit.entries = std::move(entries);
+  return unit;
+}
+
 /// Where the elements of an array are.
 struct Rows {
   std::int64_t batch = 1, rows = 0, length = 0;  ///< matrices, the rows of each, and their elements

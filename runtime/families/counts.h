@@ -1,8 +1,11 @@
 // Arithmetic of elements and bytes that all families need to describe a problem.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 
 #include <hone/problem.h>
@@ -22,6 +25,44 @@ inline std::optional<std::int64_t> product_within_memory(std::initializer_list<s
 
 /// Of numbers that are not negative.
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+/// The smallest and the largest extent of a problem's class.
+inline std::int64_t first_of(const Problem& problem, std::size_t extent) {
+  return size_ranges(problem.extents)[extent].first;
+}
+inline std::int64_t last_of(const Problem& problem, std::size_t extent) {
+  return size_ranges(problem.extents)[extent].last;
+}
+
+/// The power of two that an extent's size class lies around; 1 for 0 and 1.
+inline std::int64_t center_of(const Problem& problem, std::size_t extent) {
+  return class_center(size_classes(problem.extents)[extent]);
+}
+
+/// Whether some member of the class has more than an `unsigned` counts: one stride of a whole grid goes beyond the last
+/// element before a loop ends. 32-bit arithmetic is faster below.
+inline bool needs_wide_index(const Problem& problem, std::size_t extent) {
+  return last_of(problem, extent) > std::numeric_limits<std::int32_t>::max();
+}
+
+/// From one row of an array (0: in, 1: out) to the next, in elements.
+inline std::int64_t pitch_of(const Problem& problem, std::size_t array, std::int64_t row_length) {
+  return problem.pitches[array] != 0 ? problem.pitches[array] : row_length;
+}
+
+/// Pitches by the one name that each has: 0 where rows of such lengths lie side by side.
+constexpr Pitches named_pitches(Pitches pitches, std::int64_t in_length, std::int64_t out_length) {
+  return {pitches[0] == in_length ? 0 : pitches[0], pitches[1] == out_length ? 0 : pitches[1]};
+}
+
+/// The most elements of a pack whose multiples all of `offsets` are, where arrays are aligned to `alignment` bytes.
+inline std::int64_t aligned_elements(std::uint32_t alignment, std::int64_t element_bytes,
+                                     std::initializer_list<std::int64_t> offsets) {
+  std::int64_t elements = std::max<std::int64_t>(1, std::min(alignment, kMaxAlignment) / element_bytes);
+  for (const std::int64_t offset : offsets)
+    while (elements > 1 && offset % elements != 0) elements /= 2;
+  return elements;
+}
 
 /// Bytes of one element of the input.
 inline std::int64_t element_bytes(const Problem& problem) {

@@ -61,17 +61,13 @@ std::vector<BufferSpec> MovedFamily::buffers(const Problem& problem) const {
   return {input("in", problem.dtype, rows(problem, 0).elements()), out};
 }
 
-std::vector<Problem> MovedVerifier::verified_problems(const Problem& problem) const {
-  return family_.verified_problems(problem);
+std::vector<ElementRange> MovedFamily::verified_parts(const Problem& problem, int buffer) const {
+  return spread_parts(rows(problem, buffer).elements());
 }
 
-std::vector<ElementRange> MovedVerifier::verified_parts(const Problem& problem, int buffer) const {
-  return spread_parts(family_.rows(problem, buffer).elements());
-}
-
-std::string MovedVerifier::verify(const Problem& problem, const Candidate&,
-                                  std::span<const std::vector<std::byte>> patterns,
-                                  std::span<const std::vector<std::byte>> outputs) const {
+std::string MovedFamily::verify(const Problem& problem, const Candidate&,
+                                std::span<const std::vector<std::byte>> patterns,
+                                std::span<const std::vector<std::byte>> outputs) const {
   const auto bytes = static_cast<std::size_t>(element_bytes(problem));
   const auto period = static_cast<std::int64_t>(patterns[0].size() / bytes);
   const std::byte* next = outputs[0].data();
@@ -79,7 +75,7 @@ std::string MovedVerifier::verify(const Problem& problem, const Candidate&,
   std::string first_fault;
   for (const ElementRange& part : verified_parts(problem, 1)) {
     for (std::int64_t i = part.first; i < part.first + part.count; ++i, next += bytes) {
-      const std::int64_t source = family_.source_of(problem, i);
+      const std::int64_t source = source_of(problem, i);
       if (source < 0) continue;
       const std::byte* const expected = patterns[0].data() + static_cast<std::size_t>(source % period) * bytes;
       if (std::memcmp(expected, next, bytes) == 0) continue;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <hone/device_facts.h>
 #include <hone/policy.h>
@@ -17,7 +18,7 @@ namespace hone {
 
 /// The threads that make one output together.
 enum class Scope : std::int32_t {
-  warp,     ///< one, some or all lanes of a warp: a further parameter says how many
+  warp,  ///< one, some or all lanes of a warp: a further parameter says how many
   block,
   cluster,  ///< the blocks of a thread-block cluster: cluster_blocks of them
   grid,     ///< as many blocks as there are for it
@@ -91,17 +92,24 @@ std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks);
 /// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
-/// The subject of a prune rule. Families derive from it, to add what follows from a policy and a problem.
-template <class Fields>
-struct PolicyView {
+/// The subject of a prune rule: a policy's struct, or what a family derives from it that is made of a typical problem
+/// and a policy, with the class and the device.
+template <class Layout>
+struct PolicyView : Layout {
   const ProblemClass& problem_class;
-  Fields policy;
+  const Problem& problem = problem_class.typical();
   const DeviceFacts& facts;
 
-  PolicyView(const ProblemClass& of, const Policy& policy_, const DeviceFacts& facts_)
-      : problem_class(of), policy(policy_.as<Fields>()), facts(facts_) {}
+  PolicyView(const ProblemClass& of, const Policy& policy, const DeviceFacts& facts_)
+      : Layout(layout_of(of.typical(), policy)), problem_class(of), facts(facts_) {}
 
-  const Problem& problem() const { return problem_class.typical(); }
+ private:
+  static Layout layout_of(const Problem& problem, const Policy& policy) {
+    if constexpr (std::is_aggregate_v<Layout>)
+      return policy.as<Layout>();
+    else
+      return Layout(problem, policy);
+  }
 };
 
 /// An opinion on which policies are not worth measuring, and what it rests on.
@@ -115,12 +123,11 @@ struct PruneRule {
 /// Evidence of opinions that follow from how the kernels divide work, and were not measured against the alternative.
 inline constexpr std::string_view kNotMeasured = "not measured";
 
-/// For policies with min_blocks, whose first value is the one for devices without launch bounds.
-template <class View>
+/// For policies whose min_blocks is `kDefault` on devices without launch bounds.
+template <class View, MinBlocks kDefault>
 inline constexpr PruneRule<View> kNoLaunchBounds{
-    "registers are not scarce on this device", "the host device has no launch bounds", [](const View& view) {
-      return view.policy.min_blocks != decltype(view.policy){}.min_blocks && is_host(view.facts);
-    }};
+    "registers are not scarce on this device", "the host device has no launch bounds",
+    [](const View& view) { return view.min_blocks != kDefault && is_host(view.facts); }};
 
 /// The reason of the first rule that applies.
 template <class View, std::size_t kCount>

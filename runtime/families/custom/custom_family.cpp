@@ -9,6 +9,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -173,7 +174,7 @@ std::size_t CustomFamily::partial_bytes(const Problem& problem) const { return i
 OperationSource CustomFamily::operation(const Problem& problem) const {
   return {.headers = {std::string(kHeader)},
           .type = fmt::format("hone_custom::Operation<{}, {}, {}>", info(problem.dtype).cuda_name,
-                              info(*problem.accumulator).cuda_name, index_type(problem))};
+                              info(*problem.accumulator).cuda_name, index_type(needs_wide_index(problem, 0)))};
 }
 
 CustomReduction::CustomReduction(const ReduceExpressions& expressions, DType accumulator, std::optional<DType> result)

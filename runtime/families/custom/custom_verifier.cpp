@@ -1,5 +1,4 @@
-#include "runtime/families/custom/custom_verifier.h"
-
+// How reductions by the caller's expressions are verified.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -42,20 +41,18 @@ double rounding_bound(DType accumulator, std::int64_t chain) {
 }
 
 /// Half a unit in the last place of a result that is stored in `dtype`, relative.
-double storing_error(DType dtype) {
-  return std::ldexp(1.0, -info(dtype).digits);
-}
+double storing_error(DType dtype) { return std::ldexp(1.0, -info(dtype).digits); }
 
 }  // namespace
 
-std::span<const std::string_view> CustomVerifier::input_kinds(const Problem&) const { return {&kInputKind, 1}; }
+std::span<const std::string_view> CustomFamily::input_kinds(const Problem&) const { return {&kInputKind, 1}; }
 
-std::vector<std::byte> CustomVerifier::input_pattern(const Problem& problem, int, std::string_view) const {
+std::vector<std::byte> CustomFamily::input_pattern(const Problem& problem, int, std::string_view) const {
   const std::int64_t elements = std::min(problem.extents[0], reduce_reference::kInputPeriod);
   return random_pattern(problem.dtype, elements, static_cast<std::uint64_t>(problem.extents[0]), 1, 2);
 }
 
-std::vector<Problem> CustomVerifier::verified_problems(const Problem& problem) const {
+std::vector<Problem> CustomFamily::verified_problems(const Problem& problem) const {
   const std::int64_t n = problem.extents[0];
   std::vector<std::int64_t> sizes{n};
   for (const std::int64_t size : {n - 1, n / 2 + 1, n / 7 + 1, std::int64_t{1000}, std::int64_t{33}, std::int64_t{1}})
@@ -65,23 +62,22 @@ std::vector<Problem> CustomVerifier::verified_problems(const Problem& problem) c
   return problems;
 }
 
-Unit CustomVerifier::reference_unit(const Problem& problem) const {
-  const OperationSource op = family_.operation(problem);
-  Unit unit{.name = fmt::format("{} reference", to_string(problem)),
-            .source = fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
-                                  "using Op = {};\nusing Out = {};\n"
-                                  "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
-                                  op.headers.front(), op.type, info(*problem.result).cuda_name, kSerialThreads,
-                                  kSerialRun),
-            .headers = {},
-            .entries = {}};
+Unit CustomFamily::reference_unit(const Problem& problem) const {
+  const OperationSource op = operation(problem);
+  Unit unit =
+      unit_of(fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
+                          "using Op = {};\nusing Out = {};\n"
+                          "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
+                          op.headers.front(), op.type, info(*problem.result).cuda_name, kSerialThreads, kSerialRun),
+              {});
+  unit.name = fmt::format("{} reference", to_string(problem));
   for (const ReferenceOrder& order : kOrders)
     unit.entries.push_back(kernel_entry(order.body, std::to_string(order.threads)));
   return unit;
 }
 
-void CustomVerifier::encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
-                                      LaunchList& launches) const {
+void CustomFamily::encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
+                                    LaunchList& launches) const {
   Launch& launch = launches.add();
   launch.entry = order;
   launch.block.x = kOrders[static_cast<std::size_t>(order)].threads;
@@ -92,44 +88,43 @@ void CustomVerifier::encode_reference(const Problem& problem, int order, std::sp
                                         .partials = 0});
 }
 
-std::string CustomVerifier::compare(const Problem& problem, const Candidate& candidate,
-                                    std::span<const std::vector<std::byte>> expected,
-                                    std::span<const std::vector<std::byte>> outputs) const {
+std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate,
+                                  std::span<const std::vector<std::byte>> expected,
+                                  std::span<const std::vector<std::byte>> outputs) const {
   const std::int64_t chain =
-      family_.longest_chain(problem, candidate) + kSerialRun + 10 + problem.extents[0] / (kSerialThreads * kSerialRun);
+      longest_chain(problem, candidate) + kSerialRun + 10 + problem.extents[0] / (kSerialThreads * kSerialRun);
   const std::optional<Difference> wrong = difference(problem, chain, expected[0], outputs[0]);
   if (!wrong) return "";
   return fmt::format("the plain kernel gives {}, this one {}; {} is allowed (ReduceExpressions::relative_tolerance)",
                      wrong->first, wrong->other, wrong->allowed);
 }
 
-int CustomVerifier::reference_orders() const { return static_cast<int>(kOrders.size()); }
+int CustomFamily::reference_orders() const { return static_cast<int>(kOrders.size()); }
 
 /// In a workload of their own: sizes beyond the problem's are asked for, too, which its winner may come to serve.
-std::vector<Problem> CustomVerifier::order_problems(const Problem& problem) const {
+std::vector<Problem> CustomFamily::order_problems(const Problem& problem) const {
   std::vector<Problem> problems;
   for (const std::int64_t size : kOrderSizes) problems.emplace_back(problem).extents[0] = size;
   return problems;
 }
 
-std::string CustomVerifier::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                                           std::span<const std::vector<std::byte>> other) const {
+std::string CustomFamily::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
+                                         std::span<const std::vector<std::byte>> other) const {
   const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
   if (!differs) return "";
   return fmt::format(
       "the reduction '{}' depends on the order in which elements are combined: {} of them give {} in "
       "one order and {} in another, and {} is allowed; combine() has to be associative and commutative, "
       "and identity has to change nothing (or ReduceExpressions::relative_tolerance has to allow more)",
-      family_.expressions().name, problem.extents[0], differs->first, differs->other, differs->allowed);
+      expressions_.name, problem.extents[0], differs->first, differs->other, differs->allowed);
 }
 
-/// The difference of two results; nullopt where the rounding of `chain` combinations, or the caller, allows for it.
-std::optional<CustomVerifier::Difference> CustomVerifier::difference(const Problem& problem, std::int64_t chain,
-                                                                     const std::vector<std::byte>& first,
-                                                                     const std::vector<std::byte>& other) const {
+std::optional<CustomFamily::Difference> CustomFamily::difference(const Problem& problem, std::int64_t chain,
+                                                                 const std::vector<std::byte>& first,
+                                                                 const std::vector<std::byte>& other) const {
   if (first == other) return std::nullopt;
   const bool may_round = info(*problem.accumulator).is_floating();
-  double tolerance = family_.expressions().relative_tolerance;
+  double tolerance = expressions_.relative_tolerance;
   if (tolerance == 0 && may_round) tolerance = rounding_bound(*problem.accumulator, chain);
   return with_element_type(*problem.result, [&]<class T>(T) -> std::optional<Difference> {
     T right, found;

@@ -10,6 +10,7 @@
 #include <hone/error.h>
 
 #include "kernel_templates/reduce_arguments.h"
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce/reduce_family.h"
 
 namespace hone {
@@ -81,14 +82,14 @@ std::vector<BufferSpec> FusedFamily::buffers(const Problem& problem) const {
 
 std::size_t FusedFamily::partial_bytes(const Problem& problem) const {
   std::size_t bytes = 0;
-  for (const ReduceOp op : ops_) bytes += state_bytes(fused_member(problem, op), needs_wide_index(problem) ? 8 : 4);
+  for (const ReduceOp op : ops_) bytes += state_bytes(fused_member(problem, op), needs_wide_index(problem, 0));
   return bytes;
 }
 
 OperationSource FusedFamily::operation(const Problem& problem) const {
   OperationSource fused{.headers = {"fused.cuh"}, .type = "hone::Fused<"};
   for (const ReduceOp op : ops_) {
-    const OperationSource one = operation_source(fused_member(problem, op), index_type(problem));
+    const OperationSource one = operation_source(fused_member(problem, op), needs_wide_index(problem, 0));
     fused.headers.insert(fused.headers.end(), one.headers.begin(), one.headers.end());
     fused.type += (op == ops_.front() ? "" : ", ") + one.type;
   }

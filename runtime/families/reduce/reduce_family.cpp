@@ -6,6 +6,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
@@ -30,13 +31,13 @@ ReduceSpec reduce_spec_of(const Problem& problem) {
           .numerics = problem.numerics};
 }
 
-std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes) {
+std::size_t state_bytes(const ReduceSpec& spec, bool has_wide_index) {
   const ReduceOpInfo& op = info(spec.op);
   const bool is_exact = !info(spec.dtype).is_floating() && info(spec.dtype).size_bytes <= 2;
   if (spec.op == ReduceOp::mean_variance && is_exact) return 24;  // hone::IntegerSums
   const int indices = spec.op == ReduceOp::mean && spec.nan == NanPolicy::ignore ? 1 : op.indices;
   return static_cast<std::size_t>(op.accumulators) * info(spec.accumulator_dtype()).size_bytes +
-         static_cast<std::size_t>(indices) * index_bytes;
+         static_cast<std::size_t>(indices) * (has_wide_index ? 8 : 4);
 }
 
 std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels) {
@@ -45,11 +46,12 @@ std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels)
   return kernel_sources(kernels);
 }
 
-OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type) {
+OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index) {
   const ReduceOpInfo& op = info(spec.op);
   return {.headers = {std::string(op.header), "widened.cuh"},
-          .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor, info(spec.dtype).cuda_name,
-                              info(spec.accumulator_dtype()).cuda_name, index_type, spec.nan == NanPolicy::ignore)};
+          .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor,
+                              info(spec.dtype).cuda_name, info(spec.accumulator_dtype()).cuda_name,
+                              index_type(has_wide_index), spec.nan == NanPolicy::ignore)};
 }
 
 std::string refuse_dtypes(const ReduceSpec& spec) {
@@ -73,11 +75,10 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
 }
 
 ReduceFamily::ReduceFamily()
-    : ReductionFamily({.name = "reduce",
-                       .version = 2,
-                       .space = ReducePolicy::space(),
-                       .operations = kOperations,
-                       .sources = [] { return operation_sources({"reduce.cuh"}); }}) {}
+    : ReductionFamily(
+          {.name = "reduce", .version = 2, .space = ReducePolicy::space(), .operations = kOperations, .sources = [] {
+             return operation_sources({"reduce.cuh"});
+           }}) {}
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
@@ -91,11 +92,11 @@ std::string ReduceFamily::refuse(const Problem& problem) const {
 int ReduceFamily::inputs(const Problem& problem) const { return op_of(problem).inputs; }
 
 std::size_t ReduceFamily::partial_bytes(const Problem& problem) const {
-  return state_bytes(reduce_spec_of(problem), needs_wide_index(problem) ? 8 : 4);
+  return state_bytes(reduce_spec_of(problem), needs_wide_index(problem, 0));
 }
 
 OperationSource ReduceFamily::operation(const Problem& problem) const {
-  return operation_source(reduce_spec_of(problem), index_type(problem));
+  return operation_source(reduce_spec_of(problem), needs_wide_index(problem, 0));
 }
 
 std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {

@@ -26,14 +26,14 @@ class ReduceFamily final : public ReductionFamily {
   ReduceVerifier verifier_{*this};
 };
 
-/// How the kernels spell an operation, with what it is instantiated for.
-OperationSource operation_source(const ReduceSpec& spec, std::string_view index_type);
+/// How the kernels spell an operation, with what it is instantiated for. Indices of elements have 32 or 64 bits.
+OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index);
 
 /// The templates that `kernels` name, those of all operations, and what they include.
 std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels);
 
-/// sizeof of its State, with an index of 4 or 8 bytes.
-std::size_t state_bytes(const ReduceSpec& spec, std::size_t index_bytes);
+/// sizeof of its State.
+std::size_t state_bytes(const ReduceSpec& spec, bool has_wide_index);
 
 /// Why an operation is not defined for the dtypes of the spec; "" if it is.
 std::string refuse_dtypes(const ReduceSpec& spec);

@@ -6,8 +6,6 @@
 
 #include <hone/error.h>
 
-#include "runtime/families/reduce/reduce_reference.h"
-
 namespace hone {
 namespace {
 
@@ -32,6 +30,20 @@ std::span<const std::string_view> ReduceInputs::input_kinds(const Problem& probl
 std::vector<std::byte> ReduceInputs::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
   const std::int64_t elements = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)].elements;
   return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, elements, kind);
+}
+
+std::vector<ElementRange> LinesVerifier::verified_parts(const Problem& problem, int) const {
+  std::vector<ElementRange> parts = verified_lines(problem);
+  const int values = kReduceOps[problem.operation].outputs;
+  for (ElementRange& part : parts) part = {.first = part.first * values, .count = part.count * values};
+  return parts;
+}
+
+std::string LinesVerifier::verify(const Problem& problem, const Candidate& candidate,
+                                  std::span<const std::vector<std::byte>> patterns,
+                                  std::span<const std::vector<std::byte>> outputs) const {
+  return reduce_reference::verify_each(reduce_spec_of(problem), longest_chain(problem, candidate), patterns[0],
+                                       verified_lines(problem), lines(problem, patterns), outputs[0]);
 }
 
 ReduceSpec fused_member(const Problem& problem, ReduceOp op) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <hone/reduce_spec.h>
 #include <hone/verifier.h>
 
+#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
@@ -18,6 +20,24 @@ class ReduceInputs : public Verifier {
  public:
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+};
+
+/// Verifies some of many reductions of one array, whose results lie side by side in one output.
+class LinesVerifier : public ReduceInputs {
+ public:
+  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const final;
+
+ protected:
+  /// The reductions to verify, ascending and apart from each other, and the elements of each.
+  virtual std::vector<ElementRange> verified_lines(const Problem& problem) const = 0;
+  virtual std::function<reduce_reference::Line(std::int64_t)> lines(
+      const Problem& problem, std::span<const std::vector<std::byte>> patterns) const = 0;
+
+  /// The most combinations that one element goes through.
+  virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
 };
 
 /// One of the operations that a fused problem is made of, as a reduction of its own.

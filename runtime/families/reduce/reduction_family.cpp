@@ -23,27 +23,25 @@ using View = PolicyView<ReducePolicy>;
 constexpr std::array<PruneRule<View>, 4> kPruneRules{{
     {"the tile of a block is more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
      [](const View& v) {
-       const std::int64_t thread_bytes = std::int64_t{v.policy.unroll} * v.policy.vector_bytes;
-       return thread_bytes * v.policy.block_threads > kMostBytesPerBlock ||
-              (element_bytes(v.problem()) <= 2 && thread_bytes > kMostBytesOfSmallElements);
+       const std::int64_t thread_bytes = std::int64_t{v.unroll} * v.vector_bytes;
+       return thread_bytes * v.block_threads > kMostBytesPerBlock ||
+              (element_bytes(v.problem) <= 2 && thread_bytes > kMostBytesOfSmallElements);
      }},
     {"narrower vectors than there might be",
      "H100, CUDA 13.0, 2026-11-24, all valid policies of 6 sums (parameter_effects): the best with 4 bytes 0.6 to "
      "3.6 % behind, with 8 bytes 0.2 to 2.1; host, 2 cores, 2026-11: sum of 2^21 f32 2576 µs with 4 bytes, 1371 with "
      "16, 974 with 32",
      [](const View& v) {
-       const Problem& problem = v.problem();
-       const bool is_pair = problem.family->buffers(problem)[1].is_input;
-       const auto aligned_bytes = std::max<std::int64_t>(problem.alignment, element_bytes(problem));
-       return v.policy.vector_bytes < (is_pair ? aligned_bytes : kMaxAlignment);
+       const bool is_pair = v.problem.family->buffers(v.problem)[1].is_input;
+       const auto aligned_bytes = std::max<std::int64_t>(v.problem.alignment, element_bytes(v.problem));
+       return v.vector_bytes < (is_pair ? aligned_bytes : kMaxAlignment);
      }},
     {"1536 threads on an SM leave each 42 registers, too few for the tile",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: of mean_variance 10 of 94 units spilled, of logsumexp f32 2 of 12",
      [](const View& v) {
-       return v.policy.min_blocks == MinBlocks::three_quarters &&
-              v.policy.unroll * v.policy.vector_bytes > kMostBytesOfSmallElements;
+       return v.min_blocks == MinBlocks::three_quarters && v.unroll * v.vector_bytes > kMostBytesOfSmallElements;
      }},
-    kNoLaunchBounds<View>,
+    kNoLaunchBounds<View, MinBlocks::one>,
 }};
 
 /// "float, long long"
@@ -70,20 +68,13 @@ const ParameterSpace& ReducePolicy::space() {
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
-      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
-      PolicyField{&P::tail, tail_parameter()},
+      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})}, PolicyField{&P::tail, tail_parameter()},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},
       PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset, MinBlocks::three_quarters})});
   return space;
 }
-
-bool needs_wide_index(const Problem& problem) {
-  return size_range(size_class(problem.extents[0])).last > std::numeric_limits<std::int32_t>::max();
-}
-
-std::string_view index_type(const Problem& problem) { return index_type(needs_wide_index(problem)); }
 
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment) {
   return alignment < kMaxAlignment ? static_cast<std::uint32_t>(info(dtype).size_bytes) : kMaxAlignment;
@@ -96,7 +87,7 @@ std::int64_t ReductionFamily::widest_vector_bytes(const Problem& problem) const 
 
 std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolicy& policy) const {
   const std::int64_t tile = bytes_per_tile(policy);
-  return std::max<std::int64_t>(1, (problem.extents[0] * element_bytes(problem) + tile - 1) / tile);
+  return std::max<std::int64_t>(1, divide_up(problem.extents[0] * element_bytes(problem), tile));
 }
 
 std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
@@ -108,7 +99,7 @@ std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& c
 std::int64_t ReductionFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
   const auto reduce = candidate.policy.as<ReducePolicy>();
   const std::int64_t grid = grid_of(problem, candidate);
-  const std::int64_t rounds = (tiles_of(problem, reduce) + grid - 1) / grid;
+  const std::int64_t rounds = divide_up(tiles_of(problem, reduce), grid);
   const std::int64_t tile_levels = 8;  // of 8 packs of 32 elements
   const std::int64_t block_levels = reduce.tail == Tail::warp ? 10 : reduce.block_threads / 32 + 32;
   return tile_levels + rounds + reduce.unroll + 1 + 2 * block_levels + grid / reduce.block_threads + 1;
@@ -163,10 +154,9 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
       "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the "
       "policy\");\n",
       fmt::arg("op", op.type), fmt::arg("arrays", inputs(problem) == 2 ? "TwoArrays" : "OneArray"),
-      fmt::arg("outputs", output_types(buffers(problem))),
-      fmt::arg("threads", reduce.block_threads), fmt::arg("vector", reduce.vector_bytes),
-      fmt::arg("unroll", reduce.unroll), fmt::arg("tail", kTailNames[static_cast<std::size_t>(reduce.tail)]),
-      fmt::arg("tile", bytes_per_tile(reduce)),
+      fmt::arg("outputs", output_types(buffers(problem))), fmt::arg("threads", reduce.block_threads),
+      fmt::arg("vector", reduce.vector_bytes), fmt::arg("unroll", reduce.unroll),
+      fmt::arg("tail", kTailNames[static_cast<std::size_t>(reduce.tail)]), fmt::arg("tile", bytes_per_tile(reduce)),
       fmt::arg("partial", partial_bytes(problem)), fmt::arg("workspace_header", kWorkspaceHeaderBytes));
 
   const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
@@ -210,8 +200,11 @@ void ReductionFamily::encode(const Problem& problem, const Candidate& candidate,
   const auto reduce = candidate.policy.as<ReducePolicy>();
   const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
   const auto arrays = static_cast<std::size_t>(inputs(problem));
-  ReduceArguments arguments{.in = {}, .n = static_cast<std::uint64_t>(problem.extents[0]), .workspace = workspace,
-                            .out = {}, .partials = grid};
+  ReduceArguments arguments{.in = {},
+                            .n = static_cast<std::uint64_t>(problem.extents[0]),
+                            .workspace = workspace,
+                            .out = {},
+                            .partials = grid};
   std::copy_n(buffers.begin(), arrays, arguments.in);
   std::copy(buffers.begin() + static_cast<std::ptrdiff_t>(arrays), buffers.end(), arguments.out);
 

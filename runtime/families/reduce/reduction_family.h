@@ -35,12 +35,6 @@ struct OperationSource {
   std::string type;                  ///< a C++ type, with `hone::` before its names
 };
 
-/// Offsets are 64 bits wide where the winner's range reaches 2^31: 32-bit arithmetic is faster below.
-bool needs_wide_index(const Problem& problem);
-
-/// "unsigned" or "unsigned long long", as needs_wide_index() says: the type that operations count elements in.
-std::string_view index_type(const Problem& problem);
-
 /// The alignment that a problem of one array has. An array is peeled up to its first whole pack, so what matters is
 /// whether there is anything to peel.
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment);

@@ -48,6 +48,21 @@ constexpr std::array<PruneRule<StagedView>, 4> kStagedRules{{
 
 }  // namespace
 
+AxisLayout AxisLayout::of_rows(const Problem& problem) {
+  const auto [rows, columns, one] = problem.extents;
+  return {.outer = rows,
+          .reduced = columns,
+          .inner = 1,
+          .outer_stride = pitch_of(problem, 0, columns),
+          .reduced_stride = 1};
+}
+
+AxisLayout AxisLayout::of_columns(const Problem& problem) {
+  const auto [outer, reduced, inner] = problem.extents;
+  const std::int64_t pitch = pitch_of(problem, 0, inner);
+  return {.outer = outer, .reduced = reduced, .inner = inner, .outer_stride = reduced * pitch, .reduced_stride = pitch};
+}
+
 std::int64_t AxisLayout::elements() const {
   if (outer == 0 || reduced == 0 || inner == 0) return 0;
   return (outer - 1) * outer_stride + (reduced - 1) * reduced_stride + inner;
@@ -82,11 +97,9 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   for (const std::int64_t extent : extents)
     if (extent < 0) return fmt::format("{} was asked for {}, but no extent can be negative", name(), shape());
 
-  const std::int64_t row_length = extents[row_extent()];
-  const std::int64_t pitch = problem.pitches[0] != 0 ? problem.pitches[0] : row_length;
-  const bool is_of_rows = row_extent() == 1;
-  const Rows rows{.batch = is_of_rows ? 1 : extents[0],
-                  .rows = extents[row_extent() - 1],
+  const std::int64_t row_length = extents[row_extent_], pitch = pitch_of(problem, 0, row_length);
+  const Rows rows{.batch = row_extent_ == 1 ? 1 : extents[0],
+                  .rows = extents[row_extent_ - 1],
                   .length = row_length,
                   .pitch = pitch};
   const std::int64_t widest = std::max<std::int64_t>(element_bytes(problem), 2 * sizeof(double));
@@ -119,34 +132,30 @@ Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const E
   Problem problem = reduce_problem(spec, 0);
   problem.family = &family;
   problem.extents = extents;
-  problem.pitches = {pitch == row_length ? 0 : pitch, 0};
-  const auto row_bytes = static_cast<std::uint64_t>(pitch == 0 ? row_length : pitch) * info(spec.dtype).size_bytes;
+  problem.pitches = named_pitches({pitch, 0}, row_length, row_length);
+  const auto row_bytes = static_cast<std::uint64_t>(pitch_of(problem, 0, row_length)) * info(spec.dtype).size_bytes;
   const bool rows_are_aligned = row_bytes % kMaxAlignment == 0;
   problem.alignment = peeled_alignment(spec.dtype, rows_are_aligned ? alignment : 1);
   return problem;
 }
 
-bool needs_wide_axis(const Problem& problem) {
-  return size_ranges(problem.extents)[1].last > std::numeric_limits<std::int32_t>::max();
-}
-
-std::string_view axis_index_type(const Problem& problem) { return index_type(needs_wide_axis(problem)); }
-
 std::size_t axis_state_bytes(const Problem& problem) {
-  return state_bytes(reduce_spec_of(problem), needs_wide_axis(problem) ? 8 : 4);
+  return state_bytes(reduce_spec_of(problem), needs_wide_index(problem, 1));
 }
 
 std::string axis_prologue(const Problem& problem, std::string_view header) {
   const ReduceSpec spec = reduce_spec_of(problem);
-  const OperationSource op = operation_source(spec, axis_index_type(problem));
+  const bool has_wide_index = needs_wide_index(problem, 1);
+  const OperationSource op = operation_source(spec, has_wide_index);
   std::string source(kHostPragmas);
   for (const std::string& needed : op.headers) source += fmt::format("#include \"{}\"\n", needed);
-  return source + fmt::format("#include \"{}\"\n\n"
-                              "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
-                              "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
-                              "              \"host and device disagree on the operation\");\n\n",
-                              header, op.type, info(spec.dtype).cuda_name, info(spec.result_dtype()).cuda_name,
-                              axis_index_type(problem), axis_state_bytes(problem), kWorkspaceHeaderBytes);
+  return source + fmt::format(
+                      "#include \"{}\"\n\n"
+                      "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
+                      "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
+                      "              \"host and device disagree on the operation\");\n\n",
+                      header, op.type, info(spec.dtype).cuda_name, info(spec.result_dtype()).cuda_name,
+                      index_type(has_wide_index), axis_state_bytes(problem), kWorkspaceHeaderBytes);
 }
 
 CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads(threads_), outputs(1) {
@@ -183,8 +192,7 @@ std::int64_t StagedTile::tiles(const AxisLayout& layout) const {
 
 Reason StagedTile::is_valid(const ProblemClass& problem_class) const {
   const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const bool fits =
-      sizes[1].last <= elements && sizes[2].last <= elements && sizes[1].last * sizes[2].last <= elements;
+  const bool fits = sizes[1].last <= elements && sizes[2].last <= elements && sizes[1].last * sizes[2].last <= elements;
   return first_reason({check_static_smem(bytes() + kMaxAlignment),
                        reason_if(lanes > 32, "an output of a staged tile has at most a warp"),
                        reason_if(!fits, "a slice does not fit a staged tile")});

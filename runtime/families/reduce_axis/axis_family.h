@@ -10,8 +10,8 @@
 #include <hone/reduce_spec.h>
 
 #include "kernel_templates/axis_arguments.h"
-#include "runtime/families/reduce/reduction_family.h"
-#include "runtime/families/reduce_axis/axis_verifier.h"
+#include "runtime/families/counts.h"
+#include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
 
@@ -19,6 +19,9 @@ namespace hone {
 struct AxisLayout {
   std::int64_t outer = 0, reduced = 0, inner = 0;
   std::int64_t outer_stride = 0, reduced_stride = 0;  ///< in elements
+
+  static AxisLayout of_rows(const Problem& problem);
+  static AxisLayout of_columns(const Problem& problem);
 
   std::int64_t outputs() const { return outer * inner; }
 
@@ -30,7 +33,7 @@ struct AxisLayout {
 
 /// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction
 /// side by side.
-class AxisFamily : public BuiltInFamily {
+class AxisFamily : public BuiltInFamily, protected LinesVerifier {
  public:
   /// `row_extent`: the index of the extent whose elements lie side by side. `kernels`: the templates that units name.
   AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
@@ -39,21 +42,27 @@ class AxisFamily : public BuiltInFamily {
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
-  const Verifier& verifier() const final { return verifier_; }
+  const Verifier& verifier() const final { return *this; }
 
-  /// The layout of a problem that was not refused. On the hit path: must not allocate.
-  virtual AxisLayout layout(const Problem& problem) const = 0;
+  /// One less of each extent: where the last row ends early, rows that begin elsewhere, and a gap behind each row.
+  std::vector<Problem> verified_problems(const Problem& problem) const final;
 
-  std::size_t row_extent() const { return row_extent_; }
-
-  /// The most combinations that one element goes through.
-  virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
+ protected:
+  /// Runs of neighbouring outputs: the first, the last, those at the end of the pattern, where the odd elements are,
+  /// and some in between. All of small problems.
+  std::vector<ElementRange> verified_lines(const Problem& problem) const final;
+  std::function<reduce_reference::Line(std::int64_t)> lines(
+      const Problem& problem, std::span<const std::vector<std::byte>> patterns) const final;
 
  private:
+  /// The layout of a problem that was not refused.
+  AxisLayout layout(const Problem& problem) const {
+    return row_extent_ == 1 ? AxisLayout::of_rows(problem) : AxisLayout::of_columns(problem);
+  }
+
   std::string refuse_shape(const Problem& problem) const;
 
   std::size_t row_extent_;
-  AxisVerifier verifier_{*this};
 };
 
 /// A Problem of `family`, without what the family would choose anyway. `row_bytes`: from one row to the next.
@@ -66,11 +75,7 @@ inline int values_of(const Problem& problem) { return info(static_cast<ReduceOp>
 /// Whether every row begins with a whole pack.
 inline bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
 
-/// Whether indices within an output's elements need 64 bits in the size class of the problem.
-bool needs_wide_axis(const Problem& problem);
-std::string_view axis_index_type(const Problem& problem);
-
-/// sizeof of the operation's State.
+/// sizeof of the operation's State. Indices count an output's elements.
 std::size_t axis_state_bytes(const Problem& problem);
 
 /// The includes, `Op`, `In`, `Out` and `Index` of a unit, and a check that host and device agree on the State.
@@ -97,7 +102,7 @@ struct StagedTile {
   void add_launch(LaunchList& launches, const AxisLayout& layout, std::int64_t max_blocks,
                   std::span<void* const> buffers) const;
 
-  /// AxisFamily::longest_chain().
+  /// LinesVerifier::longest_chain().
   std::int64_t chain(const AxisLayout& layout) const { return 17 + layout.reduced / (8 * lanes); }
 };
 

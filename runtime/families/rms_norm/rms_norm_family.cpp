@@ -26,9 +26,7 @@ bool has_residual(const Problem& problem) { return problem.operation >= 2; }
 double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
 
 /// The pitch of the inputs (0) or the outputs (1), in elements.
-std::int64_t pitch_of(const Problem& problem, std::size_t side) {
-  return problem.pitches[side] != 0 ? problem.pitches[side] : problem.extents[1];
-}
+std::int64_t pitch_of(const Problem& problem, std::size_t side) { return pitch_of(problem, side, problem.extents[1]); }
 
 Rows rows_of(const Problem& problem, std::size_t side) {
   return {.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem, side)};
@@ -36,14 +34,11 @@ Rows rows_of(const Problem& problem, std::size_t side) {
 
 /// The widest packs that all rows are made of, in bytes, where all arrays are aligned to `alignment`.
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
-  const auto bytes = static_cast<std::uint32_t>(element_bytes(problem));
-  std::uint32_t pack = std::clamp(alignment, bytes, kMaxAlignment);
-  const auto is_multiple = [&](std::int64_t elements) { return elements % (pack / bytes) == 0; };
+  const std::int64_t bytes = element_bytes(problem), columns = problem.extents[1];
   const bool has_pitch = problem.extents[0] > 1;
-  while (pack > bytes && !(is_multiple(problem.extents[1]) &&
-                           (!has_pitch || (is_multiple(pitch_of(problem, 0)) && is_multiple(pitch_of(problem, 1))))))
-    pack /= 2;
-  return pack;
+  return static_cast<std::uint32_t>(
+      bytes * aligned_elements(alignment, bytes,
+                               {columns, has_pitch ? pitch_of(problem, 0) : 0, has_pitch ? pitch_of(problem, 1) : 0}));
 }
 
 struct RmsNormPolicy {
@@ -57,90 +52,79 @@ struct RmsNormPolicy {
 
   static const ParameterSpace& space() {
     using P = RmsNormPolicy;
-    static const ParameterSpace space = space_of<P>(
-        PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster})},
-        PolicyField{&P::threads_per_row,
-                    ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
-        PolicyField{&P::rows_per_thread,
-                    ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
-        PolicyField{&P::cluster_blocks,
-                    ordinal("cluster_blocks", {2, 4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
-        PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
-        PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
-        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
+    static const ParameterSpace space =
+        space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster})},
+                    PolicyField{&P::threads_per_row,
+                                ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
+                    PolicyField{&P::rows_per_thread,
+                                ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
+                    PolicyField{&P::cluster_blocks,
+                                ordinal("cluster_blocks", {2, 4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
+                    PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+                    PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
+                    PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
     return space;
   }
 };
 
 /// The division of a problem, or of the typical one of a class, by a policy.
-struct Layout {
-  RmsNormPolicy policy;
+struct Layout : RmsNormPolicy {
   std::int64_t rows, packs;  ///< packs of a row
   std::int64_t pack_bytes, row_threads, held_packs;
   std::int64_t tile_rows = 1;
   std::int64_t streams;  ///< arrays that are read
 
   Layout(const Problem& problem, const Policy& of)
-      : policy(of.as<RmsNormPolicy>()),
+      : RmsNormPolicy(of.as<RmsNormPolicy>()),
         rows(problem.extents[0]),
         packs(problem.extents[1] * element_bytes(problem) / problem.alignment),
         pack_bytes(problem.alignment),
-        row_threads(policy.scope == Scope::warp ? policy.threads_per_row
-                                                : std::int64_t{policy.block_threads} * policy.cluster_blocks),
-        held_packs(row_threads * policy.packs_per_thread),
+        row_threads(scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks),
+        held_packs(row_threads * packs_per_thread),
         streams(has_residual(problem) ? 2 : 1) {
-    if (policy.scope == Scope::warp) tile_rows = policy.block_threads / policy.threads_per_row * policy.rows_per_thread;
+    if (scope == Scope::warp) tile_rows = block_threads / threads_per_row * rows_per_thread;
   }
 
-  std::int64_t tiles() const { return std::max<std::int64_t>(1, divide_up(rows, tile_rows)) * policy.cluster_blocks; }
+  std::int64_t tiles() const { return std::max<std::int64_t>(1, divide_up(rows, tile_rows)) * cluster_blocks; }
 
   /// The registers of what a thread holds while rows are loaded, weights included.
   std::int64_t registers(bool weighted) const {
-    const std::int64_t words = policy.packs_per_thread * divide_up(pack_bytes, 4);
-    return words * (policy.rows_per_thread * streams + (weighted ? 1 : 0));
+    const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
+    return words * (rows_per_thread * streams + (weighted ? 1 : 0));
   }
 };
 
 /// Rows are typical ones: of what is longer or shorter in a class, a little is read twice or idle.
-struct View : Layout {
-  const ProblemClass& problem_class;
-  const DeviceFacts& facts;
-
-  View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
-      : Layout(of.typical(), chosen), problem_class(of), facts(facts_) {}
-
-  const Problem& problem() const { return problem_class.typical(); }
-};
+using View = PolicyView<Layout>;
 
 constexpr std::array<PruneRule<View>, 7> kPruneRules{{
-    kNoLaunchBounds<View>,
+    kNoLaunchBounds<View, MinBlocks::one>,
     {"half of the threads or of their packs have no work", kNotMeasured,
      [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
     {"reads again what it does not hold, though others hold a row", kNotMeasured,
      [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
-       const bool is_last_resort = v.policy.block_threads == 512 && v.policy.packs_per_thread == 8;
-       return v.held_packs < v.packs && (v.policy.scope == Scope::warp || !is_last_resort);
+       const bool is_last_resort = v.block_threads == 512 && v.packs_per_thread == 8;
+       return v.held_packs < v.packs && (v.scope == Scope::warp || !is_last_resort);
      }},
     {"so many packs do not fit the registers",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 56 bytes with 1024 threads of 8 packs, 72 with "
      "512 of 16; f32 does not",
      [](const View& v) {
-       const std::int64_t others = element_bytes(v.problem()) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
-       const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.policy.block_threads);
-       return share > 0 && v.registers(has_weight(v.problem())) > share - others;
+       const std::int64_t others = element_bytes(v.problem) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
+       const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.block_threads);
+       return share > 0 && v.registers(has_weight(v.problem)) > share - others;
      }},
     {"several rows at once, though one alone has enough loads in flight", kNotMeasured,
      [](const View& v) {
        constexpr std::int64_t kEnoughBytes = 64;
-       return v.policy.rows_per_thread > 1 &&
-              v.policy.rows_per_thread * v.policy.packs_per_thread * v.pack_bytes > kEnoughBytes;
+       return v.rows_per_thread > 1 && v.rows_per_thread * v.packs_per_thread * v.pack_bytes > kEnoughBytes;
      }},
     {"a block's warps have nothing to tell each other: 256 threads are enough", kNotMeasured,
-     [](const View& v) { return v.policy.scope == Scope::warp && v.policy.block_threads > 256; }},
+     [](const View& v) { return v.scope == Scope::warp && v.block_threads > 256; }},
     {"rows are enough for a block each", kNotMeasured,
      [](const View& v) {
        constexpr std::int64_t kEnoughWaves = 8, kPacksOfABlock = 4096;
-       return v.policy.scope == Scope::cluster && v.rows > kEnoughWaves * v.facts.sm_count && v.packs <= kPacksOfABlock;
+       return v.scope == Scope::cluster && v.rows > kEnoughWaves * v.facts.sm_count && v.packs <= kPacksOfABlock;
      }},
 }};
 
@@ -309,9 +293,9 @@ class RmsNormFamily final : public BuiltInFamily {
         "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
         info(problem.dtype).cuda_name, index_type(is_wide), layout.pack_bytes / element_bytes(problem),
-        has_weight(problem), has_residual(problem), layout.policy.block_threads, layout.row_threads,
-        layout.policy.packs_per_thread, layout.policy.rows_per_thread, has_rest, sizeof(RmsNormArguments));
-    unit.entries = {kernel_entry("Kernel::run", launch_bounds(layout.policy.block_threads, layout.policy.min_blocks))};
+        has_weight(problem), has_residual(problem), layout.block_threads, layout.row_threads, layout.packs_per_thread,
+        layout.rows_per_thread, has_rest, sizeof(RmsNormArguments));
+    unit.entries = {kernel_entry("Kernel::run", launch_bounds(layout.block_threads, layout.min_blocks))};
     return unit;
   }
 
@@ -319,12 +303,12 @@ class RmsNormFamily final : public BuiltInFamily {
     const Layout layout(problem, policy);
     const std::int64_t packs = std::max<std::int64_t>(1, layout.packs), held = std::min(packs, layout.held_packs);
     const double read_twice = static_cast<double>(packs - held) / static_cast<double>(packs);
-    return {.block_threads = layout.policy.block_threads,
+    return {.block_threads = layout.block_threads,
             .tiles = layout.tiles(),
             .bytes_in_flight_per_block =
-                layout.tile_rows * held * layout.pack_bytes * layout.streams / layout.policy.cluster_blocks,
+                layout.tile_rows * held * layout.pack_bytes * layout.streams / layout.cluster_blocks,
             .dependent_launch = true,
-            .cluster_blocks = layout.policy.cluster_blocks,
+            .cluster_blocks = layout.cluster_blocks,
             .traffic = 1 + read_twice / static_cast<double>(2 * layout.streams),  // as many arrays are written
             .independent_blocks = true};
   }
@@ -337,7 +321,7 @@ class RmsNormFamily final : public BuiltInFamily {
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
               LaunchList& launches) const override {
     const Layout layout(problem, candidate.policy);
-    const std::int64_t cluster = layout.policy.cluster_blocks;
+    const std::int64_t cluster = layout.cluster_blocks;
     std::size_t next = 0;
     RmsNormArguments arguments{};
     arguments.x = buffers[next++];
@@ -352,7 +336,7 @@ class RmsNormFamily final : public BuiltInFamily {
     arguments.mean_factor = 1 / static_cast<float>(std::max<std::int64_t>(1, problem.extents[1]));
     arguments.eps = static_cast<float>(eps_of(problem));
     const std::int64_t grid = std::max(cluster, candidate.geometry.max_blocks / cluster * cluster);
-    add_launch(launches, std::min(grid, layout.tiles()), layout.policy.block_threads, arguments).cluster_blocks =
+    add_launch(launches, std::min(grid, layout.tiles()), layout.block_threads, arguments).cluster_blocks =
         static_cast<unsigned>(cluster);
   }
 
@@ -364,7 +348,7 @@ class RmsNormFamily final : public BuiltInFamily {
     if (has_weight(problem)) specs.push_back(input("weight", problem.dtype, ins == 0 ? 0 : problem.extents[1]));
     specs.push_back(output("out", problem.dtype, outs, problem.alignment));
     if (has_residual(problem)) specs.push_back(output("sum", problem.dtype, outs, problem.alignment));
-    for (int replaced = 0; BufferSpec& spec : specs)
+    for (int replaced = 0; BufferSpec & spec : specs)
       if (!spec.is_input && may_replace) spec.in_place_of = replaced++;
     return specs;
   }
@@ -387,11 +371,8 @@ Problem rms_norm_problem(const RmsNormSpec& spec, bool weighted, bool adds, std:
                   .operation = static_cast<std::uint8_t>((weighted ? 1 : 0) + (adds ? 2 : 0)),
                   .dtype = spec.dtype,
                   .extents = {spec.rows, spec.columns, 1},
-                  .pitches = {spec.in_pitch, spec.out_pitch}};
+                  .pitches = named_pitches({spec.in_pitch, spec.out_pitch}, spec.columns, spec.columns)};
   if (spec.eps != RmsNormSpec::kUsualEps) problem.scalars[0] = spec.eps;
-  // Side by side is one pitch, however it is spelled.
-  for (std::int64_t& pitch : problem.pitches)
-    if (pitch == spec.columns) pitch = 0;
   if (static_cast<std::size_t>(spec.dtype) < kDTypes.size()) problem.alignment = row_alignment(problem, alignment);
   return problem;
 }

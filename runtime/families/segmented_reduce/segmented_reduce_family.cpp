@@ -45,7 +45,7 @@ std::int64_t merged_items(const Problem& problem, const SegmentedPolicy& policy)
 }
 
 std::int64_t state_bytes_of(const Problem& problem) {
-  return static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem) ? 8 : 4));
+  return static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem)));
 }
 
 /// Of a tile: elements, and ends and states for a part of the items.
@@ -71,9 +71,9 @@ double typical_segment_bytes(const ProblemClass& problem_class) {
 
 /// Tiles of the grid-stride loop.
 std::int64_t tiles_of(const Problem& problem, const SegmentedPolicy& policy) {
-  const std::int64_t tiles =
-      policy.is_merged() ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, policy))
-                          : divide_up(segments_of(problem), policy.block_threads / policy.group_threads());
+  const std::int64_t tiles = policy.is_merged()
+                                 ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, policy))
+                                 : divide_up(segments_of(problem), policy.block_threads / policy.group_threads());
   return std::max<std::int64_t>(tiles, 1);
 }
 
@@ -101,62 +101,54 @@ struct View : PolicyView<SegmentedPolicy> {
   using PolicyView::PolicyView;
 
   double segment_bytes = typical_segment_bytes(problem_class);
-  std::int64_t element = element_bytes(problem());
-  double thread_elements = segment_bytes / static_cast<double>(element) / policy.group_threads();
-  double group_load = static_cast<double>(policy.group_threads()) * policy.thread_bytes;
+  std::int64_t element = element_bytes(problem);
+  double thread_elements = segment_bytes / static_cast<double>(element) / group_threads();
+  double group_load = static_cast<double>(group_threads()) * thread_bytes;
 
-  bool is_direct() const { return !policy.is_merged() && !policy.is_in_tiles(); }
+  bool is_direct() const { return !is_merged() && !is_in_tiles(); }
 
   /// Whether 1024 threads of an SM leave each registers enough for its tile.
   bool fits_half() const {
-    return policy.is_merged() && policy.thread_bytes <= 64 && element == 4 &&
-           state_bytes(reduce_spec_of(problem()), 8) == 4 && !counts_in_64_bits(problem());
+    return is_merged() && thread_bytes <= 64 && element == 4 && state_bytes(reduce_spec_of(problem), true) == 4 &&
+           !counts_in_64_bits(problem);
   }
 };
 
 constexpr std::array<PruneRule<View>, 11> kPruneRules{{
-    kNoLaunchBounds<View>,
+    kNoLaunchBounds<View, MinBlocks::unset>,
     {"the registers that 1024 threads leave are too few, or more than are needed",
      "NVRTC of CUDA 13.0, sm_90: 64 bytes of f32 fit 64 registers without spills, where the compiler takes 72 by "
      "itself",
-     [](const View& v) { return v.policy.min_blocks == MinBlocks::one_half && !v.fits_half(); }},
+     [](const View& v) { return v.min_blocks == MinBlocks::one_half && !v.fits_half(); }},
     {"1024 threads of an SM fit without spills",
      "NVRTC of CUDA 13.0, sm_90: 64 bytes of f32 fit 64 registers without spills, where the compiler takes 72 by "
      "itself",
-     [](const View& v) { return v.policy.min_blocks != MinBlocks::one_half && v.fits_half() && !is_host(v.facts); }},
+     [](const View& v) { return v.min_blocks != MinBlocks::one_half && v.fits_half() && !is_host(v.facts); }},
     {"so many bytes of small elements are more than the registers hold", kNotMeasured,
-     [](const View& v) { return v.element <= 2 && v.policy.thread_bytes > kMostBytesOfSmallElements; }},
+     [](const View& v) { return v.element <= 2 && v.thread_bytes > kMostBytesOfSmallElements; }},
     {"a thread has so few items that dividing them costs more", kNotMeasured,
      [](const View& v) {
-       return v.policy.is_merged() &&
-              merged_items(v.problem(), v.policy) < std::int64_t{kLeastMergedItems} * v.policy.block_threads;
+       return v.is_merged() && merged_items(v.problem, v) < std::int64_t{kLeastMergedItems} * v.block_threads;
      }},
     {"tiles leave shared memory for too few blocks", kNotMeasured,
-     [](const View& v) {
-       return smem_bytes(v.problem(), v.policy) > (v.policy.is_merged() ? kMostMergedBytes : kMostTileBytes);
-     }},
+     [](const View& v) { return smem_bytes(v.problem, v) > (v.is_merged() ? kMostMergedBytes : kMostTileBytes); }},
     {"a thread has too many elements of a segment, one after the other", kNotMeasured,
-     [](const View& v) { return v.policy.is_in_tiles() && v.thread_elements > 64; }},
+     [](const View& v) { return v.is_in_tiles() && v.thread_elements > 64; }},
     {"most threads of a segment have no element", kNotMeasured,
-     [](const View& v) { return v.policy.is_in_tiles() && v.thread_elements < 0.25; }},
+     [](const View& v) { return v.is_in_tiles() && v.thread_elements < 0.25; }},
     {"much more is loaded at once than a segment has", kNotMeasured,
      [](const View& v) { return v.is_direct() && v.segment_bytes < v.group_load / 8; }},
     {"segments are too long for a warp", kNotMeasured,
-     [](const View& v) {
-       return v.is_direct() && v.policy.scope == Scope::warp && v.segment_bytes > 256 * v.group_load;
-     }},
+     [](const View& v) { return v.is_direct() && v.scope == Scope::warp && v.segment_bytes > 256 * v.group_load; }},
     {"the loads of a thread of less than 128 bytes, and those into shared memory, are in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24, 8 pairs of units of f32: min_blocks=1 brings 9 loads in flight to 16 for "
      "128 bytes of direct segments (2 of 2), 3 to 4 for 16 bytes (2 of 3), and changes none of 3 of MergePath. 1024 "
      "segments of 2^24 floats by the best policies with unset and 1: 100.0, 107.6 % (H100, parameter_effects_shapes)",
-     [](const View& v) {
-       return v.policy.min_blocks == MinBlocks::one && (!v.is_direct() || v.policy.thread_bytes < 128);
-     }},
+     [](const View& v) { return v.min_blocks == MinBlocks::one && (!v.is_direct() || v.thread_bytes < 128); }},
 }};
 
 std::size_t carry_bytes(const Problem& problem) {
-  const std::size_t index_bytes = counts_in_64_bits(problem) ? 8 : 4;
-  return index_bytes + 2 * state_bytes(reduce_spec_of(problem), index_bytes);
+  return (counts_in_64_bits(problem) ? 8 : 4) + 2 * static_cast<std::size_t>(state_bytes_of(problem));
 }
 
 }  // namespace
@@ -226,9 +218,10 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   const Problem& problem = problem_class.typical();
   const auto segmented = policy.as<SegmentedPolicy>();
   const ReduceSpec spec = reduce_spec_of(problem);
-  const OperationSource op = operation_source(spec, index_type(counts_in_64_bits(problem)));
-  const std::string_view division =
-      segmented.is_merged() ? "MergePath" : segmented.is_in_tiles() ? "StagedSegments" : "DirectSegments";
+  const OperationSource op = operation_source(spec, counts_in_64_bits(problem));
+  const std::string_view division = segmented.is_merged()     ? "MergePath"
+                                    : segmented.is_in_tiles() ? "StagedSegments"
+                                                              : "DirectSegments";
 
   Unit unit;
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
@@ -252,9 +245,9 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   if (!segmented.is_merged()) {
     unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", segmented.group_threads()), bounds)};
   } else if (segmented.joins_in_second_kernel()) {
-    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
-                    kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads),
-                                 std::to_string(kJoinThreads))};
+    unit.entries = {
+        kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
+        kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), std::to_string(kJoinThreads))};
   } else {
     unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
   }
@@ -338,8 +331,7 @@ std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const 
   }
   if (!segmented.is_merged()) return elements_of(problem) / (threads * thread_elements) + levels;
   const std::int64_t grid = grid_of(problem, candidate);
-  const std::int64_t rounds =
-      (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
+  const std::int64_t rounds = (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
   const std::int64_t scan = 5 + 32 + 3;
   return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
 }

@@ -7,7 +7,7 @@
 #include <hone/reduce_spec.h>
 
 #include "runtime/families/built_in_family.h"
-#include "runtime/families/segmented_reduce/segmented_verifier.h"
+#include "runtime/families/reduce/reduce_verifier.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -20,7 +20,7 @@ struct SegmentedPolicy {
   Combine combine = Combine::last_block;  ///< of a grid
   std::int32_t threads_per_segment = 0;   ///< of a warp; 0: more than a warp
   std::int32_t block_threads = 256;
-  std::int32_t thread_bytes = 16;         ///< that a thread loads at once
+  std::int32_t thread_bytes = 16;  ///< that a thread loads at once
   MinBlocks min_blocks = MinBlocks::unset;
 
   bool is_merged() const { return scope == Scope::grid; }
@@ -34,7 +34,7 @@ struct SegmentedPolicy {
 };
 
 /// Extents {segments, elements, 1}.
-class SegmentedReduceFamily final : public BuiltInFamily {
+class SegmentedReduceFamily final : public BuiltInFamily, LinesVerifier {
  public:
   /// `offsets`: i32 or i64.
   explicit SegmentedReduceFamily(DType offsets);
@@ -50,18 +50,20 @@ class SegmentedReduceFamily final : public BuiltInFamily {
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const override;
-  const Verifier& verifier() const override { return verifier_; }
+  const Verifier& verifier() const override { return *this; }
 
-  /// The most combinations that one element goes through.
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
-
-  DType offsets() const { return offsets_; }
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
+  std::vector<Problem> verified_problems(const Problem& problem) const override;
 
  private:
+  std::vector<ElementRange> verified_lines(const Problem& problem) const override;
+  std::function<reduce_reference::Line(std::int64_t)> lines(
+      const Problem& problem, std::span<const std::vector<std::byte>> patterns) const override;
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
   std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
 
   DType offsets_;
-  SegmentedVerifier verifier_{*this};
 };
 
 }  // namespace hone

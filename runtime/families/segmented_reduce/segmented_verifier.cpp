@@ -1,9 +1,7 @@
-#include "runtime/families/segmented_reduce/segmented_verifier.h"
-
+// How segmented reductions are verified.
 #include <algorithm>
 #include <map>
 
-#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
 #include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 
@@ -21,7 +19,7 @@ std::vector<std::string_view> kinds_of(const ReduceSpec& spec) {
 
 }  // namespace
 
-std::span<const std::string_view> SegmentedVerifier::input_kinds(const Problem& problem) const {
+std::span<const std::string_view> SegmentedReduceFamily::input_kinds(const Problem& problem) const {
   // The kinds of elements are lists that live for ever; there is one of ours for each.
   static const auto lists = [] {
     std::map<const std::string_view*, std::vector<std::string_view>> kinds;
@@ -38,19 +36,18 @@ std::span<const std::string_view> SegmentedVerifier::input_kinds(const Problem& 
   return lists.at(reduce_reference::input_kinds(reduce_spec_of(problem)).data());
 }
 
-std::vector<std::byte> SegmentedVerifier::input_pattern(const Problem& problem, int buffer,
-                                                        std::string_view kind) const {
+std::vector<std::byte> SegmentedReduceFamily::input_pattern(const Problem& problem, int buffer,
+                                                            std::string_view kind) const {
   const auto lengths = segment_offsets::kinds();
   const bool is_of_lengths = std::find(lengths.begin(), lengths.end(), kind) != lengths.end();
   const ReduceSpec spec = reduce_spec_of(problem);
   const auto [segments, elements, unused] = problem.extents;
-  if (buffer == 1)
-    return segment_offsets::make(is_of_lengths ? kind : lengths.front(), family_.offsets(), segments, elements);
+  if (buffer == 1) return segment_offsets::make(is_of_lengths ? kind : lengths.front(), offsets_, segments, elements);
   return reduce_reference::input_pattern(spec, 0, elements,
                                          is_of_lengths ? reduce_reference::input_kinds(spec).front() : kind);
 }
 
-std::vector<Problem> SegmentedVerifier::verified_problems(const Problem& problem) const {
+std::vector<Problem> SegmentedReduceFamily::verified_problems(const Problem& problem) const {
   // The small one is verified whole, so that each awkward element counts.
   constexpr std::int64_t kFewSegments = 1021;
   constexpr std::int64_t kFewElements = 40009;
@@ -63,23 +60,15 @@ std::vector<Problem> SegmentedVerifier::verified_problems(const Problem& problem
           of(std::min(problem.extents[0], kFewSegments), std::min(problem.extents[1], kFewElements))};
 }
 
-std::vector<ElementRange> SegmentedVerifier::verified_parts(const Problem& problem, int) const {
-  std::vector<ElementRange> parts = segment_offsets::verified(problem.extents[0], problem.extents[1]);
-  const int outputs = kReduceOps[problem.operation].outputs;
-  for (ElementRange& part : parts) part = {.first = part.first * outputs, .count = part.count * outputs};
-  return parts;
+std::vector<ElementRange> SegmentedReduceFamily::verified_lines(const Problem& problem) const {
+  return segment_offsets::verified(problem.extents[0], problem.extents[1]);
 }
 
-std::string SegmentedVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                      std::span<const std::vector<std::byte>> patterns,
-                                      std::span<const std::vector<std::byte>> outputs) const {
-  const segment_offsets::Offsets offsets(family_.offsets(), patterns[1]);
-  const auto line_of = [&](std::int64_t segment) {
+std::function<reduce_reference::Line(std::int64_t)> SegmentedReduceFamily::lines(
+    const Problem&, std::span<const std::vector<std::byte>> patterns) const {
+  return [offsets = segment_offsets::Offsets(offsets_, patterns[1])](std::int64_t segment) {
     return reduce_reference::Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
   };
-  return reduce_reference::verify_each(reduce_spec_of(problem), family_.longest_chain(problem, candidate), patterns[0],
-                                       segment_offsets::verified(problem.extents[0], problem.extents[1]), line_of,
-                                       outputs[0]);
 }
 
 }  // namespace hone

@@ -32,13 +32,11 @@ Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const Softma
                   .dtype = spec.dtype,
                   .numerics = spec.numerics,
                   .alignment = alignment,
-                  .extents = shape.extents,
-                  .pitches = shape.pitches};
+                  .extents = shape.extents};
   if (spec.result_dtype() != spec.dtype) problem.result = spec.result;
   if (spec.scale != 1) problem.scalars[0] = spec.scale;
-  // Side by side is one pitch, however it is spelled.
-  for (std::int64_t& pitch : problem.pitches)
-    if (pitch == shape.extents[shape.over_columns ? 2 : 1]) pitch = 0;
+  const std::int64_t row_length = shape.extents[shape.over_columns ? 2 : 1];
+  problem.pitches = named_pitches(shape.pitches, row_length, row_length);
   problem.alignment = row_alignment(problem, alignment);
   return problem;
 }
@@ -66,13 +64,10 @@ std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
   const bool over_columns = SoftmaxBase::is_over_columns(problem);
   const std::int64_t columns = SoftmaxBase::matrix_columns(problem);
   const std::int64_t larger = std::max(traits.in_bytes, traits.out_bytes);
-  std::int64_t elements = std::max<std::int64_t>(1, std::min<std::int64_t>(alignment, kMaxAlignment) / larger);
-  const auto limit_to = [&](std::int64_t multiple) {
-    while (elements > 1 && multiple % elements != 0) elements /= 2;
-  };
-  if (over_columns) limit_to(columns);
-  if (over_columns || problem.extents[0] > 1)
-    for (const std::int64_t pitch : problem.pitches) limit_to(pitch != 0 ? pitch : columns);
+  const bool has_pitch = over_columns || problem.extents[0] > 1;
+  std::int64_t elements = aligned_elements(alignment, larger,
+                                           {over_columns ? columns : 0, has_pitch ? SoftmaxBase::pitch(problem, 0) : 0,
+                                            has_pitch ? SoftmaxBase::pitch(problem, 1) : 0});
   if (!over_columns && elements < traits.pack_elements) elements = 1;
   return static_cast<std::uint32_t>(elements * larger);
 }
@@ -93,23 +88,6 @@ std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t m
   return best;
 }
 
-std::int64_t center_of(const Problem& problem, int extent) {
-  return class_center(size_classes(problem.extents)[static_cast<std::size_t>(extent)]);
-}
-
-std::int64_t first_of(const Problem& problem, int extent) {
-  return size_ranges(problem.extents)[static_cast<std::size_t>(extent)].first;
-}
-
-std::int64_t last_of(const Problem& problem, int extent) {
-  return size_ranges(problem.extents)[static_cast<std::size_t>(extent)].last;
-}
-
-bool needs_wide_index(const Problem& problem, int extent) {
-  // One grid-wide stride goes beyond the last element before a loop ends.
-  return last_of(problem, extent) > std::numeric_limits<std::int32_t>::max();
-}
-
 SoftmaxBase::SoftmaxBase(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
                          std::vector<std::string_view> kernels)
     : BuiltInFamily({.name = name,
@@ -127,8 +105,7 @@ std::int64_t SoftmaxBase::matrix_columns(const Problem& problem) {
 }
 
 std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
-  const std::int64_t asked = problem.pitches[static_cast<std::size_t>(buffer)];
-  return asked != 0 ? asked : matrix_columns(problem);
+  return pitch_of(problem, static_cast<std::size_t>(buffer), matrix_columns(problem));
 }
 
 Rows SoftmaxBase::rows(const Problem& problem, int buffer) {
@@ -152,9 +129,9 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
         !refusal.empty())
       return refusal;
   if (const std::uint32_t found = row_alignment(problem, problem.alignment); found < problem.alignment)
-    return refused(fmt::format(
-        "alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",
-        problem.alignment, found));
+    return refused(
+        fmt::format("alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",
+                    problem.alignment, found));
   const double most = traits.accumulator == DType::f64 ? std::numeric_limits<double>::max() / 4
                                                        : static_cast<double>(std::numeric_limits<float>::max()) / 4;
   if (!(std::abs(scale_of(problem)) <= most))

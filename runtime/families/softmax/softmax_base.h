@@ -10,7 +10,6 @@
 #include "kernel_templates/softmax_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
-#include "runtime/families/softmax/softmax_verifier.h"
 
 namespace hone {
 
@@ -43,17 +42,9 @@ std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);
 /// in the last round, few rather than many.
 std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t most);
 
-/// The power of two that an extent's size class lies around; 1 for 0 and 1.
-std::int64_t center_of(const Problem& problem, int extent);
-
-/// The smallest and the largest extent of its class.
-std::int64_t first_of(const Problem& problem, int extent);
-std::int64_t last_of(const Problem& problem, int extent);
-
-/// Elements that can be counted in an `unsigned` by every problem that shares a winner with this one.
-bool needs_wide_index(const Problem& problem, int extent);
-
-class SoftmaxBase : public BuiltInFamily {
+/// Verified are all of a few rows, or the beginning, middle and end of long ones; over columns some rows of the first
+/// and the last columns.
+class SoftmaxBase : public BuiltInFamily, Verifier {
  public:
   SoftmaxBase(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
               std::vector<std::string_view> kernels);
@@ -61,10 +52,15 @@ class SoftmaxBase : public BuiltInFamily {
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
-  const Verifier& verifier() const final { return verifier_; }
+  const Verifier& verifier() const final { return *this; }
 
-  /// The most additions, rescalings included, that one weight goes through.
-  virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
+  std::span<const std::string_view> input_kinds(const Problem& problem) const final;
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
+  std::vector<Problem> verified_problems(const Problem& problem) const final;
+  std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
+  std::string verify(const Problem& problem, const Candidate& candidate,
+                     std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const final;
 
   static bool is_over_columns(const Problem& problem) { return problem.family == &softmax_columns_family(); }
 
@@ -86,14 +82,17 @@ class SoftmaxBase : public BuiltInFamily {
   static std::string type_list(const Problem& problem);
 
  private:
-  SoftmaxVerifier verifier_{*this};
+  /// The most additions, rescalings included, that one weight goes through.
+  virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
 };
 
 /// Calls act(Acc()) with the type that weights are computed in: float or double.
 template <class Act>
 void with_accumulator(const SoftmaxTraits& traits, const Act& act) {
-  if (traits.accumulator == DType::f64) act(double());
-  else act(float());
+  if (traits.accumulator == DType::f64)
+    act(double());
+  else
+    act(float());
 }
 
 /// The scale of a problem, for kernels that compute weights as Acc: float or double.

@@ -10,7 +10,7 @@ namespace hone {
 namespace {
 
 using Layout = SoftmaxRowLayout;
-using Algorithm = Layout::Algorithm;
+using Algorithm = SoftmaxRowPolicy::Algorithm;
 
 /// Elements of a row that a thread of a tile takes one by one.
 constexpr std::int64_t kMostElementsEach = 24;
@@ -28,49 +28,44 @@ constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
 /// Packs of a chunk that a block of a pipeline holds at once.
 constexpr int kMostPipelinedPacks = 2048;
 
-struct View : Layout {
-  const ProblemClass& problem_class;
-  const DeviceFacts& facts;
+struct View : PolicyView<Layout> {
+  using PolicyView::PolicyView;
+
   std::int64_t row_bytes = center_packs * pack_in_bytes();
   std::int64_t held = held_packs(center_packs);
 
-  View(const ProblemClass& of, const Policy& chosen, const DeviceFacts& facts_)
-      : Layout(of.typical(), chosen), problem_class(of), facts(facts_) {}
-
-  bool is(Algorithm which) const { return algorithm == which; }
+  bool is(Algorithm which) const { return algorithm() == which; }
   bool is_of_blocks() const { return is(Algorithm::block) || is(Algorithm::cluster); }
-  bool is_in_registers() const { return is_of_blocks() && policy.smem_kib == 0; }
-  bool is_in_shared() const { return is_of_blocks() && policy.smem_kib > 0; }
+  bool is_in_registers() const { return is_of_blocks() && smem_kib == 0; }
+  bool is_in_shared() const { return is_of_blocks() && smem_kib > 0; }
 
   /// Where nothing else can, a large block reads what it does not hold twice.
-  bool is_last_resort() const {
-    return policy.cluster_blocks == 1 && policy.packs_per_thread == 8 && policy.block_threads == 512;
-  }
+  bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
 constexpr std::array<PruneRule<View>, 21> kPruneRules{{
-    kNoLaunchBounds<View>,
+    kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
      "chunks and pipelines, and none of 28 others",
-     [](const View& v) { return v.policy.min_blocks != MinBlocks::unset && !v.policy.cuts_rows(); }},
+     [](const View& v) { return v.min_blocks != MinBlocks::unset && !v.cuts_rows(); }},
 
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::group) && v.policy.block_threads > 256; }},
+     [](const View& v) { return v.is(Algorithm::group) && v.block_threads > 256; }},
     {"a row has fewer packs than lanes", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::group) && v.policy.threads_per_row > v.center_packs; }},
+     [](const View& v) { return v.is(Algorithm::group) && v.threads_per_row > v.center_packs; }},
     {"so many rows at once are more than the registers hold", kNotMeasured,
      [](const View& v) { return v.is(Algorithm::group) && v.rows_at_once > 4; }},
     {"the elements outside of packs, which rows that are not aligned have, want 8 lanes or more", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::group) && !v.is_aligned && v.policy.threads_per_row < 8; }},
+     [](const View& v) { return v.is(Algorithm::group) && !v.is_aligned && v.threads_per_row < 8; }},
 
     {"a row has fewer elements than lanes", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::tiles) && v.policy.threads_per_row > v.center_columns; }},
+     [](const View& v) { return v.is(Algorithm::tiles) && v.threads_per_row > v.center_columns; }},
 
     {"loads at once, and packs of lanes, in powers of two are enough of a choice", kNotMeasured,
      [](const View& v) {
-       return (v.policy.cuts_rows() || v.is(Algorithm::group)) &&
-              !std::has_single_bit(static_cast<unsigned>(v.policy.packs_per_thread));
+       return (v.cuts_rows() || v.is(Algorithm::group)) &&
+              !std::has_single_bit(static_cast<unsigned>(v.packs_per_thread));
      }},
     {"a row is too short to be cut into chunks: two launches and a second reading of everything cost more than a block "
      "that is busy for a while",
@@ -79,13 +74,13 @@ constexpr std::array<PruneRule<View>, 21> kPruneRules{{
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: 8 packs of 1024 threads spill 112 bytes; those of f16, bf16 and f32 none",
      [](const View& v) {
        return v.is(Algorithm::chunks) && v.traits.accumulator == DType::f64 &&
-              v.policy.block_threads * v.policy.packs_per_thread > kMostPacksPerBlock;
+              v.block_threads * v.packs_per_thread > kMostPacksPerBlock;
      }},
     {"chunks so small do not fill a pipeline, and of larger ones few blocks hold too many bytes of rows in L2",
      kNotMeasured,
      [](const View& v) {
-       return v.is(Algorithm::pipeline) && (v.policy.block_threads * v.policy.packs_per_thread > kMostPipelinedPacks ||
-                                            v.policy.block_threads > 512 || v.policy.packs_per_thread == 1);
+       return v.is(Algorithm::pipeline) && (v.block_threads * v.packs_per_thread > kMostPipelinedPacks ||
+                                            v.block_threads > 512 || v.packs_per_thread == 1);
      }},
     {"a row has not enough chunks for all blocks of a pipeline", kNotMeasured,
      [](const View& v) { return v.is(Algorithm::pipeline) && v.row_bytes < kLeastPipelinedBytes; }},
@@ -99,21 +94,17 @@ constexpr std::array<PruneRule<View>, 21> kPruneRules{{
     {"a row has fewer packs than threads", kNotMeasured,
      [](const View& v) { return v.is_of_blocks() && v.row_threads > v.center_packs; }},
     {"a row is too short for so many blocks", kNotMeasured,
-     [](const View& v) {
-       return v.is(Algorithm::cluster) && v.row_bytes < v.policy.cluster_blocks * kLeastBytesPerBlock;
-     }},
+     [](const View& v) { return v.is(Algorithm::cluster) && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock; }},
     {"less shared memory would do", "the same packs of a row are held",
      [](const View& v) {
-       return v.is_in_shared() && v.policy.smem_kib > kLeastSmemKib &&
-              v.smem_bytes(v.center_packs * v.traits.pack_elements) <= v.policy.smem_kib * 512;
+       return v.is_in_shared() && v.smem_kib > kLeastSmemKib &&
+              v.smem_bytes(v.center_packs * v.traits.pack_elements) <= v.smem_kib * 512;
      }},
     {"shared memory holds less than half of a row", kNotMeasured,
      [](const View& v) { return v.is_in_shared() && v.held * 2 < v.center_packs; }},
     {"the packs of a block are more than its registers hold",
      "ptxas of CUDA 13.0, sm_90: 8 packs of 1024 threads spill 24 to 40 bytes",
-     [](const View& v) {
-       return v.is_in_registers() && v.policy.block_threads * v.policy.packs_per_thread > kMostPacksPerBlock;
-     }},
+     [](const View& v) { return v.is_in_registers() && v.block_threads * v.packs_per_thread > kMostPacksPerBlock; }},
     {"registers have room for twice the packs of a row", kNotMeasured,
      [](const View& v) { return v.is_in_registers() && v.held > 2 * v.center_packs; }},
     {"registers do not hold a row", kNotMeasured,
@@ -127,183 +118,174 @@ class SoftmaxFamily final : public SoftmaxBase {
       : SoftmaxBase("softmax", SoftmaxRowPolicy::space(), {"rows", "columns"},
                     {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"}) {}
 
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    const View view(problem_class, policy, facts);
+    const std::array<SizeRange, 3>& sizes = problem_class.sizes();
+    const std::int64_t smem_bytes = view.is(Algorithm::tiles) ? view.tile_smem_bytes(sizes[1].last)
+                                    : view.is_in_shared()     ? view.smem_kib * 1024 + 2048
+                                                              : 0;
+    if (Reason reason = check_blocks(facts, view.block_threads, view.cluster_blocks); !reason.empty()) return reason;
+    if (smem_bytes > facts.smem_bytes_per_block_optin)
+      return {ReasonCode::device_smem, {static_cast<double>(smem_bytes), double(facts.smem_bytes_per_block_optin)}};
+    return first_reason(
+        {reason_if(view.is(Algorithm::group) && view.packs_per_thread % view.row_packs != 0,
+                   "the packs of a thread hold no whole rows"),
+         reason_if(view.is(Algorithm::tiles) && view.is_aligned, "tiles in shared memory are of misaligned rows"),
+         reason_if(view.is(Algorithm::tiles) && view.elements_each > kMostElementsEach,
+                   "a lane has more elements than the registers hold"),
+         reason_if(view.is(Algorithm::chunks) && sizes[0].last > view.traits.most_partials(),
+                   "rows have more partial results than the workspace")});
+  }
+
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     return pruned_by(kPruneRules, View(problem_class, policy, facts));
   }
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
-  WorkShape shape(const Problem& problem, const Policy& policy) const override;
-  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override;
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override;
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
-};
 
-Reason SoftmaxFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                               const DeviceFacts& facts) const {
-  const View view(problem_class, policy, facts);
-  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const std::int64_t smem_bytes = view.is(Algorithm::tiles) ? view.tile_smem_bytes(sizes[1].last)
-                                  : view.is_in_shared()     ? view.policy.smem_kib * 1024 + 2048
-                                                            : 0;
-  if (Reason reason = check_blocks(facts, view.policy.block_threads, view.policy.cluster_blocks); !reason.empty())
-    return reason;
-  if (smem_bytes > facts.smem_bytes_per_block_optin)
-    return {ReasonCode::device_smem, {static_cast<double>(smem_bytes), double(facts.smem_bytes_per_block_optin)}};
-  return first_reason(
-      {reason_if(view.is(Algorithm::group) && view.policy.packs_per_thread % view.row_packs != 0,
-                 "the packs of a thread hold no whole rows"),
-       reason_if(view.is(Algorithm::tiles) && view.is_aligned, "tiles in shared memory are of misaligned rows"),
-       reason_if(view.is(Algorithm::tiles) && view.elements_each > kMostElementsEach,
-                 "a lane has more elements than the registers hold"),
-       reason_if(view.is(Algorithm::chunks) && sizes[0].last > view.traits.most_partials(),
-                 "rows have more partial results than the workspace")});
-}
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
+    const Problem& problem = problem_class.typical();
+    const Layout layout(problem, policy);
+    const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
 
-Unit SoftmaxFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
-  const Problem& problem = problem_class.typical();
-  const Layout layout(problem, policy);
-  const SoftmaxRowPolicy& row = layout.policy;
-  const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
+    Unit unit;
+    unit.source = fmt::format(
+        "#include \"{header}\"\n\n"
+        "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
+        "using Kernel = hone::Softmax<Types, {threads}>;\n"
+        "static_assert(Types::kElements == {pack} && sizeof(Types::State) == {state}, \"host and device disagree\");\n",
+        fmt::arg("header", layout.algorithm() == Algorithm::tiles      ? "softmax_tiles.cuh"
+                           : layout.algorithm() == Algorithm::pipeline ? "softmax_pipeline.cuh"
+                                                                       : "softmax.cuh"),
+        fmt::arg("types", type_list(problem)), fmt::arg("index", index_type(is_wide)),
+        fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
+        fmt::arg("threads", layout.block_threads), fmt::arg("pack", layout.traits.pack_elements),
+        fmt::arg("state", layout.traits.state_bytes()));
 
-  Unit unit;
-  unit.source = fmt::format(
-      "#include \"{header}\"\n\n"
-      "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
-      "using Kernel = hone::Softmax<Types, {threads}>;\n"
-      "static_assert(Types::kElements == {pack} && sizeof(Types::State) == {state}, \"host and device disagree\");\n",
-      fmt::arg("header", layout.algorithm == Algorithm::tiles      ? "softmax_tiles.cuh"
-                         : layout.algorithm == Algorithm::pipeline ? "softmax_pipeline.cuh"
-                                                    : "softmax.cuh"),
-      fmt::arg("types", type_list(problem)), fmt::arg("index", index_type(is_wide)),
-      fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
-      fmt::arg("threads", row.block_threads), fmt::arg("pack", layout.traits.pack_elements),
-      fmt::arg("state", layout.traits.state_bytes()));
-
-  const auto add_entry = [&](std::string_view body) {
-    unit.entries.push_back(kernel_entry(body, launch_bounds(row.block_threads, row.min_blocks)));
-  };
-  switch (layout.algorithm) {
-    case Algorithm::group:
-      add_entry(fmt::format("Kernel::groups<{}, {}, {}>", row.threads_per_row, layout.row_packs, layout.rows_at_once));
-      break;
-    case Algorithm::tiles:
-      add_entry(fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", row.block_threads,
-                            row.threads_per_row, layout.least_each, layout.elements_each, layout.rows_at_once));
-      break;
-    case Algorithm::block:
-    case Algorithm::cluster:
-      if (row.smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", row.cluster_blocks));
-      else add_entry(fmt::format("Kernel::in_registers<{}, {}>", row.cluster_blocks, row.packs_per_thread));
-      break;
-    case Algorithm::chunks:
-      add_entry(fmt::format("Kernel::publish_chunks<{}>", row.packs_per_thread));
-      add_entry(fmt::format("Kernel::write_chunks<{}>", row.packs_per_thread));
-      break;
-    case Algorithm::pipeline:
-      unit.source += fmt::format(
-          "using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
-          "static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n",
-          row.block_threads, row.packs_per_thread, Layout::kPipelinedRows);
-      add_entry("Pipeline::run");
-      break;
-  }
-  return unit;
-}
-
-WorkShape SoftmaxFamily::shape(const Problem& problem, const Policy& policy) const {
-  const Layout layout(problem, policy);
-  const SoftmaxRowPolicy& row = layout.policy;
-  WorkShape shape{.block_threads = row.block_threads,
-                  .dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns)),
-                  .tiles = layout.tiles(),
-                  .launches = layout.algorithm == Algorithm::chunks ? 2 : 1,
-                  .dependent_launch = true,
-                  .cluster_blocks = row.cluster_blocks,
-                  .independent_blocks = !row.cuts_rows()};
-  const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
-  const double read_share = static_cast<double>(layout.traits.in_bytes) /
-                            static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
-  if (row.cuts_rows()) {
-    shape.bytes_in_flight_per_block = row.block_threads * row.packs_per_thread * layout.pack_in_bytes();
-    shape.traffic = layout.algorithm == Algorithm::chunks ? 1 + read_share : 1;
-  } else if (layout.algorithm == Algorithm::group || layout.algorithm == Algorithm::tiles) {
-    shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
-  } else {
-    const std::int64_t packs = std::max<std::int64_t>(1, layout.packs());
-    const std::int64_t held = std::min(packs, layout.held_packs(packs));
-    shape.bytes_in_flight_per_block = held * layout.pack_in_bytes() / row.cluster_blocks;
-    shape.traffic = 1 + read_share * static_cast<double>(packs - held) / static_cast<double>(packs);
-  }
-  return shape;
-}
-
-/// However many rows and chunks a member has, chunks() keeps their partial results within
-/// SoftmaxTraits::most_partials().
-std::size_t SoftmaxFamily::workspace_bytes(const ProblemClass&, const Candidate& candidate) const {
-  return candidate.policy.as<SoftmaxRowPolicy>().cuts_rows() ? kWorkspaceBytes : 0;
-}
-
-void SoftmaxFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
-                           void* workspace, LaunchList& launches) const {
-  const Layout layout(problem, candidate.policy);
-  const SoftmaxRowPolicy& row = layout.policy;
-  const std::int64_t max_blocks = candidate.geometry.max_blocks;
-  with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-    SoftmaxArguments<Acc> arguments{.in = buffers[0],
-                                    .out = buffers[1],
-                                    .workspace = workspace,
-                                    .rows = static_cast<std::uint64_t>(layout.rows),
-                                    .columns = static_cast<std::uint64_t>(layout.columns),
-                                    .in_pitch = pitch(problem, 0),
-                                    .out_pitch = pitch(problem, 1),
-                                    .scale = softmax_factors<Acc>(problem),
-                                    .chunks = 0,
-                                    .packs_per_thread = 0,
-                                    .lag = 0};
-    if (row.cuts_rows()) arguments.chunks = static_cast<unsigned>(layout.chunks(max_blocks));
-    if (layout.algorithm == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
-    if (row.smem_kib > 0 && (layout.algorithm == Algorithm::block || layout.algorithm == Algorithm::cluster))
-      arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
-    for (int entry = 0; entry < (layout.algorithm == Algorithm::chunks ? 2 : 1); ++entry) {
-      Launch& launch = add_launch(launches, layout.grid(max_blocks), row.block_threads, arguments);
-      launch.entry = entry;
-      launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
-      launch.cluster_blocks = static_cast<unsigned>(row.cluster_blocks);
+    const auto add_entry = [&](std::string_view body) {
+      unit.entries.push_back(kernel_entry(body, launch_bounds(layout.block_threads, layout.min_blocks)));
+    };
+    switch (layout.algorithm()) {
+      case Algorithm::group:
+        add_entry(
+            fmt::format("Kernel::groups<{}, {}, {}>", layout.threads_per_row, layout.row_packs, layout.rows_at_once));
+        break;
+      case Algorithm::tiles:
+        add_entry(fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", layout.block_threads,
+                              layout.threads_per_row, layout.least_each, layout.elements_each, layout.rows_at_once));
+        break;
+      case Algorithm::block:
+      case Algorithm::cluster:
+        if (layout.smem_kib > 0)
+          add_entry(fmt::format("Kernel::in_shared<{}>", layout.cluster_blocks));
+        else
+          add_entry(fmt::format("Kernel::in_registers<{}, {}>", layout.cluster_blocks, layout.packs_per_thread));
+        break;
+      case Algorithm::chunks:
+        add_entry(fmt::format("Kernel::publish_chunks<{}>", layout.packs_per_thread));
+        add_entry(fmt::format("Kernel::write_chunks<{}>", layout.packs_per_thread));
+        break;
+      case Algorithm::pipeline:
+        unit.source += fmt::format(
+            "using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
+            "static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n",
+            layout.block_threads, layout.packs_per_thread, Layout::kPipelinedRows);
+        add_entry("Pipeline::run");
+        break;
     }
-  });
-}
+    return unit;
+  }
 
-std::int64_t SoftmaxFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const Layout layout(problem, candidate.policy);
-  // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-  const std::int64_t threads =
-      layout.row_threads * (layout.policy.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
-  return divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each + 48;
-}
+  WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    const Layout layout(problem, policy);
+    WorkShape shape{.block_threads = layout.block_threads,
+                    .dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns)),
+                    .tiles = layout.tiles(),
+                    .launches = layout.algorithm() == Algorithm::chunks ? 2 : 1,
+                    .dependent_launch = true,
+                    .cluster_blocks = layout.cluster_blocks,
+                    .independent_blocks = !layout.cuts_rows()};
+    const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
+    const double read_share = static_cast<double>(layout.traits.in_bytes) /
+                              static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
+    if (layout.cuts_rows()) {
+      shape.bytes_in_flight_per_block = layout.block_threads * layout.packs_per_thread * layout.pack_in_bytes();
+      shape.traffic = layout.algorithm() == Algorithm::chunks ? 1 + read_share : 1;
+    } else if (layout.algorithm() == Algorithm::group || layout.algorithm() == Algorithm::tiles) {
+      shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
+    } else {
+      const std::int64_t packs = std::max<std::int64_t>(1, layout.packs());
+      const std::int64_t held = std::min(packs, layout.held_packs(packs));
+      shape.bytes_in_flight_per_block = held * layout.pack_in_bytes() / layout.cluster_blocks;
+      shape.traffic = 1 + read_share * static_cast<double>(packs - held) / static_cast<double>(packs);
+    }
+    return shape;
+  }
+
+  /// However many rows and chunks a member has, chunks() keeps their partial results within
+  /// SoftmaxTraits::most_partials().
+  std::size_t workspace_bytes(const ProblemClass&, const Candidate& candidate) const override {
+    return candidate.policy.as<SoftmaxRowPolicy>().cuts_rows() ? kWorkspaceBytes : 0;
+  }
+
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const override {
+    const Layout layout(problem, candidate.policy);
+    const std::int64_t max_blocks = candidate.geometry.max_blocks;
+    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
+      SoftmaxArguments<Acc> arguments{.in = buffers[0],
+                                      .out = buffers[1],
+                                      .workspace = workspace,
+                                      .rows = static_cast<std::uint64_t>(layout.rows),
+                                      .columns = static_cast<std::uint64_t>(layout.columns),
+                                      .in_pitch = pitch(problem, 0),
+                                      .out_pitch = pitch(problem, 1),
+                                      .scale = softmax_factors<Acc>(problem),
+                                      .chunks = 0,
+                                      .packs_per_thread = 0,
+                                      .lag = 0};
+      if (layout.cuts_rows()) arguments.chunks = static_cast<unsigned>(layout.chunks(max_blocks));
+      if (layout.algorithm() == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
+      if (layout.smem_kib > 0 && (layout.algorithm() == Algorithm::block || layout.algorithm() == Algorithm::cluster))
+        arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
+      for (int entry = 0; entry < (layout.algorithm() == Algorithm::chunks ? 2 : 1); ++entry) {
+        Launch& launch = add_launch(launches, layout.grid(max_blocks), layout.block_threads, arguments);
+        launch.entry = entry;
+        launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
+        launch.cluster_blocks = static_cast<unsigned>(layout.cluster_blocks);
+      }
+    });
+  }
+
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
+    const Layout layout(problem, candidate.policy);
+    // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
+    const std::int64_t threads =
+        layout.row_threads * (layout.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
+    return divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each + 48;
+  }
+};
 
 }  // namespace
 
 const ParameterSpace& SoftmaxRowPolicy::space() {
   using P = SoftmaxRowPolicy;
-  static const ParameterSpace space = space_of<P>(
-      PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
-      PolicyField{&P::threads_per_row,
-                  ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
-      PolicyField{&P::cluster_blocks,
-                  ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
-      PolicyField{&P::combine, combine_parameter({Combine::second_kernel, Combine::pipeline})
-                                   .only_if("scope", {Scope::grid})
-                                   .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
-      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
-                                   .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
-      PolicyField{&P::packs_per_thread,
-                  ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
-      PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
-                                    .only_if("scope", {Scope::block, Scope::cluster})
-                                    .only_if("staging", {Staging::shared})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
+  static const ParameterSpace space =
+      space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
+                  PolicyField{&P::threads_per_row,
+                              ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
+                  PolicyField{&P::cluster_blocks,
+                              ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
+                  PolicyField{&P::combine, combine_parameter({Combine::second_kernel, Combine::pipeline})
+                                               .only_if("scope", {Scope::grid})
+                                               .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
+                  PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+                  PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+                                               .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
+                  PolicyField{&P::packs_per_thread,
+                              ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
+                  PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
+                                                .only_if("scope", {Scope::block, Scope::cluster})
+                                                .only_if("staging", {Staging::shared})},
+                  PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
   return space;
 }
 

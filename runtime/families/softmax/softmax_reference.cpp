@@ -15,8 +15,8 @@ namespace {
 
 using reduce_reference::Expectation;
 
-constexpr std::array<std::string_view, 7> kKinds{"uniform", "wide",     "huge", "masked",
-                                                 "nan",     "infinity", "all_negative_infinity"};
+constexpr std::array<std::string_view, 7> kKinds{
+    "uniform", "wide", "huge", "masked", "nan", "infinity", "all_negative_infinity"};
 
 /// The state of one line: its largest scaled element, the sum of weights, and by how much a computed sum may be off.
 template <class Wide>
@@ -139,9 +139,8 @@ std::span<const std::string_view> input_kinds() { return kKinds; }
 std::string verify(const Computation& computation, std::span<const std::byte> pattern,
                    std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
                    std::span<const std::byte> output) {
-  return computation.accumulator == DType::f64
-             ? verify_in<long double>(computation, pattern, parts, line_of, output)
-             : verify_in<double>(computation, pattern, parts, line_of, output);
+  return computation.accumulator == DType::f64 ? verify_in<long double>(computation, pattern, parts, line_of, output)
+                                               : verify_in<double>(computation, pattern, parts, line_of, output);
 }
 
 }  // namespace hone::softmax_reference

@@ -14,9 +14,9 @@ struct SoftmaxRowPolicy {
   /// Of softmax.cuh, softmax_tiles.cuh and softmax_pipeline.cuh.
   enum class Algorithm { group, tiles, block, cluster, chunks, pipeline };
 
-  Scope scope = Scope::block;         ///< of a row
-  std::int32_t threads_per_row = 0;   ///< of a warp; 0: more than a warp
-  std::int32_t cluster_blocks = 1;    ///< of a row
+  Scope scope = Scope::block;                ///< of a row
+  std::int32_t threads_per_row = 0;          ///< of a warp; 0: more than a warp
+  std::int32_t cluster_blocks = 1;           ///< of a row
   Combine combine = Combine::second_kernel;  ///< of a grid
   std::int32_t block_threads = 256;
   Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory
@@ -26,10 +26,14 @@ struct SoftmaxRowPolicy {
 
   Algorithm algorithm() const {
     switch (scope) {
-      case Scope::warp: return staging == Staging::shared ? Algorithm::tiles : Algorithm::group;
-      case Scope::block: return Algorithm::block;
-      case Scope::cluster: return Algorithm::cluster;
-      case Scope::grid: break;
+      case Scope::warp:
+        return staging == Staging::shared ? Algorithm::tiles : Algorithm::group;
+      case Scope::block:
+        return Algorithm::block;
+      case Scope::cluster:
+        return Algorithm::cluster;
+      case Scope::grid:
+        break;
     }
     return combine == Combine::pipeline ? Algorithm::pipeline : Algorithm::chunks;
   }
@@ -40,39 +44,33 @@ struct SoftmaxRowPolicy {
 
 /// The numbers that a policy has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
-struct SoftmaxRowLayout {
+struct SoftmaxRowLayout : SoftmaxRowPolicy {
   /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
   static constexpr std::int64_t kPipelinedRows = 16;
 
-  using Algorithm = SoftmaxRowPolicy::Algorithm;
-
-  SoftmaxRowPolicy policy;
-  Algorithm algorithm;
   SoftmaxTraits traits;
   std::int64_t rows, columns;
   std::int64_t center_columns, center_packs;  ///< of a row in the middle of the class
-  std::int64_t row_threads;    ///< that share a row; of chunks, of a chunk
-  std::int64_t row_packs = 1;  ///< of a row in each thread's registers
+  std::int64_t row_threads;                   ///< that share a row; of chunks, of a chunk
+  std::int64_t row_packs = 1;                 ///< of a row in each thread's registers
   std::int64_t rows_at_once = 1;
   std::int64_t least_each = 0;     ///< elements of a row for each thread of a tile, at least
   std::int64_t elements_each = 1;  ///< and at most
   bool is_aligned;
 
   SoftmaxRowLayout(const Problem& problem, const Policy& of)
-      : policy(of.as<SoftmaxRowPolicy>()),
-        algorithm(policy.algorithm()),
+      : SoftmaxRowPolicy(of.as<SoftmaxRowPolicy>()),
         traits(problem),
         rows(problem.extents[0]),
         columns(problem.extents[1]),
         center_columns(center_of(problem, 1)),
         center_packs(std::max<std::int64_t>(1, center_columns / traits.pack_elements)),
-        row_threads(policy.threads_per_row > 0 ? policy.threads_per_row
-                                            : std::int64_t{policy.block_threads} * policy.cluster_blocks),
+        row_threads(threads_per_row > 0 ? threads_per_row : std::int64_t{block_threads} * cluster_blocks),
         is_aligned(problem.alignment >= kMaxAlignment) {
-    if (algorithm == Algorithm::group) {
+    if (algorithm() == Algorithm::group) {
       row_packs = divide_up(center_packs, row_threads);
-      rows_at_once = std::max<std::int64_t>(1, policy.packs_per_thread / row_packs);
-    } else if (algorithm == Algorithm::tiles) {
+      rows_at_once = std::max<std::int64_t>(1, packs_per_thread / row_packs);
+    } else if (algorithm() == Algorithm::tiles) {
       // Winners are verified on rows that are shorter by one, too.
       least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
       elements_each = std::max<std::int64_t>(1, divide_up(last_of(problem, 1), row_threads));
@@ -80,18 +78,18 @@ struct SoftmaxRowLayout {
       const std::int64_t row_bytes = center_columns * traits.in_bytes;
       rows_at_once = std::clamp<std::int64_t>(2 * kMaxAlignment * row_threads / row_bytes, 1, 8);
     } else {
-      row_packs = policy.packs_per_thread;
+      row_packs = packs_per_thread;
     }
   }
 
-  std::int64_t groups() const { return policy.threads_per_row > 0 ? policy.block_threads / policy.threads_per_row : 1; }
+  std::int64_t groups() const { return threads_per_row > 0 ? block_threads / threads_per_row : 1; }
   std::int64_t tile_rows() const { return groups() * rows_at_once; }
   std::int64_t packs() const { return columns / traits.pack_elements; }
   std::int64_t pack_in_bytes() const { return traits.pack_elements * traits.in_bytes; }
 
   /// Packs for each thread to hold in shared memory.
   std::int64_t shared_packs(std::int64_t packs_of_row) const {
-    const std::int64_t room = policy.smem_kib * 1024 / (policy.block_threads * pack_in_bytes());
+    const std::int64_t room = smem_kib * 1024 / (block_threads * pack_in_bytes());
     return std::min(room, divide_up(packs_of_row, row_threads));
   }
   std::int64_t tile_smem_bytes(std::int64_t of_columns) const {
@@ -99,42 +97,44 @@ struct SoftmaxRowLayout {
     return area(traits.in_bytes) + area(traits.out_bytes);
   }
   std::int64_t smem_bytes(std::int64_t of_columns) const {
-    if (algorithm == Algorithm::tiles) return tile_smem_bytes(of_columns);
-    if (policy.smem_kib == 0) return 0;
-    return shared_packs(of_columns / traits.pack_elements) * policy.block_threads * pack_in_bytes();
+    if (algorithm() == Algorithm::tiles) return tile_smem_bytes(of_columns);
+    if (smem_kib == 0) return 0;
+    return shared_packs(of_columns / traits.pack_elements) * block_threads * pack_in_bytes();
   }
 
   /// Packs of a row that its threads hold together.
   std::int64_t held_packs(std::int64_t packs_of_row) const {
-    if (algorithm == Algorithm::tiles) return packs_of_row;
-    if (policy.cuts_rows()) return 0;
-    return row_threads * (policy.smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
+    if (algorithm() == Algorithm::tiles) return packs_of_row;
+    if (cuts_rows()) return 0;
+    return row_threads * (smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
   }
 
   /// Tiles of the grid-stride loop.
   std::int64_t tiles() const {
-    switch (algorithm) {
+    switch (algorithm()) {
       case Algorithm::group:
-      case Algorithm::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
+      case Algorithm::tiles:
+        return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
       case Algorithm::block:
-      case Algorithm::cluster: return std::max<std::int64_t>(1, rows) * policy.cluster_blocks;
+      case Algorithm::cluster:
+        return std::max<std::int64_t>(1, rows) * cluster_blocks;
       case Algorithm::chunks:
-      case Algorithm::pipeline: break;
+      case Algorithm::pipeline:
+        break;
     }
     return std::max<std::int64_t>(1, rows) * chunk_tiles();
   }
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.
   std::int64_t chunk_tiles() const {
-    return std::max<std::int64_t>(
-        1, divide_up(packs(), std::int64_t{policy.block_threads} * std::max(1, policy.packs_per_thread)));
+    return std::max<std::int64_t>(1, divide_up(packs(), std::int64_t{block_threads} * std::max(1, packs_per_thread)));
   }
   std::int64_t grid(std::int64_t max_blocks) const {
-    const std::int64_t cluster = policy.cluster_blocks;
+    const std::int64_t cluster = cluster_blocks;
     return std::max(cluster, std::min(max_blocks, tiles()) / cluster * cluster);
   }
   std::int64_t chunks(std::int64_t max_blocks) const {
-    if (algorithm == Algorithm::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
+    if (algorithm() == Algorithm::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
     const std::int64_t row_count = std::max<std::int64_t>(1, rows);
     const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
     return best_chunks(grid(max_blocks), row_count, most);

@@ -1,5 +1,4 @@
-#include "runtime/families/softmax/softmax_verifier.h"
-
+// How the softmax families are verified.
 #include <algorithm>
 #include <array>
 
@@ -38,22 +37,22 @@ std::vector<ElementRange> column_parts(const Problem& problem) {
 
 }  // namespace
 
-std::span<const std::string_view> SoftmaxVerifier::input_kinds(const Problem&) const {
+std::span<const std::string_view> SoftmaxBase::input_kinds(const Problem&) const {
   return softmax_reference::input_kinds();
 }
 
-std::vector<std::byte> SoftmaxVerifier::input_pattern(const Problem& problem, int, std::string_view kind) const {
+std::vector<std::byte> SoftmaxBase::input_pattern(const Problem& problem, int, std::string_view kind) const {
   return float_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, 0, kind);
 }
 
 /// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
-std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) const {
-  const std::size_t columns = SoftmaxBase::is_over_columns(problem) ? 2 : 1;
+std::vector<Problem> SoftmaxBase::verified_problems(const Problem& problem) const {
+  const std::size_t columns = is_over_columns(problem) ? 2 : 1;
   const std::size_t rows = columns - 1;
   Problem narrower = problem;
-  narrower.pitches = {SoftmaxBase::pitch(problem, 0), SoftmaxBase::pitch(problem, 1)};
+  narrower.pitches = {pitch(problem, 0), pitch(problem, 1)};
   // Over columns packs lie side by side in each row, and their number is what may differ.
-  const std::int64_t least = columns == 2 ? SoftmaxBase::pack_elements(problem) : 1;
+  const std::int64_t least = columns == 2 ? pack_elements(problem) : 1;
   narrower.extents[columns] = std::max<std::int64_t>(0, narrower.extents[columns] - least);
   Problem shorter = problem;
   shorter.extents[rows] -= shorter.extents[rows] > 0;
@@ -62,26 +61,26 @@ std::vector<Problem> SoftmaxVerifier::verified_problems(const Problem& problem) 
   return {problem, narrower, shorter, scaled};
 }
 
-std::vector<ElementRange> SoftmaxVerifier::verified_parts(const Problem& problem, int) const {
-  if (SoftmaxBase::is_over_columns(problem)) return column_parts(problem);
-  return row_parts(problem.extents[0], problem.extents[1], SoftmaxBase::pitch(problem, 1));
+std::vector<ElementRange> SoftmaxBase::verified_parts(const Problem& problem, int) const {
+  if (is_over_columns(problem)) return column_parts(problem);
+  return row_parts(problem.extents[0], problem.extents[1], pitch(problem, 1));
 }
 
-std::string SoftmaxVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                    std::span<const std::vector<std::byte>> patterns,
-                                    std::span<const std::vector<std::byte>> outputs) const {
+std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candidate,
+                                std::span<const std::vector<std::byte>> patterns,
+                                std::span<const std::vector<std::byte>> outputs) const {
   const SoftmaxTraits traits(problem);
   const softmax_reference::Computation computation{.dtype = traits.in,
                                                    .result = traits.out,
                                                    .accumulator = traits.accumulator,
                                                    .scale = problem.scalars[0].value_or(1),
                                                    .is_log = traits.is_log,
-                                                   .chain = family_.longest_chain(problem, candidate)};
-  const std::int64_t in_pitch = SoftmaxBase::pitch(problem, 0), out_pitch = SoftmaxBase::pitch(problem, 1);
+                                                   .chain = longest_chain(problem, candidate)};
+  const std::int64_t in_pitch = pitch(problem, 0), out_pitch = pitch(problem, 1);
   const std::int64_t reduced = problem.extents[1];
   const auto line_of = [&](std::int64_t element) {
     const std::int64_t row = element / out_pitch, column = element % out_pitch, first_row = row / reduced * reduced;
-    if (!SoftmaxBase::is_over_columns(problem))
+    if (!is_over_columns(problem))
       return softmax_reference::Line{.elements = reduced, .in_first = row * in_pitch, .out_first = row * out_pitch};
     return softmax_reference::Line{.elements = reduced,
                                    .in_first = first_row * in_pitch + column,

@@ -52,8 +52,7 @@ std::int64_t rows_of(const Problem& problem) { return problem.extents[1]; }
 std::int64_t columns_of(const Problem& problem) { return problem.extents[2]; }
 
 Pitches pitches_of(const Problem& problem) {
-  const auto [in, out] = problem.pitches;
-  return {in == 0 ? columns_of(problem) : in, out == 0 ? rows_of(problem) : out};
+  return {pitch_of(problem, 0, columns_of(problem)), pitch_of(problem, 1, rows_of(problem))};
 }
 
 /// The smallest power of two that is no smaller, up to one that no tile reaches.
@@ -65,8 +64,7 @@ int power_of_two(std::int64_t extent) {
 bool needs_wide_tiles(const ProblemClass& problem_class, const TransposeTile& tile) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const double tiles = static_cast<double>(sizes[0].last) *
-                       (static_cast<double>(sizes[1].last) / tile.tile_rows + 2) *
+  const double tiles = static_cast<double>(sizes[0].last) * (static_cast<double>(sizes[1].last) / tile.tile_rows + 2) *
                        (static_cast<double>(sizes[2].last) / tile.tile_columns + 1);
   return tiles > kMost || static_cast<double>(sizes[1].last) > kMost || static_cast<double>(sizes[2].last) > kMost;
 }
@@ -84,67 +82,49 @@ std::string element_type(const Problem& problem) {
   return fmt::format("hone::Wide<{}>", std::max(problem.alignment, std::uint32_t{8}));
 }
 
-struct TileView {
-  const ProblemClass& problem_class;
-  TransposeTile tile;
-  std::int64_t loads, bytes;  ///< of a thread
+struct TileView : TransposeTile {
+  const SizeRange &rows, &columns;
+  std::int64_t loads = loads_per_thread(), bytes = loads * vector_bytes;  ///< of a thread
 
-  TileView(const ProblemClass& of, const Policy& policy)
-      : problem_class(of), tile(of, policy), loads(tile.loads_per_thread()), bytes(loads * tile.vector_bytes) {}
+  TileView(const ProblemClass& problem_class, const Policy& policy)
+      : TransposeTile(problem_class, policy), rows(problem_class.sizes()[1]), columns(problem_class.sizes()[2]) {}
 
-  const Problem& problem() const { return problem_class.typical(); }
-  std::int64_t shortest_bytes() const {
-    const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-    return std::min(sizes[1].first, sizes[2].first) * tile.element_bytes;
-  }
-  std::int64_t longest_bytes() const {
-    const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-    return std::min(sizes[1].last, sizes[2].last) * tile.element_bytes;
-  }
-  bool is_of_narrow_vectors() const { return !tile.shifted && tile.policy.vector == TransposePolicy::Vector::narrow; }
+  std::int64_t shortest_bytes() const { return std::min(rows.first, columns.first) * element_bytes; }
+  std::int64_t longest_bytes() const { return std::min(rows.last, columns.last) * element_bytes; }
+  bool is_of_narrow_vectors() const { return !shifted && vector == Vector::narrow; }
 };
 
 constexpr std::array<PruneRule<TileView>, 11> kPruneRules{{
     {"rows are too short to be worth shifting", kNotMeasured,
-     [](const TileView& v) { return v.tile.shifted && v.shortest_bytes() < kShortRowBytes; }},
+     [](const TileView& v) { return v.shifted && v.shortest_bytes() < kShortRowBytes; }},
     {"wide tiles, those of less than 16 KiB and groups are not worth shifting", kNotMeasured,
      [](const TileView& v) {
-       return v.tile.shifted && (v.tile.policy.tile_kib < kSmallestShiftedTileKib ||
-                                 v.tile.policy.aspect == Aspect::wide || v.tile.policy.order == Order::groups);
+       return v.shifted &&
+              (v.tile_kib < kSmallestShiftedTileKib || v.aspect == Aspect::wide || v.order == Order::groups);
      }},
     {"5 to 14 shifted loads a thread are worth trying", kNotMeasured,
-     [](const TileView& v) {
-       return v.tile.shifted && (v.loads < kFewestShiftedLoads || v.loads > kMostShiftedLoads);
-     }},
+     [](const TileView& v) { return v.shifted && (v.loads < kFewestShiftedLoads || v.loads > kMostShiftedLoads); }},
     {"elements leave no choice of vectors", "the same vectors as the widest",
-     [](const TileView& v) { return v.is_of_narrow_vectors() && v.tile.vector_bytes == v.tile.widest_bytes; }},
+     [](const TileView& v) { return v.is_of_narrow_vectors() && v.vector_bytes == v.widest_bytes; }},
     {"rows are long enough for the widest vectors", kNotMeasured,
      [](const TileView& v) {
-       return v.is_of_narrow_vectors() && v.longest_bytes() >= kShortRowBytes && !v.tile.in_place &&
-              v.tile.element_bytes > 1;
+       return v.is_of_narrow_vectors() && v.longest_bytes() >= kShortRowBytes && !v.in_place && v.element_bytes > 1;
      }},
     {"a short side decides the aspect of tiles", "another aspect of the same tile",
      [](const TileView& v) {
-       const TransposeTile& tile = v.tile;
-       return !tile.in_place && tile.is_narrow != tile.is_low &&
-              tile.policy.aspect == (tile.is_narrow ? Aspect::wide : Aspect::tall);
+       return !v.in_place && v.is_narrow != v.is_low && v.aspect == (v.is_narrow ? Aspect::wide : Aspect::tall);
      }},
     {"the matrix is smaller than a tile", "the smallest square tile does the same work",
-     [](const TileView& v) {
-       return v.tile.is_small &&
-              (v.tile.policy.tile_kib > v.tile.smallest_kib() || v.tile.policy.aspect != Aspect::square);
-     }},
+     [](const TileView& v) { return v.is_small && (v.tile_kib > v.smallest_kib() || v.aspect != Aspect::square); }},
     {"tiles that change places are square in any case", "the same tiles",
-     [](const TileView& v) { return v.tile.in_place && v.tile.policy.aspect != Aspect::square; }},
+     [](const TileView& v) { return v.in_place && v.aspect != Aspect::square; }},
     {"the loads of a thread leave too few registers", kNotMeasured,
      [](const TileView& v) { return v.loads > kMostLoadsPerThread || v.bytes > kMostBytesPerThread; }},
     {"the bytes of a thread are too few to keep memory busy", kNotMeasured,
      [](const TileView& v) { return v.bytes < kLeastBytesPerThread; }},
     {"there is one line of tiles, and one order of it", "the same order",
      [](const TileView& v) {
-       const std::array<SizeRange, 3>& sizes = v.problem_class.sizes();
-       return v.tile.policy.order != Order::rows &&
-              (sizes[2].last <= v.tile.tile_columns || sizes[1].last <= v.tile.tile_rows);
+       return v.order != Order::rows && (v.columns.last <= v.tile_columns || v.rows.last <= v.tile_rows);
      }},
 }};
 
@@ -164,9 +144,9 @@ const ParameterSpace& TransposePolicy::space() {
 }
 
 TransposeTile::TransposeTile(const ProblemClass& problem_class, const Policy& of)
-    : policy(of.as<TransposePolicy>()),
+    : TransposePolicy(of.as<TransposePolicy>()),
       in_place(moves_in_place(problem_class.typical())),
-      shifted(policy.staging == Staging::shifted),
+      shifted(staging == Staging::shifted),
       element_bytes(moved_bytes(problem_class.typical())) {
   const std::array<SizeRange, 3>& sizes = problem_class.sizes();
   const auto alignment = static_cast<int>(problem_class.typical().alignment);
@@ -175,19 +155,19 @@ TransposeTile::TransposeTile(const ProblemClass& problem_class, const Policy& of
   widest_bytes = std::max(alignment, element_bytes);
   while (widest_bytes > element_bytes && widest_bytes > std::min(most_rows, most_columns) * element_bytes)
     widest_bytes /= 2;
-  const bool is_of_narrow_vectors = policy.vector == TransposePolicy::Vector::narrow;
+  const bool is_of_narrow_vectors = vector == Vector::narrow;
   vector_bytes = shifted                ? static_cast<int>(kMaxAlignment)
                  : is_of_narrow_vectors ? std::max(element_bytes, widest_bytes / 4)
                                         : widest_bytes;
 
   // As square as a power of two allows; where the matrix is narrower than that, as wide as it.
-  const int log_aspect = policy.aspect == Aspect::tall ? -1 : policy.aspect == Aspect::wide ? 1 : 0;
-  const std::int64_t elements = (std::int64_t{policy.tile_kib} << 10) / element_bytes / (in_place ? 2 : 1);
+  const int log_aspect = aspect == Aspect::tall ? -1 : aspect == Aspect::wide ? 1 : 0;
+  const std::int64_t elements = (std::int64_t{tile_kib} << 10) / element_bytes / (in_place ? 2 : 1);
   const int log_elements = std::countr_zero(static_cast<std::uint64_t>(elements));
   tile_columns = 1 << std::max(0, (log_elements + 1) / 2 + log_aspect);
   tile_rows = static_cast<int>(elements) / tile_columns;
-  const int limit_columns = std::max(1, power_of_two(most_columns) >> (policy.aspect == Aspect::tall ? 1 : 0));
-  const int limit_rows = std::max(1, power_of_two(most_rows) >> (policy.aspect == Aspect::wide ? 1 : 0));
+  const int limit_columns = std::max(1, power_of_two(most_columns) >> (aspect == Aspect::tall ? 1 : 0));
+  const int limit_rows = std::max(1, power_of_two(most_rows) >> (aspect == Aspect::wide ? 1 : 0));
   is_narrow = tile_columns > limit_columns;
   is_low = tile_rows > limit_rows;
   if (!in_place && is_narrow && !is_low) {
@@ -208,13 +188,13 @@ int TransposeTile::smallest_kib() const {
 }
 
 int TransposeTile::loads_per_thread() const {
-  if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads() / vector_bytes;
+  if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads / vector_bytes;
   // As transpose_shifted.cuh divides them: kPhases · kTurns · kSpans + kLastPacks.
-  const int warps = block_threads() / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
+  const int warps = block_threads / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
   const std::int64_t phases = std::max(1, pack / warps), phase_warps = std::max(1, warps / pack);
   const std::int64_t turns = divide_up(held_rows / pack, 4 * phase_warps);
   const std::int64_t spans = tile_columns * element_bytes / kShortRowBytes;
-  return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads()));
+  return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads));
 }
 
 std::int64_t TransposeTile::smem_bytes() const {
@@ -240,16 +220,93 @@ class TransposeFamily final : public moved::MovedFamily {
                      .space = TransposePolicy::space(),
                      .extent_names = {"batch", "rows", "columns"},
                      .operations = kOperations,
-                     .sources = [] { return kernel_sources({"transpose.cuh", "transpose_shifted.cuh"}); }}) {}
+                     .sources = [] {
+                       return kernel_sources({"transpose.cuh", "transpose_shifted.cuh"});
+                     }}) {}
 
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    const TileView tile(problem_class, policy);
+    const bool is_aligned = problem_class.typical().alignment >= kMaxAlignment;
+    const bool is_square = tile.tile_rows == tile.tile_columns;
+    const int width = tile.vector_bytes / tile.element_bytes, shortest = std::min(tile.tile_rows, tile.tile_columns);
+    const std::int64_t packs = tile.shifted ? tile.tile_bytes() / tile.vector_bytes
+                                            : std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
+    return first_reason(
+        {reason_if(tile.shifted && is_aligned, "all rows are aligned, nothing is shifted"),
+         reason_if(tile.shifted && (tile.in_place || tile.element_bytes > 8),
+                   "only elements of up to 8 bytes are shifted, and not in place"),
+         reason_if(tile.in_place && (!is_square || tile.order != Order::rows),
+                   "only square tiles in the order of rows change places"),
+         check_blocks(facts, tile.block_threads),
+         reason_if(tile.shifted && shortest * tile.element_bytes < kShortRowBytes,
+                   "shifted tiles have sides of 128 bytes or more"),
+         reason_if(packs < tile.block_threads, "a tile has fewer packs than threads"),
+         reason_if(std::max(tile.loads, tile.bytes / 4) > kMostRegisters, "more loads a thread than registers"),
+         check_static_smem(tile.smem_bytes())});
+  }
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const override {
     return pruned_by(kPruneRules, TileView(problem_class, policy));
   }
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
-  WorkShape shape(const Problem& problem, const Policy& policy) const override;
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override;
+
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
+    constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
+    const Problem& problem = problem_class.typical();
+    const TransposeTile tile(problem_class, policy);
+    Unit unit;
+    unit.source = fmt::format(
+        "#include \"{header}\"\n\n"
+        "using T = {type};\n"
+        "using Index = {index};\n"
+        "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
+        "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
+        "              \"host and device disagree on the policy\");\n",
+        fmt::arg("type", element_type(problem)), fmt::arg("index", index_type(needs_wide_tiles(problem_class, tile))),
+        fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
+        fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
+        fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns),
+        fmt::arg("threads", tile.block_threads), fmt::arg("order", kOrders[static_cast<std::size_t>(tile.order)]),
+        fmt::arg("bytes", tile.element_bytes), fmt::arg("tiles", tile.in_place ? 2 : 1),
+        fmt::arg("smem", tile.smem_bytes()));
+    unit.entries.push_back(
+        kernel_entry(tile.in_place ? "Kernel::swap" : "Kernel::transpose", std::to_string(tile.block_threads)));
+    return unit;
+  }
+
+  WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    const TransposeTile tile(problem, policy);
+    return {.block_threads = tile.block_threads,
+            .tiles = tiles_of(problem, tile),
+            .bytes_in_flight_per_block = tile.tile_bytes() * (tile.in_place ? 2 : 1),
+            .dependent_launch = true,
+            .independent_blocks = true};
+  }
+
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
+              LaunchList& launches) const override {
+    const TransposeTile tile(problem, candidate.policy);
+    const auto [in_pitch, out_pitch] = pitches_of(problem);
+    add_launch(launches, std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)), tile.block_threads,
+               TransposeArguments{.in = buffers[0],
+                                  .out = buffers[1],
+                                  .batch = static_cast<std::uint64_t>(problem.extents[0]),
+                                  .rows = static_cast<std::uint64_t>(rows_of(problem)),
+                                  .columns = static_cast<std::uint64_t>(columns_of(problem)),
+                                  .in_pitch = in_pitch,
+                                  .out_pitch = out_pitch});
+  }
+
+  /// Itself, and one row or column less at the same pitches; of squares, both.
+  std::vector<Problem> verified_problems(const Problem& problem) const override {
+    Problem pitched = problem;
+    pitched.pitches = pitches_of(problem);
+    std::vector<Problem> problems{problem, pitched};
+    --problems[1].extents[1];
+    if (is_in_place(problem))
+      --problems[1].extents[2];
+    else
+      --problems.emplace_back(pitched).extents[2];
+    return problems;
+  }
 
   Rows rows(const Problem& problem, int buffer) const override {
     return {.batch = problem.extents[0],
@@ -258,122 +315,38 @@ class TransposeFamily final : public moved::MovedFamily {
             .pitch = pitches_of(problem)[static_cast<std::size_t>(buffer)],
             .parts = is_of_pairs(problem) ? 2 : 1};
   }
-  std::int64_t source_of(const Problem& problem, std::int64_t element) const override;
-  std::vector<Problem> verified_problems(const Problem& problem) const override;
 
- protected:
-  std::string refuse_layout(const Problem& problem) const override;
+ private:
+  std::int64_t source_of(const Problem& problem, std::int64_t element) const override {
+    const auto [in_pitch, out_pitch] = pitches_of(problem);
+    const std::int64_t parts = is_of_pairs(problem) ? 2 : 1, rows = rows_of(problem), columns = columns_of(problem);
+    const std::int64_t row = element / parts % out_pitch, line = element / parts / out_pitch;
+    if (row >= rows) return -1;
+    return ((line / columns * rows + row) * in_pitch + line % columns) * parts + element % parts;
+  }
+
+  std::string refuse_layout(const Problem& problem) const override {
+    if (is_of_pairs(problem) && problem.dtype != DType::u64)
+      return fmt::format("{} moves elements of 16 bytes as pairs of u64, not of {}", kOperations[problem.operation],
+                         info(problem.dtype).name);
+    const Pitches pitches = pitches_of(problem);
+    for (const std::int64_t pitch : pitches)
+      if (moved_bytes(problem) < 16 && pitch * moved_bytes(problem) % problem.alignment != 0)
+        return fmt::format(
+            "transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise; "
+            "transpose_problem() finds the alignment",
+            problem.alignment, pitch, moved_bytes(problem));
+    if (is_in_place(problem) && (rows_of(problem) != columns_of(problem) || pitches[0] != pitches[1]))
+      return fmt::format(
+          "transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices at "
+          "equal "
+          "pitches",
+          rows_of(problem), columns_of(problem), pitches[0], pitches[1]);
+    return "";
+  }
+
   bool is_in_place(const Problem& problem) const override { return moves_in_place(problem); }
 };
-
-std::string TransposeFamily::refuse_layout(const Problem& problem) const {
-  if (is_of_pairs(problem) && problem.dtype != DType::u64)
-    return fmt::format("{} moves elements of 16 bytes as pairs of u64, not of {}", kOperations[problem.operation],
-                       info(problem.dtype).name);
-  const Pitches pitches = pitches_of(problem);
-  for (const std::int64_t pitch : pitches)
-    if (moved_bytes(problem) < 16 && pitch * moved_bytes(problem) % problem.alignment != 0)
-      return fmt::format(
-          "transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise; "
-          "transpose_problem() finds the alignment",
-          problem.alignment, pitch, moved_bytes(problem));
-  if (is_in_place(problem) && (rows_of(problem) != columns_of(problem) || pitches[0] != pitches[1]))
-    return fmt::format(
-        "transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices at equal "
-        "pitches",
-        rows_of(problem), columns_of(problem), pitches[0], pitches[1]);
-  return "";
-}
-
-/// Itself, and one row or column less at the same pitches; of squares, both.
-std::vector<Problem> TransposeFamily::verified_problems(const Problem& problem) const {
-  Problem pitched = problem;
-  pitched.pitches = pitches_of(problem);
-  std::vector<Problem> problems{problem, pitched};
-  --problems[1].extents[1];
-  if (is_in_place(problem)) --problems[1].extents[2];
-  else --problems.emplace_back(pitched).extents[2];
-  return problems;
-}
-
-std::int64_t TransposeFamily::source_of(const Problem& problem, std::int64_t element) const {
-  const auto [in_pitch, out_pitch] = pitches_of(problem);
-  const std::int64_t parts = is_of_pairs(problem) ? 2 : 1, rows = rows_of(problem), columns = columns_of(problem);
-  const std::int64_t row = element / parts % out_pitch, line = element / parts / out_pitch;
-  if (row >= rows) return -1;
-  return ((line / columns * rows + row) * in_pitch + line % columns) * parts + element % parts;
-}
-
-Reason TransposeFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                 const DeviceFacts& facts) const {
-  const TileView view(problem_class, policy);
-  const TransposeTile& tile = view.tile;
-  const bool is_aligned = problem_class.typical().alignment >= kMaxAlignment;
-  const bool is_square = tile.tile_rows == tile.tile_columns;
-  const int width = tile.vector_bytes / tile.element_bytes, shortest = std::min(tile.tile_rows, tile.tile_columns);
-  const std::int64_t packs = tile.shifted ? tile.tile_bytes() / tile.vector_bytes
-                                          : std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
-  return first_reason(
-      {reason_if(tile.shifted && is_aligned, "all rows are aligned, nothing is shifted"),
-       reason_if(tile.shifted && (tile.in_place || tile.element_bytes > 8),
-                 "only elements of up to 8 bytes are shifted, and not in place"),
-       reason_if(tile.in_place && (!is_square || tile.policy.order != Order::rows),
-                 "only square tiles in the order of rows change places"),
-       check_blocks(facts, tile.block_threads()),
-       reason_if(tile.shifted && shortest * tile.element_bytes < kShortRowBytes,
-                 "shifted tiles have sides of 128 bytes or more"),
-       reason_if(packs < tile.block_threads(), "a tile has fewer packs than threads"),
-       reason_if(std::max(view.loads, view.bytes / 4) > kMostRegisters, "more loads a thread than registers"),
-       check_static_smem(tile.smem_bytes())});
-}
-
-Unit TransposeFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
-  constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
-  const Problem& problem = problem_class.typical();
-  const TransposeTile tile(problem_class, policy);
-  Unit unit;
-  unit.source = fmt::format(
-      "#include \"{header}\"\n\n"
-      "using T = {type};\n"
-      "using Index = {index};\n"
-      "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
-      "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
-      "              \"host and device disagree on the policy\");\n",
-      fmt::arg("type", element_type(problem)),
-      fmt::arg("index", index_type(needs_wide_tiles(problem_class, tile))),
-      fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
-      fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
-      fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns),
-      fmt::arg("threads", tile.block_threads()),
-      fmt::arg("order", kOrders[static_cast<std::size_t>(tile.policy.order)]), fmt::arg("bytes", tile.element_bytes),
-      fmt::arg("tiles", tile.in_place ? 2 : 1), fmt::arg("smem", tile.smem_bytes()));
-  unit.entries.push_back(kernel_entry(tile.in_place ? "Kernel::swap" : "Kernel::transpose",
-                                      std::to_string(tile.block_threads())));
-  return unit;
-}
-
-WorkShape TransposeFamily::shape(const Problem& problem, const Policy& policy) const {
-  const TransposeTile tile(problem, policy);
-  return {.block_threads = tile.block_threads(),
-          .tiles = tiles_of(problem, tile),
-          .bytes_in_flight_per_block = tile.tile_bytes() * (tile.in_place ? 2 : 1),
-          .dependent_launch = true,
-          .independent_blocks = true};
-}
-
-void TransposeFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
-                             LaunchList& launches) const {
-  const TransposeTile tile(problem, candidate.policy);
-  const auto [in_pitch, out_pitch] = pitches_of(problem);
-  add_launch(launches, std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)), tile.block_threads(),
-             TransposeArguments{.in = buffers[0],
-                                .out = buffers[1],
-                                .batch = static_cast<std::uint64_t>(problem.extents[0]),
-                                .rows = static_cast<std::uint64_t>(rows_of(problem)),
-                                .columns = static_cast<std::uint64_t>(columns_of(problem)),
-                                .in_pitch = in_pitch,
-                                .out_pitch = out_pitch});
-}
 
 }  // namespace
 
@@ -388,10 +361,7 @@ Problem transpose_problem(const TransposeSpec& spec, std::uint32_t alignment, bo
                   .operation = static_cast<std::uint8_t>((is_of_pairs ? 2 : 0) + (in_place ? 1 : 0)),
                   .dtype = moved::dtype_of_size(is_of_pairs ? 8 : spec.element_bytes),
                   .extents = {spec.batch, spec.rows, spec.columns},
-                  .pitches = {spec.in_pitch, spec.out_pitch}};
-  // A side by side pitch has no other name.
-  if (spec.in_pitch == spec.columns) problem.pitches[0] = 0;
-  if (spec.out_pitch == spec.rows) problem.pitches[1] = 0;
+                  .pitches = named_pitches({spec.in_pitch, spec.out_pitch}, spec.columns, spec.rows)};
   const auto pitch_bytes = static_cast<std::uint64_t>(spec.input_pitch() | spec.output_pitch()) * spec.element_bytes;
   problem.alignment = 1u << std::countr_zero(pitch_bytes | std::uint64_t{alignment} | kMaxAlignment);
   return problem;

@@ -26,8 +26,7 @@ struct TransposePolicy {
 };
 
 /// The tile that a policy has for a class: it depends on which sides of the matrices are short.
-struct TransposeTile {
-  TransposePolicy policy;
+struct TransposeTile : TransposePolicy {
   bool in_place;
   bool shifted;  ///< by transpose_shifted.cuh
   int element_bytes;
@@ -37,8 +36,6 @@ struct TransposeTile {
   bool is_small;                   ///< it is smaller than the tile
 
   TransposeTile(const ProblemClass& problem_class, const Policy& of);
-
-  int block_threads() const { return policy.block_threads; }
 
   /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at
   /// sectors.
