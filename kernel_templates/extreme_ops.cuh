@@ -168,8 +168,8 @@ struct ArgReduce : Reduction<ArgReduce<kLargest, In, Acc, Index, kIgnoreNan>, In
     if constexpr (kInBytes<In, ElementPack>) {
       return convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
     } else {
-      const TileValues<Acc, ElementPack, kPacks> all(tile);
-      return combine_tree<monoid::Extreme<kLargest, kIgnoreNan>, all.kCount>(all.values);
+      return combine_tree<monoid::Extreme<kLargest, kIgnoreNan>, kPacks * ElementPack::kElements>(
+          tile_values<Acc>(tile).values);
     }
   }
 };

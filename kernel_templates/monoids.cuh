@@ -64,4 +64,10 @@ __device__ T combine_tree(const T (&values)[kAll]) {
                           combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
 }
 
+/// The same of value(0) … value(kCount − 1), all of which are computed first.
+template <class Op, unsigned kCount, class Value>
+__device__ auto tree_of(const Value& value) {
+  return combine_tree<Op, kCount>(Array<decltype(value(0u)), kCount>(value).values);
+}
+
 }  // namespace hone

@@ -1,4 +1,5 @@
-// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles.
+// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what a
+// function returns if it computes an array.
 #pragma once
 
 #include "scalars.cuh"
@@ -15,11 +16,16 @@ struct alignas(sizeof(T) * kElements_) Pack {
   using Part = typename Select<sizeof(T) < 4 && sizeof(T) * kElements % 4 == 0, unsigned, T>::type;
   Part parts[sizeof(T) * kElements / sizeof(Part)];
 
-  static __device__ Pack filled(T value) {
+  /// The pack of value(0), value(1), …
+  template <class Value>
+  static __device__ Pack of(const Value& value) {
     Pack pack;
 #pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value);
+    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value(e));
     return pack;
+  }
+  static __device__ Pack filled(T value) {
+    return of([&](unsigned) { return value; });
   }
 
   __device__ T operator[](unsigned e) const {
@@ -38,26 +44,34 @@ struct alignas(sizeof(T) * kElements_) Pack {
   }
 };
 
-/// A copy of packs whose values are laundered: the GPU compiler does not know that they are the same packs, so it
-/// converts their elements again instead of keeping converted ones in registers (register pressure). Only for elements
-/// smaller than a word; others need no conversion.
-template <class T, unsigned kElements, unsigned kPacks>
-struct LaunderedPacks {
-  Pack<T, kElements> packs[kPacks];
+/// The array of value(0), value(1), …
+template <class T, unsigned kCount>
+struct Array {
+  T values[kCount];
 
-  explicit __device__ LaunderedPacks(const Pack<T, kElements> (&from)[kPacks]) {
+  template <class Value>
+  explicit __device__ Array(const Value& value) {
 #pragma unroll
-    for (unsigned p = 0; p < kPacks; ++p) {
-      packs[p] = from[p];
-#ifndef HONE_HOST_DEVICE
-      if constexpr (sizeof(T) < 4 && sizeof(packs[p].parts[0]) == 4) {
-#pragma unroll
-        for (unsigned& part : packs[p].parts) asm("" : "+r"(part));
-      }
-#endif
-    }
+    for (unsigned i = 0; i < kCount; ++i) values[i] = value(i);
   }
 };
+
+/// Packs whose values are laundered: the GPU compiler does not know that they are the same packs, so it converts their
+/// elements again instead of keeping converted ones in registers (register pressure). Only for elements smaller than a
+/// word; others need no conversion.
+template <class T, unsigned kElements, unsigned kPacks>
+__device__ Array<Pack<T, kElements>, kPacks> launder(const Pack<T, kElements> (&packs)[kPacks]) {
+  return Array<Pack<T, kElements>, kPacks>([&](unsigned p) {
+    Pack<T, kElements> pack = packs[p];
+#ifndef HONE_HOST_DEVICE
+    if constexpr (sizeof(T) < 4 && sizeof(pack.parts[0]) == 4) {
+#pragma unroll
+      for (unsigned& part : pack.parts) asm("" : "+r"(part));
+    }
+#endif
+    return pack;
+  });
+}
 
 /// Two elements with the same index, one from each of two arrays.
 template <class T>

@@ -103,14 +103,14 @@ struct RmsNorm {
   template <unsigned kCount>
   static __device__ void write(const Tile<kCount>& tile, const Tile<kCount>& weights, const Row& row, Index first,
                                float factor) {
-    const LaunderedPacks<T, kElements, kCount> held(tile), weight(weights);
+    const auto held = launder(tile), weight = launder(weights);
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) {
       ElementPack out;
 #pragma unroll
       for (unsigned e = 0; e < kElements; ++e) {
-        float value = convert<float>(held.packs[u][e]) * factor;
-        if constexpr (kHasWeight) value *= convert<float>(weight.packs[u][e]);
+        float value = convert<float>(held.values[u][e]) * factor;
+        if constexpr (kHasWeight) value *= convert<float>(weight.values[u][e]);
         out.set(e, convert<T>(value));
       }
       store(row.y, first + u * kRowThreads, out);
