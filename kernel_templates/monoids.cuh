@@ -31,9 +31,7 @@ struct Times {
 template <bool kLargest, bool kIgnoreNan>
 struct Extreme {
   static constexpr WarpInstruction kWarpInstruction = kLargest ? WarpInstruction::max : WarpInstruction::min;
-  template <class Acc, class In> static __device__ Acc identity() {
-    return kLargest ? lowest_of<Acc, In>() : highest_of<Acc, In>();
-  }
+  template <class Acc, class In> static __device__ Acc identity() { return bound_of<!kLargest, Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return extreme<kLargest, kIgnoreNan>(a, b); }
 };
 template <bool kIgnoreNan>

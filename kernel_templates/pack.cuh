@@ -134,10 +134,7 @@ struct PackAcross {
   __device__ Aligned after(unsigned elements) const {
     constexpr unsigned kWords = sizeof(Aligned) / 4;
     const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
-    const auto first = Words<Aligned>::of(low), second = Words<Aligned>::of(high);
-    unsigned words[2 * kWords];
-#pragma unroll
-    for (unsigned w = 0; w < kWords; ++w) words[w] = first.words[w], words[kWords + w] = second.words[w];
+    auto [words] = Words<PackAcross>::of(*this);
 #pragma unroll
     for (unsigned step = kWords / 2; step > 0; step /= 2) {
 #pragma unroll
