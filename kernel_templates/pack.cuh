@@ -88,6 +88,12 @@ struct PairPack {
   __device__ Pair<T> operator[](unsigned e) const { return {a[e], b[e]}; }
 };
 
+/// Number of elements of T from the last address that is a multiple of kBytes to `pointer`.
+template <unsigned kBytes, class T>
+__device__ unsigned elements_behind_alignment(const T* pointer) {
+  return static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer) % kBytes / sizeof(T));
+}
+
 /// Number of elements of T from `pointer` to the next address that is a multiple of kBytes; 0 if `pointer` is one.
 template <unsigned kBytes, class T>
 __device__ unsigned elements_before_alignment(const T* pointer) {
@@ -123,8 +129,8 @@ struct PackAcross {
 
   /// Loads both packs, even if `from` is aligned.
   static __device__ PackAcross load(const T* from) {
-    const auto misalignment = static_cast<unsigned>(reinterpret_cast<unsigned long long>(from) % sizeof(Aligned));
-    const auto* const aligned = reinterpret_cast<const Aligned*>(from - misalignment / sizeof(T));
+    const auto* const aligned =
+        reinterpret_cast<const Aligned*>(from - elements_behind_alignment<sizeof(Aligned)>(from));
     return {aligned[0], aligned[1]};
   }
 

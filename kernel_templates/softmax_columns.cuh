@@ -1,13 +1,9 @@
 // Softmax, or its logarithm, over the middle extent of outer × reduced × inner: of each column of a matrix.
 //
-// A block has a tile of kLanes packs of neighbouring columns, kBlockThreads ÷ kLanes threads per column, whose rows are
-// interleaved. A thread holds kPacks rows of its columns in registers; all other rows are read twice. Maxima and sums
-// of a column are combined in shared memory, through DSMEM, or through the workspace:
-//
-//   block      one block per tile
-//   cluster    the blocks of a cluster share the rows of a tile
-//   chunks     many blocks share the rows of a tile, in two launches: the first publishes maximum and sum of each chunk
-//              of rows; the second combines those of all chunks, reads its own chunk again and writes it
+// A block, or a cluster of blocks, has a tile of kLanes packs of neighbouring columns; rows are interleaved over its
+// threads. A thread holds kPacks rows of its columns in registers; all other rows are read twice. If many blocks share
+// a tile, there are two launches: the first publishes maximum and sum of each chunk of rows; the second combines those
+// of all chunks, reads its own chunk again and writes it.
 //
 // May be in place. Constraints: kBlockThreads and kLanes are powers of two; packs of columns are aligned in every row,
 // and `inner` is a multiple of them.

@@ -48,7 +48,7 @@ struct ThreadColumns {
       : folds(tile.folds),
         row_step(tile.row_step()),
         column(column_),
-        start((kPackElements - elements_before_alignment<sizeof(ElementPack)>(in + tile.first)) % kPackElements),
+        start(elements_behind_alignment<sizeof(ElementPack)>(in + tile.first)),
         pitch(static_cast<unsigned>(tile.pitch)) {
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPackElements); ++e) {

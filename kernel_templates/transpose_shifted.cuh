@@ -17,14 +17,13 @@
 
 #include "grid.cuh"
 #include "kernel.cuh"
-#include "shifted_load.cuh"
+#include "shifted_tile.cuh"
 
 namespace hone {
 
 template <class T, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads, TileOrder kOrder, class Index>
 struct ShiftedTranspose {
-  using Layout = ShiftedTile<T, kTileRows, kTileColumns, Index>;
-  using Load = ShiftedLoad<T, kTileRows, kTileColumns, kBlockThreads, Index>;
+  using Layout = ShiftedTile<T, kTileRows, kTileColumns, kBlockThreads, Index>;
   using Given = typename Layout::Given;
   using Place = typename Layout::Place;
   using Tile = typename Layout::Slots;
@@ -34,7 +33,7 @@ struct ShiftedTranspose {
   static constexpr unsigned kStep = Layout::kStep, kPack = Layout::kPack;
   static constexpr unsigned kRowBytes = Layout::kRowBytes;
   static constexpr unsigned kGapBytes = Layout::kGapBytes, kGroupBytes = Layout::kGroupBytes;
-  static constexpr unsigned kWarps = kBlockThreads / 32;
+  static constexpr unsigned kWarps = Layout::kWarps;
 
   static constexpr unsigned kLanesDown = 8, kLanesAcross = 4;
   static constexpr unsigned kRunRows = kLanesDown * kPack;         ///< of the input, that a warp stores at once
@@ -128,14 +127,14 @@ struct ShiftedTranspose {
     const long long end = Layout::end_of(given);
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
       const Place at = Layout::place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
-      typename Load::Loaded loaded;
-      if (at.is_inside) Load::template load<true>(given, at, end, loaded);
-      else Load::template load<false>(given, at, end, loaded);
+      typename Layout::Loaded loaded;
+      if (at.is_inside) Layout::template load<true>(given, at, end, loaded);
+      else Layout::template load<false>(given, at, end, loaded);
       if (index != blockIdx.x) __syncthreads();  // the previous tile has been stored
-      Load::stage(loaded, tile);
+      Layout::stage(loaded, tile);
       __syncthreads();
       if (!at.is_inside) {
-        Load::stage_ends(given, at, end, tile);
+        Layout::stage_ends(given, at, end, tile);
         __syncthreads();
       }
       if (at.is_full) store<true>(given, at, tile);
