@@ -38,6 +38,10 @@ struct Copy {
     else *pack = vector;
   }
 
+  /// A thread's first pack of the grid-stride loop over tiles, and the distance to its next tile.
+  static __device__ Index first_of_thread() { return static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x; }
+  static __device__ Index stride() { return static_cast<Index>(gridDim.x) * kTilePacks; }
+
   /// Copies one row of n elements. The tail behind the last pack is copied by block 0, one element per thread.
   static __device__ void copy_row(const CopyArguments& arguments) {
     const T* const in = static_cast<const T*>(arguments.in);
@@ -45,14 +49,11 @@ struct Copy {
     const auto n = static_cast<Index>(arguments.columns);
     pdl_release_then_wait();
     const Index packs = n / kWidth;
-    const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
-    Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x;
-    for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride) {
-      Vector held[kUnroll];
+    Index first = first_of_thread();
+    for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride()) {
+      const Array<Vector, kUnroll> held([&](unsigned u) { return load(in + (first + u * kBlockThreads) * kWidth); });
 #pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) held[u] = load(in + (first + u * kBlockThreads) * kWidth);
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) store(out + (first + u * kBlockThreads) * kWidth, held[u]);
+      for (unsigned u = 0; u < kUnroll; ++u) store(out + (first + u * kBlockThreads) * kWidth, held.values[u]);
     }
     for (unsigned u = 0; u < kUnroll && first < packs; ++u, first += kBlockThreads)
       store(out + first * kWidth, load(in + first * kWidth));
@@ -73,8 +74,7 @@ struct Copy {
   static __device__ Window window_at(const CopyArguments& all, Index row, Index in_row) {
     const auto columns = static_cast<Index>(all.columns);
     T* const row_out = static_cast<T*>(all.out) + static_cast<long long>(row) * all.out_pitch;
-    const unsigned skipped =
-        (kWidth - elements_before_alignment<kVectorBytes>(row_out)) % kWidth;  // in the first window
+    const unsigned skipped = elements_behind_alignment<kVectorBytes>(row_out);  // in the first window
     const Index position = in_row * kWidth;
     if (position >= columns + skipped) return {};  // only rows with another alignment have this window
     const long long offset = static_cast<long long>(position) - skipped;
@@ -89,8 +89,7 @@ struct Copy {
     pdl_release_then_wait();
     const auto windows = static_cast<Index>(all.windows);
     const Index total = static_cast<Index>(all.rows) * windows;
-    const Index stride = static_cast<Index>(gridDim.x) * kTilePacks;
-    for (Index first = static_cast<Index>(blockIdx.x) * kTilePacks + threadIdx.x; first < total; first += stride) {
+    for (Index first = first_of_thread(); first < total; first += stride()) {
       Window window[kUnroll];
       Vector held[kUnroll];
 #pragma unroll

@@ -12,12 +12,9 @@ struct alignas(kAlignment) Wide {
   unsigned long long low, high;
 };
 
-/// kWidth neighbouring elements, for one vectorized access: 32-bit words if elements are smaller and fill whole words.
+/// kWidth neighbouring elements, for one vectorized access.
 template <class T, unsigned kWidth>
-using ElementPack = typename Select<
-    kWidth == 1, T,
-    typename Select<sizeof(T) < 4 && sizeof(T) * kWidth % 4 == 0,
-                    Pack<unsigned, sizeof(T) * kWidth < 4 ? 1 : sizeof(T) * kWidth / 4>, Pack<T, kWidth>>::type>::type;
+using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
 
 /// transposed[c][r] = block[r][c].
 template <class T, unsigned kWidth>
@@ -30,20 +27,21 @@ __device__ void transpose_block(const ElementPack<T, kWidth> (&block)[kWidth],
     for (unsigned c = 0; c < kWidth; ++c)
 #pragma unroll
       for (unsigned r = 0; r < kWidth; r += 2)
-        transposed[c].set(r / 2, __byte_perm(block[r][c / 2], block[r + 1][c / 2], c % 2 == 0 ? 0x5410 : 0x7632));
+        transposed[c].parts[r / 2] =
+            __byte_perm(block[r].parts[c / 2], block[r + 1].parts[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
   } else if constexpr (sizeof(T) == 1 && kWidth % 4 == 0) {
 #pragma unroll
     for (unsigned c = 0; c < kWidth; c += 4) {
 #pragma unroll
       for (unsigned r = 0; r < kWidth; r += 4) {
-        const unsigned a = block[r][c / 4], b = block[r + 1][c / 4];
-        const unsigned d = block[r + 2][c / 4], e = block[r + 3][c / 4];
+        const unsigned a = block[r].parts[c / 4], b = block[r + 1].parts[c / 4];
+        const unsigned d = block[r + 2].parts[c / 4], e = block[r + 3].parts[c / 4];
         const unsigned ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
         const unsigned de_low = __byte_perm(d, e, 0x5140), de_high = __byte_perm(d, e, 0x7362);
-        transposed[c].set(r / 4, __byte_perm(ab_low, de_low, 0x5410));
-        transposed[c + 1].set(r / 4, __byte_perm(ab_low, de_low, 0x7632));
-        transposed[c + 2].set(r / 4, __byte_perm(ab_high, de_high, 0x5410));
-        transposed[c + 3].set(r / 4, __byte_perm(ab_high, de_high, 0x7632));
+        transposed[c].parts[r / 4] = __byte_perm(ab_low, de_low, 0x5410);
+        transposed[c + 1].parts[r / 4] = __byte_perm(ab_low, de_low, 0x7632);
+        transposed[c + 2].parts[r / 4] = __byte_perm(ab_high, de_high, 0x5410);
+        transposed[c + 3].parts[r / 4] = __byte_perm(ab_high, de_high, 0x7632);
       }
     }
   } else {

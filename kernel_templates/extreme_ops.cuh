@@ -18,7 +18,7 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
   using State = Extremes<Acc>;
   static constexpr bool kIdempotent = true;
 
-  static __device__ State identity() { return {highest_of<Acc, In>(), lowest_of<Acc, In>()}; }
+  static __device__ State identity() { return {bound_of<true, Acc, In>(), bound_of<false, Acc, In>()}; }
   static __device__ State combine(State a, State b) {
     return {smaller<kIgnoreNan>(a.min, b.min), larger<kIgnoreNan>(a.max, b.max)};
   }
@@ -61,9 +61,9 @@ struct Located {
 /// The index of the largest value, or of the smallest. A tile is first reduced by value alone; its index is looked up
 /// only if the value comes before all values so far, which happens less and less often.
 template <bool kLargest, class In, class Acc, class Index, bool kIgnoreNan>
-struct ArgReduce : Reduction<ArgReduce<kLargest, In, Acc, Index, kIgnoreNan>, In,
-                             Located<typename RankOf<Acc>::type, Index>, Index> {
-  using Rank = typename RankOf<Acc>::type;
+struct ArgReduce
+    : Reduction<ArgReduce<kLargest, In, Acc, Index, kIgnoreNan>, In, Located<RankOf<Acc>, Index>, Index> {
+  using Rank = RankOf<Acc>;
   using State = Located<Rank, Index>;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::several;
   static constexpr bool kIdempotent = true;
@@ -168,8 +168,8 @@ struct ArgReduce : Reduction<ArgReduce<kLargest, In, Acc, Index, kIgnoreNan>, In
     if constexpr (kInBytes<In, ElementPack>) {
       return convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
     } else {
-      const TileValues<Acc, ElementPack, kPacks> all(tile);
-      return combine_tree<monoid::Extreme<kLargest, kIgnoreNan>, all.kCount>(all.values);
+      return combine_tree<monoid::Extreme<kLargest, kIgnoreNan>, kPacks * ElementPack::kElements>(
+          tile_values<Acc>(tile).values);
     }
   }
 };

@@ -7,10 +7,71 @@
 // precise as if r were the maximum.
 #pragma once
 
-#include "exponential_sum.cuh"
+#include "monoids.cuh"
 #include "pack_extremes.cuh"
+#include "reduction.cuh"
+#include "scaled_sum.cuh"
 
 namespace hone {
+
+/// Exponentials relative to a reference, or to 0 if that is infinite.
+template <class In, class Acc, bool kIgnoreNan>
+struct ExponentialSum : ScaledSumMonoid<Acc, ExponentialSum<In, Acc, kIgnoreNan>> {
+  using State = ScaledSum<Acc>;
+
+  /// The largest sum of a tile that keeps the reference. It is above the number of elements of any tile, so that a tile
+  /// full of references passes, and so small that its logarithm costs no digit of the result.
+  static constexpr Acc kMaxTileSum = Acc(1024);
+
+  static constexpr float kLog2OfE = 1.44269504f;
+  static constexpr float kLog2 = 0.693147181f;
+
+  /// Whether the rounding error of reference · log₂ e may change its exponential by more than its last digit.
+  static constexpr bool kMayBeHuge = kSame<Acc, float> && !kSame<In, Half>;
+
+  /// Whether a tile may be summed relative to `reference` before its maximum is known: it is finite, and as a float so
+  /// small that the rounding of its product with log₂ e changes its own exponential by less than a tenth.
+  static __device__ bool is_ordinary(Acc reference) {
+    if constexpr (kSame<Acc, float>) return fabsf(reference) <= 0x1p20f;
+    else return is_finite(reference);
+  }
+
+  static __device__ bool is_finite(Acc reference) {
+    if constexpr (kSame<Acc, float>) return fabsf(reference) < highest<float>();
+    else return fabs(reference) < highest<Acc>();
+  }
+
+  /// The shift of the exponents: the reference, or 0 if it is infinite, since a difference from it may be NaN.
+  static __device__ Acc shift(Acc reference) { return is_finite(reference) ? reference : Acc(0); }
+
+  /// The difference of two references is NaN only if they are equal.
+  static __device__ Acc rescaled(State state, Acc reference) {
+    return state.reference == reference ? state.sum : state.sum * exponential(state.reference - reference);
+  }
+
+  /// A subnormal float result is flushed to 0, which is negligible in a sum of at least 1.
+  static __device__ Acc exponential(Acc x) {
+    if constexpr (kSame<Acc, float>) return power_of_two(x * kLog2OfE);
+    else return exp(x);
+  }
+
+  /// Σ exp(x − reference); ignored NaNs add 0. In float, (x − reference) · log₂ e is one FMA: rounding reference · log₂
+  /// e is equivalent to an error in the last bit of `reference`, the same for every x.
+  template <bool kIsOrdinary, unsigned kCount>
+  static __device__ Acc sum_above(Acc reference, const Acc (&values)[kCount]) {
+    const Acc from = kIsOrdinary ? reference : shift(reference);
+    // Beyond 2^30 that error would overflow the exponential. But floats so large are equal, or so far apart that the
+    // smaller ones add 0 in any base; so base 2 will do, in which their differences are exact.
+    const float factor = kIsOrdinary || !kMayBeHuge || fabs(from) <= Acc(0x1p30) ? kLog2OfE : 1.0f;
+    const Acc offset = -from * factor;
+    return tree_of<monoid::Plus, kCount>([&](unsigned i) {
+      Acc term;
+      if constexpr (kSame<Acc, float>) term = power_of_two(fmaf(values[i], factor, offset));
+      else term = exp(values[i] - from);
+      return kIgnoreNan ? larger<true>(term, Acc(0)) : term;
+    });
+  }
+};
 
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSum<Acc>, Index> {
@@ -46,16 +107,15 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
     if (Exp::is_ordinary(state.reference)) {
-      const TileValues<Acc, ElementPack, kPacks> all(tile);
-      const Acc more = Exp::template sum_above<true>(state.reference, all.values);
+      const Acc more = Exp::template sum_above<true>(state.reference, tile_values<Acc>(tile).values);
       if (more <= Exp::kMaxTileSum) {
         state.sum += more;
         return;
       }
     }
-    const LaunderedPacks again(tile);
-    const TileValues<Acc, ElementPack, kPacks> all(again.packs);
-    accumulate_above(state, extreme_of<true>(again.packs, state.reference), all.values);
+    const auto again = launder(tile);
+    const auto all = tile_values<Acc>(again.values);
+    accumulate_above(state, extreme_of<true>(again.values, state.reference), all.values);
   }
 
   /// All columns are summed before any sum is tested: one branch for all of them.
@@ -77,12 +137,14 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
         return;
       }
     }
-    const LaunderedPacks again(rows);
-    const Pack<In, kColumns> largest = largest_of_columns(again.packs);
+    const auto again = launder(rows);
+    Pack<In, kColumns> largest = again.values[0];
+#pragma unroll
+    for (unsigned u = 1; u < kRows; ++u) largest = extremes_of<true>(largest, again.values[u]);
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e)
       accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
-                       column_values(again.packs, e).values);
+                       column_values(again.values, e).values);
   }
 
   template <class Out>
@@ -94,9 +156,8 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
 
  private:
   template <unsigned kColumns, unsigned kRows>
-  static __device__ TileValues<Acc, Pack<In, 1>, kRows> column_values(const Pack<In, kColumns> (&rows)[kRows],
-                                                                      unsigned column) {
-    return TileValues<Acc, Pack<In, 1>, kRows>(ColumnOf<In, kColumns, kRows>(rows, column).packs);
+  static __device__ auto column_values(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
+    return tile_values<Acc>(column_of(rows, column).values);
   }
 
   /// Adds values, none of which is above `reference`, which is not below the state's. For the initial State the
@@ -105,14 +166,6 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   static __device__ void accumulate_above(State& state, Acc reference, const Acc (&values)[kCount]) {
     const Acc before = state.sum == Acc(0) ? Acc(0) : Exp::rescaled(state, reference);
     state = {reference, before + Exp::template sum_above<false>(reference, values)};
-  }
-
-  template <unsigned kColumns, unsigned kRows>
-  static __device__ Pack<In, kColumns> largest_of_columns(const Pack<In, kColumns> (&rows)[kRows]) {
-    Pack<In, kColumns> largest = rows[0];
-#pragma unroll
-    for (unsigned u = 1; u < kRows; ++u) largest = extremes_of<true>(largest, rows[u]);
-    return largest;
   }
 };
 

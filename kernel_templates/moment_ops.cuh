@@ -2,7 +2,6 @@
 #pragma once
 
 #include "fused.cuh"
-#include "integer_moments.cuh"
 #include "reduce_ops.cuh"
 
 namespace hone {
@@ -87,33 +86,29 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
-    TileValues<Acc, ElementPack, kPacks> all(tile);
-    constexpr unsigned kCount = all.kCount;
+    constexpr unsigned kCount = kPacks * ElementPack::kElements;
+    auto all = tile_values<Acc>(tile);
+    auto& values = all.values;
     unsigned numbers = kCount;
-    Acc first = all.values[0];
+    Acc first = values[0];
     if constexpr (kIgnoreNan) {
 #pragma unroll
       for (unsigned i = 0; i < kCount; ++i) {
-        if (is_nan(first)) first = all.values[i];
-        if (is_nan(all.values[i])) --numbers;
+        if (is_nan(first)) first = values[i];
+        if (is_nan(values[i])) --numbers;
       }
       if (numbers == 0) return;
     }
     const Acc pivot = pivot_at(first);
-    Acc terms[kCount];
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
-      all.values[i] -= pivot;
-      terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : all.values[i];
-    }
-    const Acc sum = combine_tree<monoid::Plus, kCount>(terms);
+    for (Acc& value : values) value -= pivot;
+    const auto unless_nan = [](Acc value, Acc term) { return kIgnoreNan && is_nan(value) ? Acc(0) : term; };
+    const Acc sum =
+        tree_of<monoid::Plus, kCount>([&](unsigned i) { return unless_nan(values[i], values[i]); });
     const Acc mean = numbers == kCount ? sum * (Acc(1) / Acc(kCount)) : sum / static_cast<Acc>(numbers);
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
-      const Acc deviation = all.values[i] - mean;
-      terms[i] = kIgnoreNan && is_nan(all.values[i]) ? Acc(0) : deviation * deviation;
-    }
-    state = combine(state, of_moments(numbers, pivot, sum, combine_tree<monoid::Plus, kCount>(terms)));
+    const Acc squares = tree_of<monoid::Plus, kCount>(
+        [&](unsigned i) { return unless_nan(values[i], (values[i] - mean) * (values[i] - mean)); });
+    state = combine(state, of_moments(numbers, pivot, sum, squares));
   }
 
   template <class Out>
@@ -128,6 +123,60 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
   static __device__ Acc pivot_at(Acc x) {
     constexpr Acc kMost = kSame<Acc, float> ? Acc(0x1p86) : Acc(0x1p982);
     return fabs(x) <= kMost ? x : Acc(0);
+  }
+};
+
+/// Unsigned arithmetic modulo 2^128: the operations that are needed here.
+struct Wide {
+  unsigned long long low, high;
+
+  static __device__ Wide product(unsigned long long a, unsigned long long b) { return {a * b, __umul64hi(a, b)}; }
+  __device__ Wide plus(Wide other) const {
+    const unsigned long long sum = low + other.low;
+    return {sum, high + other.high + (sum < low ? 1 : 0)};
+  }
+  __device__ Wide minus(Wide other) const {
+    return {low - other.low, high - other.high - (low < other.low ? 1 : 0)};
+  }
+  __device__ Wide times(unsigned long long factor) const {
+    const Wide of_low = product(low, factor);
+    return {of_low.low, of_low.high + high * factor};
+  }
+  __device__ double to_double() const { return static_cast<double>(high) * 0x1p64 + static_cast<double>(low); }
+};
+
+struct IntegerSums {
+  long long sum;
+  Wide squares;
+};
+
+/// Mean and variance of 8- and 16-bit integers, from exact integer sums of them and of their squares.
+template <class In, class Index>
+struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, Index> {
+  using State = IntegerSums;
+  using SumOfPack = Sum<In, long long, Index, false>;
+  using SquaresOfPack = SumOfSquares<In, unsigned long long, Index, false>;
+
+  static __device__ State identity() { return {0, {0, 0}}; }
+  static __device__ State combine(State a, State b) { return {a.sum + b.sum, a.squares.plus(b.squares)}; }
+  static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), {SquaresOfPack::of(x, i), 0}}; }
+
+  template <class ElementPack, unsigned kPacks>
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    unsigned long long squares = 0;
+    SumOfPack::accumulate(state.sum, tile, first, stride);
+    SquaresOfPack::accumulate(squares, tile, first, stride);
+    state.squares = state.squares.plus({squares, 0});
+  }
+
+  /// n² · variance = n · Σx² − (Σx)², rounded only in the last step.
+  template <class Out>
+  static __device__ void write(State state, Index n, Out* out) {
+    const auto magnitude = static_cast<unsigned long long>(state.sum < 0 ? -state.sum : state.sum);
+    const double count = static_cast<double>(n);
+    out[0] = convert<Out>(static_cast<double>(state.sum) / count);
+    out[1] =
+        convert<Out>(state.squares.times(n).minus(Wide::product(magnitude, magnitude)).to_double() / count / count);
   }
 };
 

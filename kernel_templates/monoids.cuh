@@ -31,9 +31,7 @@ struct Times {
 template <bool kLargest, bool kIgnoreNan>
 struct Extreme {
   static constexpr WarpInstruction kWarpInstruction = kLargest ? WarpInstruction::max : WarpInstruction::min;
-  template <class Acc, class In> static __device__ Acc identity() {
-    return kLargest ? lowest_of<Acc, In>() : highest_of<Acc, In>();
-  }
+  template <class Acc, class In> static __device__ Acc identity() { return bound_of<!kLargest, Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return extreme<kLargest, kIgnoreNan>(a, b); }
 };
 template <bool kIgnoreNan>
@@ -62,6 +60,12 @@ __device__ T combine_tree(const T (&values)[kAll]) {
   if constexpr (kCount == 1) return values[kFirst];
   else return Op::combine(combine_tree<Op, kCount / 2, kFirst>(values),
                           combine_tree<Op, kCount - kCount / 2, kFirst + kCount / 2>(values));
+}
+
+/// The same of value(0) … value(kCount − 1), all of which are computed first.
+template <class Op, unsigned kCount, class Value>
+__device__ auto tree_of(const Value& value) {
+  return combine_tree<Op, kCount>(Array<decltype(value(0u)), kCount>(value).values);
 }
 
 }  // namespace hone

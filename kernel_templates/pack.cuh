@@ -1,4 +1,5 @@
-// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles.
+// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what a
+// function returns if it computes an array.
 #pragma once
 
 #include "scalars.cuh"
@@ -15,11 +16,16 @@ struct alignas(sizeof(T) * kElements_) Pack {
   using Part = typename Select<sizeof(T) < 4 && sizeof(T) * kElements % 4 == 0, unsigned, T>::type;
   Part parts[sizeof(T) * kElements / sizeof(Part)];
 
-  static __device__ Pack filled(T value) {
+  /// The pack of value(0), value(1), …
+  template <class Value>
+  static __device__ Pack of(const Value& value) {
     Pack pack;
 #pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value);
+    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value(e));
     return pack;
+  }
+  static __device__ Pack filled(T value) {
+    return of([&](unsigned) { return value; });
   }
 
   __device__ T operator[](unsigned e) const {
@@ -38,26 +44,34 @@ struct alignas(sizeof(T) * kElements_) Pack {
   }
 };
 
-/// A copy of packs whose values are laundered: the GPU compiler does not know that they are the same packs, so it
-/// converts their elements again instead of keeping converted ones in registers (register pressure). Only for elements
-/// smaller than a word; others need no conversion.
-template <class T, unsigned kElements, unsigned kPacks>
-struct LaunderedPacks {
-  Pack<T, kElements> packs[kPacks];
+/// The array of value(0), value(1), …
+template <class T, unsigned kCount>
+struct Array {
+  T values[kCount];
 
-  explicit __device__ LaunderedPacks(const Pack<T, kElements> (&from)[kPacks]) {
+  template <class Value>
+  explicit __device__ Array(const Value& value) {
 #pragma unroll
-    for (unsigned p = 0; p < kPacks; ++p) {
-      packs[p] = from[p];
-#ifndef HONE_HOST_DEVICE
-      if constexpr (sizeof(T) < 4 && sizeof(packs[p].parts[0]) == 4) {
-#pragma unroll
-        for (unsigned& part : packs[p].parts) asm("" : "+r"(part));
-      }
-#endif
-    }
+    for (unsigned i = 0; i < kCount; ++i) values[i] = value(i);
   }
 };
+
+/// Packs whose values are laundered: the GPU compiler does not know that they are the same packs, so it converts their
+/// elements again instead of keeping converted ones in registers (register pressure). Only for elements smaller than a
+/// word; others need no conversion.
+template <class T, unsigned kElements, unsigned kPacks>
+__device__ Array<Pack<T, kElements>, kPacks> launder(const Pack<T, kElements> (&packs)[kPacks]) {
+  return Array<Pack<T, kElements>, kPacks>([&](unsigned p) {
+    Pack<T, kElements> pack = packs[p];
+#ifndef HONE_HOST_DEVICE
+    if constexpr (sizeof(T) < 4 && sizeof(pack.parts[0]) == 4) {
+#pragma unroll
+      for (unsigned& part : pack.parts) asm("" : "+r"(part));
+    }
+#endif
+    return pack;
+  });
+}
 
 /// Two elements with the same index, one from each of two arrays.
 template <class T>
@@ -73,6 +87,12 @@ struct PairPack {
 
   __device__ Pair<T> operator[](unsigned e) const { return {a[e], b[e]}; }
 };
+
+/// Number of elements of T from the last address that is a multiple of kBytes to `pointer`.
+template <unsigned kBytes, class T>
+__device__ unsigned elements_behind_alignment(const T* pointer) {
+  return static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer) % kBytes / sizeof(T));
+}
 
 /// Number of elements of T from `pointer` to the next address that is a multiple of kBytes; 0 if `pointer` is one.
 template <unsigned kBytes, class T>
@@ -109,8 +129,8 @@ struct PackAcross {
 
   /// Loads both packs, even if `from` is aligned.
   static __device__ PackAcross load(const T* from) {
-    const auto misalignment = static_cast<unsigned>(reinterpret_cast<unsigned long long>(from) % sizeof(Aligned));
-    const auto* const aligned = reinterpret_cast<const Aligned*>(from - misalignment / sizeof(T));
+    const auto* const aligned =
+        reinterpret_cast<const Aligned*>(from - elements_behind_alignment<sizeof(Aligned)>(from));
     return {aligned[0], aligned[1]};
   }
 
@@ -120,10 +140,7 @@ struct PackAcross {
   __device__ Aligned after(unsigned elements) const {
     constexpr unsigned kWords = sizeof(Aligned) / 4;
     const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
-    const auto first = Words<Aligned>::of(low), second = Words<Aligned>::of(high);
-    unsigned words[2 * kWords];
-#pragma unroll
-    for (unsigned w = 0; w < kWords; ++w) words[w] = first.words[w], words[kWords + w] = second.words[w];
+    auto [words] = Words<PackAcross>::of(*this);
 #pragma unroll
     for (unsigned step = kWords / 2; step > 0; step /= 2) {
 #pragma unroll

@@ -39,9 +39,8 @@ __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kE
     for (unsigned w = 0; w < kElements / 2; ++w) a.parts[w] = extreme_of_pairs<kLargest, T>(a.parts[w], b.parts[w]);
   } else {
     using Acc = typename Select<kIsSmallFloat<T>, float, T>::type;
-#pragma unroll
-    for (unsigned e = 0; e < kElements; ++e)
-      a.set(e, convert<T>(extreme<kLargest, true>(convert<Acc>(a[e]), convert<Acc>(b[e]))));
+    return Pack<T, kElements>::of(
+        [&](unsigned e) { return convert<T>(extreme<kLargest, true>(convert<Acc>(a[e]), convert<Acc>(b[e]))); });
   }
   return a;
 }

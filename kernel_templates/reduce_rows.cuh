@@ -10,8 +10,8 @@
 // a row's first aligned pack and after its last full one are handled by single lanes. Short misaligned rows are faster
 // in staged_reduce.cuh.
 //
-// `pitch` is the leading dimension, in elements; row r has its kValues results at out[r · kValues]. The order of
-// combination depends only on the columns, the grid and the row's alignment.
+// Row r has its kValues results at out[r · kValues]. The order of combination depends only on the columns, the grid and
+// the row's alignment.
 //
 // Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a
 // power of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks
@@ -32,28 +32,22 @@ struct RowLanes {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-
-  static constexpr unsigned kPackElements = 16 / sizeof(In);
+  using Row = PackRange<OneArray<In, 16 / sizeof(In)>, Index>;
+  static constexpr unsigned kPackElements = Row::kPackElements;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
   static constexpr unsigned kTileRows = kGroups * kRows;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
-
-  using Row = PackRange<OneArray<In, kPackElements>, Index>;
-  using ElementPack = typename Row::ElementPack;
-
   struct Tile {
-    ElementPack packs[kRows][kUnroll];
+    typename Row::ElementPack packs[kRows][kUnroll];
   };
 
   static __device__ void reduce(const RowsArguments& all) {
     const In* const in = static_cast<const In*>(all.in);
     const auto columns = static_cast<Index>(all.columns);
-    const unsigned long long rows = all.rows, pitch = all.pitch;
+    const unsigned long long rows = all.rows, pitch = all.pitch, tile_rows = kTileRows;
     Combine<Op, kLanes> combine;
     const unsigned lane = combine.rank();
-    const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * kTileRows;
-    for (unsigned long long tile = static_cast<unsigned long long>(blockIdx.x) * kTileRows; tile < rows;
-         tile += tile_stride) {
+    for (auto tile = blockIdx.x * tile_rows; tile < rows; tile += gridDim.x * tile_rows) {
       const unsigned long long first = tile + threadIdx.x / kLanes;
       Row row[kRows];
       State states[kRows];

@@ -18,16 +18,19 @@
 
 namespace hone {
 
+/// The elements of a thread's tile, converted to accumulators, in the order of their indices.
+template <class Acc, class ElementPack, unsigned kPacks>
+__device__ auto tile_values(const ElementPack (&tile)[kPacks]) {
+  constexpr unsigned kElements = ElementPack::kElements;
+  return Array<Acc, kPacks * kElements>(
+      [&](unsigned i) { return convert<Acc>(tile[i / kElements][i % kElements]); });
+}
+
 /// One column of some rows.
 template <class In, unsigned kColumns, unsigned kRows>
-struct ColumnOf {
-  Pack<In, 1> packs[kRows];
-
-  __device__ ColumnOf(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
-#pragma unroll
-    for (unsigned u = 0; u < kRows; ++u) packs[u].set(0, rows[u][column]);
-  }
-};
+__device__ auto column_of(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
+  return Array<Pack<In, 1>, kRows>([&](unsigned u) { return Pack<In, 1>::filled(rows[u][column]); });
+}
 
 template <class Op, class In_, class State_, class Index_>
 struct Reduction {
@@ -44,19 +47,14 @@ struct Reduction {
   /// The State of the elements of a pack; the first has index `first`.
   template <class ElementPack>
   static __device__ State of_pack(const ElementPack& pack, Index first) {
-    State states[ElementPack::kElements];
-#pragma unroll
-    for (unsigned e = 0; e < ElementPack::kElements; ++e) states[e] = Op::of(pack[e], first + e);
-    return combine_tree<Op, ElementPack::kElements>(states);
+    return tree_of<Op, ElementPack::kElements>([&](unsigned e) { return Op::of(pack[e], first + e); });
   }
 
   /// Accumulates a thread's tile: element e of pack u has index first + u · stride + e.
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
-    State states[kPacks];
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) states[u] = Op::of_pack(tile[u], first + u * stride);
-    state = Op::combine(state, combine_tree<Op, kPacks>(states));
+    state = Op::combine(
+        state, tree_of<Op, kPacks>([&](unsigned u) { return Op::of_pack(tile[u], first + u * stride); }));
   }
 
   /// The same, called by all lanes of the warp together, so that the operation may use warp-wide instructions.
@@ -73,7 +71,7 @@ struct Reduction {
                                             const Index (&first)[kColumns], Index stride) {
 #pragma unroll
     for (unsigned e = 0; e < kColumns; ++e)
-      Op::accumulate(states[e], ColumnOf<In, kColumns, kRows>(rows, e).packs, first[e], stride);
+      Op::accumulate(states[e], column_of(rows, e).values, first[e], stride);
   }
 
   /// Combines `count` States, at least one, with a stride.
@@ -98,19 +96,6 @@ struct Reduction {
 #pragma unroll
     for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) state = Op::combine(state, shuffle_xor(state, mask));
     return state;
-  }
-};
-
-/// The elements of a thread's tile, converted to accumulators, in the order of their indices.
-template <class Acc, class ElementPack, unsigned kPacks>
-struct TileValues {
-  static constexpr unsigned kCount = kPacks * ElementPack::kElements;
-  Acc values[kCount];
-
-  explicit __device__ TileValues(const ElementPack (&tile)[kPacks]) {
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i)
-      values[i] = convert<Acc>(tile[i / ElementPack::kElements][i % ElementPack::kElements]);
   }
 };
 

@@ -93,9 +93,8 @@ struct RmsNorm {
   static __device__ void add(Tile<kCount>& tile, const Tile<kCount>& residual, const Row& row, Index first) {
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) {
-#pragma unroll
-      for (unsigned e = 0; e < kElements; ++e)
-        tile[u].set(e, convert<T>(convert<float>(tile[u][e]) + convert<float>(residual[u][e])));
+      tile[u] = ElementPack::of(
+          [&](unsigned e) { return convert<T>(convert<float>(tile[u][e]) + convert<float>(residual[u][e])); });
       store(row.h, first + u * kRowThreads, tile[u]);
     }
   }
@@ -103,17 +102,14 @@ struct RmsNorm {
   template <unsigned kCount>
   static __device__ void write(const Tile<kCount>& tile, const Tile<kCount>& weights, const Row& row, Index first,
                                float factor) {
-    const LaunderedPacks<T, kElements, kCount> held(tile), weight(weights);
+    const auto held = launder(tile), weight = launder(weights);
 #pragma unroll
     for (unsigned u = 0; u < kCount; ++u) {
-      ElementPack out;
-#pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) {
-        float value = convert<float>(held.packs[u][e]) * factor;
-        if constexpr (kHasWeight) value *= convert<float>(weight.packs[u][e]);
-        out.set(e, convert<T>(value));
-      }
-      store(row.y, first + u * kRowThreads, out);
+      const auto result = [&](unsigned e) {
+        const float value = convert<float>(held.values[u][e]) * factor;
+        return convert<T>(kHasWeight ? value * convert<float>(weight.values[u][e]) : value);
+      };
+      store(row.y, first + u * kRowThreads, ElementPack::of(result));
     }
   }
 

@@ -74,19 +74,12 @@ __device__ T lowest() {
   else return T(0);
 }
 
-/// The bounds of In, as an accumulator: the identities of minimum and maximum.
-template <class Acc, class In>
-__device__ Acc highest_of() {
-  if constexpr (kSame<In, Bool>) return Acc(1);
-  else if constexpr (kIsInteger<In>) return static_cast<Acc>(highest<In>());
-  else return highest<Acc>();
-}
-
-template <class Acc, class In>
-__device__ Acc lowest_of() {
-  if constexpr (kSame<In, Bool>) return Acc(0);
-  else if constexpr (kIsInteger<In>) return static_cast<Acc>(lowest<In>());
-  else return lowest<Acc>();
+/// The upper or the lower bound of In, as an accumulator: the identity of minimum or maximum.
+template <bool kUpper, class Acc, class In>
+__device__ Acc bound_of() {
+  using Bounded = typename Select<kIsInteger<In>, In, Acc>::type;
+  if constexpr (kSame<In, Bool>) return Acc(kUpper ? 1 : 0);
+  else return static_cast<Acc>(kUpper ? highest<Bounded>() : lowest<Bounded>());
 }
 
 /// The larger, or the smaller, of two numbers. A NaN is propagated, or ignored with kIgnoreNan.
@@ -110,15 +103,13 @@ template <bool kIgnoreNan, class T>
 __device__ T smaller(T a, T b) { return extreme<false, kIgnoreNan>(a, b); }
 
 template <class T>
-struct RankOf {
-  using type = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
-};
+using RankOf = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
 
 /// Maps an accumulator to an unsigned key with the same order. 0 and −0 have the same key; all NaNs, and only NaNs,
 /// have the key of all ones; no float has key 0.
 template <class T>
-__device__ typename RankOf<T>::type ascending_rank(T x) {
-  using Rank = typename RankOf<T>::type;
+__device__ RankOf<T> ascending_rank(T x) {
+  using Rank = RankOf<T>;
   static_assert(sizeof(T) == sizeof(Rank));
   constexpr Rank kTopBit = Rank(1) << (8 * sizeof(Rank) - 1);
   if constexpr (kIsFloating<T>) {

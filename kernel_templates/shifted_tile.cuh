@@ -1,20 +1,4 @@
-// The shared memory of transpose_shifted.cuh: input rows at any alignment, in slots.
-//
-// Every staged row of the input has a slot of kRowBytes. Its aligned packs are stored as they are in global memory, so
-// the row's first element is as far from the start of the slot as it is from a multiple of 16 bytes in global memory.
-// For elements of 4 bytes (kPack = 4), 32 columns and a pitch that misaligns each row by 4 bytes more:
-//
-//                pack 0           pack 1             pack 8
-//   row 0   | .   a0  a1  a2 | a3  a4  a5  a6 | … | a31 .   .   . |   misalignment:  4 bytes
-//   row 1   | .   .   b0  b1 | b2  b3  b4  b5 | … | b30 b31 .   . |                  8
-//   row 2   | .   .   .   c0 | c1  c2  c3  c4 | … | c29 c30 c31 . |                 12
-//   row 3   | d0  d1  d2  d3 | d4  d5  d6  d7 | … | .   .   .   . |                  0
-//   gap     |   |
-//   row 4   | .   e0  e1  e2 | e3  e4  e5  e6 | … | e31 .   .   . |                  4: rows kPack apart are alike
-//   …
-//
-// A dot is an element of a neighbouring tile, or undefined. The gap of kGapBytes behind each group of kPack rows moves
-// the next group one bank further, so lanes that read a column in rows kPack apart have no bank conflicts.
+// The tiles of transpose_shifted.cuh in shared memory, and how they are loaded.
 #pragma once
 
 #include "element.cuh"
@@ -22,17 +6,19 @@
 
 namespace hone {
 
-template <class T, unsigned kTileRows, unsigned kTileColumns, class Index>
+template <class T, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads, class Index>
 struct ShiftedTile {
   static constexpr unsigned kSectorBytes = 32, kPackBytes = 16;
+  static constexpr long long kBytes = sizeof(T);
   static constexpr unsigned kStep = kSectorBytes / sizeof(T);
   static constexpr unsigned kPack = kPackBytes / sizeof(T);  ///< elements
   static constexpr unsigned kStagedRows = kTileRows + kStep;  ///< of the input; the first is never used
   static constexpr unsigned kRowPacks = kTileColumns / kPack + 1;
   static constexpr unsigned kRowBytes = kRowPacks * kPackBytes;
   static constexpr unsigned kGroups = kStagedRows / kPack;
-  static constexpr unsigned kGapBytes = sizeof(T) < 4 ? 4 : sizeof(T);  ///< between groups of kPack rows
+  static constexpr unsigned kGapBytes = sizeof(T) < 4 ? 4 : sizeof(T);
   static constexpr unsigned kGroupBytes = kPack * kRowBytes + kGapBytes;
+  static constexpr unsigned kWarps = kBlockThreads / 32;
 
   using Given = Matrices<T, Index>;
   using Word = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
@@ -46,12 +32,12 @@ struct ShiftedTile {
 
   /// A tile in its matrix. Staged rows are counted from kStep rows before the tile's first row.
   struct Place {
-    long long in;               ///< bytes from the start of the input to staged row 0, which need not exist
-    T* out;                     ///< of the tile's first row and column
-    unsigned first, end;        ///< the staged rows [first, end) exist
-    unsigned columns;           ///< that exist
-    bool is_full;               ///< the matrix has all elements of the tile's output packs
-    bool is_inside;             ///< all input packs are inside the batch of matrices
+    long long in;         ///< bytes from the start of the input to staged row 0, which need not exist
+    T* out;               ///< of the tile's first row and column
+    unsigned first, end;  ///< the staged rows [first, end) exist
+    unsigned columns;     ///< that exist
+    bool is_full;         ///< the matrix has all elements of the tile's output packs
+    bool is_inside;       ///< all input packs are inside the batch of matrices
   };
 
   static __device__ unsigned low_bits(const void* pointer) {
@@ -60,26 +46,22 @@ struct ShiftedTile {
 
   /// The end of the batch of matrices, in bytes from the start of the input.
   static __device__ long long end_of(const Given& given) {
-    const long long rows = static_cast<long long>(given.batch) * static_cast<long long>(given.rows);
-    return ((rows - 1) * given.in_pitch + static_cast<long long>(given.columns)) * static_cast<long long>(sizeof(T));
+    return given.in_offset(given.batch - 1, given.rows - 1, given.columns) * kBytes;
   }
 
   static __device__ Place place(const Given& given, const TilePosition<Index>& tile) {
     const Index row = tile.row * kTileRows, column = tile.column * kTileColumns;
     const Index rows = given.rows + kStep - row, columns = given.columns - column;  // rows: staged ones
-    const auto matrix = static_cast<long long>(tile.matrix);
-    const long long first_in = matrix * static_cast<long long>(given.rows) + static_cast<long long>(row) - kStep;
-    const long long first_out = matrix * static_cast<long long>(given.columns) + static_cast<long long>(column);
+    const long long pitch_bytes = given.in_pitch * kBytes;
     Place at;
-    at.in = (first_in * given.in_pitch + static_cast<long long>(column)) * static_cast<long long>(sizeof(T));
-    at.out = given.out + (first_out * given.out_pitch + static_cast<long long>(row));
+    at.in = given.in_offset(tile.matrix, row, column) * kBytes - kStep * pitch_bytes;
+    at.out = given.out + given.out_offset(tile.matrix, column, row);
     at.first = row == 0 ? kStep : 1;
     at.end = rows < kStagedRows ? static_cast<unsigned>(rows) : kStagedRows;
     at.columns = columns < kTileColumns ? static_cast<unsigned>(columns) : kTileColumns;
     at.is_full = row != 0 && at.end == kStagedRows && at.columns == kTileColumns;
-    const long long pitch_bytes = given.in_pitch * static_cast<long long>(sizeof(T));
     at.is_inside = at.in + at.first * pitch_bytes >= kPackBytes &&
-                   at.in + (at.end - 1) * pitch_bytes + static_cast<long long>(kRowBytes) <= end_of(given);
+                   at.in + (at.end - 1) * pitch_bytes + kRowBytes <= end_of(given);
     return at;
   }
 
@@ -89,6 +71,122 @@ struct ShiftedTile {
   }
 
   static __device__ bool is_there(const Place& at, unsigned row) { return row - at.first < at.end - at.first; }
+
+  // A warp loads kSpanPacks neighbouring packs of each of four rows at once. These rows are kPack apart, so they are
+  // equally aligned and their addresses in shared memory differ by a constant. The last pack of each row is loaded by
+  // one thread per row.
+  static constexpr unsigned kSpanPacks = 8, kSpanRows = 4;
+  static constexpr unsigned kSpans = kTileColumns / (kSpanPacks * kPack);
+  static constexpr unsigned kPhases = kWarps < kPack ? kPack / kWarps : 1;  ///< rows of a group per warp
+  static constexpr unsigned kRoundGroups = kSpanRows * (kWarps > kPack ? kWarps / kPack : 1);
+  static constexpr unsigned kRounds = (kGroups + kRoundGroups - 1) / kRoundGroups;
+  static constexpr unsigned kLastPacks = (kStagedRows + kBlockThreads - 1) / kBlockThreads;
+
+  /// The packs that a thread loads, in registers.
+  struct Loaded {
+    WordPack spans[kPhases][kRounds][kSpans];
+    WordPack last[kLastPacks];
+  };
+
+  /// The pack `slot_bytes` behind the start of a row's slot, whose first element is `shift` bytes behind that start.
+  struct Source {
+    long long offset;  ///< in bytes, from the start of the input
+    unsigned shift, slot_bytes;
+
+    __device__ Source(const Given& given, const Place& at, unsigned row, unsigned slot_bytes_)
+        : offset(at.in + row * (given.in_pitch * kBytes)),
+          shift((low_bits(given.in) + static_cast<unsigned>(offset)) % kPackBytes),
+          slot_bytes(slot_bytes_) {
+      offset += static_cast<long long>(slot_bytes) - shift;
+    }
+
+    /// Whether the tile has elements in the pack `further` bytes behind this one.
+    __device__ bool is_needed(const Place& at, unsigned further) const {
+      return slot_bytes + further < shift + at.columns * static_cast<unsigned>(sizeof(T));
+    }
+  };
+
+  /// The staged row of a thread's first packs in a phase; in each round it moves on by kRoundGroups groups.
+  static __device__ unsigned first_row(unsigned phase) {
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned group = warp / kPack * kSpanRows + lane / kSpanPacks;
+    return group * kPack + warp % kPack + phase * kWarps;
+  }
+  static __device__ unsigned first_bytes() { return threadIdx.x % kSpanPacks * kPackBytes; }
+
+  /// Loads only packs that the tile needs. `end` is end_of() the input, at least a pack.
+  template <bool kInside>
+  static __device__ void load(const Given& given, const Place& at, long long end, Loaded& loaded) {
+    const auto* const in = reinterpret_cast<const unsigned char*>(given.in);
+    const auto load_if = [&](bool is_needed, long long offset) {
+      const bool loads = is_needed && (kInside || is_inside(offset, end));
+      return loads ? *reinterpret_cast<const WordPack*>(in + offset) : WordPack{};
+    };
+#pragma unroll
+    for (unsigned phase = 0; phase < kPhases; ++phase) {
+      const unsigned row = first_row(phase);
+      Source from(given, at, row, first_bytes());
+#pragma unroll
+      for (unsigned round = 0; round < kRounds; ++round) {
+        const bool has_row = is_there(at, row + round * (kRoundGroups * kPack));
+#pragma unroll
+        for (unsigned span = 0; span < kSpans; ++span) {
+          const unsigned further = span * (kSpanPacks * kPackBytes);
+          loaded.spans[phase][round][span] = load_if(has_row && from.is_needed(at, further), from.offset + further);
+        }
+        from.offset += given.in_pitch * (kRoundGroups * kPack * kBytes);
+      }
+    }
+#pragma unroll
+    for (unsigned round = 0; round < kLastPacks; ++round) {
+      const unsigned row = threadIdx.x + round * kBlockThreads;
+      const Source from(given, at, row, kRowBytes - kPackBytes);
+      loaded.last[round] = load_if(is_there(at, row) && from.is_needed(at, 0), from.offset);
+    }
+  }
+
+  /// Slots are aligned to a Word only.
+  static __device__ void stage_pack(unsigned char* to, const WordPack& pack) {
+#pragma unroll
+    for (unsigned i = 0; i < WordPack::kElements; ++i) reinterpret_cast<Word*>(to)[i] = pack[i];
+  }
+
+  /// Stores the loaded packs in their slots.
+  static __device__ void stage(const Loaded& loaded, Slots& tile) {
+#pragma unroll
+    for (unsigned phase = 0; phase < kPhases; ++phase) {
+      const unsigned row = first_row(phase);
+      unsigned char* const to = tile.slot(row) + first_bytes();
+#pragma unroll
+      for (unsigned round = 0; round < kRounds; ++round) {
+        if ((round + 1) * kRoundGroups > kGroups && row + round * (kRoundGroups * kPack) >= kStagedRows) continue;
+#pragma unroll
+        for (unsigned span = 0; span < kSpans; ++span)
+          stage_pack(to + round * (kRoundGroups * kGroupBytes) + span * (kSpanPacks * kPackBytes),
+                     loaded.spans[phase][round][span]);
+      }
+    }
+#pragma unroll
+    for (unsigned round = 0; round < kLastPacks; ++round) {
+      const unsigned row = threadIdx.x + round * kBlockThreads;
+      if (row < kStagedRows) stage_pack(tile.slot(row) + (kRowBytes - kPackBytes), loaded.last[round]);
+    }
+  }
+
+  /// Copies the elements of packs that reach outside of the input, which load() omits.
+  static __device__ void stage_ends(const Given& given, const Place& at, long long end, Slots& tile) {
+#pragma unroll 1
+    for (unsigned index = threadIdx.x; index < kStagedRows * kRowPacks; index += kBlockThreads) {
+      const unsigned row = index / kRowPacks;
+      const Source from(given, at, row, index % kRowPacks * kPackBytes);
+      if (!is_there(at, row) || !from.is_needed(at, 0) || is_inside(from.offset, end)) continue;
+      auto* const to = reinterpret_cast<T*>(tile.slot(row) + from.slot_bytes);
+      const long long first = from.offset / kBytes;
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e)
+        if (first + e >= 0 && (first + e) * kBytes < end) to[e] = given.in[first + e];
+    }
+  }
 };
 
 }  // namespace hone

@@ -100,32 +100,36 @@ struct Softmax {
     chunk.write_singles(results);
   }
 
-  template <unsigned kTile>
-  static __device__ void publish_chunks(const Arguments& arguments) {
-    const Rows all(arguments);
-    const unsigned parts = arguments.chunks;
-    CombineBlock combine(all.scale);
+  /// Calls act(item, chunk) for all chunks of all rows, one after the other, or in reverse order.
+  template <bool kReversed, class Act>
+  static __device__ void for_chunks(const Rows& all, unsigned parts, const Act& act) {
     const auto items = static_cast<unsigned>(all.rows) * parts;
-    for (unsigned item = blockIdx.x; item < items; item += gridDim.x) {
-      const Row row = all.template row<kBlockThreads>(item / parts, threadIdx.x);
-      const State state = chunk_state<kTile>(row.chunk(item % parts, parts), all, combine);
-      if (threadIdx.x == 0) partials_in<State>(arguments.workspace)[item] = state;
+    for (unsigned i = blockIdx.x; i < items; i += gridDim.x) {
+      const unsigned item = kReversed ? items - 1 - i : i;
+      act(item, all.template row<kBlockThreads>(item / parts, threadIdx.x).chunk(item % parts, parts));
     }
   }
 
-  /// In reverse order: the chunks that were read last may still be in cache.
+  template <unsigned kTile>
+  static __device__ void publish_chunks(const Arguments& arguments) {
+    const Rows all(arguments);
+    CombineBlock combine(all.scale);
+    for_chunks<false>(all, arguments.chunks, [&](unsigned item, const Row& chunk) {
+      const State state = chunk_state<kTile>(chunk, all, combine);
+      if (threadIdx.x == 0) partials_in<State>(arguments.workspace)[item] = state;
+    });
+  }
+
+  /// The chunks that were read last may still be in cache, so they come first.
   template <unsigned kTile>
   static __device__ void write_chunks(const Arguments& arguments) {
     const Rows all(arguments);
     const unsigned parts = arguments.chunks;
     CombineBlock combine(all.scale);
-    const auto items = static_cast<unsigned>(all.rows) * parts;
-    for (unsigned i = blockIdx.x; i < items; i += gridDim.x) {
-      const unsigned item = items - 1 - i;
-      const Row row = all.template row<kBlockThreads>(item / parts, threadIdx.x);
+    for_chunks<true>(all, parts, [&](unsigned item, const Row& chunk) {
       const State* const of_row = partials_in<State>(arguments.workspace) + item / parts * parts;
-      write_chunk<kTile>(row.chunk(item % parts, parts), row_state(of_row, parts, all, combine), all);
-    }
+      write_chunk<kTile>(chunk, row_state(of_row, parts, all, combine), all);
+    });
   }
 };
 

@@ -1,13 +1,9 @@
 // Softmax, or its logarithm, over the middle extent of outer × reduced × inner: of each column of a matrix.
 //
-// A block has a tile of kLanes packs of neighbouring columns, kBlockThreads ÷ kLanes threads per column, whose rows are
-// interleaved. A thread holds kPacks rows of its columns in registers; all other rows are read twice. Maxima and sums
-// of a column are combined in shared memory, through DSMEM, or through the workspace:
-//
-//   block      one block per tile
-//   cluster    the blocks of a cluster share the rows of a tile
-//   chunks     many blocks share the rows of a tile, in two launches: the first publishes maximum and sum of each chunk
-//              of rows; the second combines those of all chunks, reads its own chunk again and writes it
+// A block, or a cluster of blocks, has a tile of kLanes packs of neighbouring columns; rows are interleaved over its
+// threads. A thread holds kPacks rows of its columns in registers; all other rows are read twice. If many blocks share
+// a tile, there are two launches: the first publishes maximum and sum of each chunk of rows; the second combines those
+// of all chunks, reads its own chunk again and writes it.
 //
 // May be in place. Constraints: kBlockThreads and kLanes are powers of two; packs of columns are aligned in every row,
 // and `inner` is a multiple of them.
@@ -15,10 +11,65 @@
 
 #include "grid.cuh"
 #include "kernel.cuh"
-#include "softmax_column_tile.cuh"
 #include "softmax_shares.cuh"
+#include "softmax_sums.cuh"
+#include "streaming.cuh"
 
 namespace hone {
+
+/// kElements: columns per pack.
+template <class In, class Out, class Acc, bool kLog, unsigned kElements>
+using ColumnTypes = SoftmaxPackTypes<In, Out, Acc, long long, kLog, kElements, kElements>;
+
+/// A tile of neighbouring columns, and the rows first, first + stride, … < end of one thread in it.
+template <class Types_, unsigned kBlockThreads, unsigned kLanes>
+struct SoftmaxColumnTile {
+  using Types = Types_;
+  using In = typename Types::In;
+  using Out = typename Types::Out;
+  using InPack = typename Types::InPack;
+  using OutPack = typename Types::OutPack;
+  using Sums = SoftmaxSums<Types>;
+  using Scale = typename Types::Scale;
+  using Arguments = SoftmaxColumnsArguments<typename Types::Acc>;
+  static constexpr unsigned kElements = Types::kElements;
+  static constexpr unsigned kColumns = kLanes * kElements;
+  static constexpr unsigned kRowLanes = kBlockThreads / kLanes;  ///< threads per column
+  static_assert(kBlockThreads % kLanes == 0 && kBlockThreads % 32 == 0);
+
+  const Arguments& all;
+  const In* in;  ///< this thread's pack in the first row
+  Out* out;
+  long long first, end, stride;
+
+  __device__ SoftmaxColumnTile(const Arguments& all_, long long tile, long long first_row, long long end_row,
+                               long long stride_)
+      : all(all_), first(first_row), stride(stride_) {
+    const long long tiles = (all.inner + kColumns - 1) / kColumns;
+    const long long outer = tile / tiles;
+    const long long column = (tile - outer * tiles) * kColumns + threadIdx.x % kLanes * kElements;
+    in = static_cast<const In*>(all.in) + (outer * all.reduced * all.in_pitch + column);
+    out = static_cast<Out*>(all.out) + (outer * all.reduced * all.out_pitch + column);
+    end = column < all.inner ? end_row : first_row;
+  }
+
+  static __device__ long long tiles_of(const Arguments& all) {
+    return all.outer * ((all.inner + kColumns - 1) / kColumns);
+  }
+
+  __device__ long long after(long long row, unsigned k) const { return row + k * stride; }
+
+  __device__ InPack load(long long row) const { return *reinterpret_cast<const InPack*>(in + row * all.in_pitch); }
+  __device__ InPack load_again(long long row) const { return load(row); }
+  __device__ void store(long long row, const OutPack& pack) const {
+    store_streaming(reinterpret_cast<OutPack*>(out + row * all.out_pitch), pack);
+  }
+
+  /// Columns have no elements outside of packs.
+  __device__ Sums start(const Scale& scale) const { return Sums(scale); }
+  __device__ void add_singles(Sums&, const Scale&) const {}
+  __device__ void write_singles(const SoftmaxResults<Types>&) const {}
+};
 
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kPacks>
 struct SoftmaxColumns {
@@ -101,46 +152,51 @@ struct SoftmaxColumns {
     if constexpr (kIsCluster) wait_at_cluster_barrier();
   }
 
-  static __device__ State* partials_of(const Arguments& all, long long tile) {
-    return partials_in<State>(all.workspace) + tile * all.chunks * kColumns;
+  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse order.
+  template <bool kReversed, class Act>
+  static __device__ void for_chunks(const Arguments& all, const Act& act) {
+    const long long items = Tile::tiles_of(all) * all.chunks;
+    const long long rows = (all.reduced + all.chunks - 1) / all.chunks;
+    for (long long i = blockIdx.x; i < items; i += gridDim.x) {
+      const long long item = kReversed ? items - 1 - i : i;
+      const long long tile = item / all.chunks;
+      const auto chunk = static_cast<unsigned>(item - tile * all.chunks);
+      const long long first = chunk * rows;
+      const long long end = first + rows < all.reduced ? first + rows : all.reduced;
+      act(Tile(all, tile, first + threadIdx.x / kLanes, end, kRowLanes),
+          partials_in<State>(all.workspace) + tile * all.chunks * kColumns, chunk);
+    }
   }
 
   static __device__ void publish_chunks(const Arguments& all) {
     const Scale scale(all.scale);
     pdl_release_then_wait();
-    const long long items = Tile::tiles_of(all) * all.chunks;
-    for (long long item = blockIdx.x; item < items; item += gridDim.x) {
-      const long long at = item / all.chunks;
-      const auto chunk = static_cast<unsigned>(item - at * all.chunks);
-      const Tile tile = Tile::chunk_of(all, at, chunk);
+    for_chunks<false>(all, [&](const Tile& tile, State* partials, unsigned chunk) {
       Sums sums(scale);
       add_packs<Share::kTile>(sums, tile, tile.first, scale);
-      State* const partials = partials_of(all, at) + chunk * kColumns;
+      partials += chunk * kColumns;
       combine_columns(sums, scale, [&](unsigned column, State state) { partials[column] = state; });
       __syncthreads();  // before the partials in shared memory are overwritten
-    }
+    });
   }
 
-  /// In reverse order: the chunks that were read last may still be in cache.
+  /// The chunks that were read last may still be in cache, so they come first.
   static __device__ void write_chunks(const Arguments& all) {
     const Scale scale(all.scale);
     __shared__ State combined[kColumns];
     pdl_release_then_wait();
-    const long long items = Tile::tiles_of(all) * all.chunks;
-    for (long long i = blockIdx.x; i < items; i += gridDim.x) {
-      const long long item = items - 1 - i;
-      const long long at = item / all.chunks;
-      const Tile tile = Tile::chunk_of(all, at, static_cast<unsigned>(item - at * all.chunks));
-      const State* const partials = partials_of(all, at) + own_column();
+    for_chunks<true>(all, [&](const Tile& tile, const State* partials, unsigned) {
+      partials += own_column();
       Sums sums(scale);
       for (unsigned chunk = threadIdx.x / kLanes; chunk < all.chunks; chunk += kRowLanes) {
+        const Array<State, kElements> states([&](unsigned e) { return load_from_l2(partials + chunk * kColumns + e); });
 #pragma unroll
-        for (unsigned e = 0; e < kElements; ++e) sums.add(e, load_from_l2(partials + chunk * kColumns + e), scale);
+        for (unsigned e = 0; e < kElements; ++e) sums.add(e, states.values[e], scale);
       }
       combine_columns(sums, scale, [&](unsigned column, State state) { combined[column] = state; });
       __syncthreads();
       write_packs<Share::kTile>(Results(combined + own_column(), scale), tile, tile.first);
-    }
+    });
   }
 };
 

@@ -94,33 +94,14 @@ struct SoftmaxSums {
 #pragma unroll
     for (unsigned s = 0; s < kStates; ++s) {
       const SoftmaxWeights<Acc> weights(heaviest[s], scale);
-      Acc of_pack[kPacks];
-#pragma unroll
-      for (unsigned u = 0; u < kPacks; ++u) {
-        Acc values[kElements];
-#pragma unroll
-        for (unsigned e = 0; e < kElements; ++e) {
-          values[e] = weights.of(convert<Acc>(tile[u][s * kElements + e]));
-          if constexpr (kKeep) tile[u].set(s * kElements + e, values[e]);
-        }
-        of_pack[u] = combine_tree<monoid::Plus, kElements>(values);
-      }
-      sum[s] += combine_tree<monoid::Plus, kPacks>(of_pack);
+      sum[s] += tree_of<monoid::Plus, kPacks>([&](unsigned u) {
+        return tree_of<monoid::Plus, kElements>([&](unsigned e) {
+          const Acc weight = weights.of(convert<Acc>(tile[u][s * kElements + e]));
+          if constexpr (kKeep) tile[u].set(s * kElements + e, weight);
+          return weight;
+        });
+      });
     }
-  }
-};
-
-/// Maps packs of weights to results.
-template <class Types>
-struct SoftmaxWeightResults {
-  typename Types::Acc factors[Types::kStates];
-
-  __device__ typename Types::OutPack operator()(const typename Types::InPack& weights) const {
-    typename Types::OutPack out;
-#pragma unroll
-    for (unsigned e = 0; e < Types::kElements; ++e)
-      out.set(e, convert<typename Types::Out>(weights[e] * factors[e * Types::kStates / Types::kElements]));
-    return out;
   }
 };
 
@@ -141,23 +122,16 @@ struct SoftmaxResults {
   }
 
   __device__ OutPack operator()(const InPack& pack) const {
-    OutPack out;
-#pragma unroll
-    for (unsigned e = 0; e < Types::kElements; ++e)
-      out.set(e, convert<Out>(of[e / kElements].of(convert<Acc>(pack[e]))));
-    return out;
+    return OutPack::of([&](unsigned e) { return convert<Out>(of[e / kElements].of(convert<Acc>(pack[e]))); });
   }
 
   /// Maps packs that a thread held: elements, or their weights relative to `heaviest`.
-  __device__ auto of_held(const Acc (&heaviest)[Types::kStates]) const {
-    if constexpr (Types::kKeepsWeights) {
-      SoftmaxWeightResults<Types> results;
-#pragma unroll
-      for (unsigned s = 0; s < Types::kStates; ++s) results.factors[s] = of[s].of_weights(heaviest[s]);
-      return results;
-    } else {
-      return *this;
-    }
+  __device__ auto of_held(const Acc (&)[Types::kStates]) const requires(!Types::kKeepsWeights) { return *this; }
+  __device__ auto of_held(const Acc (&heaviest)[Types::kStates]) const requires Types::kKeepsWeights {
+    const Array<Acc, Types::kStates> factors([&](unsigned s) { return of[s].of_weights(heaviest[s]); });
+    return [factors](const InPack& weights) {
+      return OutPack::of([&](unsigned e) { return convert<Out>(weights[e] * factors.values[e / kElements]); });
+    };
   }
 };
 

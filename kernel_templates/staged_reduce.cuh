@@ -1,16 +1,14 @@
 // Reduces the middle extent of slices × reduced × inner if a slice is small: a few elements to a few thousand.
 //
-// Slices are contiguous, so a block copies as many as fit its tile into shared memory, in packs of 16 bytes (cp.async)
-// at any alignment of the slices; its threads then read the elements of each output from there. Only the ends of the
-// tile are copied as single elements. The copies bypass registers: kBlockThreads × kUnroll packs per block are in
-// flight.
+// Slices are contiguous, so a block copies as many as fit its tile into shared memory (StagedRun), at any alignment; its
+// threads then read the elements of each output from there. kBlockThreads × kUnroll packs per block are in flight.
 //
 // kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows
 // whose size is not a multiple of 16 bytes begin in different banks, so threads with a row each have few bank
 // conflicts.
 //
-// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements; kBlockThreads is
-// a multiple of a warp and at least two packs' elements.
+// Constraints: kLanes is a power of two up to 32; a tile's slices have at most Run::kMaxElements elements;
+// kBlockThreads is a multiple of a warp and at least two packs' elements.
 #pragma once
 
 #include "axis_arguments.h"
@@ -27,10 +25,7 @@ struct StagedReduce {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-
   using Run = StagedRun<In, kBlockThreads, kUnroll>;
-
-  static constexpr unsigned kTileElements = Run::kMaxElements;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
 
@@ -39,9 +34,9 @@ struct StagedReduce {
     pdl_release_then_wait();
     const unsigned inner = kIsFlat ? 1 : all.inner;
     const unsigned slice_elements = all.reduced * inner;
-    const unsigned long long tile_stride = static_cast<unsigned long long>(gridDim.x) * all.slices_per_tile;
+    const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * all.slices_per_tile;
     unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * all.slices_per_tile;
-    for (; first < all.slices; first += tile_stride) {
+    for (; first < all.slices; first += stride) {
       const unsigned long long left = all.slices - first;
       const unsigned count = left < all.slices_per_tile ? static_cast<unsigned>(left) : all.slices_per_tile;
       const In* const elements =
@@ -56,42 +51,42 @@ struct StagedReduce {
  private:
   static __device__ void reduce_tile(const In* elements, unsigned slices, unsigned reduced, unsigned inner, Out* out) {
     const unsigned lane = threadIdx.x % kLanes;
-    const unsigned outputs = kIsFlat ? slices : slices * inner;
-    const unsigned stride = kIsFlat ? 1 : inner;
+    const unsigned outputs = slices * inner;
     for (unsigned begin = 0; begin < outputs; begin += kGroups) {  // uniform for all threads
       const unsigned output = begin + threadIdx.x / kLanes;
       State state = Op::identity();
       if (output < outputs) {
-        const unsigned slice = kIsFlat ? output : output / inner;
-        const unsigned column = kIsFlat ? 0 : output - slice * inner;
-        const In* const first = elements + slice * reduced * stride + column;
-        const auto element = [&](unsigned number) { return first[number * stride]; };
-        unsigned i = lane;
-        if constexpr (Op::kComputeBound && Op::kHasNeutral) {
-          // The rest in a single padded call, which costs less than several calls. If it is all there is, the call is
-          // code of its own, which the compiler can simplify for the initial State.
-          const auto accumulate_rest = [&](unsigned number) {
-            const auto element_or_neutral = [&](unsigned n) { return n < reduced ? element(n) : Op::neutral(); };
-            if (number + 4 * kLanes < reduced) accumulate<8>(state, element_or_neutral, number);
-            else if (number + 2 * kLanes < reduced) accumulate<4>(state, element_or_neutral, number);
-            else if (number < reduced) accumulate<2>(state, element_or_neutral, number);
-          };
-          if (reduced <= 8 * kLanes) {
-            accumulate_rest(lane);
-          } else {
-            for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
-            accumulate_rest(i);
-          }
-        } else {
-          for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
-          if (i + 3 * kLanes < reduced) { accumulate<4>(state, element, i); i += 4 * kLanes; }
-          if (i + kLanes < reduced) { accumulate<2>(state, element, i); i += 2 * kLanes; }
-          if (i < reduced) accumulate<1>(state, element, i);
-        }
+        const unsigned slice = output / inner;
+        const In* const first = elements + slice * reduced * inner + (output - slice * inner);
+        accumulate_output(state, [&](unsigned number) { return first[number * inner]; }, reduced);
       }
       state = lanes_reduce<Op, kLanes>(state);
       if (lane == 0 && output < outputs)
         Op::write(state, static_cast<Index>(reduced), out + static_cast<unsigned long long>(output) * kValues);
+    }
+  }
+
+  /// Accumulates every kLanes-th of `reduced` elements.
+  template <class Element>
+  static __device__ void accumulate_output(State& state, const Element& element, unsigned reduced) {
+    unsigned i = threadIdx.x % kLanes;
+    if constexpr (Op::kComputeBound && Op::kHasNeutral) {
+      // The rest in a single padded call, which costs less than several calls. If it is all there is, the call is code
+      // of its own, which the compiler can simplify for the initial State.
+      const auto accumulate_rest = [&](unsigned number) {
+        const auto element_or_neutral = [&](unsigned n) { return n < reduced ? element(n) : Op::neutral(); };
+        if (number + 4 * kLanes < reduced) accumulate<8>(state, element_or_neutral, number);
+        else if (number + 2 * kLanes < reduced) accumulate<4>(state, element_or_neutral, number);
+        else if (number < reduced) accumulate<2>(state, element_or_neutral, number);
+      };
+      if (reduced <= 8 * kLanes) return accumulate_rest(i);
+      for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
+      accumulate_rest(i);
+    } else {
+      for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
+      if (i + 3 * kLanes < reduced) { accumulate<4>(state, element, i); i += 4 * kLanes; }
+      if (i + kLanes < reduced) { accumulate<2>(state, element, i); i += 2 * kLanes; }
+      if (i < reduced) accumulate<1>(state, element, i);
     }
   }
 

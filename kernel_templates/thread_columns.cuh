@@ -48,7 +48,7 @@ struct ThreadColumns {
       : folds(tile.folds),
         row_step(tile.row_step()),
         column(column_),
-        start((kPackElements - elements_before_alignment<sizeof(ElementPack)>(in + tile.first)) % kPackElements),
+        start(elements_behind_alignment<sizeof(ElementPack)>(in + tile.first)),
         pitch(static_cast<unsigned>(tile.pitch)) {
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
@@ -59,17 +59,15 @@ struct ThreadColumns {
 
   template <unsigned kRows>
   __device__ void accumulate_packs(const Loaded (&loaded)[kRows], Offset row) {
-    Index first[kPackElements];
-#pragma unroll
-    for (unsigned e = 0; e < kPackElements; ++e) first[e] = static_cast<Index>(row) * folds + fold[e];
+    const Array<Index, kPackElements> first([&](unsigned e) { return static_cast<Index>(row) * folds + fold[e]; });
+    const auto stride = static_cast<Index>(row_step) * folds;
     if constexpr (Tiling::kShiftedLoads) {
-      ElementPack packs[kRows];
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u)
-        packs[u] = loaded[u].after((start + static_cast<unsigned>(row + u * row_step) * pitch) % kPackElements);
-      Op::accumulate_columns(states, packs, first, static_cast<Index>(row_step) * folds);
+      const Array<ElementPack, kRows> packs([&](unsigned u) {
+        return loaded[u].after((start + static_cast<unsigned>(row + u * row_step) * pitch) % kPackElements);
+      });
+      Op::accumulate_columns(states, packs.values, first.values, stride);
     } else {
-      Op::accumulate_columns(states, loaded, first, static_cast<Index>(row_step) * folds);
+      Op::accumulate_columns(states, loaded, first.values, stride);
     }
   }
 
@@ -102,7 +100,12 @@ struct ThreadColumns {
     const bool is_aligned = elements_before_alignment<sizeof(OutPack)>(out) == 0;
     if constexpr (kPacks > 1) {
       if (is_aligned && tile.width == Tiling::kTileColumns) {
-        write_full<OutPack, kPacks>(reduced, reinterpret_cast<OutPack*>(out));
+        // Neighbouring lanes store neighbouring packs: coalesced, in whole sectors.
+        Array<OutPack, kPacks> results([&](unsigned p) { return results_of<OutPack>(p, reduced); });
+        transpose_lanes(results.values);
+        auto* const to = reinterpret_cast<OutPack*>(out) + threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
+#pragma unroll
+        for (unsigned p = 0; p < kPacks; ++p) store_streaming(to + p * kPacks, results.values[p]);
         return;
       }
     }
@@ -120,29 +123,14 @@ struct ThreadColumns {
     }
   }
 
-  /// Writes the results of a full tile. Neighbouring lanes store neighbouring packs: coalesced, in whole sectors.
-  template <class OutPack, unsigned kPacks>
-  __device__ void write_full(Index reduced, OutPack* out) const {
-    OutPack results[kPacks];
-#pragma unroll
-    for (unsigned p = 0; p < kPacks; ++p) results[p] = results_of<OutPack>(p, reduced);
-    transpose_lanes(results);
-    out += threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
-#pragma unroll
-    for (unsigned p = 0; p < kPacks; ++p) store_streaming(out + p * kPacks, results[p]);
-  }
-
   /// The p-th pack of a thread's results.
   template <class OutPack>
   __device__ OutPack results_of(unsigned p, Index reduced) const {
-    OutPack results;
-#pragma unroll
-    for (unsigned e = 0; e < OutPack::kElements; ++e) {
-      decltype(results[0]) result;
+    return OutPack::of([&](unsigned e) {
+      decltype(OutPack()[0]) result;
       Op::write(states[p * OutPack::kElements + e], reduced, &result);
-      results.set(e, result);
-    }
-    return results;
+      return result;
+    });
   }
 };
 

@@ -27,6 +27,19 @@ struct Matrices {
         columns(static_cast<Index>(arguments.columns)),
         in_pitch(arguments.in_pitch),
         out_pitch(arguments.out_pitch) {}
+
+  /// Where an element of the input, or of the output, is: its distance from the first one, in elements.
+  __device__ long long in_offset(Index matrix, Index row, Index column) const {
+    return offset(matrix, rows, row, in_pitch) + static_cast<long long>(column);
+  }
+  __device__ long long out_offset(Index matrix, Index row, Index column) const {
+    return offset(matrix, columns, row, out_pitch) + static_cast<long long>(column);
+  }
+
+ private:
+  static __device__ long long offset(Index matrix, Index of_matrix, Index row, long long pitch) {
+    return (static_cast<long long>(matrix) * static_cast<long long>(of_matrix) + static_cast<long long>(row)) * pitch;
+  }
 };
 
 /// The position of a tile: the index of its matrix, and its row and column in units of tiles.

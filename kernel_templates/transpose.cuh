@@ -3,17 +3,12 @@
 // A thread loads kWidth × kWidth blocks of elements, a pack of kVectorBytes from each of kWidth rows, all loads before
 // any use; transposes each block in registers; and stores its packs, which now run along output rows, in the tile in
 // shared memory. After a barrier the packs are stored in the order of the output. So both sides of global memory see
-// coalesced, vectorized accesses for any element size. After every kWidth output rows the tile is padded by as many
-// packs as lanes served in one pass load below each other, so there are no bank conflicts.
-//
-// In tiles at the edge of a matrix, blocks that are inside take the same path, and the others are copied element by
-// element; with packs of one element there are none. swap() exchanges pairs of tiles of a square matrix, so it may be
-// in place.
+// coalesced, vectorized accesses for any element size. In tiles at the edge of a matrix, blocks that are inside take
+// the same path, and the others are copied element by element.
 //
 // Constraints: all parameters are powers of two; kVectorBytes is at least an element, at most 16, and divides every
 // row's address on both sides; a tile holds at least one block of elements per thread; Index holds the number of tiles
-// plus one grid and every extent plus a tile. Offsets have 64 bits, since a pitch may be anything: they change from row
-// to row by an addition.
+// plus one grid and every extent plus a tile.
 #pragma once
 
 #include "grid.cuh"
@@ -50,8 +45,7 @@ struct Transpose {
     const Index tile_columns = (given.columns + (kTileColumns - 1)) / kTileColumns;
     const Index tiles = given.batch * tile_rows * tile_columns;
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const auto tile_at = tile_position<kOrder>(tile_rows, tile_columns, index);
-      const Place at = Steps::place(given, tile_at.matrix, tile_at.row, tile_at.column);
+      const Place at = Steps::place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
       if (at.is_full()) move<true>(given, at, tile, index == blockIdx.x);
       else move<false>(given, at, tile, index == blockIdx.x);
     }
@@ -91,8 +85,7 @@ struct Transpose {
       const bool is_upper = in_fold < n - fold;
       const Index row = is_upper ? fold : n - 1 - fold;
       const Index column = row + (is_upper ? in_fold : in_fold - (n - fold));
-      const Place one = Steps::place(given, matrix, row, column);
-      const Place other = Steps::place(given, matrix, column, row);
+      const Place one = Steps::place(given, {matrix, row, column}), other = Steps::place(given, {matrix, column, row});
       if (one.is_full() && other.is_full()) exchange<true>(given, one, other, row != column, tiles);
       else exchange<false>(given, one, other, row != column, tiles);
     }

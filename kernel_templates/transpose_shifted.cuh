@@ -2,13 +2,25 @@
 // and full sectors on both sides all the same.
 //
 // Input: a block loads the aligned packs that cover its part of each input row, and stages them unshifted in shared
-// memory (shifted_tile.cuh). Output: each output row of a tile starts at the last sector (32 bytes) that starts at or
-// before the tile. So no sector is written by two blocks, except at the ends of output rows; the price is kStep - 1
-// input rows that the previous tile loads, too.
+// memory, each row in a slot of kRowBytes. For elements of 4 bytes (kPack = 4), 32 columns and a pitch that misaligns
+// each row by 4 bytes more:
 //
-// Output rows kStep apart are equally aligned, and so are input rows kPack apart. The lanes of a warp store consecutive
-// packs of kLanesAcross output rows that are kStep apart. So all lanes find their elements at the same place of a
-// 16-byte word, in rows kPack apart; since groups of kPack rows start one bank apart, there are no bank conflicts.
+//                pack 0           pack 1             pack 8
+//   row 0   | .   a0  a1  a2 | a3  a4  a5  a6 | … | a31 .   .   . |   misalignment:  4 bytes
+//   row 1   | .   .   b0  b1 | b2  b3  b4  b5 | … | b30 b31 .   . |                  8
+//   row 2   | .   .   .   c0 | c1  c2  c3  c4 | … | c29 c30 c31 . |                 12
+//   row 3   | d0  d1  d2  d3 | d4  d5  d6  d7 | … | .   .   .   . |                  0
+//   gap     |   |
+//   row 4   | .   e0  e1  e2 | e3  e4  e5  e6 | … | e31 .   .   . |                  4: rows kPack apart are alike
+//   …
+//
+// A dot is an element of a neighbouring tile, or undefined. The gap of kGapBytes behind each group of kPack rows moves
+// the next group one bank further, so lanes that read a column in rows kPack apart have no bank conflicts.
+//
+// Output: each output row of a tile starts at the last sector (32 bytes) that starts at or before the tile. So no sector
+// is written by two blocks, except at the ends of output rows; the price is kStep - 1 input rows that the previous tile
+// loads, too. The lanes of a warp store consecutive packs of kLanesAcross output rows that are kStep apart, hence
+// equally aligned. So all lanes find their elements at the same place of a 16-byte word, in rows kPack apart.
 //
 // Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both
 // sides of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one
@@ -17,25 +29,20 @@
 
 #include "grid.cuh"
 #include "kernel.cuh"
-#include "shifted_load.cuh"
+#include "shifted_tile.cuh"
 
 namespace hone {
 
 template <class T, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads, TileOrder kOrder, class Index>
 struct ShiftedTranspose {
-  using Layout = ShiftedTile<T, kTileRows, kTileColumns, Index>;
-  using Load = ShiftedLoad<T, kTileRows, kTileColumns, kBlockThreads, Index>;
+  using Layout = ShiftedTile<T, kTileRows, kTileColumns, kBlockThreads, Index>;
   using Given = typename Layout::Given;
   using Place = typename Layout::Place;
   using Tile = typename Layout::Slots;
   using Word = typename Layout::Word;
   using WordPack = typename Layout::WordPack;
-  static constexpr unsigned kSectorBytes = Layout::kSectorBytes, kPackBytes = Layout::kPackBytes;
-  static constexpr unsigned kStep = Layout::kStep, kPack = Layout::kPack;
-  static constexpr unsigned kRowBytes = Layout::kRowBytes;
-  static constexpr unsigned kGapBytes = Layout::kGapBytes, kGroupBytes = Layout::kGroupBytes;
-  static constexpr unsigned kWarps = kBlockThreads / 32;
-
+  static constexpr unsigned kStep = Layout::kStep, kPack = Layout::kPack, kPackBytes = Layout::kPackBytes;
+  static constexpr unsigned kRowBytes = Layout::kRowBytes, kWarps = Layout::kWarps;
   static constexpr unsigned kLanesDown = 8, kLanesAcross = 4;
   static constexpr unsigned kRunRows = kLanesDown * kPack;         ///< of the input, that a warp stores at once
   static constexpr unsigned kRunColumns = kLanesAcross * kStep;
@@ -84,20 +91,20 @@ struct ShiftedTranspose {
     for (unsigned step = warp % kStep; step < kStep; step += kWarps < kStep ? kWarps : kStep) {
       const unsigned column = step + lane / kLanesDown * kStep;
       T* const row_out = at.out + column * given.out_pitch;
-      const unsigned back = Layout::low_bits(row_out) % kSectorBytes / static_cast<unsigned>(sizeof(T));
+      const unsigned back = Layout::low_bits(row_out) % Layout::kSectorBytes / static_cast<unsigned>(sizeof(T));
       const unsigned row = kStep - back + lane % kLanesDown * kPack;
       const unsigned first_place = row * kRowBytes + column * static_cast<unsigned>(sizeof(T));
       unsigned address = in + row * in_pitch_bytes;
       unsigned places[kPack];
 #pragma unroll
       for (unsigned i = 0; i < kPack; ++i, address += in_pitch_bytes)
-        places[i] = first_place + (row + i) / kPack * kGapBytes + address % kPackBytes;
+        places[i] = first_place + (row + i) / kPack * Layout::kGapBytes + address % kPackBytes;
 #pragma unroll(kFull ? 8 : 1)
       for (unsigned round = 0; round < kRuns; round += kWarpsPerStep) {
         const unsigned run = round + warp / kStep % kWarpsPerStep;
         const unsigned down = run % kRunsDown * kRunRows, across = run / kRunsDown * kRunColumns;
         const WordPack pack =
-            gather(tile, places, down / kPack * kGroupBytes + across * static_cast<unsigned>(sizeof(T)));
+            gather(tile, places, down / kPack * Layout::kGroupBytes + across * static_cast<unsigned>(sizeof(T)));
         T* const to = row_out + across * given.out_pitch + (static_cast<int>(row + down) - static_cast<int>(kStep));
         if constexpr (kFull) store_pack(to, pack);
         else store_at_ends(at, column + across, row + down, pack, to);
@@ -128,14 +135,14 @@ struct ShiftedTranspose {
     const long long end = Layout::end_of(given);
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
       const Place at = Layout::place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
-      typename Load::Loaded loaded;
-      if (at.is_inside) Load::template load<true>(given, at, end, loaded);
-      else Load::template load<false>(given, at, end, loaded);
+      typename Layout::Loaded loaded;
+      if (at.is_inside) Layout::template load<true>(given, at, end, loaded);
+      else Layout::template load<false>(given, at, end, loaded);
       if (index != blockIdx.x) __syncthreads();  // the previous tile has been stored
-      Load::stage(loaded, tile);
+      Layout::stage(loaded, tile);
       __syncthreads();
       if (!at.is_inside) {
-        Load::stage_ends(given, at, end, tile);
+        Layout::stage_ends(given, at, end, tile);
         __syncthreads();
       }
       if (at.is_full) store<true>(given, at, tile);

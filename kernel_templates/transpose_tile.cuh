@@ -14,7 +14,8 @@ struct TransposeTile {
   static constexpr unsigned kRowPacks = kTileColumns / kWidth;  ///< per row of the input tile
   static constexpr unsigned kColumnPacks = kTileRows / kWidth;  ///< per row of the output tile
   static constexpr unsigned kRounds = kRowPacks * kColumnPacks / kBlockThreads;  ///< blocks of elements per thread
-  /// Lanes that one pass over shared memory (32 banks of 4 bytes) serves.
+  /// Lanes that one pass over shared memory (32 banks of 4 bytes) serves. After every kWidth output rows the tile is
+  /// padded by as many packs as these lanes load below each other, so there are no bank conflicts.
   static constexpr unsigned kLanesAtOnce = kVectorBytes < 4 ? 32 : 128 / kVectorBytes;
   static constexpr unsigned kPadPacks = kRowPacks < kLanesAtOnce ? kLanesAtOnce / kRowPacks : 1;
   static constexpr unsigned kPadBytes = kPadPacks * kVectorBytes < 4 ? 4 : kPadPacks * kVectorBytes;
@@ -55,8 +56,8 @@ struct TransposeTile {
     unsigned across, down;
   };
 
-  /// The same value, unknown to the compiler. So its multiples, one per row of a tile, are computed when they are
-  /// needed and not kept in registers from tile to tile (register pressure).
+  /// The same value, unknown to the compiler, so its multiples are computed when they are needed and not kept in
+  /// registers from tile to tile (register pressure).
   static __device__ long long launder(long long value) {
 #ifndef HONE_HOST_DEVICE
     asm volatile("" : "+l"(value));
@@ -79,14 +80,10 @@ struct TransposeTile {
     return extent < most ? static_cast<unsigned>(extent) : most;
   }
 
-  static __device__ Place place(const Given& given, Index matrix, Index tile_row, Index tile_column) {
-    const Index row = tile_row * kTileRows, column = tile_column * kTileColumns;
-    const auto first_in =
-        static_cast<long long>(matrix) * static_cast<long long>(given.rows) + static_cast<long long>(row);
-    const auto first_out =
-        static_cast<long long>(matrix) * static_cast<long long>(given.columns) + static_cast<long long>(column);
-    return {.in = given.in + (first_in * given.in_pitch + static_cast<long long>(column)),
-            .out = given.out + (first_out * given.out_pitch + static_cast<long long>(row)),
+  static __device__ Place place(const Given& given, const TilePosition<Index>& tile) {
+    const Index matrix = tile.matrix, row = tile.row * kTileRows, column = tile.column * kTileColumns;
+    return {.in = given.in + given.in_offset(matrix, row, column),
+            .out = given.out + given.out_offset(matrix, column, row),
             .rows = shorter(given.rows - row, kTileRows),
             .columns = shorter(given.columns - column, kTileColumns)};
   }

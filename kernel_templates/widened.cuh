@@ -20,17 +20,14 @@ __device__ Pair<typename T::Wide> widened(Pair<T> x) { return {widened(x.a), wid
 
 template <class T, unsigned kElements>
 __device__ Pack<typename T::Wide, kElements> widened(const Pack<T, kElements>& pack) {
-  Pack<typename T::Wide, kElements> wide;
-  if constexpr (kElements % 2 == 0) {
+  using WidePack = Pack<typename T::Wide, kElements>;
+  if constexpr (kElements % 2 == 1) return WidePack::of([&](unsigned e) { return widened(pack[e]); });
+  WidePack wide;
 #pragma unroll
-    for (unsigned e = 0; e < kElements; e += 2) {
-      unsigned short pair;
-      memcpy(&pair, reinterpret_cast<const char*>(pack.parts) + e * sizeof(T), sizeof(pair));
-      wide.parts[e / 2] = T::wide_pair(pair);
-    }
-  } else {
-#pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) wide.set(e, widened(pack[e]));
+  for (unsigned e = 0; e + 1 < kElements; e += 2) {
+    unsigned short pair;
+    memcpy(&pair, reinterpret_cast<const char*>(pack.parts) + e * sizeof(T), sizeof(pair));
+    wide.parts[e / 2] = T::wide_pair(pair);
   }
   return wide;
 }
@@ -41,14 +38,9 @@ __device__ PairPack<typename T::Wide, kElements> widened(const PairPack<T, kElem
 }
 
 template <class ElementPack, unsigned kPacks>
-struct WidenedTile {
-  decltype(widened(ElementPack())) packs[kPacks];
-
-  explicit __device__ WidenedTile(const ElementPack (&tile)[kPacks]) {
-#pragma unroll
-    for (unsigned p = 0; p < kPacks; ++p) packs[p] = widened(tile[p]);
-  }
-};
+__device__ auto widened(const ElementPack (&tile)[kPacks]) {
+  return Array<decltype(widened(tile[0])), kPacks>([&](unsigned p) { return widened(tile[p]); });
+}
 
 template <class Op, class T>
 struct Widened : Op {
@@ -62,19 +54,19 @@ struct Widened : Op {
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
-    Op::accumulate(state, WidenedTile(tile).packs, first, stride);
+    Op::accumulate(state, widened(tile).values, first, stride);
   }
 
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
                                               Index stride) {
-    Op::accumulate_with_warp(state, WidenedTile(tile).packs, first, stride);
+    Op::accumulate_with_warp(state, widened(tile).values, first, stride);
   }
 
   template <unsigned kColumns, unsigned kRows>
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<T, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
-    Op::accumulate_columns(states, WidenedTile(rows).packs, first, stride);
+    Op::accumulate_columns(states, widened(rows).values, first, stride);
   }
 };
 
