@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <hone/sdk/ceilings.h>
+
 #include "runtime/families/counts.h"
 
 namespace hone {
@@ -184,6 +186,16 @@ double host_pace_us(const DeviceFacts& facts, const DeviceLimits& limits, const 
       limits.enqueue_us > 0 ? limits.enqueue_us : model_constants(facts, problem.launch_context).enqueue_us;
   const double least_us = roofline_us(facts, limits, problem);
   return least_us > 0 && least_us < kClearOfEnqueueing * enqueue_us ? enqueue_us : 0;
+}
+
+Ceilings model_ceilings(const DeviceFacts& facts, LaunchContext context) {
+  const ModelConstants constants = model_constants(facts, context);
+  const double launch_us = facts.has_dependent_launch ? std::min(constants.launch_us, constants.dependent_launch_us)
+                                                      : constants.launch_us;
+  return {.gbps = peak_bandwidth_gbps(facts) > 0 ? constants.bandwidth_gbps : 0,
+          .launch_us = launch_us,
+          .enqueue_us = constants.enqueue_us,
+          .bytes_in_flight_per_sm = bytes_in_flight_needed(facts)};
 }
 
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts) {

@@ -17,14 +17,11 @@
 #include "tuner/context/cache_path.h"
 #include "tuner/context/json_output.h"
 #include "tuner/inspect/winner_rows.h"
-#include "tuner/problems/families.h"
-#include "tuner/problems/selection.h"
-#include "tuner/problems/shapes.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
-#include "tuner/winners/device_filter.h"
 #include "tuner/winners/winner_detail.h"
+#include "tuner/winners/winner_filter.h"
 #include "tuner/winners/winner_json.h"
 
 namespace hone::tuner {
@@ -33,82 +30,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using cache::StoredWinner;
 using Winners = std::vector<StoredWinner>;
-
-/// What the options leave of the winners.
-class Filter {
- public:
-  /// `all`: whose families and operations may be named besides those that are built in.
-  Filter(const InspectOptions& options, const Winners& all) : device_(options.device) {
-    if (!options.id.empty()) id_ = parse_winner_id(options.id);
-    Names families, operations;
-    for (const StoredWinner& stored : all) {
-      add(stored.key.problem.family, families);
-      add(stored.key.problem.operation, operations);
-    }
-    if (!options.family.empty()) family_ = parse_family_name(options.family, built_in_families(), families);
-    if (!options.ops.empty()) {
-      for (const std::string_view op : parse_operation_names(built_in_families(), options.ops, operations))
-        ops_.emplace_back(op);
-    }
-    if (!options.dtypes.empty()) {
-      for (const DType dtype : parse_dtypes(options.dtypes)) dtypes_.emplace_back(info(dtype).name);
-    }
-    if (!options.size.empty()) shape_ = parse_one_shape(options.size);
-    if (!options.context.empty()) {
-      for (const LaunchContext context : parse_contexts(options.context)) contexts_.emplace_back(name(context));
-    }
-    if (!options.numerics.empty()) numerics_ = name(parse_numerics(options.numerics));
-  }
-
-  bool passes(const StoredWinner& stored) const {
-    const cache::KeyRecord& key = stored.key;
-    if (id_ && stored.id != *id_) return false;
-    if (!family_.empty() && key.problem.family != family_) return false;
-    if (shape_ && !serves_shape(key.problem)) return false;
-    if (!key.problem.numerics.starts_with(numerics_)) return false;  // "fast, NaN ignored"
-    const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
-      return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
-    };
-    return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) &&
-           holds(contexts_, key.problem.launch_context) && matches_device(key.device, device_);
-  }
-
-  /// Whether the options name one problem, which is then shown in detail.
-  bool names_one_problem() const { return id_ || (shape_ && ops_.size() == 1 && dtypes_.size() == 1); }
-
- private:
-  using Names = std::vector<std::string_view>;
-
-  static void add(std::string_view name, Names& names) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-
-  static TypedShape parse_one_shape(const std::string& text) {
-    const std::vector<TypedShape> shapes = parse_shapes(text);
-    if (shapes.size() == 1) return shapes.front();
-    throw CommandError(ExitCode::usage, fmt::format("'{}' stands for {} shapes; winners of one are shown at a time",
-                                                    printable(text), shapes.size()));
-  }
-
-  bool serves_shape(const cache::ProblemRecord& problem) const {
-    const FamilyRow* row = find_family(problem.family);
-    const std::optional<Extents> extents =
-        extents_of(*shape_, row ? row->family().extent_names().size() : shape_->size());
-    if (!extents) return false;
-    for (std::size_t i = 0; i < extents->size(); ++i)
-      if ((*extents)[i] < problem.sizes[i].first || (*extents)[i] > problem.sizes[i].last) return false;
-    return true;
-  }
-
-  std::optional<std::int64_t> id_;
-  std::string device_;
-  std::vector<std::string> ops_;
-  std::vector<std::string> dtypes_;
-  std::vector<std::string> contexts_;
-  std::string family_;
-  std::string_view numerics_;
-  std::optional<TypedShape> shape_;
-};
 
 /// Winners of one device and toolchain stand under one heading.
 bool same_heading(const cache::KeyRecord& a, const cache::KeyRecord& b) {
@@ -173,7 +94,7 @@ std::filesystem::path path_unless_wrong(const InspectOptions& options, const Con
   try {
     return required_cache_path(options.cache, context.environment.session_options());
   } catch (const CommandError&) {
-    const Filter refuses(options, {});
+    const WinnerFilter refuses(options.filter, {});
     throw;
   }
 }
@@ -189,14 +110,14 @@ void explain_nothing(const Winners& all, const std::filesystem::path& path, cons
 
 void set_up_inspect(CLI::App& app, InspectOptions& options) {
   CLI::App* sub = app.add_subcommand("inspect");
-  sub->add_option("ID", options.id);
-  sub->add_option("--device", options.device)->take_last();
-  sub->add_option("--family", options.family)->take_last();
-  sub->add_option("--op", options.ops)->join(',');
-  sub->add_option("--dtype", options.dtypes)->join(',');
-  sub->add_option("--size", options.size)->take_last();
-  sub->add_option("--context", options.context)->take_last();
-  sub->add_option("--numerics", options.numerics)->take_last();
+  sub->add_option("ID", options.filter.id);
+  sub->add_option("--device", options.filter.device)->take_last();
+  sub->add_option("--family", options.filter.family)->take_last();
+  sub->add_option("--op", options.filter.ops)->join(',');
+  sub->add_option("--dtype", options.filter.dtypes)->join(',');
+  sub->add_option("--size", options.filter.size)->take_last();
+  sub->add_option("--context", options.filter.context)->take_last();
+  sub->add_option("--numerics", options.filter.numerics)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();
@@ -206,10 +127,8 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   const std::filesystem::path path = path_unless_wrong(options, context);
   const cache::Store store(path);
   const Winners all = store.winners();
-  const Filter filter(options, all);
-  Winners winners;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
-               [&](const StoredWinner& stored) { return filter.passes(stored); });
+  const WinnerFilter filter(options.filter, all);
+  const Winners winners = filter.matches(all);
 
   const bool in_detail = !winners.empty() && (options.all || filter.names_one_problem());
   if (winners.empty()) explain_nothing(all, path, context);
@@ -230,7 +149,7 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   } else {
     print_winners(winners, context);
   }
-  return winners.empty() && !options.id.empty() ? ExitCode::usage : ExitCode::ok;
+  return winners.empty() && !options.filter.id.empty() ? ExitCode::usage : ExitCode::ok;
 }
 
 }  // namespace hone::tuner

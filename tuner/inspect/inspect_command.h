@@ -5,6 +5,7 @@
 
 #include "tuner/context/context.h"
 #include "tuner/text/command_error.h"
+#include "tuner/winners/winner_filter.h"
 
 namespace CLI {
 class App;
@@ -14,14 +15,7 @@ namespace hone::tuner {
 
 /// The options as typed; run_inspect() gives them their meaning.
 struct InspectOptions {
-  std::string id;
-  std::string device;
-  std::string family;
-  std::string ops;
-  std::string dtypes;
-  std::string size;
-  std::string context;
-  std::string numerics;
+  FilterOptions filter;
   std::string cache;
   bool all = false;
   bool json = false;

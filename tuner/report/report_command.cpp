@@ -1,0 +1,109 @@
+#include "tuner/report/report_command.h"
+
+#include <fmt/core.h>
+
+#include <hone/tune_arguments.h>
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <ostream>
+#include <system_error>
+#include <vector>
+
+#include "cache/store.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/written_file.h"
+#include "tuner/report/report_data.h"
+#include "tuner/report/report_page.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The page stays below 2 MB with its styles and script.
+constexpr std::size_t kMostDataBytes = 1'800'000;
+
+ReportedCache read_cache(const fs::path& path, const FilterOptions& filter) {
+  ReportedCache read{.path = path, .all = cache::Store(path).winners(), .named = {}};
+  const WinnerFilter named(filter, read.all);
+  for (std::size_t i = 0; i < read.all.size(); ++i)
+    if (named.passes(read.all[i])) read.named.push_back(i);
+  return read;
+}
+
+fs::path compared_path(const ReportOptions& options, const Context& context) {
+  const fs::path path = required_cache_path(options.compare, context.environment.session_options());
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    throw CommandError(ExitCode::input,
+                       fmt::format("--compare names {}, but there is no such file", printable(path.string())));
+  return path;
+}
+
+/// The output must not be one of the files that it is made of.
+void refuse_overwriting(const std::string& output, const std::vector<ReportedCache>& caches) {
+  for (const ReportedCache& read : caches) {
+    std::error_code ignored;
+    if (fs::equivalent(output, read.path, ignored))
+      throw CommandError(ExitCode::usage, fmt::format("'{}' is the cache itself; the report needs another name",
+                                                      printable(output)));
+  }
+}
+
+void say_what_is_left_out(const ReportedCounts& counts, const fs::path& path, std::ostream& err) {
+  const std::string file = printable(path.string());
+  if (counts.damaged_tunings > 0)
+    err << fmt::format("hone: the trials of {} in {} are damaged and left out; see: hone cache verify --cache {}\n",
+                       count_text(static_cast<std::int64_t>(counts.damaged_tunings), "winner"), file,
+                       printable(shell_quoted(path.string())));
+  if (counts.shown_winners < counts.winners || counts.shown_tunings + counts.damaged_tunings < counts.tunings)
+    err << fmt::format(
+        "hone: the report has room for {} of {} winners of {}, and for the trials of {} of {}; name fewer with "
+        "--device, --family, --op, --dtype, --size or --context\n",
+        counts.shown_winners, counts.winners, file, counts.shown_tunings, counts.tunings);
+}
+
+}  // namespace
+
+void set_up_report(CLI::App& app, ReportOptions& options) {
+  CLI::App* sub = app.add_subcommand("report");
+  sub->add_option("-o,--output", options.output)->take_last();
+  sub->add_option("--compare", options.compare)->take_last();
+  sub->add_option("--device", options.filter.device)->take_last();
+  sub->add_option("--family", options.filter.family)->take_last();
+  sub->add_option("--op", options.filter.ops)->join(',');
+  sub->add_option("--dtype", options.filter.dtypes)->join(',');
+  sub->add_option("--size", options.filter.size)->take_last();
+  sub->add_option("--context", options.filter.context)->take_last();
+  sub->add_option("--cache", options.cache)->take_last();
+}
+
+ExitCode run_report(const ReportOptions& options, const Context& context) {
+  const fs::path path = required_cache_path(options.cache, context.environment.session_options());
+  std::vector<ReportedCache> caches{read_cache(path, options.filter)};
+  if (!options.compare.empty()) caches.push_back(read_cache(compared_path(options, context), options.filter));
+  refuse_overwriting(options.output, caches);
+  WrittenFile file(options.output, context.out);
+  const ReportData data = report_data(caches, context.environment.unix_time(), kMostDataBytes);
+  const std::string page = report_page(data.json);
+  file.stream() << page;
+  file.finish();
+
+  if (caches.front().all.size() == 0) say_nothing_there(path, context);
+  else if (caches.front().named.empty())
+    context.err << fmt::format("hone: none of the {} winners in {} matches\n", caches.front().all.size(),
+                               printable(path.string()));
+  for (std::size_t i = 0; i < caches.size(); ++i) say_what_is_left_out(data.counts[i], caches[i].path, context.err);
+  if (is_standard_output(options.output)) return ExitCode::ok;
+  context.out << fmt::format("{} with {}{} in {}; open it in a browser\n",
+                             count_text(static_cast<std::int64_t>(data.counts.front().shown_winners), "winner"),
+                             count_text(static_cast<std::int64_t>(data.counts.front().shown_tunings), "tuning"),
+                             caches.size() > 1 ? ", beside those of the other cache, are" : " are",
+                             printable(options.output));
+  return ExitCode::ok;
+}
+
+}  // namespace hone::tuner

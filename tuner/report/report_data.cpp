@@ -1,0 +1,318 @@
+#include "tuner/report/report_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cache/store.h"
+#include "tuner/problems/families.h"
+#include "tuner/text/table.h"
+#include "tuner/winners/limits.h"
+#include "tuner/winners/winner_detail.h"
+
+namespace hone::tuner {
+namespace {
+
+using cache::StoredWinner;
+using cache::TrialRecord;
+using Json = nlohmann::ordered_json;
+
+/// The share of the bytes that winners may take; trials get the rest.
+constexpr double kShareOfWinners = 0.55;
+
+/// Measured trials of one tuning that the page has, the fastest first.
+constexpr std::size_t kMostTrials = 250;
+
+/// More tells nothing about a time, and takes room.
+constexpr int kDigits = 5;
+
+double rounded(double value) { return std::strtod(fmt::format("{:.{}g}", value, kDigits).c_str(), nullptr); }
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+/// Texts that stand once in the page, and are numbers elsewhere.
+class TextPool {
+ public:
+  std::size_t operator()(std::string_view text) {
+    const auto [at, is_new] = indices_.emplace(printable(text), texts_.size());
+    if (is_new) texts_.push_back(at->first);
+    return at->second;
+  }
+  const Json& texts() const { return texts_; }
+
+ private:
+  std::unordered_map<std::string, std::size_t> indices_;
+  Json texts_ = Json::array();
+};
+
+/// A winner that may be shown, with the cache that it is of.
+struct Shown {
+  const StoredWinner* stored = nullptr;
+  std::size_t cache = 0;
+};
+
+bool is_shown_before(const Shown& a, const Shown& b) {
+  return std::pair(a.stored->winner.tuned, a.stored->id) > std::pair(b.stored->winner.tuned, b.stored->id);
+}
+
+/// What winners of one sweep of sizes have in common.
+auto sweep_of(const Shown& entry) {
+  const cache::KeyRecord& key = entry.stored->key;
+  return std::tie(entry.cache, key.device.kind, key.device.identity, key.problem.family, key.problem.operation,
+                  key.problem.dtype, key.problem.launch_context);
+}
+
+/// The winners whose trials are read, in this order: of every sweep the problem that moves the most bytes, then the
+/// second of every sweep, and so on.
+std::vector<Shown> in_order_of_tunings(std::vector<Shown> entries) {
+  std::erase_if(entries, [](const Shown& entry) { return !is_measured(*entry.stored); });
+  std::stable_sort(entries.begin(), entries.end(), [](const Shown& a, const Shown& b) {
+    const auto sweep_a = sweep_of(a), sweep_b = sweep_of(b);
+    return sweep_a != sweep_b ? sweep_a < sweep_b : a.stored->winner.bytes_moved > b.stored->winner.bytes_moved;
+  });
+  std::vector<std::pair<int, Shown>> ranked;
+  for (const Shown& entry : entries) {
+    const bool follows = !ranked.empty() && sweep_of(ranked.back().second) == sweep_of(entry);
+    ranked.emplace_back(follows ? ranked.back().first + 1 : 0, entry);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::transform(ranked.begin(), ranked.end(), entries.begin(), [](const auto& pair) { return pair.second; });
+  return entries;
+}
+
+/// Collects the parts of the page's JSON.
+class Collector {
+ public:
+  Collector(std::span<const ReportedCache> caches, std::size_t most_bytes)
+      : caches_(caches), most_bytes_(most_bytes), counts_(caches.size()) {}
+
+  ReportData collect(std::int64_t made_at) {
+    std::vector<Shown> entries;
+    for (std::size_t i = 0; i < caches_.size(); ++i) {
+      counts_[i].winners = caches_[i].named.size();
+      for (const std::size_t at : caches_[i].named) entries.push_back({&caches_[i].all[at], i});
+    }
+    std::stable_sort(entries.begin(), entries.end(), is_shown_before);
+    add_winners(entries);
+    add_tunings(in_order_of_tunings(shown_));
+    return {.json = finished(made_at), .counts = counts_};
+  }
+
+ private:
+  void add_winners(const std::vector<Shown>& entries) {
+    const auto most = static_cast<std::size_t>(kShareOfWinners * static_cast<double>(most_bytes_));
+    for (const Shown& entry : entries) {
+      std::string row = dumped(winner_row(entry));
+      if (bytes_ + row.size() > most) break;
+      bytes_ += row.size() + 1;
+      winners_.append(winners_.empty() ? "" : ",").append(row);
+      index_of_.emplace(entry.stored, shown_.size());
+      shown_.push_back(entry);
+      ++counts_[entry.cache].shown_winners;
+    }
+  }
+
+  void add_tunings(const std::vector<Shown>& entries) {
+    for (const Shown& entry : entries) ++counts_[entry.cache].tunings;
+    for (const Shown& entry : entries) {
+      if (bytes_ >= most_bytes_) return;
+      const std::optional<cache::TuningRecord> tuning = read_tuning(entry);
+      if (!tuning || tuning->trials.empty()) continue;
+      std::string row = dumped(tuning_row(entry, *tuning));
+      if (bytes_ + row.size() > most_bytes_) continue;
+      bytes_ += row.size() + 1;
+      tunings_.append(tunings_.empty() ? "" : ",").append(row);
+      ++counts_[entry.cache].shown_tunings;
+    }
+  }
+
+  std::optional<cache::TuningRecord> read_tuning(const Shown& entry) {
+    try {
+      return cache::Store(caches_[entry.cache].path).tuning(entry.stored->id);
+    } catch (const cache::StoreError& error) {
+      if (error.fault() != cache::StoreFault::corrupt) throw;
+      ++counts_[entry.cache].damaged_tunings;
+      return std::nullopt;
+    }
+  }
+
+  std::size_t device_index(const Shown& entry) {
+    const cache::DeviceRecord& device = entry.stored->key.device;
+    const auto [at, is_new] = device_indices_.emplace(std::tuple(entry.cache, device.kind, device.identity),
+                                                      devices_.size());
+    if (is_new) {
+      auto& ceilings = ceilings_.emplace_back();
+      Json contexts = Json::array();
+      for (std::size_t i = 0; i < kLaunchContextNames.size(); ++i) {
+        const auto context = static_cast<LaunchContext>(i);
+        const DeviceCeilings& found =
+            ceilings.emplace_back(device_ceilings(device, context, caches_[entry.cache].all));
+        contexts.push_back({{"name", name(context)},
+                            {"launch_us", rounded(found.launch_us)},
+                            {"floor_us", rounded(found.floor_us)}});
+      }
+      const DeviceCeilings& stream = ceilings.front();
+      devices_.push_back({{"cache", entry.cache},
+                          {"kind", printable(device.kind)},
+                          {"name", printable(device.name)},
+                          {"architecture", printable(device.architecture)},
+                          {"sm_count", device.sm_count},
+                          {"max_threads_per_sm", device.max_threads_per_sm},
+                          {"max_blocks_per_sm", stream.facts.max_blocks_per_sm},
+                          {"registers_per_sm", stream.facts.registers_per_sm},
+                          {"smem_bytes_per_sm", stream.facts.smem_bytes_per_sm},
+                          {"l2_bytes", stream.facts.l2_bytes},
+                          {"implied_gbps", device.peak_bandwidth_gbps},
+                          {"read_gbps", rounded(stream.read_gbps)},
+                          {"read_is_measured", stream.is_read_measured},
+                          {"needed_bytes", stream.bytes_in_flight_needed},
+                          {"contexts", std::move(contexts)},
+                          {"drivers", Json::array()},
+                          {"compilers", Json::array()}});
+    }
+    Json& row = devices_[at->second];
+    const cache::ToolchainRecord& toolchain = entry.stored->key.toolchain;
+    add_once(row["drivers"], printable(toolchain.driver));
+    add_once(row["compilers"], printable(toolchain.compiler));
+    return at->second;
+  }
+
+  static void add_once(Json& list, const std::string& text) {
+    if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+  }
+
+  std::size_t problem_index(const Shown& entry) {
+    const cache::ProblemRecord& problem = entry.stored->key.problem;
+    const std::size_t device = device_index(entry);
+    std::string key = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", device, problem.family, problem.operation,
+                                  problem.dtype, problem.numerics, problem.launch_context, problem.alignment);
+    const auto [at, is_new] = problem_indices_.emplace(std::move(key), problems_.size());
+    if (is_new) {
+      problems_.push_back({device, printable(problem.family), printable(problem.operation), printable(problem.dtype),
+                           printable(problem.numerics), printable(problem.launch_context), problem.alignment,
+                           printable(problem_text(problem))});
+      families_.insert(problem.family);
+    }
+    return at->second;
+  }
+
+  /// The columns are those of `winner_columns` in finished().
+  Json winner_row(const Shown& entry) {
+    const StoredWinner& stored = *entry.stored;
+    const cache::CandidateRecord& candidate = stored.winner.candidate;
+    const bool measured = is_measured(stored);
+    Json row{stored.id, problem_index(entry)};
+    for (const cache::RangeRecord& range : stored.key.problem.sizes) {
+      row.push_back(range.first);
+      row.push_back(range.last);
+    }
+    for (const std::int64_t extent : stored.winner.tuned_extents) row.push_back(extent);
+    row.insert(row.end(), {texts_(how_text(stored)), texts_(candidate.policy), candidate.max_blocks,
+                           candidate.block_threads, candidate.registers, candidate.static_smem_bytes,
+                           candidate.local_bytes, candidate.resident_blocks, measured ? stored.winner.bytes_moved : 0,
+                           measured ? stored.winner.median_us : 0, measured ? stored.winner.spread_us : 0,
+                           stored.created_at});
+    return row;
+  }
+
+  Json tuning_row(const Shown& entry, const cache::TuningRecord& tuning) {
+    const StoredWinner& stored = *entry.stored;
+    Json trials = Json::array(), rejected = Json::array();
+    std::int64_t in_flight = 0;
+    std::size_t measured = 0;
+    for (const TrialRecord& trial : tuning.trials) {
+      if (trial.verdict != "ok") continue;
+      const bool is_winner = trial.candidate.policy == stored.winner.candidate.policy &&
+                             trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
+      if (is_winner) in_flight = trial.bytes_in_flight_per_sm;
+      if (measured++ >= kMostTrials && !is_winner && !trial.is_default) continue;
+      trials.push_back(trial_row(trial, is_winner));
+    }
+    for (const ReasonCount& reason : count_reasons(tuning.trials))
+      rejected.push_back({texts_(reason.verdict), texts_(reason.reason.general_text()), reason.count});
+    const auto context = stored.key.problem.launch_context == name(LaunchContext::graph) ? 1U : 0U;
+    const WinnerLimit limit =
+        limit_of(stored, stored.winner.median_us, in_flight, ceilings_[device_index(entry)][context]);
+    return {index_of_.at(entry.stored), measured, tuning.budget_spent, rounded(tuning.compile_ms),
+            rounded(tuning.measure_ms),
+            {texts_(name(limit.limit)), rounded(limit.roofline_us), rounded(limit.memory_us), limit.tiles, limit.blocks,
+             rounded(limit.waves)},
+            std::move(trials), std::move(rejected)};
+  }
+
+  Json trial_row(const TrialRecord& trial, bool is_winner) {
+    const cache::CandidateRecord& candidate = trial.candidate;
+    return {texts_(candidate.policy), candidate.max_blocks, candidate.block_threads, candidate.registers,
+            candidate.resident_blocks, trial.bytes_in_flight_per_sm, rounded(trial.predicted_us),
+            rounded(trial.median_us), rounded(trial.spread_us), trial.samples,
+            (is_winner ? 1 : 0) + (trial.is_default ? 2 : 0), trial.reason.empty() ? 0 : texts_(trial.reason)};
+  }
+
+  Json spaces() const {
+    Json spaces = Json::object();
+    for (const std::string& family : families_) {
+      const FamilyRow* row = find_family(family);
+      if (row == nullptr) continue;
+      Json parameters = Json::array();
+      for (const Parameter& parameter : row->family().space().parameters()) {
+        Json values = Json::array();
+        for (const std::int32_t value : parameter.values) values.push_back(parameter.spell(value));
+        parameters.push_back({parameter.name, parameter.kind() == ParameterKind::ordinal, std::move(values)});
+      }
+      spaces[family] = {{"extents", row->family().extent_names()}, {"parameters", std::move(parameters)}};
+    }
+    return spaces;
+  }
+
+  std::string finished(std::int64_t made_at) const {
+    Json caches = Json::array();
+    for (std::size_t i = 0; i < caches_.size(); ++i)
+      caches.push_back({{"path", printable(caches_[i].path.string())},
+                        {"all", caches_[i].all.size()},
+                        {"winners", counts_[i].winners},
+                        {"shown", counts_[i].shown_winners},
+                        {"tunings", counts_[i].tunings},
+                        {"shown_tunings", counts_[i].shown_tunings},
+                        {"damaged", counts_[i].damaged_tunings}});
+    const Json head{{"version", HONE_VERSION}, {"made_at", made_at},     {"caches", std::move(caches)},
+                    {"devices", devices_},     {"problems", problems_}, {"families", spaces()},
+                    {"texts", texts_.texts()}};
+    std::string json = dumped(head);
+    json.pop_back();
+    json.append(",\"winners\":[").append(winners_).append("],\"tunings\":[").append(tunings_).append("]}");
+    std::string safe;
+    safe.reserve(json.size());
+    for (const char c : json) c == '<' ? safe.append("\\u003c") : safe.append(1, c);
+    return safe;
+  }
+
+  std::span<const ReportedCache> caches_;
+  std::size_t most_bytes_, bytes_ = 0;
+  std::vector<ReportedCounts> counts_;
+  TextPool texts_;
+  Json devices_ = Json::array(), problems_ = Json::array();
+  std::vector<std::vector<DeviceCeilings>> ceilings_;  ///< by device, then by launch context
+  std::map<std::tuple<std::size_t, std::string, std::string>, std::size_t> device_indices_;
+  std::unordered_map<std::string, std::size_t> problem_indices_;
+  std::set<std::string> families_;
+  std::vector<Shown> shown_;
+  std::unordered_map<const StoredWinner*, std::size_t> index_of_;
+  std::string winners_, tunings_;
+};
+
+}  // namespace
+
+ReportData report_data(std::span<const ReportedCache> caches, std::int64_t made_at, std::size_t most_bytes) {
+  return Collector(caches, most_bytes).collect(made_at);
+}
+
+}  // namespace hone::tuner
