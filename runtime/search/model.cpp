@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <hone/sdk/occupancy.h>
+
 #include "runtime/families/counts.h"
 
 namespace hone {
