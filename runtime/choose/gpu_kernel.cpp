@@ -6,7 +6,6 @@
 #include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/jit/cubin_resources.h"
-#include "runtime/search/occupancy.h"
 
 namespace hone {
 
@@ -15,11 +14,6 @@ Resources gpu_resources(const Unit& unit, std::string_view architecture) {
   if (const auto resources = cubin_resources(cubin.code, cubin.entries.at(0))) return *resources;
   throw Error(ErrorCode::not_found,
               fmt::format("'{}' compiled, but holds no kernel '{}'", unit.name, unit.entries.at(0)));
-}
-
-int gpu_resident_blocks(const DeviceFacts& facts, const Resources& resources, int block_threads,
-                        std::size_t dynamic_smem_bytes) {
-  return resident_blocks(facts, resources, block_threads, dynamic_smem_bytes);
 }
 
 }  // namespace hone

@@ -7,13 +7,20 @@
 #include <cstring>
 #include <string>
 
+#include <fmt/format.h>
+
 namespace hone {
 namespace {
 
-// Records of the section .nv.info, as `cuobjdump -elf` prints them: format, attribute, size of the value, value.
+constexpr std::string_view kInfo = ".nv.info";
+
+// Records of that section, as `cuobjdump -elf` prints them: format, attribute, size of the value, value.
 constexpr std::uint8_t kSizedValue = 0x04;
 constexpr std::uint8_t kFrameSize = 0x11;      // EIATTR_FRAME_SIZE: symbol index, bytes
 constexpr std::uint8_t kRegisterCount = 0x2f;  // EIATTR_REGCOUNT: symbol index, registers per thread
+
+// Of .nv.info.KERNEL, where the kernel has __launch_bounds__: EIATTR_MAX_THREADS: x, y and z.
+constexpr std::uint8_t kMaxThreads = 0x05;
 
 /// An ELF file in memory. Reads are copies, since nothing in it needs to be aligned.
 class Elf {
@@ -41,6 +48,18 @@ class Elf {
   Elf64_Ehdr header_;
 };
 
+/// Whether `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
+bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t size, std::uint64_t total) {
+  return offset <= total && (size == 0 || count <= (total - offset) / size);
+}
+
+template <class Header>
+Header header_at(std::span<const std::byte> code, std::uint64_t offset) {
+  Header header;
+  std::memcpy(&header, code.data() + offset, sizeof(Header));
+  return header;
+}
+
 std::string symbol_name(const Elf& elf, std::uint32_t index) {
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr symbols = elf.section(i);
@@ -51,21 +70,38 @@ std::string symbol_name(const Elf& elf, std::uint32_t index) {
   return "";
 }
 
-/// The value that an attribute has for a kernel; −1 when there is none.
-int attribute_of(const Elf& elf, std::uint8_t wanted, std::string_view kernel) {
+/// Calls visit(attribute, offset of its value) for each sized record of a section.
+template <class Visit>
+void for_each_attribute(const Elf& elf, std::string_view section, Visit visit) {
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr info = elf.section(i);
-    if (elf.name(info) != ".nv.info") continue;
+    if (elf.name(info) != section) continue;
     for (std::size_t at = info.sh_offset; at < info.sh_offset + info.sh_size;) {
-      const auto format = elf.read<std::uint8_t>(at);
-      const auto attribute = elf.read<std::uint8_t>(at + 1);
-      const auto size = elf.read<std::uint16_t>(at + 2);
-      if (format == kSizedValue && attribute == wanted && symbol_name(elf, elf.read<std::uint32_t>(at + 4)) == kernel)
-        return elf.read<std::int32_t>(at + 8);
-      at += 4u + (format == kSizedValue ? size : 0u);
+      const bool is_sized = elf.read<std::uint8_t>(at) == kSizedValue;
+      if (is_sized) visit(elf.read<std::uint8_t>(at + 1), at + 4);
+      at += 4u + (is_sized ? elf.read<std::uint16_t>(at + 2) : 0u);
     }
   }
-  return -1;
+}
+
+/// The value that an attribute has for a kernel; −1 when there is none.
+int attribute_of(const Elf& elf, std::uint8_t wanted, std::string_view kernel) {
+  int value = -1;
+  for_each_attribute(elf, kInfo, [&](std::uint8_t attribute, std::size_t at) {
+    if (attribute == wanted && symbol_name(elf, elf.read<std::uint32_t>(at)) == kernel)
+      value = elf.read<std::int32_t>(at + 4);
+  });
+  return value;
+}
+
+/// The threads of the largest block that the kernel was compiled for.
+int max_threads_of(const Elf& elf, std::string_view kernel) {
+  int threads = Resources{}.max_threads_per_block;
+  for_each_attribute(elf, fmt::format("{}.{}", kInfo, kernel), [&](std::uint8_t attribute, std::size_t at) {
+    if (attribute == kMaxThreads)
+      threads = elf.read<std::int32_t>(at) * elf.read<std::int32_t>(at + 4) * elf.read<std::int32_t>(at + 8);
+  });
+  return threads;
 }
 
 constexpr std::string_view kTextPrefix = ".text.", kSharedPrefix = ".nv.shared.";
@@ -76,6 +112,21 @@ constexpr std::string_view kReservedSection = ".nv.shared.reserved.0";
 constexpr int kReservedBytes = 1024;
 
 }  // namespace
+
+bool is_whole_elf(std::span<const std::byte> code) {
+  if (code.size() < sizeof(Elf64_Ehdr)) return false;
+  const auto elf = header_at<Elf64_Ehdr>(code, 0);
+  if (std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  if (elf.e_shnum == 0 || elf.e_shentsize != sizeof(Elf64_Shdr)) return false;
+  if (elf.e_phnum != 0 && elf.e_phentsize != sizeof(Elf64_Phdr)) return false;
+  if (!fits(elf.e_shoff, elf.e_shnum, sizeof(Elf64_Shdr), code.size())) return false;
+  if (!fits(elf.e_phoff, elf.e_phnum, sizeof(Elf64_Phdr), code.size())) return false;
+  for (std::uint64_t i = 0; i < elf.e_shnum; ++i) {
+    const auto section = header_at<Elf64_Shdr>(code, elf.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type != SHT_NOBITS && !fits(section.sh_offset, section.sh_size, 1, code.size())) return false;
+  }
+  return true;
+}
 
 std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {
   const Elf elf(cubin);
@@ -88,7 +139,8 @@ std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::
     if (name == std::string(kSharedPrefix).append(kernel)) static_smem_bytes = static_cast<int>(section.sh_size);
     if (name != std::string(kTextPrefix).append(kernel)) continue;
     found = Resources{.registers = attribute_of(elf, kRegisterCount, kernel),
-                      .local_bytes = attribute_of(elf, kFrameSize, kernel)};
+                      .local_bytes = attribute_of(elf, kFrameSize, kernel),
+                      .max_threads_per_block = max_threads_of(elf, kernel)};
   }
   if (found) found->static_smem_bytes = std::max(0, static_smem_bytes - reserved_bytes);
   return found;

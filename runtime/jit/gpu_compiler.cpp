@@ -11,6 +11,7 @@ namespace hone {
 #ifdef HONE_WITH_CUDA
 class GpuCompiler::Impl {
  public:
+  std::string identity() const { return nvrtc_.identity(); }
   Binary compile(const Unit& unit, std::string_view architecture) const { return nvrtc_.compile(unit, architecture); }
 
  private:
@@ -19,6 +20,7 @@ class GpuCompiler::Impl {
 #else
 class GpuCompiler::Impl {
  public:
+  std::string identity() const { return ""; }
   Binary compile(const Unit& unit, std::string_view architecture) const {
     throw Error(ErrorCode::unsupported, "compiling \"" + unit.name + "\" for " + std::string(architecture) +
                                             " needs NVRTC, and this build of Hone has no CUDA support; build it with "
@@ -29,6 +31,8 @@ class GpuCompiler::Impl {
 
 GpuCompiler::GpuCompiler() : impl_(std::make_unique<Impl>()) {}
 GpuCompiler::~GpuCompiler() = default;
+
+std::string GpuCompiler::identity() const { return impl_->identity(); }
 
 Binary GpuCompiler::compile(const Unit& unit, std::string_view architecture) const {
   return impl_->compile(unit, architecture);

@@ -17,9 +17,6 @@ namespace hone {
 /// compile(), never before. Thread-safe: several threads compile at the same time.
 class NvrtcCompiler {
  public:
-  /// NVRTC keeps no more cores of a process busy (CUDA 13.0: 32 units take as long with four threads as with sixteen).
-  static constexpr std::size_t kMostCores = 4;
-
   explicit NvrtcCompiler(NvrtcSearch search);
 
   /// file_identity() of the library, without opening it; "" when none is found.

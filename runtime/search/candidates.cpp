@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include <hone/sdk/occupancy.h>
+
 #include "runtime/search/model.h"
-#include "runtime/search/occupancy.h"
 
 namespace hone {
 namespace {

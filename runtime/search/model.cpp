@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <hone/sdk/ceilings.h>
+#include <hone/sdk/occupancy.h>
 
 #include "runtime/families/counts.h"
 

@@ -69,7 +69,4 @@ double roofline_us(const DeviceFacts& facts, const DeviceLimits& limits, const P
 /// whatever else runs on the host would show in what is measured. 0 for longer calls, and in graphs.
 double host_pace_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem);
 
-/// Bytes per SM that must be outstanding to saturate memory: bandwidth × latency ÷ SMs. 0 where loads do not wait.
-std::int64_t bytes_in_flight_needed(const DeviceFacts& facts);
-
 }  // namespace hone

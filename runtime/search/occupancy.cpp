@@ -1,15 +1,14 @@
-#include "runtime/search/occupancy.h"
+#include <hone/sdk/occupancy.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "runtime/families/counts.h"
 
 namespace hone {
 namespace {
 
-constexpr std::int64_t kNoLimit = std::numeric_limits<int>::max();
+constexpr std::int64_t kNoLimit = OccupancyLimits::kUnlimited;
 
 // cudaOccRegAllocationGranularity() and cudaOccRegAllocationMaxPerThread().
 constexpr std::int64_t kRegistersPerAllocation = 256;
@@ -54,15 +53,38 @@ std::int64_t limit_by_smem(const DeviceFacts& facts, const Resources& resources,
 
 }  // namespace
 
+OccupancyLimits occupancy_limits(const DeviceFacts& facts, const Resources& resources, int block_threads,
+                                 std::size_t dynamic_smem_bytes) {
+  if (block_threads < 1 || block_threads > std::min(facts.max_threads_per_block, resources.max_threads_per_block))
+    return {{0, facts.max_blocks_per_sm, OccupancyLimits::kUnlimited, OccupancyLimits::kUnlimited}};
+  const std::int64_t warps_per_block = divide_up(block_threads, facts.warp_threads);
+  return {{static_cast<int>(facts.max_threads_per_sm / facts.warp_threads / warps_per_block), facts.max_blocks_per_sm,
+           static_cast<int>(limit_by_registers(facts, resources, warps_per_block)),
+           static_cast<int>(limit_by_smem(facts, resources, dynamic_smem_bytes))}};
+}
+
 int resident_blocks(const DeviceFacts& facts, const Resources& resources, int block_threads,
                     std::size_t dynamic_smem_bytes) {
-  if (block_threads < 1) return 0;
-  if (block_threads > std::min(facts.max_threads_per_block, resources.max_threads_per_block)) return 0;
-  const std::int64_t warps_per_block = divide_up(block_threads, facts.warp_threads);
-  const std::int64_t limit_by_warps = facts.max_threads_per_sm / facts.warp_threads / warps_per_block;
-  return static_cast<int>(std::min({limit_by_warps, std::int64_t{facts.max_blocks_per_sm},
-                                    limit_by_registers(facts, resources, warps_per_block),
-                                    limit_by_smem(facts, resources, dynamic_smem_bytes)}));
+  return occupancy_limits(facts, resources, block_threads, dynamic_smem_bytes).resident_blocks();
+}
+
+PotentialBlock max_potential_block(const DeviceFacts& facts, const Resources& resources,
+                                   std::size_t dynamic_smem_bytes) {
+  const int most = std::min(facts.max_threads_per_block, resources.max_threads_per_block);
+  PotentialBlock best;
+  for (int whole_warps = static_cast<int>(round_up(most, facts.warp_threads)); whole_warps > 0;
+       whole_warps -= facts.warp_threads) {
+    const int threads = std::min(whole_warps, most);
+    const int blocks = resident_blocks(facts, resources, threads, dynamic_smem_bytes);
+    if (blocks * threads > best.resident_blocks * best.threads) best = {threads, blocks};
+  }
+  return best;
+}
+
+Waves waves_of(const DeviceFacts& facts, int resident_blocks, std::int64_t blocks) {
+  const std::int64_t slots = std::int64_t{resident_blocks} * facts.sm_count;
+  if (slots == 0) return {};
+  return {.slots = slots, .whole = blocks / slots, .last_blocks = blocks % slots};
 }
 
 }  // namespace hone

@@ -72,6 +72,7 @@ const IncludeRules& house_rules() {
               command("tuner/devices/"),
               command("tuner/explain/"),
               command("tuner/inspect/"),
+              command("tuner/occupancy/"),
               command("tuner/report/"),
               command("tuner/tune/", {"tuner/campaign/"}),
               {.folder = "tuner/", .may_include = {kPublic, "cache/", "tuner/"}},

@@ -85,6 +85,21 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"tune", "--cache", "off"}, "the cache is off"},
                       WrongArguments{{"tune"}, "the cache is off"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Occupancy, WrongUsage,
+    ::testing::Values(WrongArguments{{"occupancy", "--gpu", "h100"}, "of which kernel?"},
+                      WrongArguments{{"occupancy", "--gpu", "h1000", "--block", "256"}, "did you mean 'h100'?"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--block", "2048"}, "a block has 1 to 1024"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--block", "0"}, "a block has 1 to 1024"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--registers", "256"}, "1 … 255"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--block", "x"}, "no number"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--block", "32", "--grid", "1", "--size", "8"},
+                                     "each say how many blocks"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--block", "32", "--sm-threads", "100"},
+                                     "no multiple of a warp"},
+                      WrongArguments{{"occupancy", "--gpu", "h100", "--block", "32", "--entry", "k"},
+                                     "--entry names a kernel of a .cu file"}));
+
 INSTANTIATE_TEST_SUITE_P(Explain, WrongUsage,
                          ::testing::Values(WrongArguments{{"explain"}, "name the problem"},
                                            WrongArguments{{"explain", "3", "--size", "8"}, "name the problem"},

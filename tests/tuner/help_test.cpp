@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using test::Names;
 using testing::run_hone;
 
-const std::vector<std::string> kCommands{"devices", "tune",      "inspect", "explain", "reduce",
-                                         "softmax", "transpose", "check",   "cache"};
+const std::vector<std::string> kCommands{"devices", "tune",    "inspect",   "explain", "occupancy",
+                                         "reduce",  "softmax", "transpose", "check",   "cache"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {
   for (const std::string& command : kCommands) {

@@ -1,63 +1,41 @@
 #include "tuner/check/check_command.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <hone/error.h>
 #include <hone/sdk/gpu_kernel.h>
+#include <hone/sdk/known_gpus.h>
+#include <hone/sdk/occupancy.h>
 #include <hone/host_check.h>
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <optional>
 #include <ostream>
 
 #include "tuner/check/check_arguments.h"
 #include "tuner/check/check_process.h"
-#include "tuner/check/kernel_file.h"
-#include "tuner/check/known_architectures.h"
+#include "tuner/context/kernel_file.h"
+#include "tuner/text/extents.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {
 
-unsigned parse_extent(std::string_view option, std::string_view text) {
-  unsigned value = 0;
-  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure == std::errc() && rest == text.data() + text.size()) return value;
-  throw CommandError(ExitCode::usage,
-                     fmt::format("{}: '{}' is no number of up to 32 bits", option, printable(std::string(text))));
-}
-
-/// "4", "4,2" or "4,2,1".
-Dim3 parse_extents(std::string_view option, std::string_view text) {
-  Dim3 extents;
-  unsigned* const parts[] = {&extents.x, &extents.y, &extents.z};
-  for (unsigned* part : parts) {
-    const std::size_t comma = text.find(',');
-    *part = parse_extent(option, text.substr(0, comma));
-    if (comma == std::string_view::npos) return extents;
-    text.remove_prefix(comma + 1);
-  }
-  throw CommandError(ExitCode::usage, fmt::format("{}: more than three extents", option));
-}
-
 /// The launch that the options describe. What no GPU can launch is refused here, before anything is compiled.
 Launch launch_of(const CheckOptions& options) {
-  const auto refuse = [](const std::string& why) { throw CommandError(ExitCode::usage, why); };
   Launch launch;
   launch.grid = parse_extents("--grid", options.grid);
-  if (!options.block.empty()) launch.block = parse_extents("--block", options.block);
-  launch.dynamic_smem_bytes = parse_extent("--smem", options.smem);
-  const auto& [x, y, z] = launch.block;
-  if (const auto threads = std::uint64_t{x} * y * z; threads < 1 || x > 1024 || y > 1024 || z > 64 || threads > 1024)
-    refuse(fmt::format("--block: {}×{}×{} threads; a block has 1 to 1024, and at most 64 in z", x, y, z));
-  if (launch.grid.x < 1 || launch.grid.y < 1 || launch.grid.z < 1) refuse("--grid: a grid has at least one block");
+  if (!options.block.empty()) launch.block = parse_block("--block", options.block);
+  launch.dynamic_smem_bytes = parse_unsigned("--smem", options.smem);
+  if (launch.grid.x < 1 || launch.grid.y < 1 || launch.grid.z < 1)
+    throw CommandError(ExitCode::usage, "--grid: a grid has at least one block");
   return launch;
 }
 
 void print_occupancy(const DeviceFacts& facts, const Resources& resources, const Launch& launch, std::ostream& out) {
   const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
-  const int blocks = gpu_resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
+  const int blocks = resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
   out << fmt::format("  occupancy      {} blocks of {} threads an SM: {} of {} threads, {:.0f} %\n", blocks, threads,
                      blocks * threads, facts.max_threads_per_sm,
                      100.0 * blocks * threads / facts.max_threads_per_sm);
@@ -87,10 +65,11 @@ void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch&
                                                  : "spilled registers, or arrays indexed at run time");
   out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources.static_smem_bytes,
                      launch.dynamic_smem_bytes);
-  const std::optional<DeviceFacts> facts = known_architecture(options.architecture);
+  const std::optional<DeviceFacts> facts = architecture_facts(options.architecture);
   if (options.block.empty()) out << "  occupancy      give --block to see it\n";
   else if (facts) print_occupancy(*facts, resources, launch, out);
-  else out << "  occupancy      unknown for this architecture; known are " << known_architecture_names() << "\n";
+  else out << "  occupancy      unknown for this architecture; known are "
+           << fmt::format("{}", fmt::join(known_architectures(), ", ")) << "\n";
   out << "\n";
 }
 

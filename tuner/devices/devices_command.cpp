@@ -4,6 +4,7 @@
 
 #include <hone/device.h>
 #include <hone/error.h>
+#include <hone/sdk/known_gpus.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/context/gpu_facts.h"
 #include "tuner/context/json_output.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
@@ -129,45 +131,55 @@ void print_table(const std::vector<ListedDevice>& devices, std::ostream& out) {
 }
 
 nlohmann::ordered_json device_json(const ListedDevice& device) {
-  const DeviceFacts& facts = device.facts;
-  if (!device.failure.empty()) return {{"device", device.name}, {"failure", device.failure}};
-  return {{"device", device.name},
-          {"kind", facts.kind},
-          {"name", facts.name},
-          {"architecture", facts.architecture},
-          {"compute_capability", facts.compute_capability},
-          {"sm_count", facts.sm_count},
-          {"warp_threads", facts.warp_threads},
-          {"max_threads_per_block", facts.max_threads_per_block},
-          {"max_threads_per_sm", facts.max_threads_per_sm},
-          {"max_blocks_per_sm", facts.max_blocks_per_sm},
-          {"registers_per_sm", facts.registers_per_sm},
-          {"registers_per_block", facts.registers_per_block},
-          {"smem_bytes_per_sm", facts.smem_bytes_per_sm},
-          {"smem_bytes_per_block", facts.smem_bytes_per_block},
-          {"smem_bytes_per_block_optin", facts.smem_bytes_per_block_optin},
-          {"smem_bytes_reserved_per_block", facts.smem_bytes_reserved_per_block},
-          {"l2_bytes", facts.l2_bytes},
-          {"memory_bytes", facts.memory_bytes},
-          {"sm_clock_khz", facts.sm_clock_khz},
-          {"max_grid_blocks", {facts.max_grid_x, facts.max_grid_y, facts.max_grid_z}},
-          {"memory_clock_khz", facts.memory_clock_khz},
-          {"memory_bus_bits", facts.memory_bus_bits},
-          {"has_dependent_launch", facts.has_dependent_launch},
-          {"max_cluster_blocks", facts.max_cluster_blocks},
-          {"peak_bandwidth_gbps", peak_bandwidth_gbps(facts)},
-          {"driver", facts.driver},
-          {"compiler", device.compiler}};
+  nlohmann::ordered_json json{{"device", device.name}};
+  if (!device.failure.empty()) {
+    json["failure"] = device.failure;
+    return json;
+  }
+  json.update(facts_json(device.facts));
+  json["peak_bandwidth_gbps"] = peak_bandwidth_gbps(device.facts);
+  json["compiler"] = device.compiler;
+  return json;
+}
+
+/// The GPUs that --gpu of other commands takes by name, present or not.
+void print_known(const DevicesOptions& options, const Context& context) {
+  Table table({{"--gpu"},
+               {"name"},
+               {"compiles for"},
+               {"SMs", Align::right},
+               {"L2 cache", Align::right, 2},
+               {"GB/s", Align::right},
+               {"facts from", Align::left, 1}});
+  nlohmann::ordered_json json{{"gpus", nlohmann::ordered_json::array()}};
+  for (const KnownGpu& gpu : known_gpus()) {
+    const DeviceFacts& facts = gpu.facts;
+    table.add_row({std::string(gpu.name), facts.name, facts.architecture, fmt::format("{}", facts.sm_count),
+                   format_bytes(facts.l2_bytes), fmt::format("{:.0f}", peak_bandwidth_gbps(facts)),
+                   std::string(gpu.source)});
+    nlohmann::ordered_json each{{"device", gpu.name}};
+    each.update(facts_json(facts));
+    each["peak_bandwidth_gbps"] = peak_bandwidth_gbps(facts);
+    each["source"] = gpu.source;
+    json["gpus"].push_back(std::move(each));
+  }
+  if (options.json) print_json(json, context);
+  else table.print(context.out, context.environment.out_columns());
 }
 
 }  // namespace
 
 void set_up_devices(CLI::App& app, DevicesOptions& options) {
   CLI::App* sub = app.add_subcommand("devices");
+  sub->add_flag("--known", options.known)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
 ExitCode run_devices(const DevicesOptions& options, const Context& context) {
+  if (options.known) {
+    print_known(options, context);
+    return ExitCode::ok;
+  }
   const std::vector<ListedDevice> devices = list_devices();
   const std::string reason = cuda_unavailable_reason();
   if (options.json) {

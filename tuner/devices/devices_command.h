@@ -11,6 +11,7 @@ class App;
 namespace hone::tuner {
 
 struct DevicesOptions {
+  bool known = false;
   bool json = false;
 };
 

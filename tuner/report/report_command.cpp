@@ -78,6 +78,7 @@ void set_up_report(CLI::App& app, ReportOptions& options) {
   sub->add_option("--dtype", options.filter.dtypes)->join(',');
   sub->add_option("--size", options.filter.size)->take_last();
   sub->add_option("--context", options.filter.context)->take_last();
+  sub->add_option("--numerics", options.filter.numerics)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
 }
 

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <hone/error.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_facts.h"
@@ -41,7 +42,7 @@ class CudaDevice final : public Device {
 
   std::string compiler_identity() const override { return compiler_.identity(); }
   Binary compile(const Unit& unit) const override { return compiler_.compile(unit, facts_.architecture); }
-  std::size_t parallel_compilations() const override { return NvrtcCompiler::kMostCores; }
+  std::size_t parallel_compilations() const override { return GpuCompiler::kMostCores; }
 
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override {
     const DeviceGuard guard(ordinal_);

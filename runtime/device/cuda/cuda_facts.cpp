@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <hone/sdk/known_gpus.h>
 
 #include "runtime/device/cuda/cuda_check.h"
 
@@ -13,12 +14,6 @@ int attribute(int ordinal, cudaDeviceAttr which) {
   check(cudaDeviceGetAttribute(&value, which, ordinal),
         fmt::format("reading attribute {} of cuda:{}", static_cast<int>(which), ordinal));
   return value;
-}
-
-/// CUDA C++ Programming Guide, "Thread Block Clusters": 8 blocks are portable; the data-centre GPUs allow 16, opted in.
-int largest_cluster(int compute_capability) {
-  if (compute_capability < 90) return 0;
-  return compute_capability < 110 ? 16 : 8;
 }
 
 }  // namespace
@@ -56,8 +51,8 @@ DeviceFacts query_cuda_facts(int ordinal) {
   // The attribute, since CUDA 13 took the field out of cudaDeviceProp; 0 where the driver does not tell.
   facts.memory_clock_khz = get(cudaDevAttrMemoryClockRate);
   facts.memory_bus_bits = get(cudaDevAttrGlobalMemoryBusWidth);
-  facts.has_dependent_launch = facts.compute_capability >= 90;
-  facts.max_cluster_blocks = largest_cluster(facts.compute_capability);
+  facts.has_dependent_launch = has_dependent_launch(facts.compute_capability);
+  facts.max_cluster_blocks = max_cluster_blocks(facts.compute_capability);
   return facts;
 }
 

@@ -1,32 +1,17 @@
 #include "runtime/device/cuda/cuda_module.h"
 
-#include <elf.h>
-
-#include <cstring>
-
 #include <fmt/format.h>
 #include <hone/error.h>
 
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_scopes.h"
+#include "runtime/jit/cubin_resources.h"
 
 namespace hone {
 namespace {
 
 /// The largest thread-block cluster that needs no opting in (CUDA C++ Programming Guide, "Thread Block Clusters").
 constexpr int kPortableClusterBlocks = 8;
-
-/// Whether `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
-bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t size, std::uint64_t total) {
-  return offset <= total && (size == 0 || count <= (total - offset) / size);
-}
-
-template <class Header>
-Header header_at(const std::vector<std::byte>& code, std::uint64_t offset) {
-  Header header;
-  std::memcpy(&header, code.data() + offset, sizeof(Header));
-  return header;
-}
 
 void refuse_unfit(const Binary& binary, int ordinal, const DeviceFacts& facts) {
   if (binary.format != "cubin") {
@@ -74,21 +59,6 @@ Kernel find_kernel(cudaLibrary_t library, const std::string& entry, int ordinal,
 }
 
 }  // namespace
-
-bool is_whole_elf(const std::vector<std::byte>& code) {
-  if (code.size() < sizeof(Elf64_Ehdr)) return false;
-  const auto elf = header_at<Elf64_Ehdr>(code, 0);
-  if (std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64) return false;
-  if (elf.e_shnum == 0 || elf.e_shentsize != sizeof(Elf64_Shdr)) return false;
-  if (elf.e_phnum != 0 && elf.e_phentsize != sizeof(Elf64_Phdr)) return false;
-  if (!fits(elf.e_shoff, elf.e_shnum, sizeof(Elf64_Shdr), code.size())) return false;
-  if (!fits(elf.e_phoff, elf.e_phnum, sizeof(Elf64_Phdr), code.size())) return false;
-  for (std::uint64_t i = 0; i < elf.e_shnum; ++i) {
-    const auto section = header_at<Elf64_Shdr>(code, elf.e_shoff + i * sizeof(Elf64_Shdr));
-    if (section.sh_type != SHT_NOBITS && !fits(section.sh_offset, section.sh_size, 1, code.size())) return false;
-  }
-  return true;
-}
 
 std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::vector<std::string>& entries, int ordinal,
                                              const DeviceFacts& facts) {

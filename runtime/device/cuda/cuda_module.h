@@ -30,8 +30,4 @@ class CudaModule final : public Module {
   std::vector<Kernel> kernels_;
 };
 
-/// Whether `code` is a 64-bit ELF image with every header and section inside it. The driver takes a cubin without
-/// its length and would read past the end of a cut one.
-bool is_whole_elf(const std::vector<std::byte>& code);
-
 }  // namespace hone

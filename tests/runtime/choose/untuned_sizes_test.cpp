@@ -6,12 +6,12 @@
 #include <limits>
 #include <vector>
 
+#include <hone/sdk/occupancy.h>
 #include <hone/sdk/portfolio.h>
 #include <hone/tuned_reduce.h>
 
 #include "runtime/search/candidates.h"
 #include "runtime/search/model.h"
-#include "runtime/search/occupancy.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {

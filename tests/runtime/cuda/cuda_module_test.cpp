@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <hone/error.h>
+#include <hone/sdk/occupancy.h>
 
 #include "runtime/jit/nvrtc_compiler.h"
-#include "runtime/search/occupancy.h"
 #include "tests/runtime/cuda/cuda_test.h"
 #include "tests/support/names.h"
 

@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
+#include <span>
 
 #include <hone/error.h>
 
 #include "runtime/device/cuda/cuda_availability.h"
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_device.h"
-#include "runtime/device/cuda/cuda_module.h"
+#include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
 #include "tests/support/names.h"
 
@@ -91,8 +93,8 @@ class CubinImage : public testing::Test {
     if (compiler.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
     code_ = compiler
                 .compile({.name = "k",
-                          .source = "extern \"C\" __global__ void k(int* p) { __shared__ int s[256]; "
-                                    "s[threadIdx.x] = *p; __syncthreads(); *p = s[0]; }",
+                          .source = "extern \"C\" __global__ void __launch_bounds__(256) k(int* p) { "
+                                    "__shared__ int s[256]; s[threadIdx.x] = *p; __syncthreads(); *p = s[0]; }",
                           .headers = {},
                           .entries = {"k"}},
                          "sm_90")
@@ -104,9 +106,19 @@ class CubinImage : public testing::Test {
 
 TEST_F(CubinImage, OfTheCompilerIsWhole) { EXPECT_TRUE(is_whole_elf(code_)); }
 
+TEST_F(CubinImage, TellsWhatItsKernelNeeds) {
+  const std::optional<Resources> resources = cubin_resources(code_, "k");
+  ASSERT_TRUE(resources);
+  EXPECT_GT(resources->registers, 0);
+  EXPECT_EQ(resources->static_smem_bytes, 1024);
+  EXPECT_EQ(resources->local_bytes, 0);
+  EXPECT_EQ(resources->max_threads_per_block, 256);
+  EXPECT_FALSE(cubin_resources(code_, "another"));
+}
+
 TEST_F(CubinImage, CutAnywhereIsNotWhole) {
   for (std::size_t bytes = 0; bytes < code_.size(); ++bytes) {
-    ASSERT_FALSE(is_whole_elf({code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(bytes)})) << bytes;
+    ASSERT_FALSE(is_whole_elf(std::span(code_).first(bytes))) << bytes;
   }
 }
 

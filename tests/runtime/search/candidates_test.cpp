@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <vector>
 
+#include <hone/sdk/occupancy.h>
 #include <hone/tuned_reduce.h>
 
 #include "runtime/families/reduce/reduce_family.h"
-#include "runtime/search/occupancy.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include <hone/sdk/occupancy.h>
+
 #include "tests/runtime/support/invented_devices.h"
 #include "tests/runtime/support/total_family.h"
 

@@ -3,58 +3,22 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <ostream>
 #include <string>
 
-#include "runtime/search/occupancy.h"
+#include <hone/sdk/known_gpus.h>
+#include <hone/sdk/occupancy.h>
 
 namespace hone {
 namespace {
 
-constexpr int kKiB = 1024;
-
-/// What tells one architecture's SM from another's: CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability".
-struct Architecture {
-  const char* gpu;
-  int compute_capability;
-  int sm_count;
-  int max_threads_per_sm;
-  int max_blocks_per_sm;
-  int smem_bytes_per_sm;
-  int smem_bytes_per_block_optin;
-  int smem_bytes_reserved_per_block;
-
-  friend void PrintTo(const Architecture& architecture, std::ostream* out) { *out << architecture.gpu; }
-};
-
-constexpr std::array<Architecture, 9> kArchitectures{{
-    {"P40", 61, 30, 2048, 32, 96 * kKiB, 48 * kKiB, 0},
-    {"V100", 70, 80, 2048, 32, 96 * kKiB, 96 * kKiB, 0},
-    {"T4", 75, 40, 1024, 16, 64 * kKiB, 64 * kKiB, 0},
-    {"A100", 80, 108, 2048, 32, 164 * kKiB, 163 * kKiB, kKiB},
-    {"RTX3090", 86, 82, 1536, 16, 100 * kKiB, 99 * kKiB, kKiB},
-    {"L40", 89, 142, 1536, 24, 100 * kKiB, 99 * kKiB, kKiB},
-    {"H100", 90, 132, 2048, 32, 228 * kKiB, 227 * kKiB, kKiB},
-    {"B200", 100, 148, 2048, 32, 228 * kKiB, 227 * kKiB, kKiB},
-    {"RTX5090", 120, 170, 1536, 24, 100 * kKiB, 99 * kKiB, kKiB},
-}};
-
-DeviceFacts facts_of(const Architecture& architecture) {
-  DeviceFacts facts;
-  facts.compute_capability = architecture.compute_capability;
-  facts.sm_count = architecture.sm_count;
-  facts.max_threads_per_sm = architecture.max_threads_per_sm;
-  facts.max_blocks_per_sm = architecture.max_blocks_per_sm;
-  facts.smem_bytes_per_sm = architecture.smem_bytes_per_sm;
-  facts.smem_bytes_per_block_optin = architecture.smem_bytes_per_block_optin;
-  facts.smem_bytes_reserved_per_block = architecture.smem_bytes_reserved_per_block;
+/// A GPU of one SM.
+DeviceFacts facts_of(const std::string& architecture) {
+  DeviceFacts facts = *architecture_facts(architecture);
+  facts.sm_count = 1;
   return facts;
 }
 
-/// The toolkit's answer; -1 when it does not know the architecture.
-int toolkit_answer(const DeviceFacts& facts, const Resources& resources, int block_threads,
-                   std::size_t dynamic_smem_bytes) {
+cudaOccDeviceProp properties_of(const DeviceFacts& facts) {
   cudaOccDeviceProp properties;
   properties.computeMajor = facts.compute_capability / 10;
   properties.computeMinor = facts.compute_capability % 10;
@@ -68,7 +32,10 @@ int toolkit_answer(const DeviceFacts& facts, const Resources& resources, int blo
   properties.numSms = facts.sm_count;
   properties.sharedMemPerBlockOptin = static_cast<std::size_t>(facts.smem_bytes_per_block_optin);
   properties.reservedSharedMemPerBlock = static_cast<std::size_t>(facts.smem_bytes_reserved_per_block);
+  return properties;
+}
 
+cudaOccFuncAttributes attributes_of(const DeviceFacts& facts, const Resources& resources) {
   cudaOccFuncAttributes attributes;
   attributes.maxThreadsPerBlock = resources.max_threads_per_block;
   attributes.numRegs = resources.registers;
@@ -77,7 +44,14 @@ int toolkit_answer(const DeviceFacts& facts, const Resources& resources, int blo
   attributes.maxDynamicSharedSizeBytes =
       static_cast<std::size_t>(facts.smem_bytes_per_block_optin - resources.static_smem_bytes);
   attributes.numBlockBarriers = 1;
+  return attributes;
+}
 
+/// The toolkit's answer; -1 when it does not know the architecture.
+int toolkit_answer(const DeviceFacts& facts, const Resources& resources, int block_threads,
+                   std::size_t dynamic_smem_bytes) {
+  const cudaOccDeviceProp properties = properties_of(facts);
+  const cudaOccFuncAttributes attributes = attributes_of(facts, resources);
   const cudaOccDeviceState state;
   cudaOccResult result{};
   const cudaOccError status = cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
@@ -85,12 +59,12 @@ int toolkit_answer(const DeviceFacts& facts, const Resources& resources, int blo
   return status == CUDA_OCC_SUCCESS ? result.activeBlocksPerMultiprocessor : -1;
 }
 
-class OccupancyAgainstCuda : public testing::TestWithParam<Architecture> {};
+class OccupancyAgainstCuda : public testing::TestWithParam<std::string> {};
 
 TEST_P(OccupancyAgainstCuda, AgreesOverTheSweep) {
   const DeviceFacts facts = facts_of(GetParam());
   const std::array<int, 17> blocks{1, 31, 32, 33, 64, 96, 100, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024};
-  const std::array<int, 5> static_smem{0, 1, 1000, 4096, 48 * kKiB};
+  const std::array<int, 5> static_smem{0, 1, 1000, 4096, 48 * 1024};
   const std::array<std::size_t, 12> dynamic_smem{0,     1,     127,   128,   1024,   5000,
                                                  20480, 33333, 49152, 65536, 101376, 150000};
   for (int registers = 0; registers <= 255; ++registers) {
@@ -119,8 +93,30 @@ TEST_P(OccupancyAgainstCuda, AgreesOnEveryBlockSize) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, OccupancyAgainstCuda, testing::ValuesIn(kArchitectures),
-                         [](const auto& parameter) { return std::string(parameter.param.gpu); });
+TEST_P(OccupancyAgainstCuda, ChoosesTheSameBlock) {
+  const DeviceFacts facts = facts_of(GetParam());
+  const cudaOccDeviceProp properties = properties_of(facts);
+  const cudaOccDeviceState state;
+  for (int registers = 1; registers <= 255; ++registers) {
+    for (const int most_threads : {1024, 1000, 256, 33}) {
+      for (const int static_bytes : {0, 1000, 48 * 1024}) {
+        const Resources resources{
+            .registers = registers, .static_smem_bytes = static_bytes, .max_threads_per_block = most_threads};
+        const cudaOccFuncAttributes attributes = attributes_of(facts, resources);
+        int grid = 0, block = 0;
+        ASSERT_EQ(
+            cudaOccMaxPotentialOccupancyBlockSize(&grid, &block, &properties, &attributes, &state, nullptr, 2048),
+            CUDA_OCC_SUCCESS);
+        const PotentialBlock chosen = max_potential_block(facts, resources, 2048);
+        ASSERT_EQ(chosen.threads, block) << registers << " registers, " << static_bytes << " bytes";
+        ASSERT_EQ(chosen.resident_blocks * facts.sm_count, grid);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, OccupancyAgainstCuda, testing::ValuesIn(known_architectures()),
+                         [](const auto& parameter) { return parameter.param; });
 
 }  // namespace
 }  // namespace hone

@@ -1,4 +1,4 @@
-#include "runtime/search/occupancy.h"
+#include <hone/sdk/occupancy.h>
 
 #include <gtest/gtest.h>
 
@@ -83,6 +83,49 @@ TEST(Occupancy, ABlockWithoutThreadsOrWithTooManyDoesNotFit) {
   EXPECT_EQ(resident_blocks(h100(), {}, -32, 0), 0);
   EXPECT_EQ(resident_blocks(h100(), {}, 1025, 0), 0);
   EXPECT_EQ(resident_blocks(h100(), {.max_threads_per_block = 256}, 257, 0), 0);
+}
+
+TEST(OccupancyLimits, NameWhatLimits) {
+  const OccupancyLimits limits = occupancy_limits(h100(), {.registers = 40, .static_smem_bytes = 1024}, 256, 0);
+  EXPECT_EQ(limits[SmResource::threads], 8);
+  EXPECT_EQ(limits[SmResource::blocks], 32);
+  EXPECT_EQ(limits[SmResource::registers], 6);
+  EXPECT_EQ(limits[SmResource::smem], 114);
+  EXPECT_TRUE(limits.is_limited_by(SmResource::registers));
+  EXPECT_FALSE(limits.is_limited_by(SmResource::threads));
+}
+
+TEST(OccupancyLimits, OfWhatIsNotNeededThereAreNone) {
+  EXPECT_EQ(occupancy_limits(textbook(), {}, 256, 0)[SmResource::registers], OccupancyLimits::kUnlimited);
+}
+
+TEST(MaxPotentialBlock, IsTheLargestWithTheMostThreads) {
+  const PotentialBlock chosen = max_potential_block(h100(), {.registers = 40}, 0);
+  EXPECT_EQ(chosen.threads, 768);
+  EXPECT_EQ(chosen.resident_blocks, 2);
+  EXPECT_EQ(max_potential_block(h100(), {.registers = 40, .max_threads_per_block = 128}, 0).threads, 128);
+  EXPECT_EQ(max_potential_block(h100(), {.registers = 257}, 0).threads, 0);
+}
+
+// 82 SMs with 6 blocks each: a grid of 1024 leaves 40 blocks to a third wave.
+TEST(Waves, TheTailWaitsForAWholeWave) {
+  DeviceFacts facts;
+  facts.sm_count = 82;
+  const Waves waves = waves_of(facts, 6, 1024);
+  EXPECT_EQ(waves.slots, 492);
+  EXPECT_EQ(waves.whole, 2);
+  EXPECT_EQ(waves.last_blocks, 40);
+  EXPECT_EQ(waves.count(), 3);
+  EXPECT_DOUBLE_EQ(waves.waste(), 452.0 / 1476);
+}
+
+TEST(Waves, WholeWavesWasteNothing) {
+  DeviceFacts facts;
+  facts.sm_count = 82;
+  EXPECT_EQ(waves_of(facts, 6, 984).count(), 2);
+  EXPECT_DOUBLE_EQ(waves_of(facts, 6, 984).waste(), 0);
+  EXPECT_EQ(waves_of(facts, 6, 0).count(), 0);
+  EXPECT_EQ(waves_of(facts, 0, 1024).slots, 0);
 }
 
 }  // namespace

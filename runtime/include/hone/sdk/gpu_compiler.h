@@ -1,7 +1,9 @@
 // GpuCompiler and compile_for_gpu(): compile for a GPU that need not be present.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <hone/kernel.h>
@@ -12,10 +14,16 @@ namespace hone {
 /// the first compile() loads it. Thread-safe.
 class GpuCompiler {
  public:
+  /// NVRTC keeps no more cores of a process busy (CUDA 13.0: 32 units take as long with four threads as with sixteen).
+  static constexpr std::size_t kMostCores = 4;
+
   GpuCompiler();
   ~GpuCompiler();
   GpuCompiler(const GpuCompiler&) = delete;
   GpuCompiler& operator=(const GpuCompiler&) = delete;
+
+  /// Identifies the NVRTC that was found without loading it; "" if there is none.
+  std::string identity() const;
 
   /// Compiles a cubin for an architecture like "sm_90". Throws Error: compile_failed with the compiler's log,
   /// unsupported if there is no NVRTC, if it does not know the architecture, or if this build of Hone has no CUDA

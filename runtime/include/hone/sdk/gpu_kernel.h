@@ -1,10 +1,8 @@
 // gpu_resources(): the resources of a kernel on a GPU that need not be present.
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
-#include <hone/device_facts.h>
 #include <hone/kernel.h>
 
 namespace hone {
@@ -13,9 +11,5 @@ namespace hone {
 /// cubin. Throws Error: unsupported if there is no NVRTC or it does not know the architecture, compile_failed with the
 /// log, not_found if the unit has no such kernel. Thread-safe.
 Resources gpu_resources(const Unit& unit, std::string_view architecture);
-
-/// The number of blocks that are resident on one SM at once, computed from facts alone; 0 if none fits.
-int gpu_resident_blocks(const DeviceFacts& facts, const Resources& resources, int block_threads,
-                        std::size_t dynamic_smem_bytes);
 
 }  // namespace hone

@@ -1,4 +1,4 @@
-#include "tuner/check/kernel_file.h"
+#include "tuner/context/kernel_file.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

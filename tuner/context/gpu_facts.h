@@ -1,0 +1,27 @@
+// facts_json() and choose_gpu(): the facts of a device as JSON, and a GPU by its name or by a file of such facts.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <string>
+
+#include <hone/device_facts.h>
+
+namespace hone::tuner {
+
+/// Every field of DeviceFacts under its own name, but for the grid's limits, which are one list: max_grid_blocks.
+nlohmann::ordered_json facts_json(const DeviceFacts& facts);
+
+/// The facts of a CUDA device in a file: an object of facts_json(), as `hone devices --json` lists them, of which the
+/// limits of an SM may be left out where the architecture is known. Throws Error(io_failed) when the file cannot be
+/// read, and CommandError(usage) for what is no such object, for a field that does not exist, for one that is missing,
+/// and for numbers that no GPU has.
+DeviceFacts read_facts(const std::filesystem::path& path);
+
+/// The GPU that --gpu names: a known GPU ("h100", "NVIDIA H100 80GB HBM3"), a file that ends in .json, or a device of
+/// this machine: "cuda:0", or "auto" for the first CUDA device. Throws CommandError(usage) with the known names, and
+/// what read_facts() and Device::open() throw.
+DeviceFacts choose_gpu(const std::string& gpu);
+
+}  // namespace hone::tuner
