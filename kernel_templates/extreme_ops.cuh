@@ -1,9 +1,9 @@
 // Extremes and their indices: minmax, argmin, argmax.
 #pragma once
 
-#include "bytes.cuh"
 #include "monoids.cuh"
 #include "reduction.cuh"
+#include "simd.cuh"
 
 namespace hone {
 

@@ -1,5 +1,5 @@
-// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what a
-// function returns if it computes an array.
+// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what
+// a function returns if it computes an array.
 #pragma once
 
 #include "scalars.cuh"

@@ -152,7 +152,8 @@ struct SoftmaxColumns {
     if constexpr (kIsCluster) wait_at_cluster_barrier();
   }
 
-  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse order.
+  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse
+  /// order.
   template <bool kReversed, class Act>
   static __device__ void for_chunks(const Arguments& all, const Act& act) {
     const long long items = Tile::tiles_of(all) * all.chunks;
@@ -189,7 +190,8 @@ struct SoftmaxColumns {
       partials += own_column();
       Sums sums(scale);
       for (unsigned chunk = threadIdx.x / kLanes; chunk < all.chunks; chunk += kRowLanes) {
-        const Array<State, kElements> states([&](unsigned e) { return load_from_l2(partials + chunk * kColumns + e); });
+        const State* const of_chunk = partials + chunk * kColumns;
+        const Array<State, kElements> states([&](unsigned e) { return load_from_l2(of_chunk + e); });
 #pragma unroll
         for (unsigned e = 0; e < kElements; ++e) sums.add(e, states.values[e], scale);
       }

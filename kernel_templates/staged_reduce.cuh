@@ -1,7 +1,7 @@
 // Reduces the middle extent of slices × reduced × inner if a slice is small: a few elements to a few thousand.
 //
-// Slices are contiguous, so a block copies as many as fit its tile into shared memory (StagedRun), at any alignment; its
-// threads then read the elements of each output from there. kBlockThreads × kUnroll packs per block are in flight.
+// Slices are contiguous, so a block copies as many as fit its tile into shared memory (StagedRun), at any alignment;
+// its threads then read the elements of each output from there. kBlockThreads × kUnroll packs per block are in flight.
 //
 // kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows
 // whose size is not a multiple of 16 bytes begin in different banks, so threads with a row each have few bank
