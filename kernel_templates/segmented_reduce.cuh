@@ -5,8 +5,8 @@
 //   DirectSegments   one warp or block per segment, straight from global memory: for long segments of similar lengths
 //   StagedSegments   a few threads per segment, whose elements are staged in shared memory in full tiles: for short
 //                    segments of similar lengths
-//   MergePath        every block has an equal share of the merge path (merge_path.cuh) of segment ends and elements: for
-//                    any distribution of lengths, empty segments included
+//   MergePath        every block has an equal share of the merge path of segment ends and elements (merge_path.cuh):
+//                    for any distribution of lengths, empty segments included
 //
 // In MergePath, a tile with ends is staged in shared memory and divided equally among the threads; a tile without one
 // is streamed from global memory. The partials of a share's first and last segment are left as carries
