@@ -10,7 +10,7 @@
 //
 // In MergePath, a tile with ends is staged in shared memory and divided equally among the threads; a tile without one
 // is streamed from global memory. The partials of a share's first and last segment are left as carries
-// (segment_carries.cuh), which the last block or a second kernel of one block combines.
+// (segments.cuh), which the last block or a second kernel of one block combines.
 //
 // The order of combination depends only on the offsets, the grid and the array's alignment.
 //
@@ -21,7 +21,6 @@
 #include "combine.cuh"
 #include "kernel.cuh"
 #include "merge_path.cuh"
-#include "segment_carries.cuh"
 #include "segment_groups.cuh"
 #include "segments.cuh"
 

@@ -71,7 +71,7 @@ struct ThreadColumns {
     }
   }
 
-  /// The last `left` rows, fewer than kUnroll: all are loaded before the first is accumulated.
+  /// The last `left` rows, fewer than kUnroll: all loads come first.
   __device__ void accumulate_tail(const In* from, Offset stride, Offset row, unsigned left) {
     constexpr unsigned kMostLeft = Tiling::kUnroll > 1 ? Tiling::kUnroll - 1 : 1;
     ThreadRows<Tiling, kMostLeft> rows;
