@@ -7,7 +7,7 @@
 // whose size is not a multiple of 16 bytes begin in different banks, so threads with a row each have few bank
 // conflicts.
 //
-// Constraints: kLanes is a power of two up to 32; a tile's slices have at most Run::kMaxElements elements;
+// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements;
 // kBlockThreads is a multiple of a warp and at least two packs' elements.
 #pragma once
 
@@ -26,6 +26,7 @@ struct StagedReduce {
   using Index = typename Op::Index;
   using State = typename Op::State;
   using Run = StagedRun<In, kBlockThreads, kUnroll>;
+  static constexpr unsigned kTileElements = Run::kMaxElements;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
 
