@@ -1,8 +1,7 @@
 // Combine: one State a thread becomes one State an output, on every level from the lanes of a warp to the blocks of the
 // grid.
 //
-//   threads   kThreads neighbouring threads of a block share an output: lanes of a warp, by shuffles (Tail::warp); or
-//             the whole block, by shuffles in each warp and then among the warps' results
+//   threads   kThreads neighbouring threads of a block share an output: lanes of a warp, or the whole block (Tail)
 //   cluster   kClusterBlocks blocks of a thread-block cluster share it and exchange their States through DSMEM
 //   grid      all blocks publish a partial each in the workspace; the block with the last ticket combines them, or a
 //             second kernel does
@@ -13,8 +12,6 @@
 // Op has State, identity() and combine(); of_lanes<kLanes>(), which combines neighbouring lanes into the first of them,
 // for to_first(); in_all_lanes<kLanes>(), which gives the result to all of them, for to_all(). It may be an object: the
 // scale of a softmax is known at run time only.
-//
-// SmemCombine is the piece for many outputs side by side, whose States are in shared memory.
 #pragma once
 
 #include "grid.cuh"

@@ -1,10 +1,9 @@
 // Copies rows of elements; both sides may have a pitch.
 //
 // A grid-stride loop over tiles of kBlockThreads × kUnroll packs of kVectorBytes. Each thread loads all packs of its
-// tile before it stores any, so kUnroll vectorized loads are in flight. A single row has a tail of up to a pack of
-// single elements. With several rows each is divided into windows: packs at multiples of kVectorBytes in the output.
-// Windows at the ends that a row fills only partly are copied element by element. So rows at any element-aligned
-// address run at the full vector width if input and output have the same address modulo kVectorBytes.
+// tile before it stores any, so kUnroll vectorized loads are in flight. With several rows each is divided into windows:
+// packs at multiples of kVectorBytes in the output. So rows at any element-aligned address run at the full vector width
+// if input and output have the same address modulo kVectorBytes.
 //
 // Constraints: kVectorBytes is a power of two, at least an element, at most 16, and divides the distance of each row
 // from its copy, and the address of a single row; Index holds the number of packs plus one grid-wide stride, and the

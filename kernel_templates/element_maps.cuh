@@ -4,8 +4,8 @@
 // add_bytes(word, sum), which adds the results for the four 8-bit elements of a word to a sum.
 #pragma once
 
-#include "bytes.cuh"
 #include "monoids.cuh"
+#include "simd.cuh"
 
 namespace hone {
 

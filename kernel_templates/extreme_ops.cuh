@@ -1,9 +1,9 @@
 // Extremes and their indices: minmax, argmin, argmax.
 #pragma once
 
-#include "bytes.cuh"
 #include "monoids.cuh"
 #include "reduction.cuh"
+#include "simd.cuh"
 
 namespace hone {
 
@@ -111,8 +111,7 @@ struct ArgReduce
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
-    const Rank rank = rank_of(value);
-    const Rank so_far = state.rank.value();
+    const Rank rank = rank_of(value), so_far = state.rank.value();
     if (rank < so_far || (rank == so_far && state.index.value() != kNowhere)) return;
 
     state = at(rank, lowest_index(value, tile, first, stride));

@@ -8,9 +8,9 @@
 #pragma once
 
 #include "monoids.cuh"
-#include "pack_extremes.cuh"
 #include "reduction.cuh"
 #include "scaled_sum.cuh"
+#include "simd.cuh"
 
 namespace hone {
 

@@ -7,7 +7,6 @@
 // position.
 #pragma once
 
-#include "segment_carries.cuh"
 #include "segments.cuh"
 #include "staged_run.cuh"
 

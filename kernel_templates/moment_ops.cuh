@@ -67,14 +67,11 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
   }
 
   static __device__ State combine(State a, State b) {
-    const Index of_a = a.count.value();
-    const Index of_b = b.count.value();
+    const Index of_a = a.count.value(), of_b = b.count.value();
     if (of_a == 0) return b;
     if (of_b == 0) return a;
-    const Acc count_a = static_cast<Acc>(of_a);
-    const Acc count_b = static_cast<Acc>(of_b);
-    const Acc mean_a = a.sum.value() / count_a;
-    const Acc mean_b = b.sum.value() / count_b;
+    const Acc count_a = static_cast<Acc>(of_a), count_b = static_cast<Acc>(of_b);
+    const Acc mean_a = a.sum.value() / count_a, mean_b = b.sum.value() / count_b;
     const Acc between = b.pivot.value() - a.pivot.value();
     const Acc apart = between + (mean_b - mean_a);
     const Acc weight = count_a * (count_b / (count_a + count_b));

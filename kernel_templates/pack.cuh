@@ -1,5 +1,5 @@
-// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what a
-// function returns if it computes an array.
+// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what
+// a function returns if it computes an array.
 #pragma once
 
 #include "scalars.cuh"
@@ -29,18 +29,12 @@ struct alignas(sizeof(T) * kElements_) Pack {
   }
 
   __device__ T operator[](unsigned e) const {
-    if constexpr (sizeof(Part) == sizeof(T)) {
-      return parts[e];
-    } else {
-      T value;
-      memcpy(&value, reinterpret_cast<const char*>(parts) + e * sizeof(T), sizeof(T));
-      return value;
-    }
+    T value;
+    memcpy(&value, reinterpret_cast<const char*>(parts) + e * sizeof(T), sizeof(T));
+    return value;
   }
-
   __device__ void set(unsigned e, T value) {
-    if constexpr (sizeof(Part) == sizeof(T)) parts[e] = value;
-    else memcpy(reinterpret_cast<char*>(parts) + e * sizeof(T), &value, sizeof(T));
+    memcpy(reinterpret_cast<char*>(parts) + e * sizeof(T), &value, sizeof(T));
   }
 };
 

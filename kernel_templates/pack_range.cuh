@@ -72,21 +72,17 @@ struct TwoArrays {
   using Element = Pair<In>;
   using ElementPack = PairPack<In, kPackElements>;
 
-  const In* a;
-  const In* b;
+  using One = OneArray<In, kPackElements>;
 
-  static __device__ TwoArrays from(const void* const* arrays) {
-    return {static_cast<const In*>(arrays[0]), static_cast<const In*>(arrays[1])};
-  }
+  One a, b;
 
-  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(In) * kPackElements>(a); }
+  static __device__ TwoArrays from(const void* const* arrays) { return {One::from(arrays), One::from(arrays + 1)}; }
+
+  __device__ unsigned unaligned() const { return a.unaligned(); }
   template <class Index>
-  __device__ Element element(Index i) const { return {a[i], b[i]}; }
+  __device__ Element element(Index i) const { return {a.element(i), b.element(i)}; }
   template <class Index>
-  __device__ ElementPack pack(Index head, Index i) const {
-    using Loaded = Pack<In, kPackElements>;
-    return {reinterpret_cast<const Loaded*>(a + head)[i], reinterpret_cast<const Loaded*>(b + head)[i]};
-  }
+  __device__ ElementPack pack(Index head, Index i) const { return {a.pack(head, i), b.pack(head, i)}; }
 };
 
 /// Whether the tail is padded to a full tile, with copies of its first pack or with neutral().

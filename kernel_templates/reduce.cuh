@@ -3,12 +3,8 @@
 // A grid-stride loop over tiles. Each thread issues kUnroll vectorized loads of kVectorBytes before it combines any of
 // them, so kBlockThreads × kUnroll × kVectorBytes bytes per block and array are in flight; a compute-bound operation
 // loads the next tile meanwhile (double buffering). A tile is combined in a tree before it is added to the accumulator:
-// one short chain per thread, hence an accurate one. Elements before the first aligned pack and after the last full one
-// (fewer than two packs together) are handled by single threads of block 0, so a pointer of any alignment runs at the
-// full vector width. Combine combines the threads, as kTail says, and then the blocks: a single block or a single
-// cluster makes the result by itself; otherwise the block with the last ticket does, or a second kernel, finish().
-//
-// The order of combination depends only on n, the grid and the pointer's alignment.
+// one short chain per thread, hence an accurate one. A pointer of any alignment runs at the full vector width
+// (PackRange). The order of combination depends only on n, the grid and the pointer's alignment.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; kVectorBytes is a
 // power of two, at least an element, at most 32; kUnroll is a power of two; Op::Index holds n plus one grid-wide

@@ -2,10 +2,9 @@
 //
 // A block has a tile of neighbouring columns. kThreadsPerOutput threads share each group of kPackElements columns, with
 // interleaved rows. A thread loads packs of kUnroll rows before it accumulates any and keeps a State per column of its
-// packs. The States of threads that share a column are combined in shared memory; if no threads share one, packs of
-// outputs are stored straight from registers. If there are fewer tiles than blocks, several blocks (`parts`) share the
-// rows of a tile, interleaved as well, so that they read neighbouring rows at a time, and a second kernel
-// (partials.cuh) combines the partials that they publish.
+// packs, which are combined in shared memory; if no threads share a column, packs of outputs are stored straight from
+// registers. With kSplitsRows several blocks (`parts`) share the rows of a tile, interleaved as well, and a second
+// kernel (partials.cuh) combines the partials that they publish.
 //
 // Packs are aligned even if rows are not (RowStarts):
 //
@@ -15,17 +14,13 @@
 //   shifted_loads  A thread has any rows and extracts each pack from two aligned ones: twice as many loads, half of
 //                  which hit L1, and some 15 instructions a pack.
 //
-// In the few rows where either would read outside of the array, single elements are loaded.
-//
-// Few columns: if rows are contiguous, `folds` of them are treated as one long row, and its columns are folded in the
-// end (kFolds; the caller chooses folds · inner <= kTileColumns, or 1 if a pitch leaves gaps).
-//
-// Few rows: kFewTiles says that a thread has few tiles of kUnroll rows, so the first iteration is peeled
-// (for_each_full_tile()). It changes no result. Without kSplitsRows there is one part.
+// In the few rows where either would read outside of the array, single elements are loaded. With kFolds, `folds`
+// contiguous rows of few columns are one long row, whose columns are folded in the end. kFewTiles says that a thread
+// has few tiles of kUnroll rows (for_each_full_tile()); it changes no result.
 //
 // Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is
-// a multiple of kPackElements; with shifted_loads packs have 4 bytes or more; Op::Index holds `reduced` plus one tile
-// of rows.
+// a multiple of kPackElements; with shifted_loads packs have 4 bytes or more; folds · inner <= kTileColumns; Op::Index
+// holds `reduced` plus one tile of rows.
 #pragma once
 
 #include "kernel.cuh"
@@ -36,8 +31,7 @@
 namespace hone {
 
 template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kPackElements, unsigned kUnroll,
-          RowStarts kStarts, bool kFolds, bool kFewTiles, bool kSplitsRows, class Out,
-          unsigned kValues>
+          RowStarts kStarts, bool kFolds, bool kFewTiles, bool kSplitsRows, class Out, unsigned kValues>
 struct ColumnReduce {
   using Tiling = ColumnTiling<Op, kBlockThreads, kThreadsPerOutput, kPackElements, kUnroll, kStarts, kFolds>;
   using In = typename Op::In;
@@ -65,8 +59,8 @@ struct ColumnReduce {
     if (blockIdx.x >= tiles * parts) pdl_release_then_wait();  // blocks without a tile call it, too
     for (unsigned long long item = blockIdx.x; item < tiles * parts; item += gridDim.x) {
       // A 64-bit division takes longer than a tile of few rows: avoided if the quotient is known.
-      const unsigned part =  // neighbouring blocks differ in columns
-          parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
+      // Neighbouring blocks differ in columns.
+      const unsigned part = parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
       const unsigned long long slice = all.outer == 1 ? 0 : number / slice_tiles;
       const unsigned long long column = (number - slice * slice_tiles) * kTileColumns;
@@ -164,11 +158,8 @@ struct ColumnReduce {
     const unsigned width = kFolds ? tile.inner : tile.width;
     for_columns(width, [&](unsigned c) {
       const State state = Op::of_states(&states[c], folds, tile.inner);
-      if (tile.parts == 1) {
-        Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + c) * kValues);
-      } else {
-        partials_in<State>(all.workspace)[tile.part * all.outer * all.inner + output + c] = state;
-      }
+      if (tile.parts != 1) partials_in<State>(all.workspace)[tile.part * all.outer * all.inner + output + c] = state;
+      else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + c) * kValues);
     });
   }
 

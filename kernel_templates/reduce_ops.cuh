@@ -1,11 +1,11 @@
-// The reductions that are a MapReduce: each element is mapped to an accumulator, those are combined by a monoid, and the
-// result is finished. They are sums, products, extremes, norms and counts.
+// The reductions that are a MapReduce: each element is mapped to an accumulator, those are combined by a monoid, and
+// the result is finished. They are sums, products, extremes, norms and counts.
 #pragma once
 
-#include "bytes.cuh"
 #include "element_maps.cuh"
 #include "monoids.cuh"
 #include "reduction.cuh"
+#include "simd.cuh"
 
 namespace hone {
 

@@ -1,17 +1,12 @@
-// Reduces each row of a matrix to one value, or two.
-//
-// Two kernels, by the number of threads per row:
+// Reduces each row of a matrix to one value, or two: row r has its kValues results at out[r · kValues].
 //
 //   RowLanes   kLanes neighbouring lanes of a warp per row, from 1 to 32. A thread loads kUnroll packs of each of kRows
 //              rows before it combines any, so that several loads are in flight even if a row is a single pack.
 //   RowBlocks  one block per row, a cluster of blocks, or any number of blocks whose partials a second kernel combines.
 //
-// Rows may begin at any element-aligned address, unless kIsAligned says that all are aligned to a pack: elements before
-// a row's first aligned pack and after its last full one are handled by single lanes. Short misaligned rows are faster
-// in staged_reduce.cuh.
-//
-// Row r has its kValues results at out[r · kValues]. The order of combination depends only on the columns, the grid and
-// the row's alignment.
+// Rows may begin at any element-aligned address, unless kIsAligned says that all are aligned to a pack (PackRange);
+// short misaligned rows are faster in staged_reduce.cuh. The order of combination depends only on the columns, the grid
+// and the row's alignment.
 //
 // Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a
 // power of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks

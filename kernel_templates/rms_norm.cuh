@@ -1,10 +1,10 @@
 // RMS normalisation of the rows of a matrix: y = h / sqrt(mean(h²) + eps) · weight, where h is x, or x + residual,
 // which is then written as well. Sums are accumulated in f32; h is rounded before it is squared, y once.
 //
-// kRowThreads threads share a row: lanes of a warp, with kRows rows at once; a block; or a cluster of blocks, which
-// exchange partials through DSMEM. A thread holds kPacks packs of the row in registers between the sum and the results,
-// and the weights of these columns for all of its rows. With kHasRest a row may be longer, and the rest is read twice.
-// A grid-stride loop over rows; the order of additions depends only on the columns and the policy.
+// kRowThreads threads share a row: lanes of a warp, with kRows rows at once; a block; or a cluster of blocks. A thread
+// holds kPacks packs of the row in registers between the sum and the results, and the weights of these columns for all
+// of its rows. With kHasRest a row may be longer, and the rest is read twice. A grid-stride loop over rows; the order
+// of additions depends only on the columns and the policy.
 //
 // A row is whole packs, as wide as the alignment of all rows allows, from one element to 16 bytes. y may lie on x, and
 // h on residual: a thread writes no element that another one reads.

@@ -3,15 +3,14 @@
 // Three ways to divide the work, from the least to the most robust:
 //
 //   DirectSegments   one warp or block per segment, straight from global memory: for long segments of similar lengths
-//   StagedSegments   a few threads per segment; the segments of a block are contiguous, so their elements are staged in
-//                    shared memory in full tiles: for short segments of similar lengths
-//   MergePath        every block has an equal share of all segment ends and elements together, wherever the share
-//                    begins and ends: for any distribution of lengths, empty segments included
+//   StagedSegments   a few threads per segment, whose elements are staged in shared memory in full tiles: for short
+//                    segments of similar lengths
+//   MergePath        every block has an equal share of the merge path of segment ends and elements (merge_path.cuh):
+//                    for any distribution of lengths, empty segments included
 //
-// MergePath divides the merge path (merge_path.cuh) equally among the blocks. A tile with ends is staged in shared
-// memory and divided equally among the threads by the same rule; a tile without one is streamed from global memory. The
-// partials of a share's first and last segment are left in the workspace as carries (segment_carries.cuh), which the
-// last block or a second kernel of one block combines.
+// In MergePath, a tile with ends is staged in shared memory and divided equally among the threads; a tile without one
+// is streamed from global memory. The partials of a share's first and last segment are left as carries
+// (segments.cuh), which the last block or a second kernel of one block combines.
 //
 // The order of combination depends only on the offsets, the grid and the array's alignment.
 //
@@ -22,7 +21,6 @@
 #include "combine.cuh"
 #include "kernel.cuh"
 #include "merge_path.cuh"
-#include "segment_carries.cuh"
 #include "segment_groups.cuh"
 #include "segments.cuh"
 

@@ -1,6 +1,12 @@
-// The arrays of all segmented reductions.
+// The arrays of segmented reductions, and the carries of segments that span several threads or blocks: a segmented scan.
+//
+// Each participant (thread or block, in order) has a tail: the elements behind its last segment end, or all of its
+// elements if no segment ends in it. The carry into a participant is the combination of the tails since the last
+// participant with an end; it completes the first segment that ends there.
 #pragma once
 
+#include "grid.cuh"
+#include "lanes.cuh"
 #include "pack_range.cuh"
 #include "segments_arguments.h"
 
@@ -37,5 +43,82 @@ struct Segments {
   /// Writes the results of a segment of n elements.
   __device__ void write(Index segment, Index n, State state) const { Op::write(state, n, out + segment * kOutputs); }
 };
+
+/// An exclusive segmented scan over the block: returns the carry into this thread, the tails since the last thread with
+/// an end. In thread 0 it sets `all` to the tail of the block. Each of kThreads threads must call it; two calls need a
+/// barrier between them.
+template <class Op, unsigned kThreads>
+__device__ typename Op::State carried_in(typename Op::State tail, bool has_end, typename Op::State& all) {
+  using State = typename Op::State;
+  constexpr unsigned kWarps = kThreads / kWarpThreads;
+  __shared__ State of_warp[kWarps];
+  __shared__ unsigned ends_in_warp[kWarps];
+  const unsigned lane = threadIdx.x % kWarpThreads;
+  const unsigned warp = threadIdx.x / kWarpThreads;
+
+  const unsigned with_end = __ballot_sync(kFullMask, has_end);
+  const unsigned up_to_here = with_end & (kFullMask >> (kWarpThreads - 1 - lane));
+  const unsigned first_of_run =
+      up_to_here == 0 ? 0 : kWarpThreads - 1 - static_cast<unsigned>(__clz(static_cast<int>(up_to_here)));
+#pragma unroll
+  for (unsigned offset = 1; offset < kWarpThreads; offset *= 2) {
+    const State before = shuffle_up(tail, offset);
+    if (lane >= first_of_run + offset) tail = Op::combine(before, tail);
+  }
+  if (lane == kWarpThreads - 1) {
+    of_warp[warp] = tail;
+    ends_in_warp[warp] = with_end;
+  }
+  State before = shuffle_up(tail, 1);
+  if (lane == 0) before = Op::identity();
+  __syncthreads();
+
+  const auto behind_last_end = [&](unsigned warps) {
+    State state = Op::identity();
+    for (unsigned w = 0; w < warps; ++w) state = ends_in_warp[w] != 0 ? of_warp[w] : Op::combine(state, of_warp[w]);
+    return state;
+  };
+  const bool is_first_of_warp = (with_end & ((1u << lane) - 1)) == 0;
+  if (has_end && is_first_of_warp && warp > 0) before = Op::combine(behind_last_end(warp), before);
+  if (threadIdx.x == 0) all = behind_last_end(kWarps);
+  return before;
+}
+
+/// The partials of a block, in the workspace behind the header.
+template <class Op>
+struct Carry {
+  using State = typename Op::State;
+  using Index = typename Op::Index;
+
+  Words<Index> segment;  ///< in which the block begins; another one in the next block means that a segment ended
+  Words<State> head;     ///< the block's part of that segment, if the segment ends in the block
+  Words<State> tail;     ///< the elements behind the last end, or all elements
+};
+
+/// Completes the first segment that ends in each of `blocks` blocks. Called by one block of kThreads threads.
+template <class Op, unsigned kThreads, class Arrays>
+__device__ void combine_carries(const Arrays& arrays, void* workspace, unsigned blocks) {
+  using State = typename Op::State;
+  using Index = typename Op::Index;
+  const Carry<Op>* const carries = partials_in<Carry<Op>>(workspace);
+  State carry = Op::identity();  // in thread 0, from one iteration to the next
+  for (unsigned first = 0; first < blocks; first += kThreads) {
+    const unsigned b = first + threadIdx.x;
+    Index segment = 0;
+    bool has_end = false;
+    State head = Op::identity();
+    State tail = Op::identity();
+    if (b < blocks) {
+      segment = load_from_l2(&carries[b].segment).value();
+      has_end = segment < (b + 1 < blocks ? load_from_l2(&carries[b + 1].segment).value() : arrays.count);
+      tail = load_from_l2(&carries[b].tail).value();
+      if (has_end) head = load_from_l2(&carries[b].head).value();
+    }
+    if (threadIdx.x == 0) (has_end ? head : tail) = Op::combine(carry, has_end ? head : tail);
+    const State before = carried_in<Op, kThreads>(tail, has_end, carry);
+    if (has_end) arrays.write(segment, arrays.offset(segment + 1) - arrays.offset(segment), Op::combine(before, head));
+    __syncthreads();
+  }
+}
 
 }  // namespace hone

@@ -1,17 +1,12 @@
 // Softmax, or its logarithm, of each row of a matrix.
 //
-// The threads of a row:
+// The threads of a row are kGroup neighbouring lanes (1 … 32), with kRows rows at once; a block; or a cluster of
+// blocks, which exchange partials through DSMEM. They hold it in registers or shared memory; what exceeds that is read
+// twice. With chunks, a row has many blocks, in two launches: the first publishes maximum and sum of each chunk; the
+// second combines those of the row, reads its chunk again and writes it.
 //
-//   groups    kGroup neighbouring lanes (1 … 32), kRows rows at once; the row is held in registers
-//   block     all threads of a block; the row is held in registers or shared memory
-//   cluster   all threads of a cluster of blocks, which exchange partials through DSMEM
-//   chunks    many blocks, in two launches: the first publishes maximum and sum of each chunk of a row; the second
-//             combines those of the row, reads its chunk again and writes it
-//
-// The part of a row that exceeds what its threads can hold is read twice. A grid-stride loop over rows. May be in
-// place. The order of additions depends only on the shape, the grid and the pointers' alignment.
-//
-// Constraints: kBlockThreads is a power of two, at least a warp; kGroup a power of two, at most a warp.
+// A grid-stride loop over rows. May be in place. The order of additions depends only on the shape, the grid and the
+// pointers' alignment. Constraints: kBlockThreads is a power of two, at least a warp; kGroup one, at most a warp.
 #pragma once
 
 #include "combine.cuh"

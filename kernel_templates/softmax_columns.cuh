@@ -3,10 +3,10 @@
 // A block, or a cluster of blocks, has a tile of kLanes packs of neighbouring columns; rows are interleaved over its
 // threads. A thread holds kPacks rows of its columns in registers; all other rows are read twice. If many blocks share
 // a tile, there are two launches: the first publishes maximum and sum of each chunk of rows; the second combines those
-// of all chunks, reads its own chunk again and writes it.
+// of all chunks, reads its own chunk again and writes it. May be in place.
 //
-// May be in place. Constraints: kBlockThreads and kLanes are powers of two; packs of columns are aligned in every row,
-// and `inner` is a multiple of them.
+// Constraints: kBlockThreads and kLanes are powers of two; packs of columns are aligned in every row, and `inner` is a
+// multiple of them.
 #pragma once
 
 #include "grid.cuh"
@@ -22,9 +22,8 @@ template <class In, class Out, class Acc, bool kLog, unsigned kElements>
 using ColumnTypes = SoftmaxPackTypes<In, Out, Acc, long long, kLog, kElements, kElements>;
 
 /// A tile of neighbouring columns, and the rows first, first + stride, … < end of one thread in it.
-template <class Types_, unsigned kBlockThreads, unsigned kLanes>
+template <class Types, unsigned kBlockThreads, unsigned kLanes>
 struct SoftmaxColumnTile {
-  using Types = Types_;
   using In = typename Types::In;
   using Out = typename Types::Out;
   using InPack = typename Types::InPack;
@@ -58,7 +57,6 @@ struct SoftmaxColumnTile {
   }
 
   __device__ long long after(long long row, unsigned k) const { return row + k * stride; }
-
   __device__ InPack load(long long row) const { return *reinterpret_cast<const InPack*>(in + row * all.in_pitch); }
   __device__ InPack load_again(long long row) const { return load(row); }
   __device__ void store(long long row, const OutPack& pack) const {
@@ -80,10 +78,7 @@ struct SoftmaxColumns {
   using Share = RegisterShare<Types, kPacks>;
   using Tile = SoftmaxColumnTile<Types, kBlockThreads, kLanes>;
   using Arguments = typename Tile::Arguments;
-
-  static constexpr unsigned kElements = Types::kElements;
-  static constexpr unsigned kColumns = Tile::kColumns;
-  static constexpr unsigned kRowLanes = Tile::kRowLanes;
+  static constexpr unsigned kElements = Types::kElements, kColumns = Tile::kColumns, kRowLanes = Tile::kRowLanes;
   /// Partials of a column in shared memory: lanes of a warp that share the column are combined before, by shuffles.
   static constexpr unsigned kPartials = kLanes < kWarpThreads ? kBlockThreads / kWarpThreads : kRowLanes;
 
@@ -152,7 +147,8 @@ struct SoftmaxColumns {
     if constexpr (kIsCluster) wait_at_cluster_barrier();
   }
 
-  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse order.
+  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse
+  /// order.
   template <bool kReversed, class Act>
   static __device__ void for_chunks(const Arguments& all, const Act& act) {
     const long long items = Tile::tiles_of(all) * all.chunks;
@@ -189,7 +185,8 @@ struct SoftmaxColumns {
       partials += own_column();
       Sums sums(scale);
       for (unsigned chunk = threadIdx.x / kLanes; chunk < all.chunks; chunk += kRowLanes) {
-        const Array<State, kElements> states([&](unsigned e) { return load_from_l2(partials + chunk * kColumns + e); });
+        const State* const of_chunk = partials + chunk * kColumns;
+        const Array<State, kElements> states([&](unsigned e) { return load_from_l2(of_chunk + e); });
 #pragma unroll
         for (unsigned e = 0; e < kElements; ++e) sums.add(e, states.values[e], scale);
       }

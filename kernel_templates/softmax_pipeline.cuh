@@ -1,19 +1,15 @@
 // Softmax, or its logarithm, of long rows in one launch: chunks are read twice, the second time from L2.
 //
-// As in `chunks` of softmax.cuh each chunk has two work items: publish its maximum and sum; later combine those of its
-// row, read the chunk again and write it. Here a persistent grid alternates between items of both kinds, `lag` rows
-// apart: far enough that an item rarely waits for partials, near enough that its row is still in L2. So DRAM traffic is
-// as if rows were read once.
+// Each chunk has two work items: publish its maximum and sum; later combine those of its row, read the chunk again and
+// write it. A persistent grid alternates between items of both kinds, `lag` rows apart: far enough that an item rarely
+// waits for partials, near enough that its row is still in L2. So DRAM traffic is as if rows were read once.
 //
-// Items are numbered, and blocks claim them in order by a ticket. An item waits only for items with smaller numbers,
-// which running blocks have claimed: whichever blocks are resident, the smallest unfinished item can proceed, so there
-// is no deadlock.
+// Blocks claim items in order by a ticket. An item waits only for items with smaller numbers, which running blocks have
+// claimed: whichever blocks are resident, the smallest unfinished item can proceed, so there is no deadlock.
 //
 // Word 0 of the workspace header is the ticket of work items, word 1 that of the last block. Each of kRing slots has a
 // counter of finished items, which continues with the row kRing later: 2 · parts items per row. Partials have kRing
-// rows, too.
-//
-// Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
+// rows, too. Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
 #pragma once
 
 #include "softmax.cuh"

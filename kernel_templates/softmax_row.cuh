@@ -17,9 +17,8 @@ struct SoftmaxTypes
 /// The packs first, first + kThreads, … < end of a row, and its single elements, for one of kThreads threads. There are
 /// few single elements, and none in most rows, so they are not held but loaded again, always by the thread that writes
 /// them in the end.
-template <class Types_, unsigned kThreads>
+template <class Types, unsigned kThreads>
 struct SoftmaxRow {
-  using Types = Types_;
   using Acc = typename Types::Acc;
   using Index = typename Types::Index;
   using InPack = typename Types::InPack;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "monoids.cuh"
-#include "pack_extremes.cuh"
+#include "simd.cuh"
 #include "softmax_math.cuh"
 
 namespace hone {

@@ -1,8 +1,7 @@
 // Softmax of rows that are too short or too misaligned for vectorized loads of their own: a block copies a contiguous
-// run of rows through shared memory in packs of 16 bytes (cp.async), and groups of kGroup lanes compute single elements
-// from there.
+// run of rows through shared memory (StagedRun), and groups of kGroup lanes compute single elements from there. Rows
+// that are not contiguous are copied element by element. While a run is written, the next one is being loaded.
 //
-// Rows that are not contiguous are copied element by element. While a run is written, the next one is being loaded.
 // Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds
 // kRows runs of rows in and out, each with 16 bytes more for its alignment.
 #pragma once

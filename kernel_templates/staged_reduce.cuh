@@ -1,13 +1,13 @@
 // Reduces the middle extent of slices × reduced × inner if a slice is small: a few elements to a few thousand.
 //
-// Slices are contiguous, so a block copies as many as fit its tile into shared memory (StagedRun), at any alignment; its
-// threads then read the elements of each output from there. kBlockThreads × kUnroll packs per block are in flight.
+// Slices are contiguous, so a block copies as many as fit its tile into shared memory (StagedRun), at any alignment;
+// its threads then read the elements of each output from there. kBlockThreads × kUnroll packs per block are in flight.
 //
 // kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows
 // whose size is not a multiple of 16 bytes begin in different banks, so threads with a row each have few bank
 // conflicts.
 //
-// Constraints: kLanes is a power of two up to 32; a tile's slices have at most Run::kMaxElements elements;
+// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements;
 // kBlockThreads is a multiple of a warp and at least two packs' elements.
 #pragma once
 
@@ -26,6 +26,7 @@ struct StagedReduce {
   using Index = typename Op::Index;
   using State = typename Op::State;
   using Run = StagedRun<In, kBlockThreads, kUnroll>;
+  static constexpr unsigned kTileElements = Run::kMaxElements;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
 

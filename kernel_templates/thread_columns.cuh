@@ -71,7 +71,7 @@ struct ThreadColumns {
     }
   }
 
-  /// The last `left` rows, fewer than kUnroll: all are loaded before the first is accumulated.
+  /// The last `left` rows, fewer than kUnroll: all loads come first.
   __device__ void accumulate_tail(const In* from, Offset stride, Offset row, unsigned left) {
     constexpr unsigned kMostLeft = Tiling::kUnroll > 1 ? Tiling::kUnroll - 1 : 1;
     ThreadRows<Tiling, kMostLeft> rows;
@@ -103,7 +103,8 @@ struct ThreadColumns {
         // Neighbouring lanes store neighbouring packs: coalesced, in whole sectors.
         Array<OutPack, kPacks> results([&](unsigned p) { return results_of<OutPack>(p, reduced); });
         transpose_lanes(results.values);
-        auto* const to = reinterpret_cast<OutPack*>(out) + threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
+        const unsigned first = threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
+        auto* const to = reinterpret_cast<OutPack*>(out) + first;
 #pragma unroll
         for (unsigned p = 0; p < kPacks; ++p) store_streaming(to + p * kPacks, results.values[p]);
         return;

@@ -17,10 +17,11 @@
 // A dot is an element of a neighbouring tile, or undefined. The gap of kGapBytes behind each group of kPack rows moves
 // the next group one bank further, so lanes that read a column in rows kPack apart have no bank conflicts.
 //
-// Output: each output row of a tile starts at the last sector (32 bytes) that starts at or before the tile. So no sector
-// is written by two blocks, except at the ends of output rows; the price is kStep - 1 input rows that the previous tile
-// loads, too. The lanes of a warp store consecutive packs of kLanesAcross output rows that are kStep apart, hence
-// equally aligned. So all lanes find their elements at the same place of a 16-byte word, in rows kPack apart.
+// Output: each output row of a tile starts at the last sector (32 bytes) that starts at or before the tile. So no
+// sector is written by two blocks, except at the ends of output rows; the price is kStep - 1 input rows that the
+// previous tile loads, too. The lanes of a warp store consecutive packs of kLanesAcross output rows that are kStep
+// apart, hence equally aligned. So all lanes find their elements at the same place of a 16-byte word, in rows kPack
+// apart.
 //
 // Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both
 // sides of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one
