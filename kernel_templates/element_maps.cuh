@@ -70,6 +70,14 @@ struct Unchanged {
   template <class Acc, class Index> static __device__ Acc of(Acc acc, Index) { return acc; }
 };
 
+/// One zero and one NaN: which of several that compare equal an extreme is depends on the order.
+struct Unified {
+  template <class Acc, class Index> static __device__ Acc of(Acc acc, Index) {
+    if constexpr (!kIsFloating<Acc>) return acc;
+    else return is_nan(acc) ? quiet_nan<Acc>() : acc + Acc(0);
+  }
+};
+
 struct OverCount {
   template <class Acc, class Index> static __device__ auto of(Acc acc, Index n) {
     using Quotient = typename Select<kSame<Acc, float>, float, double>::type;

@@ -1,6 +1,7 @@
 // Extremes and their indices: minmax, argmin, argmax.
 #pragma once
 
+#include "element_maps.cuh"
 #include "monoids.cuh"
 #include "reduction.cuh"
 #include "simd.cuh"
@@ -35,9 +36,9 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
     else Reduction<MinMax, In, State, Index>::accumulate(state, tile, first, stride);
   }
   template <class Out>
-  static __device__ void write(State state, Index, Out* out) {
-    out[0] = convert<Out>(state.min);
-    out[1] = convert<Out>(state.max);
+  static __device__ void write(State state, Index n, Out* out) {
+    out[0] = convert<Out>(Unified::of(state.min, n));
+    out[1] = convert<Out>(Unified::of(state.max, n));
   }
 };
 
@@ -45,9 +46,11 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
   template <class Out>
-  static __device__ void write(Extremes<Acc> state, Index, Out* out) {
+  static __device__ void write(Extremes<Acc> state, Index n, Out* out) {
     using Wide = typename Select<kIsFloating<Acc>, Acc, unsigned long long>::type;
-    *out = convert<Out>(state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min));
+    const Wide range =
+        state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min);
+    *out = convert<Out>(Unified::of(range, n));
   }
 };
 

@@ -128,9 +128,9 @@ using Sum = MapReduce<Identity, monoid::Plus, Unchanged, In, Acc, Index, kIgnore
 template <class In, class Acc, class Index, bool kIgnoreNan>
 using Product = MapReduce<Identity, monoid::Times, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Min = MapReduce<Identity, monoid::Min<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Min = MapReduce<Identity, monoid::Min<kIgnoreNan>, Unified, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-using Max = MapReduce<Identity, monoid::Max<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan>;
+using Max = MapReduce<Identity, monoid::Max<kIgnoreNan>, Unified, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
 using SumOfSquares = MapReduce<Square, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
@@ -138,7 +138,7 @@ using L1Norm = MapReduce<Magnitude, monoid::Plus, Unchanged, In, Acc, Index, kIg
 template <class In, class Acc, class Index, bool kIgnoreNan>
 using L2Norm = MapReduce<Square, monoid::Plus, SquareRoot, In, Acc, Index, kIgnoreNan>;
 template <class In, class Acc, class Index, bool kIgnoreNan>
-struct MaxNorm : MapReduce<Magnitude, monoid::Max<kIgnoreNan>, Unchanged, In, Acc, Index, kIgnoreNan> {
+struct MaxNorm : MapReduce<Magnitude, monoid::Max<kIgnoreNan>, Unified, In, Acc, Index, kIgnoreNan> {
   static __device__ Acc identity() { return Acc(0); }
 };
 template <class In, class Acc, class Index, bool kIgnoreNan>

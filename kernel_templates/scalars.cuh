@@ -74,6 +74,13 @@ __device__ T lowest() {
   else return T(0);
 }
 
+/// The NaN without a sign or a payload, of a floating accumulator.
+template <class T>
+__device__ T quiet_nan() {
+  if constexpr (kSame<T, float>) return __int_as_float(0x7fc00000);
+  else return __longlong_as_double(0x7ff8000000000000LL);
+}
+
 /// The upper or the lower bound of In, as an accumulator: the identity of minimum or maximum.
 template <bool kUpper, class Acc, class In>
 __device__ Acc bound_of() {

@@ -19,6 +19,7 @@
 #include "runtime/families/reduce/canonical_math.h"
 #include "runtime/families/reduce/canonical_tree.h"
 #include "runtime/families/reduce/reduce_reference.h"
+#include "tests/runtime/support/expected_bits.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -79,6 +80,18 @@ TEST(CanonicalReduce, IsTheRecursionAroundChunksAndPowersOfTwo) {
     for (const float x : values) as_floats.push_back(static_cast<float>(halves.emplace_back(half(x * 0x1p-20f))));
     const float of_halves = canonical_reduce(sum, std::span<const half>(halves));
     EXPECT_EQ(bits(of_halves), bits(Recursion<float>{as_floats, 1024}.sum())) << n;
+  }
+}
+
+/// The file was written by a second program (expected_bits.py), which shares nothing with the library.
+TEST(CanonicalReduce, MeetsTheExpectedBits) {
+  for (const ExpectedBits& expected : read_expected_bits()) {
+    const std::vector<std::byte> a = expected_bits_elements(expected.spec, 0, expected.n);
+    const std::vector<std::byte> b = expected_bits_elements(expected.spec, expected.n, expected.n);
+    std::vector<std::byte> found(expected.results.size());
+    canonical_reduce(expected.spec, {a.data()}, {b.data()}, expected.n, found.data());
+    EXPECT_EQ(found, expected.results)
+        << name(expected.spec.op) << " " << info(expected.spec.dtype).name << " " << expected.n;
   }
 }
 

@@ -1,0 +1,110 @@
+// What docs/numerics.md promises of bits, on a real device.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include <hone/kernel_family.h>
+#include <hone/reduce_axis.h>
+
+#include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/expected_bits.h"
+
+namespace hone {
+namespace {
+
+class NumericsResults : public DeviceTest {
+ protected:
+  /// The bits of a result of `spec` over bytes in host memory, placed `offset` elements behind an aligned address.
+  std::vector<std::byte> reduce(Session& session, const ReduceSpec& spec, const std::vector<std::byte>& a,
+                                const std::vector<std::byte>& b, std::int64_t n, std::size_t offset = 0) const {
+    const std::size_t shift = offset * info(spec.dtype).size_bytes;
+    const Array<std::byte> first = upload(a, shift), second = upload(b, shift);
+    const DeviceBuffer out(device_, 2 * sizeof(double));
+    if (spec.op == ReduceOp::dot) tuned_dot(session, spec, first.data, second.data, n, out.data(), nullptr);
+    else tuned_reduce(session, spec, first.data, n, out.data(), nullptr);
+    std::vector<std::byte> result(info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs));
+    device_->copy_to_host(result.data(), out.data(), result.size(), nullptr);
+    device_->synchronize(nullptr);
+    return result;
+  }
+
+  template <class T>
+  static std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+  }
+};
+
+TEST_F(NumericsResults, KernelsMeetTheExpectedBits) {
+  Session session(device_, quick());
+  int compared = 0;
+  for (const ExpectedBits& expected : read_expected_bits()) {
+    const Problem problem = reduce_problem(expected.spec, expected.n);
+    if (!refusal_of(problem).empty()) continue;
+    const std::vector<std::byte> a = expected_bits_elements(expected.spec, 0, expected.n);
+    const std::vector<std::byte> b = expected_bits_elements(expected.spec, expected.n, expected.n);
+    for (const std::size_t offset : {std::size_t{0}, static_cast<std::size_t>(expected.n % 4)})
+      EXPECT_EQ(reduce(session, expected.spec, a, b, expected.n, offset), expected.results)
+          << to_string(problem) << " at offset " << offset;
+    ++compared;
+  }
+  if (compared == 0) GTEST_SKIP() << "no reduction of an array has reproducible kernels";
+}
+
+/// Batch invariance: alone, among others, at any row of a pitched matrix.
+TEST_F(NumericsResults, ARowHasTheSameBitsWhereverItIs) {
+  const ReduceSpec spec{.numerics = Numerics::reproducible};
+  constexpr std::int64_t kColumns = 1500;
+  if (!refusal_of(reduce_rows_problem(spec, {.rows = 1, .columns = kColumns})).empty())
+    GTEST_SKIP() << "rows have no reproducible kernels";
+  Session session(device_, quick());
+  const std::vector<float> row = random_values<float>(kColumns);
+  const auto alone = upload(row);
+  const DeviceBuffer out(device_, 4096 * sizeof(float));
+  tuned_reduce_rows(session, spec, alone.data, {.rows = 1, .columns = kColumns}, out.data(), nullptr);
+  const auto expected = std::bit_cast<std::uint32_t>(fetch(out.as<float>()));
+  for (const std::int64_t rows : {7, 128, 4096})
+    for (const std::int64_t pitch : {kColumns, kColumns + 3}) {
+      const std::int64_t at = rows * 5 / 7;
+      std::vector<float> matrix(static_cast<std::size_t>(rows * pitch), 3.5f);
+      std::copy(row.begin(), row.end(), matrix.begin() + at * pitch);
+      const auto in = upload(matrix);
+      tuned_reduce_rows(session, spec, in.data, {.rows = rows, .columns = kColumns, .pitch = pitch}, out.data(), nullptr);
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(fetch(out.as<float>() + at)), expected) << rows << " × " << pitch;
+    }
+}
+
+/// Both modes are the same for extremes, so which of two zeros or NaNs comes first must not show.
+TEST_F(NumericsResults, ExtremesHaveOneZeroAndOneNaN) {
+  Session session(device_, quick());
+  const auto check = [&]<class T>(T zero, T negative, T odd, DType dtype) {
+    for (const ReduceOp op : {ReduceOp::min, ReduceOp::max, ReduceOp::minmax, ReduceOp::range, ReduceOp::max_norm}) {
+      const ReduceSpec spec{.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
+      std::vector<T> values(3001, zero);
+      for (std::size_t i = 0; i < values.size(); i += 3) values[i] = negative;
+      std::vector<T> swapped = values;
+      for (T& each : swapped) each = std::memcmp(&each, &zero, sizeof(T)) == 0 ? negative : zero;
+      const auto bits = [&](const std::vector<T>& of, std::size_t offset) {
+        return reduce(session, spec, bytes_of(of), {}, static_cast<std::int64_t>(of.size()), offset);
+      };
+      const std::vector<std::byte> zeros = bits(values, 0);
+      EXPECT_TRUE(std::all_of(zeros.begin(), zeros.end(), [](std::byte b) { return b == std::byte{}; }))
+          << name(op) << " " << info(dtype).name;
+      EXPECT_EQ(bits(swapped, 1), zeros) << name(op) << " " << info(dtype).name;
+      values[1700] = odd;
+      swapped[5] = std::numeric_limits<T>::quiet_NaN();
+      EXPECT_EQ(bits(values, 0), bits(swapped, 1)) << name(op) << " " << info(dtype).name << " of a NaN";
+    }
+  };
+  check(0.0f, -0.0f, std::bit_cast<float>(0xffc12345u), DType::f32);
+  check(0.0, -0.0, std::bit_cast<double>(0xfff8000000000123u), DType::f64);
+  half odd = half(1);
+  odd.bits = 0xfe55;
+  check(half(0), half(-0.0f), odd, DType::f16);
+}
+
+}  // namespace
+}  // namespace hone

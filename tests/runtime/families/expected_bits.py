@@ -1,0 +1,209 @@
+"""Write expected_bits.txt: reproducible results by the definition in docs/numerics.md, written once more.
+
+It shares nothing with the library. Lines are operation, dtype, n, and the results as hexadecimal floats. The elements are
+those of element(), which the tests compute, too.
+"""
+
+import math
+import struct
+import sys
+from fractions import Fraction
+
+SIZES = (0, 1, 2, 3, 31, 255, 256, 257, 511, 512, 513, 1000, 1023, 1025, 2049, 3584, 4097, 65537)
+BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+DIGITS = {"f32": (24, -149), "f64": (53, -1074)}
+
+
+def hashed(i):
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        i = (i ^ i >> shift) * factor & 0xFFFFFFFF
+    return i ^ i >> 16
+
+
+def element(dtype, op, i):
+    h = hashed(i)
+    sign = -1.0 if h >> 31 else 1.0
+    if op == "logsumexp":  # multiples of 2^-6 in [-16, 16)
+        return (h >> 21) * 2.0**-6 - 16
+    if op == "product":  # near 1
+        return sign * (1 + (h % 7 - 3) * 2.0**-7 if BYTES[dtype] == 2 else 1 + (h % 255 - 127) * 2.0**-21)
+    digits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[dtype]
+    bits = h & 0x7FFFFF
+    bits = bits << 29 | hashed(~i & 0xFFFFFFFF) >> 3 if dtype == "f64" else bits & (1 << digits) - 1
+    exponent = (h >> 23 & 15) - 8 if BYTES[dtype] == 2 else (h >> 23 & 63) - 32
+    return sign * (1 + bits * 2.0**-digits) * 2.0**exponent
+
+
+class Arithmetic:
+    """IEEE operations of one format, on Python floats that hold its values.
+
+    Those of f32 are rounded from doubles, which have more than twice its digits: that rounds once in effect. A fused
+    multiply-add is exact in fractions.
+    """
+
+    def __init__(self, dtype):
+        self.digits, self.least = DIGITS[dtype]
+
+    def narrowed(self, x):
+        return x if self.digits == 53 else struct.unpack("f", struct.pack("f", x))[0]
+
+    def rounded(self, exact):
+        if exact == 0:
+            return 0.0
+        unit = Fraction(2) ** max(math.frexp(float(exact))[1] - self.digits, self.least)
+        while abs(exact) >= unit * 2**self.digits:  # float() may have rounded to the next power
+            unit *= 2
+        return float(round(exact / unit) * unit)  # ties to even
+
+    def add(self, a, b):
+        return self.narrowed(a + b)
+
+    def mul(self, a, b):
+        return self.narrowed(a * b)
+
+    def div(self, a, b):
+        return math.nan if b == 0 else self.narrowed(a / b)
+
+    def fma(self, a, b, c):
+        return self.rounded(Fraction(a) * Fraction(b) + Fraction(c))
+
+    def sqrt(self, a):
+        return self.narrowed(math.sqrt(a))
+
+
+class Tree:
+    def __init__(self, dtype, op):
+        self.dtype, self.op, self.a = dtype, op, Arithmetic("f64" if dtype == "f64" else "f32")
+        self.chunk = 2048 // BYTES[dtype]
+
+    def fold(self, leaves, combine, absent):
+        leaves = leaves + [absent] * (self.chunk - len(leaves))
+        while len(leaves) > 1:
+            half = len(leaves) // 2
+            leaves = [combine(leaves[r], leaves[r + half]) for r in range(half)]
+        return leaves[0]
+
+    def node(self, chunks, combine):
+        level = chunks
+        while len(level) > 1:
+            pairs = [combine(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
+            level = pairs + level[len(pairs) * 2 :]
+        return level[0]
+
+    def result(self, x, y):
+        a, op = self.a, self.op
+        pieces = [x[i : i + self.chunk] for i in range(0, len(x), self.chunk)]
+        if op == "mean_variance":
+            return self.moments(pieces)
+        if op == "logsumexp":
+            return self.log_sum_exp(pieces)
+        if op == "product":
+            return [self.node([self.fold(p, a.mul, 1.0) for p in pieces] or [1.0], a.mul)]
+        leaves = [a.mul(s, t) for s, t in zip(x, y)] if op == "dot" else x
+        if op in ("sum_of_squares", "l2_norm"):
+            leaves = [a.mul(v, v) for v in x]
+        if op == "l1_norm":
+            leaves = [abs(v) for v in x]
+        pieces = [leaves[i : i + self.chunk] for i in range(0, len(leaves), self.chunk)]
+        total = a.add(self.node([self.fold(p, a.add, -0.0) for p in pieces] or [-0.0], a.add), 0.0)
+        if op == "mean":
+            return [a.div(total, float(len(x))) if x else math.nan]
+        return [a.sqrt(total) if op == "l2_norm" else total]
+
+    def moments(self, pieces):
+        a = self.a
+
+        def of_chunk(piece):
+            p = piece[0]
+            y = [a.add(v, -p) for v in piece]
+            total = self.fold(y, a.add, -0.0)
+            mean = a.div(total, float(len(piece)))
+            e = [a.add(v, -mean) for v in y]
+            return len(piece), p, total, self.fold([a.mul(v, v) for v in e], a.add, -0.0)
+
+        def combine(left, right):
+            m_a, p_a, s_a, q_a = left
+            m_b, p_b, s_b, q_b = right
+            n_a, n_b = float(m_a), float(m_b)
+            mean_a, mean_b = a.div(s_a, n_a), a.div(s_b, n_b)
+            between = a.add(p_b, -p_a)
+            apart = a.add(between, a.add(mean_b, -mean_a))
+            weight = a.mul(n_a, a.div(n_b, a.add(n_a, n_b)))
+            keeps_a = abs(mean_a) <= abs(mean_b)
+            moved = a.mul(between, n_b) if keeps_a else a.mul(-between, n_a)
+            squares = a.add(a.add(q_a, q_b), a.mul(a.mul(apart, apart), weight))
+            return m_a + m_b, p_a if keeps_a else p_b, a.add(a.add(s_a, s_b), moved), squares
+
+        if not pieces:
+            return [math.nan, math.nan]
+        m, p, s, q = self.node([of_chunk(piece) for piece in pieces], combine)
+        n = float(m)
+        product = a.mul(p, n)
+        total = a.add(product, s)
+        of_product = a.add(total, -s)
+        lost = a.add(
+            a.fma(p, n, -product), a.add(a.add(product, -of_product), a.add(s, -a.add(total, -of_product)))
+        )
+        quotient = a.div(total, n)
+        rest = a.add(a.fma(-quotient, n, total), lost)
+        return [a.add(quotient, a.div(rest, n)), a.div(q, n)]
+
+    def log_sum_exp(self, pieces):
+        a, narrow = self.a, self.a.digits == 24
+        of_f32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20", "0x1.6a09e6p0")
+        of_f64 = ("0x1.62e42feep-1", "0x1.a39ef35793c76p-33", "0x1.6a09e667f3bcdp0")
+        high, low, root = map(float.fromhex, of_f32 if narrow else of_f64)
+
+        reciprocals = [a.div(1.0, float(math.factorial(j))) for j in range(7 if narrow else 13, -1, -1)]
+
+        def exponential(d):
+            if d < (-104 if narrow else -746):
+                return 0.0
+            k = float(round(a.mul(d, a.rounded(Fraction(1.4426950408889634)))))
+            r = a.fma(-k, low, a.fma(-k, high, d))
+            p = 0.0
+            for reciprocal in reciprocals:
+                p = a.fma(p, r, reciprocal)
+            half = int(k) >> 1
+            return a.mul(a.mul(p, 2.0**half), 2.0 ** (int(k) - half))
+
+        def logarithm(s):
+            m, k = math.frexp(s)
+            m, k = 2 * m, k - 1
+            if m > root:
+                m, k = m / 2, k + 1
+            f = a.add(m, -1.0)
+            z = a.div(f, a.add(f, 2.0))
+            w = a.mul(z, z)
+            q = 0.0
+            for j in range(5 if narrow else 11, -1, -1):
+                q = a.fma(q, w, a.div(2.0, 2.0 * j + 1))
+            return a.fma(float(k), high, a.fma(float(k), low, a.mul(z, q)))
+
+        def of_chunk(piece):
+            m = max(piece)
+            return m, self.fold([exponential(a.add(v, -m)) for v in piece], a.add, -0.0)
+
+        def combine(left, right):
+            m = max(left[0], right[0])
+            parts = [a.mul(s, exponential(a.add(largest, -m))) for largest, s in (left, right)]
+            return m, a.add(*parts)
+
+        if not pieces:
+            return [-math.inf]
+        m, s = self.node([of_chunk(piece) for piece in pieces], combine)
+        return [a.add(m, logarithm(s))]
+
+
+def main():
+    for op in ("sum", "mean", "sum_of_squares", "l1_norm", "l2_norm", "product", "dot", "mean_variance", "logsumexp"):
+        for dtype in BYTES:
+            for n in SIZES[: -1 if op == "logsumexp" else None]:
+                x = [element(dtype, op, i) for i in range(n)]
+                y = [element(dtype, op, i + n) for i in range(n)]
+                results = Tree(dtype, op).result(x, y)
+                spelled = " ".join("nan" if math.isnan(v) else "-inf" if v == -math.inf else v.hex() for v in results)
+                sys.stdout.write(f"{op} {dtype} {n} {spelled}\n")
+
+
+main()
