@@ -38,25 +38,21 @@ constexpr auto kIntegerExtremes = kinds("uniform", "extreme", "ascending", "desc
 constexpr auto kIntegerTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero");
 constexpr auto kBooleans = kinds("mixed", "all_zero", "all_one", "single_one", "single_zero");
 
-Kinds float_kinds(ReduceOp op) {
-  switch (info(op).hazard) {
-    case ReduceHazard::factors: return kFloatProducts;
-    case ReduceHazard::extremes: return kFloatExtremes;
-    case ReduceHazard::variance: return kFloatVariances;
-    case ReduceHazard::exponentials: return kFloatExponentials;
-    case ReduceHazard::truth: return kFloatTruths;
-    case ReduceHazard::cancellation: break;
-  }
-  return kFloatSums;
-}
+/// The kinds of input for elements and accumulators that are floats, integers in floats, and integers.
+struct KindsOfHazard {
+  ReduceHazard hazard;
+  Kinds floats, integers_in_floats, integers;
+};
+constexpr std::array<KindsOfHazard, 6> kKinds{
+    {{ReduceHazard::factors, kFloatProducts, kIntegerProductsInFloats, kIntegerProducts},
+     {ReduceHazard::extremes, kFloatExtremes, kIntegerExtremes, kIntegerExtremes},
+     {ReduceHazard::variance, kFloatVariances, kIntegerSumsInFloats, kIntegerSums},
+     {ReduceHazard::exponentials, kFloatExponentials, kIntegerSumsInFloats, kIntegerSums},
+     {ReduceHazard::truth, kFloatTruths, kIntegerTruths, kIntegerTruths},
+     {ReduceHazard::cancellation, kFloatSums, kIntegerSumsInFloats, kIntegerSums}}};
 
-Kinds integer_kinds(ReduceOp op, bool in_floats) {
-  switch (info(op).hazard) {
-    case ReduceHazard::factors: return in_floats ? Kinds(kIntegerProductsInFloats) : kIntegerProducts;
-    case ReduceHazard::extremes: return kIntegerExtremes;
-    case ReduceHazard::truth: return kIntegerTruths;
-    default: return in_floats ? Kinds(kIntegerSumsInFloats) : kIntegerSums;
-  }
+const KindsOfHazard& kinds_of(ReduceOp op) {
+  return *std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& row) { return row.hazard == info(op).hazard; });
 }
 
 template <class T>
@@ -195,7 +191,7 @@ class PatternMaker {
 
   /// What an odd element stands among.
   void background() {
-    if (float_kinds(spec_.op).data() == kFloatTruths.data()) return all_zero();
+    if (info(spec_.op).hazard == ReduceHazard::truth) return all_zero();
     uniform();
   }
 
@@ -368,8 +364,9 @@ class PatternMaker {
 std::span<const std::string_view> input_kinds(const ReduceSpec& spec) {
   const DTypeInfo& element = info(spec.dtype);
   if (element.kind == DTypeKind::boolean) return kBooleans;
-  if (element.is_floating()) return float_kinds(spec.op);
-  return integer_kinds(spec.op, info(spec.accumulator_dtype()).is_floating());
+  const KindsOfHazard& kinds = kinds_of(spec.op);
+  if (element.is_floating()) return kinds.floats;
+  return info(spec.accumulator_dtype()).is_floating() ? kinds.integers_in_floats : kinds.integers;
 }
 
 std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int64_t n, std::string_view kind) {

@@ -1,5 +1,3 @@
-#include "runtime/families/reduce_axis/reduce_columns_family.h"
-
 #include <algorithm>
 #include <array>
 
@@ -7,6 +5,7 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
 
 namespace hone {
 namespace {

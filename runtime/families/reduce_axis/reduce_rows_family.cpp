@@ -1,5 +1,3 @@
-#include "runtime/families/reduce_axis/reduce_rows_family.h"
-
 #include <algorithm>
 #include <array>
 
@@ -7,6 +5,7 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
 
 namespace hone {
 namespace {
@@ -146,10 +145,9 @@ class ReduceRowsFamily final : public AxisFamily {
       return unit_of(axis_prologue(problem, "staged_reduce.cuh\"\n#include \"reduce_rows.cuh") +
                          rows.staged_tile().source(true, values) + lanes(1, 1),
                      {kernel_entry("Kernel::reduce", bounds), kernel_entry("Lanes::reduce", bounds)});
-    const std::string source =
-        axis_prologue(problem, "reduce_rows.cuh") +
-        fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n", rows.block_threads,
-                    rows.unroll, values, kTailNames[static_cast<std::size_t>(rows.tail)]);
+    const std::string source = axis_prologue(problem, "reduce_rows.cuh") +
+                               fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
+                                           rows.block_threads, rows.unroll, values, tail_parameter[rows.tail]);
     if (rows.scope == Scope::grid)
       return unit_of(source, {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
                               combining_entry(rows.combining_block(), values)});
@@ -199,10 +197,8 @@ class ReduceRowsFamily final : public AxisFamily {
     const bool is_shared = layout.scope == Scope::grid;
     const auto parts = is_shared ? static_cast<unsigned>(layout.parts(candidate.geometry.max_blocks)) : 1u;
     std::int64_t blocks = std::min(rows, max_blocks);
-    if (is_shared)
-      blocks = rows * parts;
-    else if (layout.scope == Scope::warp)
-      blocks = std::min(divide_up(rows, layout.tile_rows()), max_blocks);
+    if (is_shared) blocks = rows * parts;
+    else if (layout.scope == Scope::warp) blocks = std::min(divide_up(rows, layout.tile_rows()), max_blocks);
     else if (layout.scope == Scope::cluster)
       blocks = std::clamp<std::int64_t>(max_blocks / layout.cluster_blocks, 1, std::max<std::int64_t>(1, rows)) *
                layout.cluster_blocks;
@@ -252,7 +248,9 @@ const ParameterSpace& RowsPolicy::space() {
                                            .otherwise(1)},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
-      PolicyField{&P::tail, tail_parameter().only_if("scope", {Scope::block, Scope::cluster, Scope::grid})},
+      PolicyField{
+          &P::tail,
+          tail_parameter({Tail::warp, Tail::shared}).only_if("scope", {Scope::block, Scope::cluster, Scope::grid})},
       PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
   return space;
 }

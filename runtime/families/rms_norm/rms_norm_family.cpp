@@ -259,11 +259,10 @@ class RmsNormFamily final : public BuiltInFamily {
     if (problem.dtype != DType::f16 && problem.dtype != DType::bf16 && problem.dtype != DType::f32)
       return because(fmt::format("elements are f16, bf16 or f32, not {}", info(problem.dtype).name));
     if (problem.result.value_or(problem.dtype) != problem.dtype) return because("results have the dtype of elements");
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-      if (std::string refusal = refuse_rows(to_string(problem), side == 0 ? "input" : "output", rows_of(problem, side),
-                                            element_bytes(problem));
-          !refusal.empty())
-        return refusal;
+    const std::int64_t bytes = element_bytes(problem);
+    if (std::string refusal = refuse_rows(to_string(problem), rows_of(problem, 0), rows_of(problem, 1), {bytes, bytes});
+        !refusal.empty())
+      return refusal;
     if (const std::uint32_t found = row_alignment(problem, problem.alignment); found != problem.alignment)
       return because(fmt::format("all rows are aligned to {} bytes, not {}; rms_norm_problem() finds the alignment",
                                  found, problem.alignment));

@@ -115,8 +115,13 @@ constexpr std::array<PruneRule<View>, 21> kPruneRules{{
 class SoftmaxFamily final : public SoftmaxBase {
  public:
   SoftmaxFamily()
-      : SoftmaxBase("softmax", SoftmaxRowPolicy::space(), {"rows", "columns"},
-                    {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"}) {}
+      : SoftmaxBase({.name = "softmax",
+                     .space = SoftmaxRowPolicy::space(),
+                     .extent_names = {"rows", "columns"},
+                     .operations = kSoftmaxOperations,
+                     .sources = [] {
+                       return kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"});
+                     }}) {}
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const View view(problem_class, policy, facts);
@@ -174,10 +179,8 @@ class SoftmaxFamily final : public SoftmaxBase {
         break;
       case Algorithm::block:
       case Algorithm::cluster:
-        if (layout.smem_kib > 0)
-          add_entry(fmt::format("Kernel::in_shared<{}>", layout.cluster_blocks));
-        else
-          add_entry(fmt::format("Kernel::in_registers<{}, {}>", layout.cluster_blocks, layout.packs_per_thread));
+        if (layout.smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", layout.cluster_blocks));
+        else add_entry(fmt::format("Kernel::in_registers<{}, {}>", layout.cluster_blocks, layout.packs_per_thread));
         break;
       case Algorithm::chunks:
         add_entry(fmt::format("Kernel::publish_chunks<{}>", layout.packs_per_thread));
@@ -204,18 +207,16 @@ class SoftmaxFamily final : public SoftmaxBase {
                     .cluster_blocks = layout.cluster_blocks,
                     .independent_blocks = !layout.cuts_rows()};
     const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
-    const double read_share = static_cast<double>(layout.traits.in_bytes) /
-                              static_cast<double>(layout.traits.in_bytes + layout.traits.out_bytes);
     if (layout.cuts_rows()) {
       shape.bytes_in_flight_per_block = layout.block_threads * layout.packs_per_thread * layout.pack_in_bytes();
-      shape.traffic = layout.algorithm() == Algorithm::chunks ? 1 + read_share : 1;
+      shape.traffic = layout.traits.traffic(layout.algorithm() == Algorithm::chunks ? 1 : 0, 1);
     } else if (layout.algorithm() == Algorithm::group || layout.algorithm() == Algorithm::tiles) {
       shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
     } else {
       const std::int64_t packs = std::max<std::int64_t>(1, layout.packs());
       const std::int64_t held = std::min(packs, layout.held_packs(packs));
       shape.bytes_in_flight_per_block = held * layout.pack_in_bytes() / layout.cluster_blocks;
-      shape.traffic = 1 + read_share * static_cast<double>(packs - held) / static_cast<double>(packs);
+      shape.traffic = layout.traits.traffic(packs - held, packs);
     }
     return shape;
   }

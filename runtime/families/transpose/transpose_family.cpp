@@ -301,10 +301,8 @@ class TransposeFamily final : public moved::MovedFamily {
     pitched.pitches = pitches_of(problem);
     std::vector<Problem> problems{problem, pitched};
     --problems[1].extents[1];
-    if (is_in_place(problem))
-      --problems[1].extents[2];
-    else
-      --problems.emplace_back(pitched).extents[2];
+    if (is_in_place(problem)) --problems[1].extents[2];
+    else --problems.emplace_back(pitched).extents[2];
     return problems;
   }
 
