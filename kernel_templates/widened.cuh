@@ -21,15 +21,18 @@ __device__ Pair<typename T::Wide> widened(Pair<T> x) { return {widened(x.a), wid
 template <class T, unsigned kElements>
 __device__ Pack<typename T::Wide, kElements> widened(const Pack<T, kElements>& pack) {
   using WidePack = Pack<typename T::Wide, kElements>;
-  if constexpr (kElements % 2 == 1) return WidePack::of([&](unsigned e) { return widened(pack[e]); });
-  WidePack wide;
+  if constexpr (kElements % 2 == 1) {
+    return WidePack::of([&](unsigned e) { return widened(pack[e]); });
+  } else {
+    WidePack wide;
 #pragma unroll
-  for (unsigned e = 0; e + 1 < kElements; e += 2) {
-    unsigned short pair;
-    memcpy(&pair, reinterpret_cast<const char*>(pack.parts) + e * sizeof(T), sizeof(pair));
-    wide.parts[e / 2] = T::wide_pair(pair);
+    for (unsigned e = 0; e < kElements; e += 2) {
+      unsigned short pair;
+      memcpy(&pair, reinterpret_cast<const char*>(pack.parts) + e * sizeof(T), sizeof(pair));
+      wide.parts[e / 2] = T::wide_pair(pair);
+    }
+    return wide;
   }
-  return wide;
 }
 
 template <class T, unsigned kElements>

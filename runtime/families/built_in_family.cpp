@@ -46,6 +46,12 @@ std::string refuse_rows(std::string_view family, std::string_view array, const R
                      count, pitch, array);
 }
 
+std::string refuse_rows(std::string_view family, const Rows& in, const Rows& out,
+                        std::array<std::int64_t, 2> element_bytes) {
+  std::string refusal = refuse_rows(family, "input", in, element_bytes[0]);
+  return refusal.empty() ? refuse_rows(family, "output", out, element_bytes[1]) : refusal;
+}
+
 BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment) {
   return {.name = name,
           .is_input = true,

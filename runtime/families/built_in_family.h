@@ -1,6 +1,7 @@
 // BuiltInFamily: what the library's own families have in common.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -90,6 +91,10 @@ struct Rows {
 
 /// Why the rows of an array cannot lie like that ("" if they can): they overlap, or no memory holds them.
 std::string refuse_rows(std::string_view family, std::string_view array, const Rows& rows, std::int64_t element_bytes);
+
+/// The same of an input and an output; elements of {in, out} bytes.
+std::string refuse_rows(std::string_view family, const Rows& in, const Rows& out,
+                        std::array<std::int64_t, 2> element_bytes);
 
 /// The arrays of a problem (BufferSpec).
 BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment = 0);

@@ -105,11 +105,6 @@ Expectation Expectation::between(long double lowest, long double highest, DType 
   return expectation;
 }
 
-Expectation Expectation::wrapped(std::uint64_t bits, DType accumulator) {
-  return exactly(accumulator == DType::i64 ? static_cast<Wide>(static_cast<std::int64_t>(bits))
-                                           : static_cast<Wide>(bits));
-}
-
 Expectation Expectation::or_nan() const {
   Expectation expectation = *this;
   expectation.or_nan_ = true;
@@ -117,10 +112,11 @@ Expectation Expectation::or_nan() const {
 }
 
 std::string Expectation::compare(DType result, long double found) const {
-  if (std::isnan(value_) || (or_nan_ && std::isnan(found))) {
-    if (std::isnan(found)) return "";
-    return fmt::format("expected nan, found {}, allowed nothing else", spell(result, found));
-  }
+  const auto differs = [&](const std::string& expected, const std::string& allowed) {
+    return fmt::format("expected {}, found {}, allowed {}", expected, spell(result, found), allowed);
+  };
+  if (std::isnan(found) && (std::isnan(value_) || or_nan_)) return "";
+  if (std::isnan(value_)) return differs("nan", "nothing else");
   Wide value = std::clamp(value_, lowest_, highest_);
   if (!info(result).is_floating()) {
     // An integer in a narrower type keeps its low bits.
@@ -131,20 +127,16 @@ std::string Expectation::compare(DType result, long double found) const {
       }
       return value;
     });
-    if (found == value) return "";
-    return fmt::format("expected {}, found {}, allowed nothing else", spell(result, value), spell(result, found));
+    return found == value ? "" : differs(spell(result, value), "nothing else");
   }
   // Almost every right result is one of these, and rounding keeps the order of what it rounds.
   value = rounded(result, value);
   if (found == value || (lowest_ <= found && found <= highest_)) return "";
-  const Wide lowest = rounded(result, lowest_);
-  const Wide highest = rounded(result, highest_);
+  const Wide lowest = rounded(result, lowest_), highest = rounded(result, highest_);
   if (lowest <= found && found <= highest) return "";
   if (!info(result).has_infinity && std::isnan(found) && (std::isinf(lowest) || std::isinf(highest))) return "";
-  if (lowest == highest)
-    return fmt::format("expected {}, found {}, allowed nothing else", spell(result, value), spell(result, found));
-  return fmt::format("expected {}, found {}, allowed {} to {}", spell(result, value), spell(result, found),
-                     spell(result, lowest), spell(result, highest));
+  return differs(spell(result, value),
+                 lowest == highest ? "nothing else" : spell(result, lowest) + " to " + spell(result, highest));
 }
 
 }  // namespace hone::reduce_reference

@@ -31,9 +31,6 @@ class Expectation {
   static Expectation near(long double value, long double error, DType arithmetic);
   static Expectation between(long double lowest, long double highest, DType arithmetic);
 
-  /// These 64 bits of an accumulator (i64 or u64), converted as C++ does.
-  static Expectation wrapped(std::uint64_t bits, DType accumulator);
-
   /// NaN will do as well.
   Expectation or_nan() const;
 

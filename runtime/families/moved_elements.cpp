@@ -42,12 +42,9 @@ std::string MovedFamily::refuse(const Problem& problem) const {
   if (*std::min_element(extents.begin(), extents.end()) < 1)
     return fmt::format("{} was asked for {} × {} × {} elements; every extent must be at least 1", name(), extents[0],
                        extents[1], extents[2]);
-  for (const int buffer : {0, 1})
-    if (std::string refusal =
-            refuse_rows(name(), buffer == 0 ? "input" : "output", rows(problem, buffer), element_bytes(problem));
-        !refusal.empty())
-      return refusal;
-  return refuse_layout(problem);
+  const std::int64_t bytes = element_bytes(problem);
+  std::string refusal = refuse_rows(name(), rows(problem, 0), rows(problem, 1), {bytes, bytes});
+  return refusal.empty() ? refuse_layout(problem) : refusal;
 }
 
 std::int64_t MovedFamily::bytes_moved(const Problem& problem) const {

@@ -56,35 +56,30 @@ enum class MinBlocks : std::int32_t {
   one_half,        ///< ⌊1024 ÷ threads⌋: half of them
 };
 
-inline constexpr std::array<std::string_view, 4> kScopeNames{"warp", "block", "cluster", "grid"};
-inline constexpr std::array<std::string_view, 3> kStagingNames{"direct", "shared", "shifted"};
-inline constexpr std::array<std::string_view, 3> kCombineNames{"last_block", "second_kernel", "pipeline"};
-inline constexpr std::array<std::string_view, 2> kTailNames{"warp", "shared"};
-inline constexpr std::array<std::string_view, 4> kMinBlocksNames{"1", "unset", "1536_threads", "1024_threads"};
-
-/// A categorical parameter with some of an enum's values, the default first.
+/// The values of an enum by name. Called with some of them, the default first, it makes a categorical parameter.
 template <class Value, std::size_t kCount>
-Parameter choice(std::string_view name, const std::array<std::string_view, kCount>& names,
-                 std::initializer_list<Value> values) {
-  Parameter parameter{.name = name, .values = {}, .value_names = {}};
-  for (const Value value : values) {
-    parameter.values.push_back(static_cast<std::int32_t>(value));
-    parameter.value_names.push_back(names[static_cast<std::size_t>(value)]);
-  }
-  return parameter;
-}
+struct NamedValues {
+  std::string_view name;
+  std::array<std::string_view, kCount> names;
 
-inline Parameter scope_parameter(std::initializer_list<Scope> values) { return choice("scope", kScopeNames, values); }
-inline Parameter staging_parameter(std::initializer_list<Staging> values) {
-  return choice("staging", kStagingNames, values);
-}
-inline Parameter combine_parameter(std::initializer_list<Combine> values) {
-  return choice("combine", kCombineNames, values);
-}
-inline Parameter tail_parameter() { return choice("tail", kTailNames, {Tail::warp, Tail::shared}); }
-inline Parameter min_blocks_parameter(std::initializer_list<MinBlocks> values) {
-  return choice("min_blocks", kMinBlocksNames, values);
-}
+  std::string_view operator[](Value value) const { return names[static_cast<std::size_t>(value)]; }
+
+  Parameter operator()(std::initializer_list<Value> values) const {
+    Parameter parameter{.name = name, .values = {}, .value_names = {}};
+    for (const Value value : values) {
+      parameter.values.push_back(static_cast<std::int32_t>(value));
+      parameter.value_names.push_back((*this)[value]);
+    }
+    return parameter;
+  }
+};
+
+inline constexpr NamedValues<Scope, 4> scope_parameter{"scope", {"warp", "block", "cluster", "grid"}};
+inline constexpr NamedValues<Staging, 3> staging_parameter{"staging", {"direct", "shared", "shifted"}};
+inline constexpr NamedValues<Combine, 3> combine_parameter{"combine", {"last_block", "second_kernel", "pipeline"}};
+inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
+inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",
+                                                           {"1", "unset", "1536_threads", "1024_threads"}};
 
 /// The arguments of __launch_bounds__: "512, 1".
 std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks);
@@ -105,10 +100,8 @@ struct PolicyView : Layout {
 
  private:
   static Layout layout_of(const Problem& problem, const Policy& policy) {
-    if constexpr (std::is_aggregate_v<Layout>)
-      return policy.as<Layout>();
-    else
-      return Layout(problem, policy);
+    if constexpr (std::is_aggregate_v<Layout>) return policy.as<Layout>();
+    else return Layout(problem, policy);
   }
 };
 

@@ -131,10 +131,8 @@ std::optional<CustomFamily::Difference> CustomFamily::difference(const Problem& 
     std::memcpy(&right, first.data(), sizeof(T));
     std::memcpy(&found, other.data(), sizeof(T));
     const auto number = [](T x) -> long double {
-      if constexpr (std::is_class_v<T>)
-        return static_cast<float>(x);
-      else
-        return x;
+      if constexpr (std::is_class_v<T>) return static_cast<float>(x);
+      else return x;
     };
     const long double a = number(right), b = number(found);
     if (std::isnan(a) && std::isnan(b)) return std::nullopt;

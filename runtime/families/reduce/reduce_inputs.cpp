@@ -53,34 +53,22 @@ constexpr auto kIntegerExtremes = kinds("uniform", "extreme", "ascending", "desc
 constexpr auto kIntegerTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero");
 constexpr auto kBooleans = kinds("mixed", "all_zero", "all_one", "single_one", "single_zero");
 
-Kinds float_kinds(ReduceOp op) {
-  switch (info(op).hazard) {
-    case ReduceHazard::factors: return kFloatProducts;
-    case ReduceHazard::extremes: return kFloatExtremes;
-    case ReduceHazard::variance: return kFloatVariances;
-    case ReduceHazard::exponentials: return kFloatExponentials;
-    case ReduceHazard::truth: return kFloatTruths;
-    case ReduceHazard::cancellation: break;
-  }
-  return kFloatSums;
-}
+/// The kinds of input for elements and accumulators that are floats, floats whose results are reproducible, integers in
+/// floats, and integers.
+struct KindsOfHazard {
+  ReduceHazard hazard;
+  Kinds floats, reproducible, integers_in_floats, integers;
+};
+constexpr std::array<KindsOfHazard, 6> kKinds{
+    {{ReduceHazard::factors, kFloatProducts, kReproducibleProducts, kIntegerProductsInFloats, kIntegerProducts},
+     {ReduceHazard::extremes, kFloatExtremes, kReproducibleSums, kIntegerExtremes, kIntegerExtremes},
+     {ReduceHazard::variance, kFloatVariances, kReproducibleVariances, kIntegerSumsInFloats, kIntegerSums},
+     {ReduceHazard::exponentials, kFloatExponentials, kReproducibleExponentials, kIntegerSumsInFloats, kIntegerSums},
+     {ReduceHazard::truth, kFloatTruths, kReproducibleSums, kIntegerTruths, kIntegerTruths},
+     {ReduceHazard::cancellation, kFloatSums, kReproducibleSums, kIntegerSumsInFloats, kIntegerSums}}};
 
-Kinds reproducible_kinds(ReduceOp op) {
-  switch (info(op).hazard) {
-    case ReduceHazard::factors: return kReproducibleProducts;
-    case ReduceHazard::variance: return kReproducibleVariances;
-    case ReduceHazard::exponentials: return kReproducibleExponentials;
-    default: return kReproducibleSums;
-  }
-}
-
-Kinds integer_kinds(ReduceOp op, bool in_floats) {
-  switch (info(op).hazard) {
-    case ReduceHazard::factors: return in_floats ? Kinds(kIntegerProductsInFloats) : kIntegerProducts;
-    case ReduceHazard::extremes: return kIntegerExtremes;
-    case ReduceHazard::truth: return kIntegerTruths;
-    default: return in_floats ? Kinds(kIntegerSumsInFloats) : kIntegerSums;
-  }
+const KindsOfHazard& kinds_of(ReduceOp op) {
+  return *std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& row) { return row.hazard == info(op).hazard; });
 }
 
 template <class T>
@@ -228,7 +216,7 @@ class PatternMaker {
 
   /// What an odd element stands among.
   void background() {
-    if (float_kinds(spec_.op).data() == kFloatTruths.data()) return all_zero();
+    if (info(spec_.op).hazard == ReduceHazard::truth) return all_zero();
     uniform();
   }
 
@@ -401,8 +389,9 @@ class PatternMaker {
 std::span<const std::string_view> input_kinds(const ReduceSpec& spec) {
   const DTypeInfo& element = info(spec.dtype);
   if (element.kind == DTypeKind::boolean) return kBooleans;
-  if (element.is_floating()) return spec.is_reproducible() ? reproducible_kinds(spec.op) : float_kinds(spec.op);
-  return integer_kinds(spec.op, info(spec.accumulator_dtype()).is_floating());
+  const KindsOfHazard& kinds = kinds_of(spec.op);
+  if (element.is_floating()) return spec.is_reproducible() ? kinds.reproducible : kinds.floats;
+  return info(spec.accumulator_dtype()).is_floating() ? kinds.integers_in_floats : kinds.integers;
 }
 
 std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int64_t n, std::string_view kind) {

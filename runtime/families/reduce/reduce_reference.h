@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,16 +40,5 @@ std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int
 /// chain does not matter. "" when right, else what was expected, found and allowed.
 std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain,
                    std::span<const std::vector<std::byte>> patterns, std::span<const std::byte> output);
-
-/// The elements of one result, in an array that repeats a pattern.
-struct Line {
-  std::int64_t elements = 0, first = 0, stride = 1;
-};
-
-/// verify() of some results of an array, which stand in `output` one after the other. line_of(i) is what result i was
-/// made of.
-std::string verify_each(const ReduceSpec& spec, std::int64_t chain, std::span<const std::byte> pattern,
-                        std::span<const ElementRange> results, const std::function<Line(std::int64_t)>& line_of,
-                        std::span<const std::byte> output);
 
 }  // namespace hone::reduce_reference

@@ -1,10 +1,13 @@
 #include "runtime/families/reduce/reduce_verifier.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
 #include <hone/error.h>
+
+#include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone {
 namespace {
@@ -42,8 +45,33 @@ std::vector<ElementRange> LinesVerifier::verified_parts(const Problem& problem, 
 std::string LinesVerifier::verify(const Problem& problem, const Candidate& candidate,
                                   std::span<const std::vector<std::byte>> patterns,
                                   std::span<const std::vector<std::byte>> outputs) const {
-  return reduce_reference::verify_each(reduce_spec_of(problem), longest_chain(problem, candidate), patterns[0],
-                                       verified_lines(problem), lines(problem, patterns), outputs[0]);
+  const ReduceSpec spec = reduce_spec_of(problem);
+  const std::int64_t chain = longest_chain(problem, candidate);
+  const std::function<Line(std::int64_t)> line_of = lines(problem, patterns);
+  const std::size_t bytes = info(spec.dtype).size_bytes;
+  const std::size_t result_bytes =
+      info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
+  const auto period = static_cast<std::int64_t>(patterns[0].size() / bytes);
+  std::span<const std::byte> output = outputs[0];
+  std::vector<std::vector<std::byte>> elements(1);
+  for (const ElementRange& part : verified_lines(problem)) {
+    for (std::int64_t i = part.first; i < part.first + part.count; ++i) {
+      const Line line = line_of(i);
+      // As many as differ from those before: the pattern of this result, which begins where the result does.
+      elements[0].resize(static_cast<std::size_t>(std::min(line.elements, period)) * bytes);
+      std::int64_t at = period == 0 ? 0 : line.first % period;
+      for (std::size_t to = 0; to < elements[0].size(); to += bytes) {
+        std::memcpy(elements[0].data() + to, patterns[0].data() + static_cast<std::size_t>(at) * bytes, bytes);
+        at = (at + line.stride) % period;
+      }
+      const std::string fault =
+          reduce_reference::verify(spec, line.elements, chain, elements, output.first(result_bytes));
+      if (!fault.empty())
+        return fmt::format("result {} of the {} elements from {} on: {}", i, line.elements, line.first, fault);
+      output = output.subspan(result_bytes);
+    }
+  }
+  return "";
 }
 
 ReduceSpec fused_member(const Problem& problem, ReduceOp op) {

@@ -10,7 +10,6 @@
 #include <hone/reduce_spec.h>
 #include <hone/verifier.h>
 
-#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
@@ -25,6 +24,11 @@ class ReduceInputs : public Verifier {
 /// Verifies some of many reductions of one array, whose results lie side by side in one output.
 class LinesVerifier : public ReduceInputs {
  public:
+  /// The elements of one result, in an array that repeats a pattern.
+  struct Line {
+    std::int64_t elements = 0, first = 0, stride = 1;
+  };
+
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
   std::string verify(const Problem& problem, const Candidate& candidate,
                      std::span<const std::vector<std::byte>> patterns,
@@ -33,8 +37,8 @@ class LinesVerifier : public ReduceInputs {
  protected:
   /// The reductions to verify, ascending and apart from each other, and the elements of each.
   virtual std::vector<ElementRange> verified_lines(const Problem& problem) const = 0;
-  virtual std::function<reduce_reference::Line(std::int64_t)> lines(
-      const Problem& problem, std::span<const std::vector<std::byte>> patterns) const = 0;
+  virtual std::function<Line(std::int64_t)> lines(const Problem& problem,
+                                                  std::span<const std::vector<std::byte>> patterns) const = 0;
 
   /// The most combinations that one element goes through.
   virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;

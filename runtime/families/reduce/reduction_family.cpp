@@ -68,7 +68,7 @@ const ParameterSpace& ReducePolicy::space() {
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
-      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})}, PolicyField{&P::tail, tail_parameter()},
+      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})}, PolicyField{&P::tail, tail_parameter({Tail::warp, Tail::shared})},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},
@@ -156,7 +156,7 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
       fmt::arg("op", op.type), fmt::arg("arrays", inputs(problem) == 2 ? "TwoArrays" : "OneArray"),
       fmt::arg("outputs", output_types(buffers(problem))), fmt::arg("threads", reduce.block_threads),
       fmt::arg("vector", reduce.vector_bytes), fmt::arg("unroll", reduce.unroll),
-      fmt::arg("tail", kTailNames[static_cast<std::size_t>(reduce.tail)]), fmt::arg("tile", bytes_per_tile(reduce)),
+      fmt::arg("tail", tail_parameter[reduce.tail]), fmt::arg("tile", bytes_per_tile(reduce)),
       fmt::arg("partial", partial_bytes(problem)), fmt::arg("workspace_header", kWorkspaceHeaderBytes));
 
   const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);

@@ -1,6 +1,7 @@
 // How the families of rows and of columns are verified.
 #include <algorithm>
 
+#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce_axis/axis_family.h"
 
 namespace hone {
@@ -48,11 +49,10 @@ std::vector<ElementRange> AxisFamily::verified_lines(const Problem& problem) con
                      {outer * asked.inner + std::min(inner, asked.inner - 1)});
 }
 
-std::function<reduce_reference::Line(std::int64_t)> AxisFamily::lines(const Problem& problem,
-                                                                      std::span<const std::vector<std::byte>>) const {
+std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem,
+                                                                   std::span<const std::vector<std::byte>>) const {
   return [asked = layout(problem)](std::int64_t output) {
-    return reduce_reference::Line{
-        .elements = asked.reduced, .first = asked.first_of(output), .stride = asked.reduced_stride};
+    return Line{.elements = asked.reduced, .first = asked.first_of(output), .stride = asked.reduced_stride};
   };
 }
 

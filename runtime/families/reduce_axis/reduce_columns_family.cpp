@@ -1,5 +1,3 @@
-#include "runtime/families/reduce_axis/reduce_columns_family.h"
-
 #include <algorithm>
 #include <array>
 
@@ -7,6 +5,7 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
 
 namespace hone {
 namespace {
@@ -114,7 +113,7 @@ constexpr std::array<PruneRule<View>, 5> kBoundsRules{{
        const int packs = v.unroll * (v.staging == Staging::shifted ? 2 : 1);
        return v.min_blocks == MinBlocks::one && (packs < 8 || v.block_threads > 512);
      }},
-    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave", kNotMeasured,
+    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave", "99.8 % (H100, prune_rules)",
      [](const View& v) { return v.min_blocks == MinBlocks::one_half && !v.wants_1024_threads(); }},
     {"threads of few tiles want 1024 of them on an SM", kNotMeasured,
      [](const View& v) { return v.min_blocks != MinBlocks::one_half && v.wants_1024_threads() && !is_host(v.facts); }},
@@ -126,17 +125,17 @@ constexpr std::array<PruneRule<View>, 2> kStagedRules{{
 }};
 
 constexpr std::array<PruneRule<View>, 12> kDirectRules{{
-    {"the pairs of a thread's packs do not fit the registers", kNotMeasured,
+    {"the pairs of a thread's packs do not fit the registers", "247 times as slow (H100, prune_rules)",
      [](const View& v) { return v.staging == Staging::shifted && 2 * v.unroll * v.pack_bytes > 8 * kMaxAlignment; }},
     {"the states of a tile's columns leave shared memory for too few blocks", kNotMeasured,
      [](const View& v) { return v.states_bytes() > kMostSharedBytes; }},
-    {"the rows of a tile are not worth a memory transaction", kNotMeasured,
+    {"the rows of a tile are not worth a memory transaction", "108.5 % (H100, prune_rules)",
      [](const View& v) { return v.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
-    {"so many small elements do not fit the registers", kNotMeasured,
+    {"so many small elements do not fit the registers", "100.6 % (H100, prune_rules)",
      [](const View& v) { return v.element <= 2 && v.unroll > 8 && v.pack_elements > 1; }},
-    {"a thread's packs do not fit the registers", kNotMeasured,
+    {"a thread's packs do not fit the registers", "99.7 % (H100, prune_rules)",
      [](const View& v) { return v.unroll * v.pack_bytes > 8 * kMaxAlignment; }},
-    {"a tile has more columns than rows are long", kNotMeasured,
+    {"a tile has more columns than rows are long", "102.6 % (H100, prune_rules)",
      [](const View& v) { return !v.may_fold && 3 * v.axis.inner < 2 * v.columns && v.lanes() > 8; }},
     {"there are too few rows for so many threads", kNotMeasured,
      [](const View& v) { return v.threads_per_column > 1 && v.threads_per_column >= 2 * v.rows; }},
@@ -148,7 +147,7 @@ constexpr std::array<PruneRule<View>, 12> kDirectRules{{
      [](const View& v) { return v.is_split() && v.rounds < 2; }},
     {"there are tiles enough for all blocks", kNotMeasured,
      [](const View& v) { return v.is_split() && v.tiles > 8 * v.facts.sm_count; }},
-    {"the tiles leave most SMs idle", kNotMeasured,
+    {"the tiles leave most SMs idle", "102.6 % (H100, prune_rules)",
      [](const View& v) { return !v.is_split() && v.rounds > 8 && 2 * v.tiles < v.facts.sm_count; }},
 }};
 

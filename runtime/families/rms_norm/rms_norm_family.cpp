@@ -99,9 +99,9 @@ using View = PolicyView<Layout>;
 
 constexpr std::array<PruneRule<View>, 7> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
-    {"half of the threads or of their packs have no work", kNotMeasured,
+    {"half of the threads or of their packs have no work", "102.6 % (H100, prune_rules)",
      [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
-    {"reads again what it does not hold, though others hold a row", kNotMeasured,
+    {"reads again what it does not hold, though others hold a row", "130.5 % (H100, prune_rules)",
      [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
        const bool is_last_resort = v.block_threads == 512 && v.packs_per_thread == 8;
        return v.held_packs < v.packs && (v.scope == Scope::warp || !is_last_resort);
@@ -121,7 +121,7 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
      }},
     {"a block's warps have nothing to tell each other: 256 threads are enough", kNotMeasured,
      [](const View& v) { return v.scope == Scope::warp && v.block_threads > 256; }},
-    {"rows are enough for a block each", kNotMeasured,
+    {"rows are enough for a block each", "119.2 % (H100, prune_rules)",
      [](const View& v) {
        constexpr std::int64_t kEnoughWaves = 8, kPacksOfABlock = 4096;
        return v.scope == Scope::cluster && v.rows > kEnoughWaves * v.facts.sm_count && v.packs <= kPacksOfABlock;
@@ -259,11 +259,10 @@ class RmsNormFamily final : public BuiltInFamily {
     if (problem.dtype != DType::f16 && problem.dtype != DType::bf16 && problem.dtype != DType::f32)
       return because(fmt::format("elements are f16, bf16 or f32, not {}", info(problem.dtype).name));
     if (problem.result.value_or(problem.dtype) != problem.dtype) return because("results have the dtype of elements");
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-      if (std::string refusal = refuse_rows(to_string(problem), side == 0 ? "input" : "output", rows_of(problem, side),
-                                            element_bytes(problem));
-          !refusal.empty())
-        return refusal;
+    const std::int64_t bytes = element_bytes(problem);
+    if (std::string refusal = refuse_rows(to_string(problem), rows_of(problem, 0), rows_of(problem, 1), {bytes, bytes});
+        !refusal.empty())
+      return refusal;
     if (const std::uint32_t found = row_alignment(problem, problem.alignment); found != problem.alignment)
       return because(fmt::format("all rows are aligned to {} bytes, not {}; rms_norm_problem() finds the alignment",
                                  found, problem.alignment));

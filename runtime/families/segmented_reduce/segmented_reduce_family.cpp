@@ -40,24 +40,50 @@ bool counts_in_64_bits(const Problem& problem) {
   return ranges[0].last > kMost || ranges[1].last > kMost - ranges[0].last;
 }
 
-std::int64_t merged_items(const Problem& problem, const SegmentedPolicy& policy) {
-  return policy.block_threads * (policy.thread_bytes / element_bytes(problem) - 1);
-}
+/// A policy on a problem.
+struct Layout : SegmentedPolicy {
+  const Problem& problem;
+  std::int64_t segments = problem.extents[0], elements = problem.extents[1], element = element_bytes(problem);
+  std::int64_t merged_items = block_threads * (thread_bytes / element - 1);  ///< of a tile
+  std::int64_t tile_bytes = std::int64_t{block_threads} * thread_bytes;
+  std::int64_t tiles;  ///< of the grid-stride loop
 
-std::int64_t state_bytes_of(const Problem& problem) {
-  return static_cast<std::int64_t>(state_bytes(reduce_spec_of(problem), counts_in_64_bits(problem)));
-}
+  Layout(const Problem& of, const Policy& policy) : SegmentedPolicy(policy.as<SegmentedPolicy>()), problem(of) {
+    const std::int64_t items = is_merged() ? segments + elements : segments;
+    const std::int64_t tile_items = is_merged() ? merged_items : block_threads / group_threads();
+    tiles = tile_items > 0 ? std::max<std::int64_t>(1, divide_up(items, tile_items)) : 1;
+  }
 
-/// Of a tile: elements, and ends and states for a part of the items.
-std::int64_t merged_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
-  const std::int64_t ends = std::min<std::int64_t>(merged_items(problem, policy) / 4, 4 * policy.block_threads);
-  return std::int64_t{policy.block_threads} * policy.thread_bytes + ends * (2 + state_bytes_of(problem));
-}
+  bool is_direct() const { return !is_merged() && !is_in_tiles(); }
+  bool has_wide_index() const { return counts_in_64_bits(problem); }
+  std::size_t state() const { return state_bytes(reduce_spec_of(problem), has_wide_index()); }
+  std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
+  std::int64_t grid(std::int64_t max_blocks) const { return std::min(max_blocks, tiles); }
 
-/// Beside the tile: the scan over the warps has a state and a flag of each, and tile and ticket some words.
-std::int64_t scan_smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
-  return policy.block_threads / 32 * (4 + state_bytes_of(problem)) + 64;
-}
+  /// Static, of a tile: its elements, and ends and states for a part of the items.
+  std::int64_t smem_bytes() const {
+    const std::int64_t ends = is_merged() ? std::min<std::int64_t>(merged_items / 4, 4 * block_threads) : 0;
+    return is_direct() ? 0 : tile_bytes + ends * static_cast<std::int64_t>(2 + state());
+  }
+
+  /// Beside the tile: the scan over the warps has a state and a flag of each, and tile and ticket some words.
+  std::int64_t scan_smem_bytes() const {
+    return is_merged() ? block_threads / 32 * static_cast<std::int64_t>(4 + state()) + 64 : 0;
+  }
+
+  /// How many loads wait for each other in the longest of the segments that are measured.
+  double loads_of_longest() const {
+    // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
+    constexpr double kElementsPerLatency = 35;
+    if (segments == 0) return 0;
+    const auto all = static_cast<double>(elements);
+    const double mean = all / static_cast<double>(segments);
+    const double longest = std::min(mean * segment_offsets::longest_of_mean(segments), all);
+    const double bytes = longest * static_cast<double>(element);
+    if (!is_in_tiles()) return bytes / (group_threads() * thread_bytes);
+    return bytes / static_cast<double>(tile_bytes) + longest / group_threads() / kElementsPerLatency;
+  }
+};
 
 /// Bytes of the mean segment.
 double typical_segment_bytes(const ProblemClass& problem_class) {
@@ -69,48 +95,17 @@ double typical_segment_bytes(const ProblemClass& problem_class) {
          static_cast<double>(element_bytes(problem_class.typical()));
 }
 
-/// Tiles of the grid-stride loop.
-std::int64_t tiles_of(const Problem& problem, const SegmentedPolicy& policy) {
-  const std::int64_t tiles = policy.is_merged()
-                                 ? divide_up(segments_of(problem) + elements_of(problem), merged_items(problem, policy))
-                                 : divide_up(segments_of(problem), policy.block_threads / policy.group_threads());
-  return std::max<std::int64_t>(tiles, 1);
-}
-
-/// How many loads wait for each other in the longest of the segments that are measured.
-double loads_of_longest(const Problem& problem, const SegmentedPolicy& policy) {
-  // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
-  constexpr double kElementsPerLatency = 35;
-  if (segments_of(problem) == 0) return 0;
-  const double mean = static_cast<double>(elements_of(problem)) / static_cast<double>(segments_of(problem));
-  const double elements = std::min(mean * segment_offsets::longest_of_mean(segments_of(problem)),
-                                   static_cast<double>(elements_of(problem)));
-  const double bytes = elements * static_cast<double>(element_bytes(problem));
-  if (!policy.is_in_tiles()) return bytes / (policy.group_threads() * policy.thread_bytes);
-  const double of_thread = elements / policy.group_threads();
-  return bytes / (policy.block_threads * policy.thread_bytes) + of_thread / kElementsPerLatency;
-}
-
-/// Static, of a tile.
-std::int64_t smem_bytes(const Problem& problem, const SegmentedPolicy& policy) {
-  if (policy.is_merged()) return merged_smem_bytes(problem, policy);
-  return policy.is_in_tiles() ? policy.block_threads * policy.thread_bytes : 0;
-}
-
-struct View : PolicyView<SegmentedPolicy> {
+struct View : PolicyView<Layout> {
   using PolicyView::PolicyView;
 
   double segment_bytes = typical_segment_bytes(problem_class);
-  std::int64_t element = element_bytes(problem);
   double thread_elements = segment_bytes / static_cast<double>(element) / group_threads();
   double group_load = static_cast<double>(group_threads()) * thread_bytes;
-
-  bool is_direct() const { return !is_merged() && !is_in_tiles(); }
 
   /// Whether 1024 threads of an SM leave each registers enough for its tile.
   bool fits_half() const {
     return is_merged() && thread_bytes <= 64 && element == 4 && state_bytes(reduce_spec_of(problem), true) == 4 &&
-           !counts_in_64_bits(problem);
+           !has_wide_index();
   }
 };
 
@@ -126,17 +121,15 @@ constexpr std::array<PruneRule<View>, 11> kPruneRules{{
      [](const View& v) { return v.min_blocks != MinBlocks::one_half && v.fits_half() && !is_host(v.facts); }},
     {"so many bytes of small elements are more than the registers hold", kNotMeasured,
      [](const View& v) { return v.element <= 2 && v.thread_bytes > kMostBytesOfSmallElements; }},
-    {"a thread has so few items that dividing them costs more", kNotMeasured,
-     [](const View& v) {
-       return v.is_merged() && merged_items(v.problem, v) < std::int64_t{kLeastMergedItems} * v.block_threads;
-     }},
-    {"tiles leave shared memory for too few blocks", kNotMeasured,
-     [](const View& v) { return smem_bytes(v.problem, v) > (v.is_merged() ? kMostMergedBytes : kMostTileBytes); }},
-    {"a thread has too many elements of a segment, one after the other", kNotMeasured,
+    {"a thread has so few items that dividing them costs more", "107.0 % (H100, prune_rules)",
+     [](const View& v) { return v.is_merged() && v.merged_items < std::int64_t{kLeastMergedItems} * v.block_threads; }},
+    {"tiles leave shared memory for too few blocks", "101.1 % (H100, prune_rules)",
+     [](const View& v) { return v.smem_bytes() > (v.is_merged() ? kMostMergedBytes : kMostTileBytes); }},
+    {"a thread has too many elements of a segment, one after the other", "27 times as slow (H100, prune_rules)",
      [](const View& v) { return v.is_in_tiles() && v.thread_elements > 64; }},
     {"most threads of a segment have no element", kNotMeasured,
      [](const View& v) { return v.is_in_tiles() && v.thread_elements < 0.25; }},
-    {"much more is loaded at once than a segment has", kNotMeasured,
+    {"much more is loaded at once than a segment has", "311.1 % (H100, prune_rules)",
      [](const View& v) { return v.is_direct() && v.segment_bytes < v.group_load / 8; }},
     {"segments are too long for a warp", kNotMeasured,
      [](const View& v) { return v.is_direct() && v.scope == Scope::warp && v.segment_bytes > 256 * v.group_load; }},
@@ -146,10 +139,6 @@ constexpr std::array<PruneRule<View>, 11> kPruneRules{{
      "segments of 2^24 floats by the best policies with unset and 1: 100.0, 107.6 % (H100, parameter_effects_shapes)",
      [](const View& v) { return v.min_blocks == MinBlocks::one && (!v.is_direct() || v.thread_bytes < 128); }},
 }};
-
-std::size_t carry_bytes(const Problem& problem) {
-  return (counts_in_64_bits(problem) ? 8 : 4) + 2 * static_cast<std::size_t>(state_bytes_of(problem));
-}
 
 }  // namespace
 
@@ -200,13 +189,11 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
 
 Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
                                        const DeviceFacts& facts) const {
-  const auto segmented = policy.as<SegmentedPolicy>();
-  const Problem& problem = problem_class.typical();
-  const bool has_items = !segmented.is_merged() || merged_items(problem, segmented) >= segmented.block_threads;
-  const std::int64_t scan_bytes = segmented.is_merged() ? scan_smem_bytes(problem, segmented) : 0;
-  return first_reason({check_blocks(facts, segmented.block_threads),
+  const Layout layout(problem_class.typical(), policy);
+  const bool has_items = !layout.is_merged() || layout.merged_items >= layout.block_threads;
+  return first_reason({check_blocks(facts, layout.block_threads),
                        reason_if(!has_items, "a tile has fewer items than threads"),
-                       check_static_smem(smem_bytes(problem, segmented) + scan_bytes)});
+                       check_static_smem(layout.smem_bytes() + layout.scan_smem_bytes())});
 }
 
 Reason SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
@@ -216,9 +203,9 @@ Reason SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Pol
 
 Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
   const Problem& problem = problem_class.typical();
-  const auto segmented = policy.as<SegmentedPolicy>();
+  const Layout segmented(problem, policy);
   const ReduceSpec spec = reduce_spec_of(problem);
-  const OperationSource op = operation_source(spec, counts_in_64_bits(problem));
+  const OperationSource op = operation_source(spec, segmented.has_wide_index());
   const std::string_view division = segmented.is_merged()     ? "MergePath"
                                     : segmented.is_in_tiles() ? "StagedSegments"
                                                               : "DirectSegments";
@@ -235,11 +222,11 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
       fmt::arg("op", op.type), fmt::arg("offset", info(offsets_).cuda_name),
       fmt::arg("out", info(spec.result_dtype()).cuda_name), fmt::arg("outputs", op_of(problem).outputs),
       fmt::arg("division", division), fmt::arg("threads", segmented.block_threads),
-      fmt::arg("packs", segmented.thread_bytes / kPackBytes), fmt::arg("carry", carry_bytes(problem)),
+      fmt::arg("packs", segmented.thread_bytes / kPackBytes), fmt::arg("carry", segmented.carry_bytes()),
       fmt::arg("workspace_header", kWorkspaceHeaderBytes), fmt::arg("pack", kPackBytes));
   if (segmented.is_merged())
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
-                               merged_items(problem, segmented));
+                               segmented.merged_items);
 
   const std::string bounds = launch_bounds(segmented.block_threads, segmented.min_blocks);
   if (!segmented.is_merged()) {
@@ -255,41 +242,37 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
 }
 
 WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& policy) const {
-  const auto segmented = policy.as<SegmentedPolicy>();
+  const Layout segmented(problem, policy);
   WorkShape shape{.block_threads = segmented.block_threads,
-                  .tiles = tiles_of(problem, segmented),
-                  .bytes_in_flight_per_block = std::int64_t{segmented.block_threads} * segmented.thread_bytes,
+                  .tiles = segmented.tiles,
+                  .bytes_in_flight_per_block = segmented.tile_bytes,
                   .launches = segmented.joins_in_second_kernel() ? 2 : 1,
                   .uses_last_block_ticket = segmented.is_merged() && !segmented.joins_in_second_kernel(),
                   .dependent_launch = true};
   if (segmented.is_merged()) return shape;
   // Of short segments less is under way than threads could load.
-  const std::int64_t bytes_of_tile = elements_of(problem) * element_bytes(problem) / shape.tiles;
+  const std::int64_t bytes_of_tile = segmented.elements * segmented.element / shape.tiles;
   shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
-  shape.critical_path_loads = loads_of_longest(problem, segmented);
+  shape.critical_path_loads = segmented.loads_of_longest();
   return shape;
 }
 
 std::size_t SegmentedReduceFamily::workspace_bytes(const ProblemClass& problem_class,
                                                    const Candidate& candidate) const {
-  if (!candidate.policy.as<SegmentedPolicy>().is_merged()) return 0;
-  return kWorkspaceHeaderBytes +
-         static_cast<std::size_t>(candidate.geometry.max_blocks) * carry_bytes(problem_class.typical());
-}
-
-std::int64_t SegmentedReduceFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
-  return std::min(candidate.geometry.max_blocks, tiles_of(problem, candidate.policy.as<SegmentedPolicy>()));
+  const Layout segmented(problem_class.typical(), candidate.policy);
+  if (!segmented.is_merged()) return 0;
+  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * segmented.carry_bytes();
 }
 
 void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
                                    void* workspace, LaunchList& launches) const {
-  const auto segmented = candidate.policy.as<SegmentedPolicy>();
-  const auto grid = static_cast<unsigned>(grid_of(problem, candidate));
+  const Layout segmented(problem, candidate.policy);
+  const auto grid = static_cast<unsigned>(segmented.grid(candidate.geometry.max_blocks));
   const SegmentsArguments arguments{.in = buffers[0],
                                     .offsets = buffers[1],
                                     .out = buffers[2],
                                     .workspace = workspace,
-                                    .segments = static_cast<std::uint64_t>(segments_of(problem)),
+                                    .segments = static_cast<std::uint64_t>(segmented.segments),
                                     .blocks = grid};
   add_launch(launches, grid, segmented.block_threads, arguments);
   if (segmented.joins_in_second_kernel()) add_launch(launches, 1, kJoinThreads, arguments).entry = 1;
@@ -321,17 +304,17 @@ std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
 /// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
 /// has of the segment through another tile, and the shares of blocks through one more scan.
 std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const auto segmented = candidate.policy.as<SegmentedPolicy>();
+  const Layout segmented(problem, candidate.policy);
   const std::int64_t threads = segmented.group_threads();
-  const std::int64_t thread_elements = segmented.thread_bytes / element_bytes(problem);
+  const std::int64_t thread_elements = segmented.thread_bytes / segmented.element;
   const std::int64_t levels = 7 + 10 + segmented.thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends
   if (segmented.is_in_tiles()) {
-    const std::int64_t tile = (segmented.block_threads * segmented.thread_bytes - kPackBytes) / element_bytes(problem);
-    return divide_up(tile, threads) + elements_of(problem) / tile + 2 + levels;
+    const std::int64_t tile = (segmented.tile_bytes - kPackBytes) / segmented.element;
+    return divide_up(tile, threads) + segmented.elements / tile + 2 + levels;
   }
-  if (!segmented.is_merged()) return elements_of(problem) / (threads * thread_elements) + levels;
-  const std::int64_t grid = grid_of(problem, candidate);
-  const std::int64_t rounds = (segments_of(problem) + elements_of(problem)) / grid / (threads * thread_elements) + 1;
+  if (segmented.is_direct()) return segmented.elements / (threads * thread_elements) + levels;
+  const std::int64_t grid = segmented.grid(candidate.geometry.max_blocks);
+  const std::int64_t rounds = (segmented.segments + segmented.elements) / grid / (threads * thread_elements) + 1;
   const std::int64_t scan = 5 + 32 + 3;
   return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
 #include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 
@@ -64,10 +65,10 @@ std::vector<ElementRange> SegmentedReduceFamily::verified_lines(const Problem& p
   return segment_offsets::verified(problem.extents[0], problem.extents[1]);
 }
 
-std::function<reduce_reference::Line(std::int64_t)> SegmentedReduceFamily::lines(
+std::function<LinesVerifier::Line(std::int64_t)> SegmentedReduceFamily::lines(
     const Problem&, std::span<const std::vector<std::byte>> patterns) const {
   return [offsets = segment_offsets::Offsets(offsets_, patterns[1])](std::int64_t segment) {
-    return reduce_reference::Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
+    return Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
   };
 }
 

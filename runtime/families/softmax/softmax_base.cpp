@@ -9,12 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/jit/include_closure.h"
-
 namespace hone {
 namespace {
-
-constexpr std::array<std::string_view, 2> kOperations{"softmax", "log_softmax"};
 
 /// Twice the scale, as an accumulator; never 0 (hone::SoftmaxScale says why).
 template <class Acc>
@@ -88,14 +84,6 @@ std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t m
   return best;
 }
 
-SoftmaxBase::SoftmaxBase(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-                         std::vector<std::string_view> kernels)
-    : BuiltInFamily({.name = name,
-                     .space = space,
-                     .extent_names = std::move(extent_names),
-                     .operations = kOperations,
-                     .sources = [kernels = std::move(kernels)] { return kernel_sources(kernels); }}) {}
-
 std::int64_t SoftmaxBase::matrix_rows(const Problem& problem) {
   return is_over_columns(problem) ? problem.extents[0] * problem.extents[1] : problem.extents[0];
 }
@@ -123,11 +111,10 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
   for (const DType dtype : {problem.dtype, problem.result.value_or(problem.dtype)})
     if (!info(dtype).is_floating() || info(dtype).size_bytes < 2)
       return refused(fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name));
-  for (const int buffer : {0, 1})
-    if (std::string refusal = refuse_rows(to_string(problem), buffer == 0 ? "input" : "output", rows(problem, buffer),
-                                          buffer == 0 ? traits.in_bytes : traits.out_bytes);
-        !refusal.empty())
-      return refusal;
+  if (std::string refusal =
+          refuse_rows(to_string(problem), rows(problem, 0), rows(problem, 1), {traits.in_bytes, traits.out_bytes});
+      !refusal.empty())
+    return refusal;
   if (const std::uint32_t found = row_alignment(problem, problem.alignment); found < problem.alignment)
     return refused(
         fmt::format("alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",

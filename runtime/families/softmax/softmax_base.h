@@ -1,6 +1,7 @@
 // SoftmaxBase: what the softmax families over rows and over columns have in common.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,10 +11,12 @@
 #include "kernel_templates/softmax_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
+#include "runtime/jit/include_closure.h"
 
 namespace hone {
 
 inline constexpr std::uint8_t kSoftmaxOperation = 0, kLogSoftmaxOperation = 1;
+inline constexpr std::array<std::string_view, 2> kSoftmaxOperations{"softmax", "log_softmax"};
 
 /// What follows from a problem alone. Cheap, and allocates nothing: made on the hit path.
 struct SoftmaxTraits {
@@ -23,6 +26,12 @@ struct SoftmaxTraits {
   bool is_log;
 
   explicit SoftmaxTraits(const Problem& problem);
+
+  /// Bytes of DRAM traffic ÷ those of each array once, where so many of all elements are read a second time.
+  double traffic(std::int64_t read_twice, std::int64_t elements) const {
+    const double read_share = static_cast<double>(in_bytes) / static_cast<double>(in_bytes + out_bytes);
+    return 1 + read_share * static_cast<double>(read_twice) / static_cast<double>(elements);
+  }
 
   /// Of the largest element and sum that partial results are.
   std::size_t state_bytes() const { return 2 * info(accumulator).size_bytes; }
@@ -46,8 +55,7 @@ std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t m
 /// and the last columns.
 class SoftmaxBase : public BuiltInFamily, Verifier {
  public:
-  SoftmaxBase(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-              std::vector<std::string_view> kernels);
+  using BuiltInFamily::BuiltInFamily;
 
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
@@ -89,10 +97,8 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
 /// Calls act(Acc()) with the type that weights are computed in: float or double.
 template <class Act>
 void with_accumulator(const SoftmaxTraits& traits, const Act& act) {
-  if (traits.accumulator == DType::f64)
-    act(double());
-  else
-    act(float());
+  if (traits.accumulator == DType::f64) act(double());
+  else act(float());
 }
 
 /// The scale of a problem, for kernels that compute weights as Acc: float or double.

@@ -26,14 +26,10 @@ struct SoftmaxRowPolicy {
 
   Algorithm algorithm() const {
     switch (scope) {
-      case Scope::warp:
-        return staging == Staging::shared ? Algorithm::tiles : Algorithm::group;
-      case Scope::block:
-        return Algorithm::block;
-      case Scope::cluster:
-        return Algorithm::cluster;
-      case Scope::grid:
-        break;
+      case Scope::warp: return staging == Staging::shared ? Algorithm::tiles : Algorithm::group;
+      case Scope::block: return Algorithm::block;
+      case Scope::cluster: return Algorithm::cluster;
+      case Scope::grid: break;
     }
     return combine == Combine::pipeline ? Algorithm::pipeline : Algorithm::chunks;
   }
@@ -113,14 +109,11 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   std::int64_t tiles() const {
     switch (algorithm()) {
       case Algorithm::group:
-      case Algorithm::tiles:
-        return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
+      case Algorithm::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
       case Algorithm::block:
-      case Algorithm::cluster:
-        return std::max<std::int64_t>(1, rows) * cluster_blocks;
+      case Algorithm::cluster: return std::max<std::int64_t>(1, rows) * cluster_blocks;
       case Algorithm::chunks:
-      case Algorithm::pipeline:
-        break;
+      case Algorithm::pipeline: break;
     }
     return std::max<std::int64_t>(1, rows) * chunk_tiles();
   }

@@ -97,16 +97,16 @@ struct TileView : TransposeTile {
 constexpr std::array<PruneRule<TileView>, 11> kPruneRules{{
     {"rows are too short to be worth shifting", kNotMeasured,
      [](const TileView& v) { return v.shifted && v.shortest_bytes() < kShortRowBytes; }},
-    {"wide tiles, those of less than 16 KiB and groups are not worth shifting", kNotMeasured,
+    {"wide tiles, those of less than 16 KiB and groups are not worth shifting", "77.6 % (H100, prune_rules)",
      [](const TileView& v) {
        return v.shifted &&
               (v.tile_kib < kSmallestShiftedTileKib || v.aspect == Aspect::wide || v.order == Order::groups);
      }},
-    {"5 to 14 shifted loads a thread are worth trying", kNotMeasured,
+    {"5 to 14 shifted loads a thread are worth trying", "77.3 % (H100, prune_rules)",
      [](const TileView& v) { return v.shifted && (v.loads < kFewestShiftedLoads || v.loads > kMostShiftedLoads); }},
     {"elements leave no choice of vectors", "the same vectors as the widest",
      [](const TileView& v) { return v.is_of_narrow_vectors() && v.vector_bytes == v.widest_bytes; }},
-    {"rows are long enough for the widest vectors", kNotMeasured,
+    {"rows are long enough for the widest vectors", "100.5 % (H100, prune_rules)",
      [](const TileView& v) {
        return v.is_of_narrow_vectors() && v.longest_bytes() >= kShortRowBytes && !v.in_place && v.element_bytes > 1;
      }},
@@ -118,7 +118,7 @@ constexpr std::array<PruneRule<TileView>, 11> kPruneRules{{
      [](const TileView& v) { return v.is_small && (v.tile_kib > v.smallest_kib() || v.aspect != Aspect::square); }},
     {"tiles that change places are square in any case", "the same tiles",
      [](const TileView& v) { return v.in_place && v.aspect != Aspect::square; }},
-    {"the loads of a thread leave too few registers", kNotMeasured,
+    {"the loads of a thread leave too few registers", "100.8 % (H100, prune_rules)",
      [](const TileView& v) { return v.loads > kMostLoadsPerThread || v.bytes > kMostBytesPerThread; }},
     {"the bytes of a thread are too few to keep memory busy", kNotMeasured,
      [](const TileView& v) { return v.bytes < kLeastBytesPerThread; }},
@@ -301,10 +301,8 @@ class TransposeFamily final : public moved::MovedFamily {
     pitched.pitches = pitches_of(problem);
     std::vector<Problem> problems{problem, pitched};
     --problems[1].extents[1];
-    if (is_in_place(problem))
-      --problems[1].extents[2];
-    else
-      --problems.emplace_back(pitched).extents[2];
+    if (is_in_place(problem)) --problems[1].extents[2];
+    else --problems.emplace_back(pitched).extents[2];
     return problems;
   }
 

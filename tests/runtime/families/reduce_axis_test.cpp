@@ -260,7 +260,7 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
                           ReduceOp op = ReduceOp::logsumexp) {
     const Problem problem = reduce_columns_problem({.op = op, .dtype = dtype}, {.reduced = reduced, .inner = 1 << 20});
     std::string all;  // "128, 1; 128": min_blocks=1, and none
-    for (const std::string_view min_blocks : kMinBlocksNames) {
+    for (const std::string_view min_blocks : min_blocks_parameter.names) {
       const auto parsed = family.space().parse(policy + " min_blocks=" + std::string(min_blocks));
       if (!parsed || !reason_to_skip(problem, *parsed, h100_facts()).empty()) continue;
       const std::string entry = family.unit(problem, *parsed).entries.front();
