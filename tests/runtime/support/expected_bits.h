@@ -63,12 +63,12 @@ inline std::vector<std::byte> expected_bits_elements(const ReduceSpec& spec, std
 
 /// All lines, of reproducible specs.
 inline std::vector<ExpectedBits> read_expected_bits() {
-  std::vector<ExpectedBits> all;
+  std::vector<ExpectedBits> lines;
   std::ifstream file(HONE_EXPECTED_BITS);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string op, dtype, value;
-    ExpectedBits& expected = all.emplace_back();
+    ExpectedBits& expected = lines.emplace_back();
     words >> op >> dtype >> expected.n;
     expected.spec = {.op = parse_reduce_op(op), .dtype = parse_dtype(dtype), .numerics = Numerics::reproducible};
     while (words >> value) {
@@ -81,8 +81,8 @@ inline std::vector<ExpectedBits> read_expected_bits() {
       else add(static_cast<float>(number));
     }
   }
-  EXPECT_GT(all.size(), 500u) << HONE_EXPECTED_BITS;
-  return all;
+  EXPECT_GT(lines.size(), 500u) << HONE_EXPECTED_BITS;
+  return lines;
 }
 
 }  // namespace hone
