@@ -53,13 +53,12 @@ constexpr auto kIntegerExtremes = kinds("uniform", "extreme", "ascending", "desc
 constexpr auto kIntegerTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero");
 constexpr auto kBooleans = kinds("mixed", "all_zero", "all_one", "single_one", "single_zero");
 
-/// The kinds of input for elements and accumulators that are floats, floats whose results are reproducible, integers in
-/// floats, and integers.
+/// The kinds of input for floats, floats of reproducible results, integers that floats accumulate, and other integers.
 struct KindsOfHazard {
   ReduceHazard hazard;
   Kinds floats, reproducible, integers_in_floats, integers;
 };
-constexpr std::array<KindsOfHazard, 6> kKinds{
+constexpr std::array<KindsOfHazard, 6> kTable{
     {{ReduceHazard::factors, kFloatProducts, kReproducibleProducts, kIntegerProductsInFloats, kIntegerProducts},
      {ReduceHazard::extremes, kFloatExtremes, kReproducibleSums, kIntegerExtremes, kIntegerExtremes},
      {ReduceHazard::variance, kFloatVariances, kReproducibleVariances, kIntegerSumsInFloats, kIntegerSums},
@@ -68,7 +67,7 @@ constexpr std::array<KindsOfHazard, 6> kKinds{
      {ReduceHazard::cancellation, kFloatSums, kReproducibleSums, kIntegerSumsInFloats, kIntegerSums}}};
 
 const KindsOfHazard& kinds_of(ReduceOp op) {
-  return *std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& row) { return row.hazard == info(op).hazard; });
+  return *std::find_if(kTable.begin(), kTable.end(), [&](const auto& row) { return row.hazard == info(op).hazard; });
 }
 
 template <class T>
