@@ -22,6 +22,7 @@
 #include "tuner/help.h"
 #include "tuner/inspect/inspect_command.h"
 #include "tuner/occupancy/occupancy_command.h"
+#include "tuner/plan/plan_command.h"
 #include "tuner/report/report_command.h"
 #include "tuner/text/command_error.h"
 #include "tuner/text/suggest.h"
@@ -160,6 +161,7 @@ class Command {
     set_up_explain(app_, explain_);
     set_up_report(app_, report_);
     set_up_occupancy(app_, occupancy_);
+    set_up_plan(app_, plan_);
     set_up_reduce(app_, reduce_);
     set_up_softmax(app_, softmax_);
     set_up_transpose(app_, transpose_);
@@ -214,6 +216,7 @@ class Command {
     if (name == "explain") return run_explain(explain_, context);
     if (name == "report") return run_report(report_, context);
     if (name == "occupancy") return run_occupancy(occupancy_, context);
+    if (name == "plan") return run_plan(plan_, context);
     if (name == "check") return run_check(check_, context);
     if (name == "reduce") return run_reduce(reduce_, context);
     if (name == "softmax") return run_softmax(softmax_, context);
@@ -228,6 +231,7 @@ class Command {
   ExplainOptions explain_;
   ReportOptions report_;
   OccupancyOptions occupancy_;
+  PlanOptions plan_;
   ReduceOptions reduce_;
   SoftmaxOptions softmax_;
   ArrayOptions transpose_;

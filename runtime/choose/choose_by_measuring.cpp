@@ -18,6 +18,7 @@
 #include "runtime/measure/race.h"
 #include "runtime/measure/workload.h"
 #include "runtime/search/model.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 namespace {
@@ -58,10 +59,7 @@ class TuningRun {
     // First, since what does not compile here compiles in no policy.
     if (problem_.family->verifier().has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
     if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
-    workload_.fill_all();
-    exploration_.run();
-    for (Contender* const finalist : race_.finish({.deadline = after(1), .stop = options_.stop}))
-      finalists_.push_back(&finalist->trial);
+    measure();
     tuning_.stopped = options_.stop.stop_requested();
     const Trial* const winner = tuning_.stopped ? nullptr : choose();
     if (winner) tuning_.winner_binary = exploration_.code_of(winner->candidate).binary;
@@ -72,6 +70,14 @@ class TuningRun {
  private:
   Clock::time_point after(double share) const {
     return start_ + std::chrono::duration_cast<Clock::duration>(options_.budget * share);
+  }
+
+  void measure() {
+    const TraceRange traced([&] { return "measure " + to_string(problem_); });
+    workload_.fill_all();
+    exploration_.run();
+    for (Contender* const finalist : race_.finish({.deadline = after(1), .stop = options_.stop}))
+      finalists_.push_back(&finalist->trial);
   }
 
   /// Moves all trials into the tuning, best first.
@@ -126,6 +132,10 @@ class TuningRun {
   /// Runs the candidate on every kind of input and records what was wrong. Where that takes longer than it may, the
   /// checks that are left are of small problems.
   bool verified(Trial& trial) {
+    const TraceRange traced([&] {
+      return fmt::format("verify {}: {}", to_string(problem_),
+                         problem_.family->space().to_string(trial.candidate.policy));
+    });
     const LoadedCandidate loaded{trial.candidate, exploration_.code_of(trial.candidate).module};
     const auto run = [&](const Problem& called, std::span<void* const> buffers) {
       if (bench_.on_run) bench_.on_run(trial.candidate);
@@ -189,6 +199,7 @@ class TuningRun {
 Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
                            BinaryMemo& memo) {
   require_accepted(problem);
+  start_tracing();
   const Clock::time_point start = Clock::now();
   Tuning tuning = TuningRun(device, problem, options, memo).run();
   const auto has = [&](Verdict verdict) {

@@ -4,6 +4,8 @@
 
 #include <hone/error.h>
 
+#include "runtime/trace/trace_range.h"
+
 namespace hone {
 namespace {
 
@@ -26,7 +28,10 @@ CompiledCode load_policy(Device& device, const Problem& problem, const Policy& p
                           std::shared_ptr<const Binary> binary) {
   const WorkShape shape = problem.family->shape(problem, policy);
   CompiledCode code{.compiled = {.policy = policy}, .binary = std::move(binary)};
-  code.module = device.load(*code.binary, unit.entries);
+  {
+    const TraceRange traced([&] { return "load " + unit.name; });
+    code.module = device.load(*code.binary, unit.entries);
+  }
 
   // Every kernel of the unit must be resident; the one with the fewest blocks decides.
   CompiledPolicy& compiled = code.compiled;

@@ -1,5 +1,7 @@
 #include <hone/sdk/absent_gpu.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,15 +65,25 @@ class AbsentGpu final : public Device {
   GpuCompiler compiler_;
 };
 
+/// The largest block that the registers of a kernel allow: cudaFuncAttributes::maxThreadsPerBlock, where the kernel has
+/// no __launch_bounds__ below that.
+int max_threads(const DeviceFacts& facts, const Resources& resources) {
+  int threads = std::min(facts.max_threads_per_block, resources.max_threads_per_block);
+  while (threads > facts.warp_threads && resident_blocks(facts, {.registers = resources.registers}, threads, 0) == 0)
+    threads -= facts.warp_threads;
+  return threads;
+}
+
 std::unique_ptr<Module> AbsentGpu::load(const Binary& binary, const std::vector<std::string>& entries) {
   if (binary.format != "cubin" || binary.architecture != facts_.architecture || !is_whole_elf(binary.code))
     throw Error(ErrorCode::device_failed, fmt::format("a binary of the format \"{}\" for {} is no whole cubin for {}",
                                                       binary.format, binary.architecture, facts_.architecture));
   std::vector<Kernel> kernels;
   for (const std::string& symbol : binary.entries.empty() ? entries : binary.entries) {
-    const std::optional<Resources> resources = cubin_resources(binary.code, symbol);
+    std::optional<Resources> resources = cubin_resources(binary.code, symbol);
     if (!resources)
       throw Error(ErrorCode::device_failed, fmt::format("the cubin has no kernel \"{}\"", symbol));
+    resources->max_threads_per_block = max_threads(facts_, *resources);
     kernels.push_back({.handle = nullptr, .resources = *resources});
   }
   return std::make_unique<PlannedModule>(std::move(kernels));

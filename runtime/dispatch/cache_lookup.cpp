@@ -8,10 +8,12 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/winner_checks.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 
 CachedPlan CacheLookup::find(const Problem& problem, bool capturing) {
+  const TraceRange traced([&] { return "lookup " + to_string(problem); });
   CacheBridge& cache = core_.cache();
   const std::uint64_t misfits = cache.misfits();
   std::optional<CachedWinner> cached = cache.find(problem);

@@ -10,6 +10,8 @@
 #include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/problem_key.h"
 #include "runtime/dispatch/session_impl.h"
+#include "runtime/dispatch/winner_checks.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 
@@ -42,6 +44,7 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
     refuse("an extent cannot be negative");
   const SessionCore& core = *state_->core;
   check_buffers(*core.device(), core.options(), problem, buffers, stream);
+  const TraceRange traced([&] { return call_text(problem, state_->plan->winner); });
   state_->plan->loaded.enqueue(*core.device(), problem, buffers, state_->workspace.data(), stream);
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/session_impl.h"
 #include "runtime/dispatch/winner_checks.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 
@@ -35,6 +36,7 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
   Resolved resolved{.plan = plans_.find(problem)};
   if (!resolved.plan || plans_.is_due(*resolved.plan)) resolved = resolve(problem, state.capturing);
   const LoadedPlan& plan = *resolved.plan;
+  const TraceRange traced([&] { return call_text(problem, plan.winner); });
   if (plan.needs_workspace) {
     const WorkspaceLease workspace = workspaces_.take(state);
     plan.loaded.enqueue(device, problem, buffers, workspace.memory(), stream);
@@ -54,6 +56,7 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
   known = plans_.find(problem);
   if (known && (capturing || !plans_.is_due(*known))) return {.plan = known};
   if (const Error* const failure = plans_.failure(problem)) throw *failure;
+  const TraceRange traced([&] { return "miss " + to_string(problem); });
   try {
     return miss(problem, capturing);
   } catch (const Error& error) {

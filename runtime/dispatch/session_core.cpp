@@ -2,12 +2,16 @@
 
 #include <utility>
 
+#include "runtime/trace/trace_range.h"
+
 namespace hone {
 
 SessionCore::SessionCore(std::shared_ptr<Device> device, SessionOptions options)
     : device_(std::move(device)),
       options_(std::move(options)),
-      cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {}
+      cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {
+  start_tracing();
+}
 
 void SessionCore::count(std::uint64_t SessionCounters::*counter) {
   const std::scoped_lock lock(mutex_);

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include <hone/kernel_family.h>
 
 namespace hone {
@@ -17,6 +19,14 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned) {
           .launch_context = problem.launch_context,
           .tuned_extents = problem.extents,
           .sizes = size_ranges(problem.extents)};
+}
+
+std::string call_text(const Problem& problem, const Winner& winner) {
+  const std::int64_t blocks = winner.candidate.geometry.max_blocks;
+  return fmt::format("call {}: {} in {}", to_string(problem),
+                     problem.family->space().to_string(winner.candidate.policy),
+                     winner.candidate.geometry.is_block_per_tile() ? "a block for every tile"
+                                                                   : fmt::format("at most {} blocks", blocks));
 }
 
 bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {

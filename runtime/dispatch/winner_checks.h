@@ -1,5 +1,7 @@
-// Winners apart from any session: how a trial becomes one, and whether a device can launch it.
+// Winners apart from any session: how a trial becomes one, what it is called, and whether a device can launch it.
 #pragma once
+
+#include <string>
 
 #include <hone/candidate.h>
 #include <hone/device_facts.h>
@@ -16,6 +18,9 @@ inline Problem in_context(Problem problem, LaunchContext context) {
 
 /// The winner that a trial on `problem` makes for the whole class of `problem`. An untuned one has no times.
 Winner make_winner(const Problem& problem, const Trial& trial, bool tuned);
+
+/// "call reduce sum f32 n=1000: block_threads=256 … in at most 132 blocks": the name of a range of TraceRange.
+std::string call_text(const Problem& problem, const Winner& winner);
 
 /// True where a stored candidate is valid on a device and fits a workspace of kWorkspaceBytes. The answer is that of
 /// the class, so that a winner serves all members or none.

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "cache/digest.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 namespace {
@@ -123,6 +124,7 @@ std::shared_ptr<const Binary> BinaryMemo::compile_once(const Device& device, con
     if (binary) binaries_.emplace(key, binary);
   };
   try {
+    const TraceRange traced([&] { return "compile " + unit.name; });
     binary = std::make_shared<const Binary>(device.compile(unit));
   } catch (...) {
     end();

@@ -86,6 +86,15 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"tune"}, "the cache is off"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    Plan, WrongUsage,
+    ::testing::Values(WrongArguments{{"plan", "--op", "sum"}, "for which GPU?"},
+                      WrongArguments{{"plan", "--gpu", "h1000"}, "did you mean 'h100'?"},
+                      WrongArguments{{"plan", "--gpu", "h100", "--policies", "0"}, "at least one"},
+                      WrongArguments{{"plan", "--gpu", "h100", "--policies", "many"}, "no number"},
+                      WrongArguments{{"plan", "--gpu", "h100", "--preset", "quick", "--size", "8"}, "and so does --size"},
+                      WrongArguments{{"plan", "--gpu", "h100", "--op", "sun"}, "did you mean 'sum'?"}));
+
+INSTANTIATE_TEST_SUITE_P(
     Occupancy, WrongUsage,
     ::testing::Values(WrongArguments{{"occupancy", "--gpu", "h100"}, "of which kernel?"},
                       WrongArguments{{"occupancy", "--gpu", "h1000", "--block", "256"}, "did you mean 'h100'?"},

@@ -38,8 +38,10 @@ bool same_heading(const cache::KeyRecord& a, const cache::KeyRecord& b) {
 }
 
 std::string heading_text(const cache::KeyRecord& key) {
-  return printable(fmt::format("{}; driver {}; {}", device_text(key.device), key.toolchain.driver,
-                               key.toolchain.compiler.empty() ? "no compiler" : key.toolchain.compiler));
+  const cache::ToolchainRecord& toolchain = key.toolchain;  // a planned winner has no driver
+  return printable(fmt::format("{}; {}; {}", device_text(key.device),
+                               toolchain.driver.empty() ? "no driver" : "driver " + toolchain.driver,
+                               toolchain.compiler.empty() ? "no compiler" : toolchain.compiler));
 }
 
 std::vector<std::string> cells_of(const WinnerRow& row, std::int64_t now) {

@@ -1,7 +1,6 @@
 #include "tuner/tune/tune_command.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <hone/session.h>
@@ -22,15 +21,14 @@
 #include "cache/place.h"
 #include "cache/store.h"
 #include "tuner/campaign/campaign.h"
-#include "tuner/campaign/campaign_file.h"
 #include "tuner/campaign/campaign_plan.h"
 #include "tuner/campaign/compilers.h"
 #include "tuner/campaign/device_lock.h"
 #include "tuner/campaign/missed.h"
+#include "tuner/campaign/problem_options.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/problems/families.h"
-#include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
 #include "tuner/text/quantities.h"
@@ -41,9 +39,6 @@ namespace hone::tuner {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Of the problems that are left out, so many are named.
-constexpr std::size_t kMostNamed = 6;
 
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
@@ -60,60 +55,6 @@ void check_cache(const fs::path& path) {
         fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
                     printable(path.string()), printable(must_be_writable.string()), error.message()));
   }
-}
-
-void require_one_source(const TuneOptions& options) {
-  const int sources = int{!options.preset.empty()} + int{!options.file.empty()} + int{options.missed};
-  std::vector<std::string> words;
-  const auto name = [&](const std::optional<std::string>& value, std::string_view option) {
-    if (value) words.emplace_back(option);
-  };
-  name(options.ops, "--op");
-  name(options.dtypes, "--dtype");
-  name(options.sizes, "--size");
-  name(options.pitch, "--pitch");
-  name(options.alignments, "--align");
-  name(options.context, "--context");
-  name(options.nan, "--nan");
-  name(options.numerics, "--numerics");
-  name(options.accumulator, "--accumulator");
-  name(options.result, "--result");
-  if (sources > 1 || (sources == 1 && !words.empty()))
-    throw CommandError(ExitCode::usage,
-                       fmt::format("--preset, --file and --missed each say what to tune{}; give one of them alone",
-                                   words.empty() ? "" : ", and so does " + words.front()));
-}
-
-/// What is to be tuned, and what a file or preset says of how.
-CampaignFile choose_problems(const TuneOptions& options, const fs::path& cache, const Context& context) {
-  if (!options.preset.empty()) return read_preset(options.preset);
-  if (!options.file.empty()) return read_campaign_file(options.file);
-  CampaignFile campaign;
-  if (options.missed) {
-    campaign.problems = list_missed(cache::Store(cache));
-    return campaign;
-  }
-  Selection selection{
-      .family = options.family, .ops = options.ops, .dtypes = options.dtypes, .sizes = options.sizes};
-  const auto set = [](std::string& to, const std::optional<std::string>& from) {
-    if (from) to = *from;
-  };
-  set(selection.pitch, options.pitch);
-  set(selection.alignments, options.alignments);
-  set(selection.context, options.context);
-  set(selection.nan, options.nan);
-  set(selection.numerics, options.numerics);
-  set(selection.accumulator, options.accumulator);
-  set(selection.result, options.result);
-  for (const Problem& problem : list_problems(selection)) campaign.problems.push_back({.problem = problem});
-  std::vector<std::string> left_out = list_left_out(selection);
-  if (left_out.size() > kMostNamed + 1) {
-    left_out[kMostNamed] = fmt::format("and {} more", left_out.size() - kMostNamed);
-    left_out.resize(kMostNamed + 1);
-  }
-  if (!left_out.empty())
-    context.err << fmt::format("hone: not defined, so left out: {}\n", fmt::join(left_out, ", "));
-  return campaign;
 }
 
 double parse_regret(const std::string& text) {
@@ -201,19 +142,7 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
 
 void set_up_tune(CLI::App& app, TuneOptions& options) {
   CLI::App* sub = app.add_subcommand("tune");
-  sub->add_option("FAMILY", options.family);
-  sub->add_option("--op", options.ops)->join(',');
-  sub->add_option("--dtype", options.dtypes)->join(',');
-  sub->add_option("--size", options.sizes)->join(',');
-  sub->add_option("--pitch", options.pitch)->take_last();
-  sub->add_option("--align", options.alignments)->take_last();
-  sub->add_option("--context", options.context)->take_last();
-  sub->add_option("--nan", options.nan)->take_last();
-  sub->add_option("--numerics", options.numerics)->take_last();
-  sub->add_option("--accumulator", options.accumulator)->take_last();
-  sub->add_option("--result", options.result)->take_last();
-  sub->add_option("--preset", options.preset)->take_last();
-  sub->add_option("--file", options.file)->take_last();
+  add_problem_options(*sub, options.problems);
   sub->add_flag("--missed", options.missed)->disable_flag_override();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--budget", options.budget)->take_last();
@@ -232,11 +161,11 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   // Before any other thread is there: they must inherit who takes Ctrl-C, those of CUDA, too, which looking for devices
   // starts.
   const std::stop_token stop = context.environment.watch_interrupts();
-  parse_family(options.family);
+  parse_family(options.problems.family);
   // What was typed is looked at before what it is to be done with.
-  require_one_source(options);
+  require_one_source(options.problems, options.missed);
   CampaignFile file;
-  if (!options.missed) file = choose_problems(options, {}, context);
+  if (!options.missed) file = choose_problems(options.problems, context.err);
   CampaignOptions campaign = campaign_options(options, file);
   SessionOptions session_options = context.environment.session_options();
   required_cache_path(options.cache, session_options);
@@ -257,7 +186,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   campaign.stop = stop;
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);
   // Only now: the campaign that was waited for may have tuned what was missed.
-  if (options.missed) file = choose_problems(options, cache_path, context);
+  if (options.missed) file.problems = list_missed(cache::Store(cache_path));
   const std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
   if (problems.empty()) {
     context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "tuner/campaign/problem_options.h"
 #include "tuner/context/context.h"
 #include "tuner/text/command_error.h"
 
@@ -15,19 +16,7 @@ namespace hone::tuner {
 
 /// The options as typed; run_tune() gives them their meaning.
 struct TuneOptions {
-  std::string family = "reduce";
-  std::optional<std::string> ops;
-  std::optional<std::string> dtypes;
-  std::optional<std::string> sizes;
-  std::optional<std::string> pitch;
-  std::optional<std::string> alignments;
-  std::optional<std::string> context;
-  std::optional<std::string> nan;
-  std::optional<std::string> numerics;
-  std::optional<std::string> accumulator;
-  std::optional<std::string> result;
-  std::string preset;
-  std::string file;
+  ProblemOptions problems = {};
   bool missed = false;
   std::string device = "auto";
   std::optional<std::string> budget;

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include <hone/error.h>
+#include <hone/sdk/absent_gpu.h>
+#include <hone/sdk/candidate_plan.h>
+#include <hone/sdk/family_table.h>
 #include <hone/sdk/occupancy.h>
 
 #include "runtime/jit/nvrtc_compiler.h"
@@ -213,6 +216,25 @@ TEST_F(CudaModuleTest, KeepsNoPointerIntoTheBinary) {
   device_->fill_bytes(memory.get(), 0, 128, stream_);
   device_->launch(module->kernel(0), launch_of(1, 32, memory.get(), 4, 32LL), stream_);
   EXPECT_THAT(fetch(memory, 32), Each(4));
+}
+
+// What is planned for a GPU that is absent is what the driver says of the one that is there.
+TEST_F(CudaModuleTest, ItsAbsentTwinPlansTheSameCandidates) {
+  const std::shared_ptr<Device> twin = make_absent_gpu(device_->facts());
+  for (const FamilyRow& row : built_in_families()) {
+    Problem problem{.family = &row.family(), .extents = {4096, 1024, 1}};
+    if (problem.family->extent_names().size() == 1) problem.extents = {1 << 22, 1, 1};
+    if (!problem.family->refuse(problem).empty()) continue;
+    const CandidatePlan there = plan_candidates(*device_, problem, 8), planned = plan_candidates(*twin, problem, 8);
+    ASSERT_EQ(there.candidates.size(), planned.candidates.size()) << to_string(problem);
+    for (std::size_t i = 0; i < there.candidates.size(); ++i) {
+      const Trial &real = there.candidates[i], &other = planned.candidates[i];
+      EXPECT_EQ(real.candidate, other.candidate) << to_string(problem) << ", row " << i;
+      EXPECT_EQ(real.resources, other.resources) << to_string(problem) << ", row " << i;
+      EXPECT_EQ(real.resident_blocks, other.resident_blocks) << to_string(problem) << ", row " << i;
+      EXPECT_DOUBLE_EQ(real.predicted_us, other.predicted_us) << to_string(problem) << ", row " << i;
+    }
+  }
 }
 
 }  // namespace

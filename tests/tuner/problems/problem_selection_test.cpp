@@ -43,7 +43,7 @@ constexpr std::array<FamilyRow, 3> kFamilies{{{&line, "total", "i32", "1024"},
                                               {&rows, "total", "i32", "8x8", &with_row_alignment},
                                               {&total, "total", "i32", "8x8"}}};
 
-std::vector<Extents> extents_of(const Selection& selection) {
+std::vector<Extents> selected_extents(const Selection& selection) {
   std::vector<Extents> extents;
   for (const Problem& problem : list_problems(selection, kFamilies)) extents.push_back(problem.extents);
   return extents;
@@ -51,7 +51,7 @@ std::vector<Extents> extents_of(const Selection& selection) {
 
 std::string refusal(const Selection& selection) {
   try {
-    extents_of(selection);
+    selected_extents(selection);
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
     return error.what();
@@ -60,15 +60,15 @@ std::string refusal(const Selection& selection) {
 }
 
 TEST(ListProblems, ShapesAreThoseOfTheFamily) {
-  EXPECT_THAT(extents_of({.family = "line", .sizes = "8,16"}), ElementsAre(Extents{8, 1, 1}, Extents{16, 1, 1}));
-  EXPECT_THAT(extents_of({.family = "rows", .sizes = "2^10x1,1x2^10"}),
+  EXPECT_THAT(selected_extents({.family = "line", .sizes = "8,16"}), ElementsAre(Extents{8, 1, 1}, Extents{16, 1, 1}));
+  EXPECT_THAT(selected_extents({.family = "rows", .sizes = "2^10x1,1x2^10"}),
               ElementsAre(Extents{1, 1024, 1}, Extents{1024, 1, 1}));
-  EXPECT_THAT(extents_of({.family = "total", .sizes = "3x4,2x3x4"}), ElementsAre(Extents{2, 3, 4}, Extents{1, 3, 4}));
+  EXPECT_THAT(selected_extents({.family = "total", .sizes = "3x4,2x3x4"}), ElementsAre(Extents{2, 3, 4}, Extents{1, 3, 4}));
 }
 
 TEST(ListProblems, EachFamilyHasItsOwnUsualShapes) {
-  EXPECT_THAT(extents_of({.family = "line"}), ElementsAre(Extents{1024, 1, 1}));
-  EXPECT_THAT(extents_of({.family = "total"}), ElementsAre(Extents{1, 8, 8}));
+  EXPECT_THAT(selected_extents({.family = "line"}), ElementsAre(Extents{1024, 1, 1}));
+  EXPECT_THAT(selected_extents({.family = "total"}), ElementsAre(Extents{1, 8, 8}));
 }
 
 TEST(ListProblems, RefusalsNameTheExtentsOfTheFamily) {
