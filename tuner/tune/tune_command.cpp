@@ -27,6 +27,7 @@
 #include "tuner/campaign/compilers.h"
 #include "tuner/campaign/device_lock.h"
 #include "tuner/campaign/missed.h"
+#include "tuner/campaign/shard.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/problems/families.h"
@@ -82,6 +83,15 @@ void require_one_source(const TuneOptions& options) {
     throw CommandError(ExitCode::usage,
                        fmt::format("--preset, --file and --missed each say what to tune{}; give one of them alone",
                                    words.empty() ? "" : ", and so does " + words.front()));
+}
+
+/// Throws CommandError(usage) for a shard of what only one cache file knows: other machines would divide other problems.
+std::optional<Shard> chosen_shard(const TuneOptions& options) {
+  if (options.shard.empty()) return std::nullopt;
+  if (options.missed)
+    throw CommandError(ExitCode::usage, "--missed has no shards, since what was missed is in this cache file alone; "
+                                        "give --preset, --file or the problems");
+  return parse_shard(options.shard);
 }
 
 /// What is to be tuned, and what a file or preset says of how.
@@ -215,6 +225,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--preset", options.preset)->take_last();
   sub->add_option("--file", options.file)->take_last();
   sub->add_flag("--missed", options.missed)->disable_flag_override();
+  sub->add_option("--shard", options.shard)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--budget", options.budget)->take_last();
   sub->add_option("--total-budget", options.total_budget)->take_last();
@@ -235,6 +246,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   parse_family(options.family);
   // What was typed is looked at before what it is to be done with.
   require_one_source(options);
+  const std::optional<Shard> shard = chosen_shard(options);
   CampaignFile file;
   if (!options.missed) file = choose_problems(options, {}, context);
   CampaignOptions campaign = campaign_options(options, file);
@@ -258,10 +270,17 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);
   // Only now: the campaign that was waited for may have tuned what was missed.
   if (options.missed) file = choose_problems(options, cache_path, context);
-  const std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
+  std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
   if (problems.empty()) {
     context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));
     return ExitCode::ok;
+  }
+  if (shard) {
+    const std::size_t all = problems.size();
+    problems = problems_of_shard(problems, *shard);
+    context.err << fmt::format("hone: shard {} of {}: {} of {} problems\n", shard->index, shard->count,
+                               problems.size(), all);
+    if (problems.empty()) return ExitCode::ok;
   }
   CampaignResult result;
   {

@@ -29,6 +29,7 @@ struct TuneOptions {
   std::string preset;
   std::string file;
   bool missed = false;
+  std::string shard;
   std::string device = "auto";
   std::optional<std::string> budget;
   std::optional<std::string> total_budget;
