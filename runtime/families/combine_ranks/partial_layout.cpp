@@ -39,7 +39,8 @@ bool is_arg(ReduceOp op) { return op == ReduceOp::argmin || op == ReduceOp::argm
 const DividedOp& divided(ReduceOp op) { return kDivided[static_cast<std::size_t>(op)]; }
 
 ReduceSpec partial_spec(const ReduceSpec& spec) {
-  ReduceSpec partial{.op = divided(spec.op).local, .dtype = spec.dtype, .nan = spec.nan};
+  ReduceSpec partial{
+      .op = divided(spec.op).local, .dtype = spec.dtype, .nan = spec.nan, .numerics = spec.numerics};
   if (!info(partial.op).converts) return partial;
   partial.accumulator = partial.result = spec.accumulator_dtype();
   return partial;
