@@ -9,7 +9,8 @@ readonly build_packages=(
   g++ cmake ninja-build
   libsqlite3-dev libboost-context-dev libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
 )
-readonly test_packages=(libgtest-dev libgmock-dev pkg-config gfortran python3-venv python3-dev)
+readonly test_packages=(libgtest-dev libgmock-dev pkg-config gfortran python3-venv python3-dev
+  libopenmpi-dev openmpi-bin)
 
 step() { printf '==> %s\n' "$*"; }
 

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <hone/error.h>
+#include <hone/nccl_communicator.h>
 
 #include "runtime/device/host/host_device.h"
 #ifdef HONE_WITH_CUDA
@@ -46,6 +47,12 @@ int parse_ordinal(std::string_view name) {
 }
 
 }  // namespace
+
+#ifndef HONE_WITH_CUDA
+std::unique_ptr<Communicator> nccl_communicator(ncclComm*, CommunicatorOptions) {
+  throw Error(ErrorCode::unsupported, "NCCL needs CUDA, and this Hone was built without the CUDA toolkit");
+}
+#endif
 
 std::vector<std::string> device_names() {
   std::string reason;

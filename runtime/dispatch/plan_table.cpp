@@ -17,6 +17,11 @@ constexpr std::chrono::hours kLongestRetryPause(1);
 
 }  // namespace
 
+const LoadedPlan& PlanTable::insert(const Problem& problem, LoadedPlan plan) {
+  if (!find(problem)) problems_.push_back(problem);
+  return plans_.insert(ProblemKey(problem), std::move(plan));
+}
+
 const LoadedPlan& PlanTable::install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                                      bool capturing) {
   if (const LoadedPlan* const kept = find(problem); kept && is_pinned()) return *kept;
@@ -24,7 +29,7 @@ const LoadedPlan& PlanTable::install(const Problem& problem, const Winner& winne
                   .loaded = {winner.candidate, std::move(module)},
                   .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
                   .is_provisional = !winner.tuned && replaces_untuned_ && capturing};
-  const LoadedPlan& installed = plans_.insert(ProblemKey(problem), std::move(plan));
+  const LoadedPlan& installed = insert(problem, std::move(plan));
   if (winner.tuned && problem.launch_context == LaunchContext::stream) {
     const Problem in_graph = in_context(problem, LaunchContext::graph);
     const LoadedPlan* known = find(in_graph);
@@ -38,7 +43,7 @@ const LoadedPlan& PlanTable::lend_to_graph(const Problem& graph_problem, const L
   if (const LoadedPlan* const kept = find(graph_problem); kept && is_pinned()) return *kept;
   LoadedPlan lent = stream_plan;
   lent.is_provisional = replaces_untuned_;
-  return plans_.insert(ProblemKey(graph_problem), std::move(lent));
+  return insert(graph_problem, std::move(lent));
 }
 
 const LoadedPlan& PlanTable::postpone(const Problem& problem, LoadedPlan plan, Clock::duration first_pause) {
@@ -46,7 +51,7 @@ const LoadedPlan& PlanTable::postpone(const Problem& problem, LoadedPlan plan, C
   plan.retry_pause = std::min<Clock::duration>(2 * plan.retry_pause, kLongestRetryPause);
   plan.retry_pause = std::max(plan.retry_pause, first_pause);
   plan.retry_at = Clock::now() + plan.retry_pause;
-  return plans_.insert(ProblemKey(problem), std::move(plan));
+  return insert(problem, std::move(plan));
 }
 
 std::vector<Winner> PlanTable::tuned_near(const Problem& problem) const {

@@ -67,13 +67,19 @@ class PlanTable {
   /// Tuned winners of near shapes (kFarthestServed octaves, and somewhat more) of the same problem and launch context.
   std::vector<Winner> tuned_near(const Problem& problem) const;
 
+  /// The problem that first got each of the classes with a plan.
+  const std::vector<Problem>& problems() const { return problems_; }
+
   /// An error that every further call of the class of `problem` throws: no policy of it compiles.
   void set_failure(const Problem& problem, const Error& error) { failures_.insert(ProblemKey(problem), error); }
   const Error* failure(const Problem& problem) const { return failures_.find(ProblemKey(problem)); }
 
  private:
+  const LoadedPlan& insert(const Problem& problem, LoadedPlan plan);
+
   const bool replaces_untuned_;
   std::atomic<bool> is_pinned_ = false;
+  std::vector<Problem> problems_;
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
   AppendOnlyMap<ProblemKey, Error> failures_;
 };

@@ -170,6 +170,8 @@ void Session::adopt(const Tuning& tuning, std::span<const Problem> served) { imp
 void Session::pin() { impl_->pin(); }
 bool Session::is_pinned() const { return impl_->is_pinned(); }
 void Session::recycle_workspaces() { impl_->recycle_workspaces(); }
+std::string Session::fingerprint() const { return impl_->fingerprint(); }
+int Session::agree(Communicator& communicator, int from) { return impl_->agree(communicator, from); }
 
 const std::shared_ptr<Device>& Session::device() const { return impl_->core().device(); }
 const SessionOptions& Session::options() const { return impl_->core().options(); }

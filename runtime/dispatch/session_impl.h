@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <hone/error.h>
@@ -34,6 +35,8 @@ class Session::Impl {
   void recycle_workspaces() { workspaces_.recycle(); }
   void pin();
   bool is_pinned() const { return plans_.is_pinned(); }
+  std::string fingerprint();
+  int agree(Communicator& communicator, int from);
 
   SessionCore& core() { return core_; }
 
@@ -42,6 +45,7 @@ class Session::Impl {
   Resolved postpone(const Problem& problem);
   Error not_tuned(const Problem& problem) const;
   void require_unpinned(std::string_view function) const;
+  int take_over(std::string_view winners);
 
   SessionCore core_;
   WorkspacePool workspaces_;

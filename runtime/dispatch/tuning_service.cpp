@@ -209,17 +209,32 @@ void TuningService::adopt(const Tuning& tuning, std::span<const Problem> served)
   core_.cache().publish(publications);
 }
 
+void TuningService::take_over(const Problem& problem, const Candidate& candidate) {
+  const CompiledCode code = load(problem, candidate, problem.family->space().to_string(candidate.policy));
+  const Winner winner = make_winner(problem,
+                                    {.candidate = candidate,
+                                     .resources = code.compiled.resources,
+                                     .resident_blocks = code.compiled.resident_blocks},
+                                    true);
+  plans_.install(problem, winner, code.module, false);
+}
+
+/// Throws invalid_argument, which says `whose` candidate it is, where it cannot be launched for the problem.
+CompiledCode TuningService::load(const Problem& problem, const Candidate& candidate, const std::string& whose) {
+  const Unit unit = unit_of(problem, candidate.policy);
+  const CompileOutcome outcome = core_.memo().compile(*core_.device(), std::span(&unit, 1)).front();
+  if (!may_launch(core_.facts(), problem, candidate) || !outcome.binary)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} cannot serve {}: {}", whose, to_string(problem),
+                            outcome.error.empty() ? "its geometry does not fit" : outcome.error));
+  return load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary);
+}
+
 /// The winner of `tuning` for another problem of the same family. Throws invalid_argument where it cannot serve that.
 TuningService::Adopted TuningService::checked_for(const Problem& problem, const Tuning& tuning) {
   const Trial& trial = tuning.trials.at(*tuning.winner);
   const Candidate& candidate = trial.candidate;
-  Device& device = *core_.device();
-  const Unit unit = unit_of(problem, candidate.policy);
-  const CompileOutcome outcome = core_.memo().compile(device, std::span(&unit, 1)).front();
-  if (!may_launch(core_.facts(), problem, candidate) || !outcome.binary)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the winner of {} cannot serve {}: {}", to_string(tuning.problem), to_string(problem),
-                            outcome.error.empty() ? "its geometry does not fit" : outcome.error));
+  const CompiledCode code = load(problem, candidate, fmt::format("the winner of {}", to_string(tuning.problem)));
   if (problem.extents == tuning.problem.extents) {  // it may be another candidate than the one that the tuning verified
     const Tuning check = choose_by_measuring(core_.device(), problem, {.only = {candidate}}, core_.memo());
     if (!check.winner)
@@ -227,9 +242,8 @@ TuningService::Adopted TuningService::checked_for(const Problem& problem, const 
                   fmt::format("{} cannot serve {}: {}", problem.family->space().to_string(candidate.policy),
                               to_string(problem), first_failure(check)));
   }
-  const CompiledCode code = load_policy(device, problem, candidate.policy, unit, outcome.binary);
   Adopted adopted{
-      .winner = make_winner(problem, trial, tuning.has_compared()), .module = code.module, .binary = outcome.binary};
+      .winner = make_winner(problem, trial, tuning.has_compared()), .module = code.module, .binary = code.binary};
   adopted.winner.resources = code.compiled.resources;
   adopted.winner.resident_blocks = code.compiled.resident_blocks;
   adopted.winner.tuned_extents = tuning.problem.extents;

@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <hone/tuning.h>
 
+#include "runtime/choose/compiled.h"
 #include "runtime/dispatch/cache_lookup.h"
 #include "runtime/dispatch/nearest_winner.h"
 #include "runtime/dispatch/plan_table.h"
@@ -48,6 +50,10 @@ class TuningService {
   /// As Session::adopt(). The tuning has a winner.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 
+  /// Dispatches `problem` to a candidate that was chosen elsewhere, without measuring or storing it. Throws
+  /// invalid_argument if it cannot be launched here.
+  void take_over(const Problem& problem, const Candidate& candidate);
+
  private:
   /// A winner that serves one problem of adopt(), checked and loaded.
   struct Adopted {
@@ -63,6 +69,7 @@ class TuningService {
   void remember(const Tuning& tuning);
   const LoadedPlan& install(const Tuning& tuning);
   Adopted checked_for(const Problem& problem, const Tuning& tuning);
+  CompiledCode load(const Problem& problem, const Candidate& candidate, const std::string& whose);
 
   SessionCore& core_;
   PlanTable& plans_;

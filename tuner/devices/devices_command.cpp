@@ -138,6 +138,7 @@ nlohmann::ordered_json device_json(const ListedDevice& device) {
   }
   json.update(facts_json(device.facts));
   json["peak_bandwidth_gbps"] = peak_bandwidth_gbps(device.facts);
+  json["tuning_identity"] = tuning_identity(device.facts);
   json["compiler"] = device.compiler;
   return json;
 }

@@ -26,6 +26,7 @@
 #include "tuner/campaign/device_lock.h"
 #include "tuner/campaign/missed.h"
 #include "tuner/campaign/problem_options.h"
+#include "tuner/campaign/shard.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/problems/families.h"
@@ -55,6 +56,15 @@ void check_cache(const fs::path& path) {
         fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
                     printable(path.string()), printable(must_be_writable.string()), error.message()));
   }
+}
+
+/// Throws CommandError(usage) for a shard of what only one cache file knows: other machines would divide other problems.
+std::optional<Shard> chosen_shard(const TuneOptions& options) {
+  if (options.shard.empty()) return std::nullopt;
+  if (options.missed)
+    throw CommandError(ExitCode::usage, "--missed has no shards, since what was missed is in this cache file alone; "
+                                        "give --preset, --file or the problems");
+  return parse_shard(options.shard);
 }
 
 double parse_regret(const std::string& text) {
@@ -144,6 +154,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   CLI::App* sub = app.add_subcommand("tune");
   add_problem_options(*sub, options.problems);
   sub->add_flag("--missed", options.missed)->disable_flag_override();
+  sub->add_option("--shard", options.shard)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--budget", options.budget)->take_last();
   sub->add_option("--total-budget", options.total_budget)->take_last();
@@ -164,6 +175,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   parse_family(options.problems.family);
   // What was typed is looked at before what it is to be done with.
   require_one_source(options.problems, options.missed);
+  const std::optional<Shard> shard = chosen_shard(options);
   CampaignFile file;
   if (!options.missed) file = choose_problems(options.problems, context.err);
   CampaignOptions campaign = campaign_options(options, file);
@@ -187,10 +199,17 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);
   // Only now: the campaign that was waited for may have tuned what was missed.
   if (options.missed) file.problems = list_missed(cache::Store(cache_path));
-  const std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
+  std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
   if (problems.empty()) {
     context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));
     return ExitCode::ok;
+  }
+  if (shard) {
+    const std::size_t all = problems.size();
+    problems = problems_of_shard(problems, *shard);
+    context.err << fmt::format("hone: shard {} of {}: {} of {} problems\n", shard->index, shard->count,
+                               problems.size(), all);
+    if (problems.empty()) return ExitCode::ok;
   }
   CampaignResult result;
   {

@@ -18,6 +18,7 @@ namespace hone::tuner {
 struct TuneOptions {
   ProblemOptions problems = {};
   bool missed = false;
+  std::string shard;
   std::string device = "auto";
   std::optional<std::string> budget;
   std::optional<std::string> total_budget;

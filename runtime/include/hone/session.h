@@ -119,6 +119,8 @@ class Plan {
   std::unique_ptr<State> state_;
 };
 
+class Communicator;
+
 /// The runtime of one device. Thread-safe: any number of threads may call with any streams at once. Make one for each
 /// device and keep it; destroy it only when no launch is pending.
 ///
@@ -199,6 +201,17 @@ class Session {
 
   const std::shared_ptr<Device>& device() const;
   const SessionOptions& options() const;
+
+  /// Names the winners that calls are dispatched to now, as 32 hexadecimal digits. Sessions with equal fingerprints
+  /// launch the same candidates for the same problem classes. Waits while a miss is served.
+  std::string fingerprint() const;
+
+  /// Dispatches to the winners of rank `from`, as far as both ranks have a plan for a problem class: ranks that tuned
+  /// apart may have others, with other times and other roundings. All ranks call this together, after their first calls
+  /// or prepare(). Nothing is measured or stored. Returns the number of winners that changed on this rank. Throws Error
+  /// on all ranks: invalid_argument if a rank cannot launch one, such as another GPU; device_failed as
+  /// Communicator::exchange().
+  int agree(Communicator& communicator, int from = 0);
 
   /// A snapshot of the counters.
   SessionCounters counters() const;

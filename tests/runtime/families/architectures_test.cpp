@@ -10,6 +10,7 @@
 #include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/families/combine_ranks/partial_layout.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/every_family.h"
 
@@ -19,6 +20,9 @@ namespace {
 std::vector<Problem> problems() {
   std::vector<Problem> problems = sample_problems();
   for (const DTypeInfo& dtype : kDTypes) problems.push_back(reduce_problem(ReduceOp::sum, dtype.dtype, 1 << 24));
+  for (const ReduceOpInfo& op : kReduceOps) problems.push_back(combine_ranks_problem({.op = op.op}, 8, 1));
+  for (const ReduceOp op : {ReduceOp::argmin, ReduceOp::mean})
+    problems.push_back(record_partial_problem({.op = op}, {.rows = 1, .columns = 1000}));
   return problems;
 }
 
