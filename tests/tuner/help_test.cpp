@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using test::Names;
 using testing::run_hone;
 
-const std::vector<std::string> kCommands{"devices", "tune",    "inspect",   "explain", "occupancy", "plan",
+const std::vector<std::string> kCommands{"devices", "tune",   "inspect", "explain",   "report", "occupancy", "plan",
                                          "reduce",  "softmax", "transpose", "check",   "cache"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {

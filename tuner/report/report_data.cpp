@@ -29,8 +29,14 @@ using Json = nlohmann::ordered_json;
 /// The share of the bytes that winners may take; trials get the rest.
 constexpr double kShareOfWinners = 0.55;
 
-/// Measured trials of one tuning that the page has, the fastest first.
-constexpr std::size_t kMostTrials = 250;
+/// Measured trials of one tuning that the page has: as many as there is room for, within these.
+constexpr std::size_t kFewestTrials = 24, kMostTrials = 250;
+
+/// Trials that a page has about room for.
+constexpr std::size_t kTrialsOfAPage = 25'000;
+
+/// So many tunings that are too large for what is left end the search for smaller ones.
+constexpr int kMostMisfits = 8;
 
 /// More tells nothing about a time, and takes room.
 constexpr int kDigits = 5;
@@ -44,15 +50,46 @@ class TextPool {
  public:
   std::size_t operator()(std::string_view text) {
     const auto [at, is_new] = indices_.emplace(printable(text), texts_.size());
-    if (is_new) texts_.push_back(at->first);
+    if (is_new) {
+      texts_.push_back(at->first);
+      bytes_ += at->first.size() + kQuotes;
+    }
     return at->second;
   }
   const Json& texts() const { return texts_; }
+  std::size_t bytes() const { return bytes_; }  ///< about what they take in the page
 
  private:
+  static constexpr std::size_t kQuotes = 3;  ///< with the comma
+
   std::unordered_map<std::string, std::size_t> indices_;
   Json texts_ = Json::array();
+  std::size_t bytes_ = 0;
 };
+
+/// Which of `count` trials, the fastest first, stand for all: half of them are the fastest, and half are spread evenly
+/// over the others.
+class Sample {
+ public:
+  Sample(std::size_t count, std::size_t most)
+      : first_(count <= most ? count : most / 2), step_((count - first_) / std::max<std::size_t>(most / 2, 1) + 1) {}
+  bool has(std::size_t at) const { return at < first_ || (at - first_) % step_ == 0; }
+
+ private:
+  std::size_t first_, step_;
+};
+
+/// Whether a policy has a value of a parameter that no earlier one had. The fastest candidate with each value is what
+/// the page says of it.
+bool add_values(std::string_view policy, std::set<std::string_view>& values) {
+  bool is_new = false;
+  while (!policy.empty()) {
+    const std::string_view item = policy.substr(0, policy.find(' '));
+    is_new = values.insert(item).second || is_new;
+    policy.remove_prefix(std::min(policy.size(), item.size() + 1));
+  }
+  return is_new;
+}
 
 /// A winner that may be shown, with the cache that it is of.
 struct Shown {
@@ -112,7 +149,7 @@ class Collector {
     const auto most = static_cast<std::size_t>(kShareOfWinners * static_cast<double>(most_bytes_));
     for (const Shown& entry : entries) {
       std::string row = dumped(winner_row(entry));
-      if (bytes_ + row.size() > most) break;
+      if (bytes_ + texts_.bytes() + row.size() > most) break;
       bytes_ += row.size() + 1;
       winners_.append(winners_.empty() ? "" : ",").append(row);
       index_of_.emplace(entry.stored, shown_.size());
@@ -123,12 +160,17 @@ class Collector {
 
   void add_tunings(const std::vector<Shown>& entries) {
     for (const Shown& entry : entries) ++counts_[entry.cache].tunings;
+    const std::size_t trials =
+        std::clamp(kTrialsOfAPage / std::max<std::size_t>(entries.size(), 1), kFewestTrials, kMostTrials);
+    int misfits = 0;
     for (const Shown& entry : entries) {
-      if (bytes_ >= most_bytes_) return;
       const std::optional<cache::TuningRecord> tuning = read_tuning(entry);
       if (!tuning || tuning->trials.empty()) continue;
-      std::string row = dumped(tuning_row(entry, *tuning));
-      if (bytes_ + row.size() > most_bytes_) continue;
+      std::string row = dumped(tuning_row(entry, *tuning, trials));
+      if (bytes_ + texts_.bytes() + row.size() > most_bytes_) {
+        if (++misfits == kMostMisfits) return;
+        continue;
+      }
       bytes_ += row.size() + 1;
       tunings_.append(tunings_.empty() ? "" : ",").append(row);
       ++counts_[entry.cache].shown_tunings;
@@ -224,17 +266,21 @@ class Collector {
     return row;
   }
 
-  Json tuning_row(const Shown& entry, const cache::TuningRecord& tuning) {
+  Json tuning_row(const Shown& entry, const cache::TuningRecord& tuning, std::size_t most_trials) {
     const StoredWinner& stored = *entry.stored;
     Json trials = Json::array(), rejected = Json::array();
     std::int64_t in_flight = 0;
-    std::size_t measured = 0;
+    std::size_t at = 0;
+    const auto measured = static_cast<std::size_t>(std::ranges::count(tuning.trials, "ok", &TrialRecord::verdict));
+    const Sample sample(measured, most_trials);
+    std::set<std::string_view> values;
     for (const TrialRecord& trial : tuning.trials) {
       if (trial.verdict != "ok") continue;
       const bool is_winner = trial.candidate.policy == stored.winner.candidate.policy &&
                              trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
       if (is_winner) in_flight = trial.bytes_in_flight_per_sm;
-      if (measured++ >= kMostTrials && !is_winner && !trial.is_default) continue;
+      const bool has_new_value = add_values(trial.candidate.policy, values);
+      if (!sample.has(at++) && !is_winner && !trial.is_default && !has_new_value) continue;
       trials.push_back(trial_row(trial, is_winner));
     }
     for (const ReasonCount& reason : count_reasons(tuning.trials))

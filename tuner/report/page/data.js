@@ -86,7 +86,7 @@ const bytesText = (bytes) => {
 };
 const countText = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 const rangeText = ([first, last]) => (first === last ? String(first) : `${first}..${last}`);
-const servesText = (w) => w.ranges.slice(0, dimensions(w)).map(rangeText).join(" × ");
+const servesText = (w) => w.ranges.slice(dimensions(w) === 3 && w.ranges[0][1] === 1 ? 1 : 0, dimensions(w)).map(rangeText).join(" × ");
 const blocksText = (blocks) => (blocks > 2 ** 30 ? "1/tile" : blocks > 0 ? String(blocks) : "–");
 const shortPolicy = (policy) => policy.split(" ").map((item) => {
   const [name, value] = item.split("=");

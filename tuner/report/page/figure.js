@@ -45,9 +45,9 @@ function linearTicks(from, to, most) {
   for (let tick = Math.ceil(from / step) * step; tick <= to * (1 + 1e-9); tick += step) ticks.push(tick);
   return ticks;
 }
-function decades(from, to) {
+function decades(from, to, coarse) {
   const ticks = [], span = Math.log10(to / from);
-  const factors = span > 2.2 ? [1] : span > 0.9 ? [1, 2, 5] : span > 0.35 ? [1, 1.5, 2, 3, 4, 6, 8] : [1, 1.2, 1.4, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
+  const factors = coarse || span > 2.2 ? [1] : span > 0.9 ? [1, 2, 5] : span > 0.35 ? [1, 1.5, 2, 3, 4, 6, 8] : [1, 1.2, 1.4, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
   for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); ++power) {
     for (const factor of factors) {
       const tick = Number((factor * 10 ** power).toPrecision(3));
@@ -65,7 +65,7 @@ function octaves(from, to, most) {
 }
 
 /** An axis: its extent, ticks and the words for them. */
-function axis({ values, kind = "linear", label, format, from, to, margin = 0.04, most = 6 }) {
+function axis({ values, kind = "linear", label, format, from, to, margin = 0.04, most = 6, coarse = false }) {
   const known = values.filter((value) => Number.isFinite(value) && (kind === "linear" || value > 0));
   let low = from ?? Math.min(...known), high = to ?? Math.max(...known);
   if (!Number.isFinite(low)) [low, high] = kind === "linear" ? [0, 1] : [1, 10];
@@ -78,7 +78,7 @@ function axis({ values, kind = "linear", label, format, from, to, margin = 0.04,
     if (to === undefined) high *= factor;
   }
   const ticks = kind === "linear" ? linearTicks(low, high, most) : kind === "octaves" ? octaves(low, high, most)
-    : decades(low, high);
+    : decades(low, high, coarse);
   const place = (a, b) => (kind === "linear" ? linear(low, high, a, b)
     : ((scale) => (value) => scale(Math.log(value)))(linear(Math.log(low), Math.log(high), a, b)));
   return { low, high, ticks, label, format: format || String, place };
@@ -136,10 +136,10 @@ const legendLine = (words, className, dash) =>
 const legendBox = (words, className) => legendItem(words, svg("rect", { class: className, x: 2, y: 1, width: 18, height: 10 }));
 
 /** A figure with its title, its note, and a button that saves it. */
-function figure(id, title, root, { note = "", legend = [], scroll = false } = {}) {
+function figure(id, title, root, { note = "", legend = [], scroll = false, wide = false } = {}) {
   const saved = el("button", { class: "save", type: "button", title: "save this figure as SVG",
                                onclick: () => save(id) }, "SVG");
-  return el("figure", { id },
+  return el("figure", { id, class: wide ? "wide" : null },
     el("figcaption", {}, el("h3", {}, title), saved),
     scroll ? el("div", { class: "scroll" }, root) : root,
     legend.length ? el("div", { class: "legend" }, legend) : null,

@@ -16,7 +16,7 @@ function scatterFigure(id, title, w, { of, x, note, edge }) {
   const p = plot({ x: axis({ values: [...trials.map(of), ...(edge ? [edge.at] : [])], ...x }),
                    y: axis({ values: trials.map((trial) => trial.us), kind: "log", label: "measured µs", format: Number }) });
   if (edge) p.over.append(svg("path", { class: "edge", d: `M${p.px(edge.at)} ${p.top}V${p.bottom}` }),
-    svg("text", { class: "soft", x: p.px(edge.at) - 5, y: p.top + 10, "text-anchor": "end" }, edge.words));
+    svg("text", { class: "soft", x: p.px(edge.at) + 5, y: p.top + 10 }, edge.words));
   for (const trial of inOrder(trials)) p.over.append(trialMark(p, p.px(of(trial)), p.py(trial.us), w, trial));
   return figure(id, title, p.root, { note, legend: trialLegend() });
 }
@@ -50,8 +50,8 @@ function searchFigure(w) {
   trials.forEach((trial, i) => p.over.append(trialMark(p, p.px(i + 1), p.py(trial.us), w, trial)));
   const place = trials.findIndex((trial) => trial.isWinner);
   return figure("problem-search", "The search: best so far", p.root, { legend: [legendLine("best so far", "path s0"), ...trialLegend()],
-    note: `The cache keeps no order of measuring, so candidates stand in the order of the model's predictions` +
-      (place >= 0 ? `; the winner is number ${place + 1} of ${trials.length}.` : ".") });
+    note: `The cache keeps no order of measuring: candidates stand in the order of the model's predictions` +
+      (place >= 0 ? `, the winner is number ${place + 1} of ${trials.length}.` : ".") });
 }
 
 /** For each parameter, the best time of each of its values. */
@@ -66,24 +66,24 @@ function valuesFigure(w) {
     return { ...effect, values: isNumber ? values.sort((a, b) => a.value - b.value) : values };
   }).filter((effect) => effect.values.length > 1);
   if (!listed.length) return null;
-  const width = 1080, left = 130, rowHeight = 40, top = 18;
+  const width = 1080, left = 130, rowHeight = 40, top = 18, won = new Map(parametersOf(w.policy));
   const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${top + rowHeight * listed.length}`, width,
                             height: top + rowHeight * listed.length, role: "img", "aria-label": "best time of each value" });
-  root.append(svg("text", { class: "soft", x: left, y: 10 }, "best time with the value, over that of the winner; the bar's length is its cost"));
+  root.append(svg("text", { class: "soft", x: left, y: 10 }, "the fastest candidate with each value: how much longer it takes than the winner"));
   const cap = Math.max(0.05, ...listed.map((each) => Math.min(each.worst, 3)));
   listed.forEach((effect, r) => {
     const y = top + rowHeight * r, step = (width - left) / effect.values.length;
     root.append(svg("text", { class: r ? "" : "name", x: left - 12, y: y + 17, "text-anchor": "end" }, effect.name));
     effect.values.forEach(({ value, best, count }, i) => {
       const x = left + step * i, room = step - 14;
-      const cost = best ? best.us / w.us - 1 : 0;
-      const words = svg("text", { x, y: y + 14, class: best ? (Math.abs(cost) < 0.0005 ? "name" : "") : "soft" },
-        `${value}  `, svg("tspan", { class: "soft" }, best ? (Math.abs(cost) < 0.0005 ? "best" : costText(cost)) : "not measured"));
+      const cost = best ? Math.max(best.us / w.us - 1, 0) : 0, isBest = best && value === won.get(effect.name);
+      const words = svg("text", { x, y: y + 14, class: isBest ? "name" : best ? "" : "soft" },
+        `${value}  `, svg("tspan", { class: "soft" }, isBest ? "won" : best ? costText(cost) : "not measured"));
       if (!best) return root.append(words);
       root.append(svg("a", { href: address({ w: w.key, t: best.rank }), tabindex: -1,
                              "data-tip": `${effect.name}=${value}: ${countText(count, "candidate")}, the best of them:\n` + trialTip(best) },
         words, svg("rect", { class: "bar other", x, y: y + 19, width: room, height: 5, rx: 2, opacity: .35 }),
-        svg("rect", { class: "bar", x, y: y + 19, width: Math.max(2, room * Math.min(1, Math.max(cost, 0) / cap)), height: 5, rx: 2 })));
+        svg("rect", { class: "bar", x, y: y + 19, width: Math.max(2, room * Math.min(1, cost / cap)), height: 5, rx: 2 })));
     });
   });
   return figure("problem-values", "What each parameter is worth", root, { scroll: true });
@@ -105,11 +105,12 @@ function limitNodes(w) {
   }[limit.name];
   const fact = (name, value) => (value ? el("div", {}, el("dt", {}, name), el("dd", {}, value)) : null);
   return [el("p", { id: "problem-limit" }, words), stack(parts, parts.reduce((sum, each) => sum + each[2], 0)),
-    stackKey(parts.filter((each) => each[2] > 0).map(([name, className, us]) => [`${name} ${usText(us)} µs`, className])),
+    stackKey(parts.filter((each) => each[2] > .004 * w.us).map(([name, className, us]) => [`${name} ${usText(us)} µs`, className])),
     el("dl", { class: "facts" }, fact("time", `${usText(w.us)} µs ± ${usText(w.spread)}`), fact("bandwidth", gbpsText(w.gbps) + " GB/s"),
       fact("roofline", `${usText(limit.roofline)} µs: ${percentText(limit.roofline / w.us)}`),
       fact("grid", limit.blocks ? countText(limit.blocks, "block") + (w.blocks > 2 ** 30 ? ", one per tile" : "") : ""),
-      fact("waves", limit.waves ? Number(limit.waves.toPrecision(3)) + ` of ${w.resident} × ${device.sm_count}` : ""),
+      fact("waves", !limit.waves ? "" : limit.waves < 1 ? `less than one: ${w.resident * device.sm_count} blocks are resident`
+        : `${Number(limit.waves.toPrecision(3))} of ${w.resident * device.sm_count} blocks`),
       fact("in flight per SM", inFlight ? bytesText(inFlight) + (device.needed_bytes ? ` of ${bytesText(device.needed_bytes)} needed` : "") : ""),
       fact("occupancy", percentText(w.won ? w.won.occupancy : 0)), fact("registers per thread", w.registers || ""),
       fact("spilled per thread", w.local ? w.local + " B" : ""), fact("candidates measured", w.tuning.measured),
@@ -141,10 +142,13 @@ function trialTable(w) {
     body)), more];
 }
 
+/** What to show where the reader has not chosen: many candidates tell more, but not where the launch decides alone. */
+const worthOf = (w) => w.tuning.trials.length * (w.tuning.limit.name === "launch" ? .1 : 1);
+
 function problemSection(shown) {
   const chosen = state.w !== undefined ? byKey.get(state.w) : null;
   const w = (chosen && measuredBy(chosen)) || chosen ||
-    shown.filter((each) => each.tuning).reduce((a, b) => (!a || b.tuning.trials.length > a.tuning.trials.length ? b : a), null);
+    shown.filter((each) => each.tuning).reduce((a, b) => (!a || worthOf(b) > worthOf(a) ? b : a), null);
   if (!w) return state.w === undefined ? null
     : section("problem", "One problem", `This report has no winner ${clean(state.w)}.`);
   const title = `${w.p.label}, n = ${shapeText(w)}`;
@@ -167,7 +171,9 @@ function problemSection(shown) {
         edge: needed > 0 ? { at: needed, words: "needed" } : null }),
       barFigure("problem-rejected", "Not measured, by reason", w.tuning.rejected.map((each) => [reasonText(each), each.count])
         .sort((a, b) => b[1] - a[1]))),
-    el("h3", { style: "margin: 18px 0 6px" }, "Measured candidates"), trialTable(w));
+    el("h3", { style: "margin: 18px 0 6px" }, "Measured candidates"),
+    w.tuning.trials.length < w.tuning.measured ? el("p", { class: "soft" }, `${w.tuning.trials.length} of ${w.tuning.measured}: the ` +
+      "fastest, the fastest with each value of each parameter, and a sample of the others.") : null, trialTable(w));
 }
 
 /** Every winner as text: for those who want figures, and who do not see the others. */

@@ -32,7 +32,9 @@ const stackKey = (parts) => el("div", { class: "key" }, parts.map(([words, class
 function answers(shown) {
   const tuned = shown.filter((w) => w.us > 0), known = tuned.filter((w) => w.tuning);
   if (!tuned.length) return [];
-  const costs = parameterCosts(known), top = costs[0];
+  // Over all problems together: a parameter that matters in one of a hundred problems is not the answer.
+  const total = (each) => each.problems * Math.log1p(each.worst);
+  const costs = parameterCosts(known).sort((a, b) => total(b) - total(a)), top = costs[0];
   const counts = LIMITS.map(([name, className]) => [name, className, known.filter((w) => w.tuning.limit.name === name).length]);
   const main = counts.reduce((a, b) => (b[2] > a[2] ? b : a));
   const largest = known.reduce((a, b) => (!a || b.bytes > a.bytes ? b : a), null);
@@ -84,10 +86,12 @@ function deviceSection(shown) {
         fact("driver", device.drivers.map(clean).join(", ")), fact("compiler", device.compilers.map(clean).join(", "))))));
 }
 
+const inWords = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
 /** GB/s over n of one device, dtype and context; a series for each operation. */
 function bandwidthFigure(id, title, group) {
   const device = group[0].p.device;
-  const series = [...groupBy(group, (w) => w.p.index).values()].slice(0, 8);
+  const series = [...groupBy(group, (w) => w.p.index).values()].sort((a, b) => inWords(a[0].p.label, b[0].p.label)).slice(0, 8);
   const tuned = group.filter((w) => w.us > 0);
   const top = Math.max(device.implied_gbps, device.read_gbps, ...tuned.map((w) => w.gbps));
   const nearCeiling = Math.max(...tuned.map((w) => w.gbps)) > device.read_gbps / 40;
@@ -148,9 +152,8 @@ function bandwidthSection(shown) {
   const lines = shown.filter((w) => dimensions(w) === 1);
   const groups = [...groupBy(lines, (w) => [w.p.family, w.p.dtype, w.p.context, w.p.device.index].join("\u0001")).values()]
     .filter((group) => group.filter((w) => w.us > 0).length > 1)
-    .sort((a, b) => b.filter((w) => w.us > 0).length - a.filter((w) => w.us > 0).length);
+    .sort((a, b) => inWords(titleOf(a, false), titleOf(b, false)) || a[0].p.device.index - b[0].p.device.index);
   if (!groups.length) return null;
-  if (comparing) groups.sort((a, b) => titleOf(a, false).localeCompare(titleOf(b, false)) || a[0].p.device.index - b[0].p.device.index);
   const many = new Set(shown.map((w) => w.p.device)).size > 1;
   return section("bandwidth", "Bandwidth over n", "The strips below each plot show how the sizes between are served.",
     el("div", { class: "figures wide" }, groups.slice(0, 24).map((group, i) =>
@@ -181,7 +184,7 @@ function heatMap(id, title, rows, columns, rowName, columnName, cellOf, { measur
                       style: `fill:${lightness > 60 ? "#10151a" : "#ffffff"}` }, (100 * measure(w)).toFixed(0))));
     });
   });
-  return figure(id, title, root, { scroll: true, note });
+  return figure(id, title, root, { scroll: true, note, wide: width > 520 });
 }
 
 const octaveOf = (extent) => Math.round(Math.log2(Math.max(extent, 1)));
@@ -195,7 +198,7 @@ function shapeSection(shown) {
   const best = (list) => list.reduce((a, b) => (!a || b.bytes > a.bytes ? b : a), null);
   const maps = [];
   for (const [, group] of groupBy(tuned.filter((w) => dimensions(w) === 1), (w) => w.p.device.index + "/" + w.p.family)) {
-    const rows = [...new Set(group.map((w) => w.p))], cells = groupBy(group, (w) => w.p.index + "/" + octaveOf(w.extents[0]));
+    const rows = [...new Set(group.map((w) => w.p))].sort((a, b) => inWords(a.label, b.label)), cells = groupBy(group, (w) => w.p.index + "/" + octaveOf(w.extents[0]));
     const nameOf = (p) => `${p.op} ${p.dtype}` + (p.context === "stream" ? "" : " " + p.context) +
       (p.align === 16 ? "" : " @" + p.align) + (p.numerics.includes("NaN") ? " NaN" : "");
     maps.push(heatMap("shapes-" + maps.length, group[0].p.family + (many ? ` on ${group[0].p.device.label}` : ""), rows,
@@ -277,7 +280,7 @@ function parameterSection(shown) {
     const width = 520, rowHeight = 26, left = 128, right = 96, top = 22;
     const height = top + rowHeight * list.length + 26;
     const x = axis({ values: list.flatMap((each) => [Math.max(each.next, 1e-3), Math.max(each.worst, 1e-3)]), kind: "log",
-                     label: "", format: costText, from: 1e-3 });
+                     label: "", format: costText, from: 1e-3, coarse: true });
     const px = x.place(left, width - right);
     const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
                               "aria-label": "what parameters of " + family + " are worth" });
@@ -304,23 +307,28 @@ function parameterSection(shown) {
 /** What the winner of one size loses at another: of the sweep with the most tuned sizes, or the chosen one. */
 function regretSection(shown) {
   const keyOf = (trial) => trial.policy + "/" + trial.blocks;
-  const distinct = (group) => new Set(group.map((w) => keyOf(w.won))).size;
+  /** How many winners of a sweep were measured at another size, too. */
+  const crossings = (group) => {
+    const won = new Set(group.map((w) => keyOf(w.won)));
+    return group.reduce((sum, w) => sum + w.tuning.trials.filter((trial) => !trial.isWinner && won.has(keyOf(trial))).length, 0);
+  };
   const sweeps = [...groupBy(shown.filter((w) => w.won), (w) => w.p.index).values()].filter((group) => group.length > 1)
-    .sort((a, b) => distinct(b) - distinct(a) || b.length - a.length);
+    .map((group) => ({ group, crossings: crossings(group) })).sort((a, b) => b.crossings - a.crossings || b.group.length - a.group.length)
+    .map(({ group }) => group);
   if (!sweeps.length) return null;
   const sweep = sweeps.find((group) => String(group[0].p.index) === state.sweep) || sweeps[0];
   const columns = [...sweep].sort((a, b) => a.bytes - b.bytes).slice(0, 18);
   const rows = [...groupBy(columns, (w) => keyOf(w.won)).values()];
-  const size = { w: 50, h: 25 }, left = 250, top = 40;
+  const size = { w: 50, h: 25 }, left = 330, top = 40;
   const width = left + size.w * columns.length + 10, height = top + size.h * rows.length + 8;
   const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "regret" });
   root.append(svg("text", { class: "soft", x: left - 8, y: 12, "text-anchor": "end" }, "winner ↓"),
-              svg("text", { class: "soft", x: left, y: 12 }, "measured at n →"));
+              svg("text", { class: "soft", x: left, y: 12 }, sweep.some((w) => shapeOf(w).length > 1) ? "measured at these powers of 2 →" : "measured at n →"));
   columns.forEach((w, c) => root.append(svg("text", { class: "soft", x: left + size.w * (c + .5), y: top - 7,
     "text-anchor": "middle" }, shapeOf(w).length > 1 ? shapeOf(w).map((n) => octaveOf(n)).join("×") : sizeText(w.extents[0]))));
   rows.forEach((row, r) => {
     root.append(svg("text", { x: left - 8, y: top + size.h * (r + .5) + 4, "text-anchor": "end" },
-      shortPolicy(row[0].policy).slice(0, 30) + ", " + blocksText(row[0].blocks)));
+      shortPolicy(row[0].policy).slice(0, 46) + ", " + blocksText(row[0].blocks)));
     columns.forEach((w, c) => {
       const trial = w.tuning.trials.find((each) => keyOf(each) === keyOf(row[0].won));
       const x = left + size.w * c, y = top + size.h * r;
