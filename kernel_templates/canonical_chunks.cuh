@@ -112,13 +112,12 @@ class CanonicalChunks {
     State values[kChunks * kPack];
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k) {
-      State of_packs[kLanePacks][kPack];
+      decltype(Op::prepared(packs[k][0])) prepared[kLanePacks];
 #pragma unroll
-      for (unsigned u = 0; u < kLanePacks; ++u)
+      for (unsigned u = 0; u < kLanePacks; ++u) prepared[u] = Op::prepared(packs[k][u]);
 #pragma unroll
-        for (unsigned e = 0; e < kPack; ++e) of_packs[u][e] = Op::leaf(packs[k][u][e]);
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) values[k * kPack + e] = folded<kLanePacks>(of_packs, e);
+      for (unsigned e = 0; e < kPack; ++e)
+        values[k * kPack + e] = fold_leaves<Op, kLanePacks>([&](unsigned u) { return Op::leaf(prepared[u][e]); });
     }
     return fold_lanes<Op, kPack, kChunks>(values);
   }
@@ -134,27 +133,13 @@ class CanonicalChunks {
     }
   }
 
-  /// The fold of values[0 … kCount)[e] in halves.
-  template <unsigned kCount, unsigned kRows, unsigned kColumns>
-  static __device__ State folded(State (&values)[kRows][kColumns], unsigned e) {
-#pragma unroll
-    for (unsigned stride = kCount / 2; stride > 0; stride /= 2)
-#pragma unroll
-      for (unsigned u = 0; u < stride; ++u) values[u][e] = Op::combine(values[u][e], values[u + stride][e]);
-    return values[0][e];
-  }
-
   /// A chunk of which not all elements need be there.
   __device__ State of_elements(Index chunk) const {
-    constexpr unsigned kRounds = kElements / kWarpThreads;
-    State values[kRounds][1];
     const Index first = chunk * kElements + threadIdx.x % kWarpThreads;
-#pragma unroll
-    for (unsigned u = 0; u < kRounds; ++u) {
+    State of_lane[1] = {fold_leaves<Op, kElements / kWarpThreads>([&](unsigned u) {
       const Index i = first + u * kWarpThreads;
-      values[u][0] = i < n_ ? Op::leaf(source_.element(i)) : Op::absent();
-    }
-    State of_lane[1] = {folded<kRounds>(values, 0)};
+      return i < n_ ? Op::leaf(Op::prepared(source_.element(i))) : Op::absent();
+    })};
     return fold_lanes<Op, 1, 1>(of_lane);
   }
 

@@ -5,7 +5,8 @@
 //
 //   absent()                   combines with any State x to x, bit for bit
 //   combine(State, State)      the same bits for exchanged operands
-//   leaf(element)              the State of one element
+//   leaf(element)              the State of one element, which comes from a pack, or alone, after prepared()
+//   prepared(pack or element)  the same in a type to compute with
 //   write(State, n, Out*)      the result, with one NaN for all
 #pragma once
 
@@ -73,6 +74,8 @@ struct Canonical<MapReduce<Map, Monoid, End, In_, Acc, Index_, kIgnoreNan>> {
   static __device__ Acc absent() { return Tree::template absent<Acc>(); }
   static __device__ Acc combine(Acc a, Acc b) { return Tree::combine(a, b); }
 
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
   template <class Element>
   static __device__ Acc leaf(Element x) {
     if constexpr (kIgnoreNan) {
@@ -97,6 +100,8 @@ struct Canonical<MeanOfNumbers<In_, Acc, Index_>> {
   static __device__ State combine(State a, State b) {
     return of_both(a.first.value() + b.first.value(), rounded_sum(a.rest.value(), b.rest.value()));
   }
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
   template <class Element>
   static __device__ State leaf(Element x) { return is_nan(x) ? absent() : of_both(1, convert<Acc>(x)); }
 
@@ -110,8 +115,8 @@ struct Canonical<MeanOfNumbers<In_, Acc, Index_>> {
 template <class Op, class T>
 struct Canonical<Widened<Op, T>> : Canonical<Op> {
   using In = T;
-  template <class Element>
-  static __device__ auto leaf(Element x) { return Canonical<Op>::leaf(widened(x)); }
+  template <class Packed>
+  static __device__ auto prepared(const Packed& packed) { return widened(packed); }
 };
 
 }  // namespace hone

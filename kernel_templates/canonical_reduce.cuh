@@ -29,6 +29,7 @@ struct CanonicalReduce {
   using Source = Arrays<In, kVectorBytes / sizeof(In)>;
   using Tree = CanonicalCombine<Op>;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
   static constexpr unsigned kRounds = kWarpThreads;
   static constexpr unsigned kThreadPartials = 4;  ///< neighbouring ones, in one load if a State is a word
   static constexpr unsigned kMostPartials = kRounds * kBlockThreads * kThreadPartials;

@@ -35,8 +35,16 @@ struct CanonicalCombine {
   static __device__ State of_lanes(State state) { return in_all_lanes<kLanes>(state); }
 };
 
+/// Folds leaf(0) … leaf(kCount − 1) in halves. Recursive, so that every index is a constant.
+template <class Op, unsigned kCount, unsigned kFirst = 0, unsigned kStep = 1, class Leaf>
+__device__ typename Op::State fold_leaves(const Leaf& leaf) {
+  if constexpr (kStep == kCount) return leaf(kFirst);
+  else return Op::combine(fold_leaves<Op, kCount, kFirst, 2 * kStep>(leaf),
+                          fold_leaves<Op, kCount, kFirst + kStep, 2 * kStep>(leaf));
+}
+
 /// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other half
-/// (reduce-scatter); a single value is exchanged whole. Recursive, so that every index is a constant.
+/// (reduce-scatter); a single value is exchanged whole.
 template <class Op, unsigned kCount, unsigned kMask = kWarpThreads / 2, class State, unsigned kAll>
 __device__ void scatter_lanes(State (&values)[kAll]) {
   constexpr unsigned kKept = kCount > 1 ? kCount / 2 : 1;
