@@ -2,102 +2,26 @@
 #include "tests/runtime/host_device/host_kernel.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <random>
-#include <optional>
-#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include <hone/canonical_reduce.h>
 #include <hone/half.h>
 
 #include "kernel_templates/reduce_arguments.h"
+#include "runtime/families/reduce/reduce_family.h"
 #include "runtime/jit/embedded_sources.h"
 
 namespace hone::test {
 namespace {
 
-/// What one element contributes, and how contributions combine.
-template <class Acc>
-struct Definition {
-  Acc (*leaf)(Acc a, Acc b);
-  Acc (*combine)(Acc a, Acc b);
-  Acc (*result)(Acc root, std::size_t n);
-  bool ignores_nan = false;
-};
-
-/// The definition of the tree, without representing what is absent.
-template <class Acc>
-class Recursion {
- public:
-  Recursion(const Definition<Acc>& op, std::vector<std::optional<Acc>> leaves, std::size_t chunk)
-      : op_(op), leaves_(std::move(leaves)), chunk_(chunk) {}
-
-  Acc result() const {
-    const std::size_t chunks = (leaves_.size() + chunk_ - 1) / chunk_;
-    const std::optional<Acc> root = chunks == 0 ? std::nullopt : tree(0, chunks);
-    const Acc neutral = op_.combine(Acc(1), Acc(1)) == Acc(1) ? Acc(1) : Acc(0);
-    const Acc result = op_.result(root.value_or(neutral), leaves_.size());
-    return result != result ? std::numeric_limits<Acc>::quiet_NaN() : result;
-  }
-
- private:
-  std::optional<Acc> both(std::optional<Acc> a, std::optional<Acc> b) const {
-    return !a ? b : !b ? a : std::optional(op_.combine(*a, *b));
-  }
-
-  /// Chunks first … first + count, split at the largest power of two below count.
-  std::optional<Acc> tree(std::size_t first, std::size_t count) const {
-    if (count == 1) return chunk(first * chunk_);
-    const std::size_t left = std::bit_floor(count - 1);
-    return both(tree(first, left), tree(first + left, count - left));
-  }
-
-  std::optional<Acc> chunk(std::size_t first) const {
-    std::vector<std::optional<Acc>> v(chunk_);
-    for (std::size_t r = 0; r < chunk_ && first + r < leaves_.size(); ++r) v[r] = leaves_[first + r];
-    for (std::size_t s = chunk_ / 2; s > 0; s /= 2)
-      for (std::size_t r = 0; r < s; ++r) v[r] = both(v[r], v[r + s]);
-    return v[0];
-  }
-
-  Definition<Acc> op_;
-  std::vector<std::optional<Acc>> leaves_;
-  std::size_t chunk_;
-};
-
-template <class Acc>
-Acc plus(Acc a, Acc b) { return a + b; }
-template <class Acc>
-Acc plus_zero(Acc root, std::size_t) { return root + Acc(0); }
-
-template <class Acc>
-const Definition<Acc> kSum{[](Acc a, Acc) { return a; }, plus<Acc>, plus_zero<Acc>};
-template <class Acc>
-const Definition<Acc> kSquares{[](Acc a, Acc) { return a * a; }, plus<Acc>, plus_zero<Acc>};
-template <class Acc>
-const Definition<Acc> kProduct{[](Acc a, Acc) { return a; }, [](Acc a, Acc b) { return a * b; },
-                               [](Acc root, std::size_t) { return root; }};
-template <class Acc>
-const Definition<Acc> kL2{[](Acc a, Acc) { return a * a; }, plus<Acc>,
-                          [](Acc root, std::size_t) { return std::sqrt(root + Acc(0)); }};
-template <class Acc>
-const Definition<Acc> kL1{[](Acc a, Acc) { return std::abs(a); }, plus<Acc>, plus_zero<Acc>};
-template <class Acc>
-const Definition<Acc> kMean{[](Acc a, Acc) { return a; }, plus<Acc>,
-                            [](Acc root, std::size_t n) { return (root + Acc(0)) / static_cast<Acc>(n); }};
-template <class Acc>
-const Definition<Acc> kDot{[](Acc a, Acc b) { return a * b; }, plus<Acc>, plus_zero<Acc>};
-template <class Acc>
-const Definition<Acc> kSumOfNumbers{[](Acc a, Acc) { return a; }, plus<Acc>, plus_zero<Acc>, true};
-
 enum class Pattern { uniform, wide, zeros, subnormal, infinite, opposite_infinities, nan };
-constexpr std::array kPatterns{Pattern::uniform,  Pattern::wide, Pattern::zeros, Pattern::subnormal,
+constexpr std::array kPatterns{Pattern::uniform,  Pattern::wide,                Pattern::zeros, Pattern::subnormal,
                                Pattern::infinite, Pattern::opposite_infinities, Pattern::nan};
 
 /// An element of the pattern, before it is rounded to its type.
@@ -119,49 +43,55 @@ struct Policy {
   unsigned threads, vector_bytes, unroll;
 };
 
-std::string describe(const Policy& policy) {
-  return fmt::format("{} threads, {} bytes, unroll {}", policy.threads, policy.vector_bytes, policy.unroll);
-}
+/// How a policy's work is divided and finished; `name` is the grid of the first kernel.
+struct Division {
+  std::string_view name;
+  unsigned grid, run_levels;
+};
 
 /// The finishes of one policy, as entries of one unit.
 class Finishes {
  public:
-  Finishes(const Policy& policy, std::string_view op, std::string_view element, std::string_view acc, int arrays)
-      : policy_(policy), device_(make_host_device()) {
+  Finishes(const Policy& policy, const ReduceSpec& spec, bool has_wide_index)
+      : policy_(policy), inputs_(info(spec.op).inputs), device_(make_host_device()) {
     const auto headers = embedded::kernel_templates();
-    const std::string source = fmt::format(
-        "#include \"canonical_reduce.cuh\"\n"
-        "using Op = hone::Canonical<hone::OperationOn<hone::{}>::type>;\n"
-        "using Kernel = hone::CanonicalReduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {}>;\n",
-        fmt::format(fmt::runtime(op), element, acc), arrays == 2 ? "TwoArrays" : "OneArray", acc, policy.threads,
-        policy.vector_bytes, policy.unroll);
+    const OperationSource op = operation_source(spec, has_wide_index);
+    std::string source = "#include \"canonical_reduce.cuh\"\n";
+    for (const std::string& header : op.headers) source += fmt::format("#include \"{}\"\n", header);
+    source += fmt::format("using Op = hone::Canonical<{}>;\n"
+                          "using Kernel = hone::CanonicalReduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {}>;\n",
+                          op.type, inputs_ == 2 ? "TwoArrays" : "OneArray", info(spec.result_dtype()).cuda_name,
+                          policy.threads, policy.vector_bytes, policy.unroll);
     std::vector<std::string> entries;
-    for (const char* body : {"reduce<hone::Grid::none>", "reduce<hone::Grid::last_block>", "reduce<hone::Grid::publish>",
-                             "finish"})
+    for (const std::string_view body : kBodies)
       entries.push_back(fmt::format("hone::kernel<&Kernel::{}, {}>", body, policy.threads));
-    const Unit unit{.name = "canonical", .source = source, .headers = {headers.begin(), headers.end()},
-                    .entries = entries};
+    const Unit unit{
+        .name = "canonical", .source = source, .headers = {headers.begin(), headers.end()}, .entries = entries};
     module_ = device_->load(device_->compile(unit), entries);
   }
 
   const std::shared_ptr<Device>& device() const { return device_; }
 
-  /// Runs one finish, or none if it cannot have so many spans; `arguments` lacks the spans and the workspace.
-  bool run(int finish, unsigned grid, unsigned run_levels, std::size_t chunks, ReduceArguments arguments) const {
-    const std::size_t span = std::size_t{policy_.threads / 32} * policy_.unroll << run_levels;
+  /// False if so many spans cannot be divided like that; `arguments` lacks the spans and the workspace.
+  bool run(const Division& division, std::size_t chunks, ReduceArguments arguments) const {
+    const bool is_one_block = division.name == "none";
+    const std::size_t span = std::size_t{policy_.threads / 32} * policy_.unroll << division.run_levels;
     const std::size_t spans = std::max<std::size_t>(1, (chunks + span - 1) / span);
-    if (spans > (finish == 0 ? 32 : 32 * 4 * policy_.threads)) return false;
-    const DeviceVector<double> workspace(device_, std::vector<double>(16 + spans));
+    if (spans > (is_one_block ? 32 : 32 * 4 * policy_.threads)) return false;
+    const DeviceVector<double> workspace(device_, std::vector<double>(16 + 4 * spans));
     arguments.workspace = workspace.data();
     arguments.partials = static_cast<unsigned>(spans);
-    arguments.run_levels = run_levels;
-    launch(finish, finish == 0 ? 1 : grid, arguments);
-    if (finish == 2) launch(3, 1, arguments);
+    arguments.run_levels = division.run_levels;
+    launch(is_one_block ? 0 : division.name == "last_block" ? 1 : 2, is_one_block ? 1 : division.grid, arguments);
+    if (division.name == "publish") launch(3, 1, arguments);
     EXPECT_EQ(workspace.values()[0], 0.0) << "the ticket is left as it was";
     return true;
   }
 
  private:
+  static constexpr std::array<std::string_view, 4> kBodies{"reduce<hone::Grid::none>", "reduce<hone::Grid::last_block>",
+                                                           "reduce<hone::Grid::publish>", "finish"};
+
   void launch(int entry, unsigned grid, const ReduceArguments& arguments) const {
     Launch launch{.grid = {grid, 1, 1}, .block = {policy_.threads, 1, 1}, .dynamic_smem_bytes = 0,
                   .dependent_launch = true, .cluster_blocks = 1, .arguments = {}};
@@ -170,73 +100,72 @@ class Finishes {
   }
 
   Policy policy_;
+  int inputs_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<Module> module_;
 };
 
-/// One operation on elements of type In: every policy, finish, offset and pattern, with grids and runs at random.
-template <class In, class Acc>
+/// One operation on elements of type In: every policy and pattern, each with several of the divisions and offsets.
+template <class In>
 class CanonicalCheck {
  public:
-  CanonicalCheck(const Definition<Acc>& definition, std::string_view op, std::string_view element,
-                 std::string_view acc, int arrays = 1)
-      : definition_(definition), op_(op), element_(element), acc_(acc), arrays_(arrays) {}
+  explicit CanonicalCheck(const ReduceSpec& spec, bool has_wide_index = false)
+      : spec_(spec), has_wide_index_(has_wide_index) {}
 
-  void run(std::initializer_list<Policy> policies, std::vector<std::size_t> sizes) {
+  void run(std::initializer_list<Policy> policies, const std::vector<std::size_t>& sizes) {
     for (const Policy& policy : policies) {
-      SCOPED_TRACE(describe(policy));
-      const Finishes finishes(policy, op_, element_, acc_, arrays_);
+      SCOPED_TRACE(fmt::format("{} threads, {} bytes, unroll {}", policy.threads, policy.vector_bytes, policy.unroll));
+      const Finishes finishes(policy, spec_, has_wide_index_);
       for (const std::size_t n : sizes)
         for (const Pattern pattern : kPatterns) check(finishes, n, pattern);
     }
   }
 
  private:
-  static constexpr std::size_t kChunk = 2048 / sizeof(In);
-  static constexpr std::size_t kOffsets = 16 / sizeof(In) == 0 ? 1 : 16 / sizeof(In);
-
   void check(const Finishes& finishes, std::size_t n, Pattern pattern) {
     std::mt19937 fixed(static_cast<unsigned>(n) + static_cast<unsigned>(pattern));
     std::array<std::vector<In>, 2> arrays;
-    std::vector<std::optional<Acc>> leaves;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::vector<In>& array : arrays)
-        array.push_back(static_cast<In>(static_cast<Acc>(element(pattern, i, n, fixed))));
-      const Acc a = static_cast<Acc>(arrays[0].back()), b = static_cast<Acc>(arrays[1].back());
-      const bool is_absent = definition_.ignores_nan && std::isnan(a);
-      leaves.push_back(is_absent ? std::nullopt : std::optional(definition_.leaf(a, b)));
-    }
-    const Acc expected = Recursion<Acc>(definition_, std::move(leaves), kChunk).result();
-    // Any offset and any finish each time: in all, each meets each.
-    for (int repeat = 0; repeat < 3; ++repeat) {
-      const std::size_t offset = random_() % kOffsets;
-      std::array<std::unique_ptr<DeviceVector<In>>, 2> in;
-      for (int i = 0; i < arrays_; ++i) {
-        std::vector<In> shifted(offset, static_cast<In>(Acc(NAN)));
-        shifted.insert(shifted.end(), arrays[static_cast<std::size_t>(i)].begin(), arrays[static_cast<std::size_t>(i)].end());
-        in[static_cast<std::size_t>(i)] = std::make_unique<DeviceVector<In>>(finishes.device(), shifted);
-      }
-      const DeviceVector<Acc> out(finishes.device(), {Acc(42)});
-      ReduceArguments arguments{.in = {}, .n = n, .workspace = nullptr, .out = {out.data()}, .partials = 0,
-                                .run_levels = 0};
-      for (int i = 0; i < arrays_; ++i) arguments.in[i] = in[static_cast<std::size_t>(i)]->data() + offset;
-      const int finish = static_cast<int>(random_() % 3);
-      const auto grid = static_cast<unsigned>(1 + random_() % 7), run_levels = static_cast<unsigned>(random_() % 5);
-      if (!finishes.run(finish, grid, run_levels, (n + kChunk - 1) / kChunk, arguments)) continue;
-      const Acc found = out.values()[0];
-      EXPECT_EQ(std::memcmp(&found, &expected, sizeof(Acc)), 0)
-          << fmt::format("{} of {} x {}, pattern {}, offset {}, finish {}, grid {}, run levels {}: {} instead of {}",
-                         op_, n, element_, static_cast<int>(pattern), offset, finish, grid, run_levels, found, expected);
-    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::vector<In>& array : arrays) array.push_back(rounded(element(pattern, i, n, fixed)));
+    std::vector<std::byte> expected(result_bytes());
+    canonical_reduce(spec_, {arrays[0].data()}, {arrays[1].data()}, static_cast<std::int64_t>(n), expected.data());
+    constexpr std::array<std::string_view, 3> kGrids{"none", "last_block", "publish"};
+    for (const std::string_view name : kGrids)
+      expect(finishes, {name, 1 + any_below(7), any_below(5)}, any_below(16 / sizeof(In)), arrays, expected, pattern);
   }
 
-  Definition<Acc> definition_;
-  std::string_view op_, element_, acc_;
-  int arrays_;
+  void expect(const Finishes& finishes, const Division& division, std::size_t offset,
+              const std::array<std::vector<In>, 2>& arrays, const std::vector<std::byte>& expected, Pattern pattern) {
+    const std::size_t n = arrays[0].size(), chunk = 2048 / sizeof(In);
+    std::array<std::unique_ptr<DeviceVector<In>>, 2> in;
+    const DeviceVector<std::byte> out(finishes.device(), std::vector<std::byte>(result_bytes(), std::byte{42}));
+    ReduceArguments arguments{.in = {}, .n = n, .workspace = nullptr, .out = {out.data()}, .partials = 0};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(info(spec_.op).inputs); ++i) {
+      std::vector<In> shifted(offset, rounded(std::nan("")));
+      shifted.insert(shifted.end(), arrays[i].begin(), arrays[i].end());
+      in[i] = std::make_unique<DeviceVector<In>>(finishes.device(), shifted);
+      arguments.in[i] = in[i]->data() + offset;
+    }
+    if (!finishes.run(division, (n + chunk - 1) / chunk, arguments)) return;
+    EXPECT_EQ(out.values(), expected) << fmt::format("{} of {} x {}, pattern {}, offset {}, {}, grid {}, run levels {}",
+                                                     name(spec_.op), n, info(spec_.dtype).name,
+                                                     static_cast<int>(pattern), offset, division.name, division.grid,
+                                                     division.run_levels);
+  }
+
+  static In rounded(double value) {
+    if constexpr (sizeof(In) >= 4) return static_cast<In>(value);
+    else return static_cast<In>(static_cast<float>(value));
+  }
+  std::size_t result_bytes() const {
+    return static_cast<std::size_t>(info(spec_.op).outputs) * info(spec_.result_dtype()).size_bytes;
+  }
+  unsigned any_below(std::size_t count) { return static_cast<unsigned>(random_() % count); }
+
+  ReduceSpec spec_;
+  bool has_wide_index_;
   std::mt19937 random_{7};
 };
-
-constexpr std::string_view kF32Sum = "Sum, {}, {}, unsigned, false";
 
 /// Around powers of two and the borders of chunks.
 std::vector<std::size_t> sizes(std::size_t chunk, std::size_t longest_chunks) {
@@ -247,42 +176,35 @@ std::vector<std::size_t> sizes(std::size_t chunk, std::size_t longest_chunks) {
 }
 
 TEST(CanonicalReduce, SumsOfF32HaveTheBitsOfTheRecursion) {
-  CanonicalCheck<float, float>(kSum<float>, kF32Sum, "float", "float")
-      .run({{128, 16, 1}, {256, 16, 2}, {512, 16, 4}, {1024, 16, 1}, {128, 4, 4}, {256, 8, 2}, {128, 32, 2}, {256, 16, 8}},
-           sizes(512, 70));
+  CanonicalCheck<float>({}).run(
+      {{128, 16, 1}, {256, 16, 2}, {512, 16, 4}, {1024, 16, 1}, {128, 4, 4}, {256, 8, 2}, {128, 32, 2}, {256, 16, 8}},
+      sizes(512, 70));
 }
 
 TEST(CanonicalReduce, SumsOfManySpansHaveTheBitsOfTheRecursion) {
-  CanonicalCheck<float, float>(kSum<float>, kF32Sum, "float", "float").run({{128, 16, 1}}, {512 * 4 * 40, 512 * 4 * 600 + 77});
+  CanonicalCheck<float>({}).run({{128, 16, 1}}, {512 * 4 * 40, 512 * 4 * 600 + 77});
 }
 
-TEST(CanonicalReduce, SumsOfF64AndF16HaveTheBitsOfTheRecursion) {
-  CanonicalCheck<double, double>(kSum<double>, kF32Sum, "double", "double")
-      .run({{128, 16, 2}, {256, 8, 1}, {128, 32, 4}}, sizes(256, 35));
-  CanonicalCheck<half, float>(kSum<float>, kF32Sum, "hone::Half", "float")
+TEST(CanonicalReduce, SumsOfOtherDtypesHaveTheBitsOfTheRecursion) {
+  CanonicalCheck<double>({.dtype = DType::f64}).run({{128, 16, 2}, {256, 8, 1}, {128, 32, 4}}, sizes(256, 35));
+  CanonicalCheck<half>({.dtype = DType::f16})
       .run({{128, 16, 1}, {256, 16, 4}, {128, 8, 2}, {128, 4, 1}, {128, 32, 2}}, sizes(1024, 20));
-  CanonicalCheck<bfloat16, float>(kSum<float>, kF32Sum, "hone::BFloat16", "float").run({{128, 16, 2}}, sizes(1024, 5));
-  CanonicalCheck<float8_e4m3fn, float>(kSum<float>, kF32Sum, "hone::E4M3", "float")
+  CanonicalCheck<bfloat16>({.dtype = DType::bf16}).run({{128, 16, 2}}, sizes(1024, 5));
+  CanonicalCheck<float8_e4m3fn>({.dtype = DType::f8e4m3})
       .run({{128, 16, 1}, {128, 16, 2}, {128, 4, 1}}, sizes(2048, 5));
+  CanonicalCheck<std::int8_t>({.op = ReduceOp::mean, .dtype = DType::i8, .accumulator = DType::f32})
+      .run({{128, 16, 1}}, sizes(2048, 5));
 }
 
 TEST(CanonicalReduce, OtherOperationsHaveTheBitsOfTheRecursion) {
-  const auto check = [](const Definition<float>& definition, std::string_view op, int arrays = 1) {
-    CanonicalCheck<float, float>(definition, op, "float", "float", arrays)
-        .run({{128, 16, 2}}, {0, 1, 5, 511, 512, 513, 3000, 30000});
-  };
-  check(kSquares<float>, "SumOfSquares, {}, {}, unsigned, false");
-  check(kProduct<float>, "Product, {}, {}, unsigned, false");
-  check(kL1<float>, "L1Norm, {}, {}, unsigned, false");
-  check(kL2<float>, "L2Norm, {}, {}, unsigned, false");
-  check(kMean<float>, "Mean, {}, {}, unsigned, false");
-  check(kDot<float>, "Dot, {}, {}, unsigned, false", 2);
-  check(kSumOfNumbers<float>, "Sum, {}, {}, unsigned, true");
+  for (const NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore})
+    for (const ReduceOp op : {ReduceOp::mean, ReduceOp::product, ReduceOp::sum_of_squares, ReduceOp::l1_norm,
+                              ReduceOp::l2_norm, ReduceOp::dot})
+      CanonicalCheck<float>({.op = op, .nan = nan}).run({{128, 16, 2}}, {0, 1, 5, 511, 512, 513, 3000, 30000});
 }
 
 TEST(CanonicalReduce, WideIndicesGiveTheSameBits) {
-  CanonicalCheck<float, float>(kSum<float>, "Sum, {}, {}, unsigned long long, false", "float", "float")
-      .run({{128, 16, 2}}, {0, 1, 513, 100000});
+  CanonicalCheck<float>({}, true).run({{128, 16, 2}}, {0, 1, 513, 100000});
 }
 
 }  // namespace
