@@ -140,7 +140,7 @@ class CanonicalChunks {
       const Index i = first + u * kWarpThreads;
       return i < n_ ? Op::leaf(Op::prepared(source_.element(i))) : Op::absent();
     })};
-    return fold_lanes<Op, 1, 1>(of_lane);
+    return fold_lanes<Op, 1>(of_lane);
   }
 
   Source source_;

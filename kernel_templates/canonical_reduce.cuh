@@ -7,13 +7,13 @@
 // spans, and a cluster that of one span a block.
 //
 // Constraints: kBlockThreads is a power of two; kUnroll · kVectorBytes / sizeof(In) ≤ 32; arguments.partials is the
-// number of spans, at most kMostPartials, or kRounds with Grid::none and one block, or the blocks of the cluster;
+// number of spans, at most Block::kMostPartials, or kRounds with Grid::none and one block, or the cluster's blocks;
 // Op::Index holds n plus one grid-wide stride.
 #pragma once
 
+#include "canonical_block.cuh"
 #include "canonical_chunks.cuh"
 #include "canonical_ops.cuh"
-#include "combine.cuh"
 #include "kernel.cuh"
 #include "reduce.cuh"
 #include "reduce_arguments.h"
@@ -27,86 +27,51 @@ struct CanonicalReduce {
   using Index = typename Op::Index;
   using State = typename Op::State;
   using Source = Arrays<In, kVectorBytes / sizeof(In)>;
-  using Tree = CanonicalCombine<Op>;
-  static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  using Block = CanonicalBlock<Op, kBlockThreads>;
+  static constexpr unsigned kWarps = Block::kWarps;
   static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
-  static constexpr unsigned kRounds = kWarpThreads;
-  static constexpr unsigned kThreadPartials = 4;  ///< neighbouring ones, in one load if a State is a word
-  static constexpr unsigned kMostPartials = kRounds * kBlockThreads * kThreadPartials;
 
   template <Grid kGrid, unsigned kClusterBlocks = 1>
   static __device__ void reduce(const ReduceArguments& arguments) {
-    Combine<Tree, kBlockThreads, kClusterBlocks> combine;
+    Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks> combine;
     const CanonicalChunks<Op, Source, kUnroll> chunks(Source::from(arguments.in), static_cast<Index>(arguments.n));
     const Index run = Index(kUnroll) << arguments.run_levels;
     unsigned span = blockIdx.x, round = 0;
     for (; span < arguments.partials; span += gridDim.x) {
-      if (kGrid != Grid::none && round == kRounds) {
+      if (kGrid != Grid::none && round == Block::kRounds) {
         publish(arguments, span, round);
         __syncthreads();
         round = 0;
       }
-      const State state = chunks.of_run((Index(span) * kWarps + warp()) * run, run);
-      if (threadIdx.x % kWarpThreads == 0) values()[round * kWarps + warp()] = state;
-      ++round;
+      Block::keep(chunks.of_run((Index(span) * kWarps + Block::warp()) * run, run), round++);
     }
     if constexpr (kGrid == Grid::none) {
-      finish_with(combine, value_of_thread(round), arguments);
+      finish_with(combine, Block::value_of_thread(round), arguments);
     } else {
       publish(arguments, span, round);
       if constexpr (kGrid == Grid::publish) return;
       __syncthreads();
-      if (is_last_block(arguments.workspace)) finish_with(combine, of_published(arguments), arguments);
+      if (is_last_block(arguments.workspace)) finish_with(combine, of_partials(arguments), arguments);
     }
   }
 
   /// The second kernel, of one block.
   static __device__ void finish(const ReduceArguments& arguments) {
-    Combine<Tree, kBlockThreads> combine;
-    finish_with(combine, of_published(arguments), arguments);
+    Combine<CanonicalCombine<Op>, kBlockThreads> combine;
+    finish_with(combine, of_partials(arguments), arguments);
   }
 
  private:
-  static __device__ unsigned warp() { return threadIdx.x / kWarpThreads; }
-
-  /// The values of runs: those of a block's spans, one after the other.
-  static __device__ State* values() {
-    __shared__ State of_run[kRounds * kWarps];
-    return of_run;
-  }
-
-  /// Value number threadIdx.x of the spans of `rounds` rounds.
-  static __device__ State value_of_thread(unsigned rounds) {
-    __syncthreads();
-    return threadIdx.x < rounds * kWarps ? values()[threadIdx.x] : Op::absent();
-  }
-
   /// Publishes the spans of the last `rounds` rounds; `next` is the one that would follow.
   static __device__ void publish(const ReduceArguments& arguments, unsigned next, unsigned rounds) {
-    const State state = Tree::template in_all_lanes<kWarps>(value_of_thread(rounds));
+    const State state = Block::tree_of_warps(Block::value_of_thread(rounds));
     const unsigned round = threadIdx.x / kWarps;
     if (threadIdx.x % kWarps == 0 && round < rounds)
       partials_in<State>(arguments.workspace)[next - (rounds - round) * gridDim.x] = state;
   }
 
-  /// What the threads of the finishing block combine to the tree of all partials.
-  static __device__ State of_published(const ReduceArguments& arguments) {
-    const State* const partials = partials_in<State>(arguments.workspace);
-    const unsigned count = arguments.partials;
-    if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
-    unsigned round = 0;
-#pragma unroll 2
-    for (unsigned first = threadIdx.x * kThreadPartials; first - threadIdx.x * kThreadPartials < count;
-         first += kBlockThreads * kThreadPartials) {
-      State some[kThreadPartials];
-#pragma unroll
-      for (unsigned i = 0; i < kThreadPartials; ++i)
-        some[i] = first + i < count ? load_from_l2(partials + first + i) : Op::absent();
-      const State state = Tree::template in_all_lanes<kWarpThreads>(combine_tree<Op, kThreadPartials>(some));
-      if (threadIdx.x % kWarpThreads == 0) values()[round * kWarps + warp()] = state;
-      ++round;
-    }
-    return value_of_thread(round);
+  static __device__ State of_partials(const ReduceArguments& arguments) {
+    return Block::of_partials(partials_in<State>(arguments.workspace), arguments.partials);
   }
 
   template <class Combine_>

@@ -45,7 +45,7 @@ __device__ typename Op::State fold_leaves(const Leaf& leaf) {
 
 /// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other half
 /// (reduce-scatter); a single value is exchanged whole.
-template <class Op, unsigned kCount, unsigned kMask = kWarpThreads / 2, class State, unsigned kAll>
+template <class Op, unsigned kCount, unsigned kMask, class State, unsigned kAll>
 __device__ void scatter_lanes(State (&values)[kAll]) {
   constexpr unsigned kKept = kCount > 1 ? kCount / 2 : 1;
   const bool is_upper = (threadIdx.x & kMask) != 0;
@@ -57,19 +57,22 @@ __device__ void scatter_lanes(State (&values)[kAll]) {
   if constexpr (kMask > 1) scatter_lanes<Op, kKept, kMask / 2>(values);
 }
 
-/// Folds kChunks chunks between the lanes of a warp, and then combines them in their tree; all lanes get the result.
-/// values[k · kPack + e] is what a lane has of chunk k: residue e of the lane's kPack neighbouring residues. Several
-/// chunks cost few more shuffles than one.
-template <class Op, unsigned kPack, unsigned kChunks>
+/// Folds kChunks chunks between the lanes of a warp, or of each kLanes of its lanes, and then combines them in their
+/// tree; all lanes get the result. values[k · kPack + e] is what a lane has of chunk k: residue e of the lane's kPack
+/// neighbouring residues. Several chunks cost few more shuffles than one.
+template <class Op, unsigned kPack, unsigned kChunks = 1, unsigned kLanes = kWarpThreads>
 __device__ typename Op::State fold_lanes(typename Op::State (&values)[kChunks * kPack]) {
   constexpr unsigned kCount = kChunks * kPack;
-  static_assert(kCount <= kWarpThreads && (kCount & (kCount - 1)) == 0);
-  scatter_lanes<Op, kCount>(values);
-  typename Op::State state = values[0];  // number lane / kSpare of them
-  constexpr unsigned kSpare = kWarpThreads / kCount;
+  static_assert((kChunks == 1 || kCount <= kLanes) && (kCount & (kCount - 1)) == 0);
+  if constexpr (kLanes > 1) scatter_lanes<Op, kCount, kLanes / 2>(values);
+  // A lane has the values from lane / kSpare · kLeft on.
+  constexpr unsigned kLeft = kCount > kLanes ? kCount / kLanes : 1, kSpare = kLanes > kCount ? kLanes / kCount : 1;
 #pragma unroll
-  for (unsigned stride = kPack / 2; stride > 0; stride /= 2)
-    state = Op::combine(state, shuffle_xor(state, stride * kSpare));
+  for (unsigned stride = kPack / 2; stride >= kLeft; stride /= 2)
+#pragma unroll
+    for (unsigned i = 0; i < kLeft; ++i)
+      values[i] = Op::combine(values[i], shuffle_xor(values[i], stride / kLeft * kSpare));
+  typename Op::State state = fold_leaves<Op, kLeft>([&](unsigned i) { return values[i]; });
 #pragma unroll
   for (unsigned chunk = 1; chunk < kChunks; chunk *= 2)
     state = Op::combine(state, shuffle_xor(state, chunk * kPack * kSpare));
