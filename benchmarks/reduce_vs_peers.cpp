@@ -30,6 +30,7 @@ struct Options {
   std::string sizes;
   std::vector<std::string> contexts{"stream", "graph"};
   std::vector<std::string> alignments{"aligned", "misaligned"};
+  bool reproducible = false;
   double seconds = 240;
   TimingOptions timing;
   bool with_peers = true;
@@ -46,6 +47,8 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--contexts", options.contexts, "stream, graph (default: both)", {"stream", "graph"});
   command_line.add("--alignments", options.alignments, "aligned, misaligned (default: both)",
                    {"aligned", "misaligned"});
+  command_line.add_flag("--reproducible", options.reproducible,
+                        "reproducible numerics of Hone; its fast numerics are a further peer, 'fast'");
   command_line.add("--time", options.seconds, "begin no cell after so many seconds (default: 240)");
   add_timing_options(command_line, options.timing);
   command_line.add_flag("!--no-peers", options.with_peers, "time Hone alone");
@@ -63,6 +66,7 @@ CellSelection selection_of(const Options& options) {
   selection.contexts.clear();
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
     if (has(options.contexts, name(context))) selection.contexts.push_back(context);
+  selection.numerics = options.reproducible ? Numerics::reproducible : Numerics::fast;
   selection.aligned = has(options.alignments, "aligned");
   selection.misaligned = has(options.alignments, "misaligned");
   return selection;

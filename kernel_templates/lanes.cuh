@@ -36,6 +36,10 @@ __device__ State shuffle_up(State value, unsigned offset) {
   return shuffled(value, [&](unsigned word) { return __shfl_up_sync(kFullMask, word, offset); });
 }
 template <class State>
+__device__ State shuffle_from(State value, unsigned lane) {
+  return shuffled(value, [&](unsigned word) { return __shfl_sync(kFullMask, word, static_cast<int>(lane)); });
+}
+template <class State>
 __device__ State shuffle_xor(State value, unsigned mask) {
   return shuffled(value, [&](unsigned word) { return __shfl_xor_sync(kFullMask, word, static_cast<int>(mask)); });
 }

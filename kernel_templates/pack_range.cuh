@@ -58,6 +58,8 @@ struct OneArray {
   const In* in;
 
   static __device__ OneArray from(const void* const* arrays) { return {static_cast<const In*>(arrays[0])}; }
+  template <class Index>
+  __device__ OneArray behind(Index elements) const { return {in + elements}; }
 
   __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
   template <class Index>
@@ -77,6 +79,8 @@ struct TwoArrays {
   One a, b;
 
   static __device__ TwoArrays from(const void* const* arrays) { return {One::from(arrays), One::from(arrays + 1)}; }
+  template <class Index>
+  __device__ TwoArrays behind(Index elements) const { return {a.behind(elements), b.behind(elements)}; }
 
   __device__ unsigned unaligned() const { return a.unaligned(); }
   template <class Index>

@@ -41,7 +41,7 @@ struct Reduce {
   using State = typename Op::State;
 
   static constexpr unsigned kPackElements = kVectorBytes / sizeof(In);
-  static constexpr unsigned kTilePacks = kBlockThreads * kUnroll;
+  static constexpr unsigned kTileBytes = kBlockThreads * kUnroll * kVectorBytes;
   static_assert(kVectorBytes % sizeof(In) == 0 && kVectorBytes <= 32);
   static_assert((kUnroll & (kUnroll - 1)) == 0);
   static_assert(kBlockThreads >= 2 * kPackElements, "the ends of the array are handled by one thread per element");

@@ -11,7 +11,8 @@ struct ReduceArguments {
   unsigned long long n;
   void* workspace;
   void* out[kMostOutputs];
-  unsigned partials;  ///< in the workspace, for the second kernel
+  unsigned partials;        ///< in the workspace, for the second kernel; of canonical_reduce.cuh: spans
+  unsigned run_levels = 0;  ///< of canonical_reduce.cuh: a warp reduces 2^run_levels batches of chunks to one value
 };
 
 }  // namespace hone

@@ -145,8 +145,11 @@ std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& 
     if (!is_selected(selection.dtypes, dtype.name)) continue;
     for (std::size_t operation = 0; operation < family.operations().size(); ++operation) {
       const std::string_view name = family.operations()[operation];
-      const Cell cell{.operation = static_cast<std::uint8_t>(operation), .dtype = dtype.dtype, .n = 1};
-      if (!is_selected(selection.operations, name) || !family.refuse(problem_of(cell, false)).empty()) continue;
+      const Cell cell{.operation = static_cast<std::uint8_t>(operation), .dtype = dtype.dtype, .n = 1,
+                      .numerics = selection.numerics};
+      const Problem problem = problem_of(cell, false);
+      if (!is_selected(selection.operations, name) || !refusal_of(problem).empty()) continue;
+      if (problem.numerics != selection.numerics) continue;  // both are the same
       add_pair(selection, name == kHeadlineOperation && dtype.name == kHeadlineDtype, cell, cells);
     }
   }
@@ -159,8 +162,9 @@ std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& 
 
 Problem problem_of(const Cell& cell, bool misaligned) {
   const auto element_bytes = static_cast<std::uint32_t>(info(cell.dtype).size_bytes);
-  Problem problem = reduce_problem(static_cast<ReduceOp>(cell.operation), cell.dtype, cell.n,
-                                   misaligned ? element_bytes : kMaxAlignment);
+  Problem problem = reduce_problem(
+      {.op = static_cast<ReduceOp>(cell.operation), .dtype = cell.dtype, .numerics = cell.numerics}, cell.n,
+      misaligned ? element_bytes : kMaxAlignment);
   problem.launch_context = cell.context;
   return problem;
 }

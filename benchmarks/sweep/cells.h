@@ -17,6 +17,7 @@ struct Cell {
   DType dtype = DType::f32;
   std::int64_t n = 0;
   LaunchContext context = LaunchContext::stream;
+  Numerics numerics = Numerics::fast;
   bool aligned = true;     ///< measured at a multiple of 256 bytes
   bool misaligned = false; ///< measured one element behind that
 };
@@ -27,6 +28,7 @@ struct CellSelection {
   std::vector<std::string> dtypes;
   std::vector<std::int64_t> sizes;
   std::vector<LaunchContext> contexts{LaunchContext::stream, LaunchContext::graph};
+  Numerics numerics = Numerics::fast;
   bool aligned = true;
   bool misaligned = true;
 };

@@ -143,13 +143,17 @@ std::vector<Row> Comparison::run(const Cell& cell) {
   const std::string_view operation = reduce_family().operations()[cell.operation];
 
   std::vector<Row> rows;
-  std::vector<std::unique_ptr<Seat>> seats;
+  std::vector<std::unique_ptr<Seat>> seats, fast_seats;
   std::vector<std::unique_ptr<PeerCall>> calls;
   std::vector<Contestant> contestants;
   for (const bool misaligned : {false, true}) {
     if (!(misaligned ? cell.misaligned : cell.aligned)) continue;
     const auto start = Clock::now();
     seats.push_back(std::make_unique<Seat>(session_, arena_, cell, misaligned, options_.most_calls));
+    Cell fast = cell;
+    fast.numerics = Numerics::fast;
+    if (cell.numerics != Numerics::fast)
+      fast_seats.push_back(std::make_unique<Seat>(session_, arena_, fast, misaligned, options_.most_calls));
     tuning_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
     Seat& seat = *seats.back();
     Row row{.cell = cell, .misaligned = misaligned, .bytes = seat.problem().family->bytes_moved(seat.problem())};
@@ -158,6 +162,12 @@ std::vector<Row> Comparison::run(const Cell& cell) {
 
     seat.enqueue(0, stream());
     const std::vector<long double> ours = seat.result(stream());
+    if (!fast_seats.empty()) {
+      Seat& other = *fast_seats.back();
+      other.enqueue(0, stream());
+      row.peers.push_back({"fast", {}, agree(operation, ours, other.result(stream()))});
+      contestants.push_back({"fast", [&other](int turn, Stream stream) { other.enqueue(turn, stream); }});
+    }
     for (const auto& peer : peers_) {
       std::unique_ptr<PeerCall> planned = peer->plan({operation, cell.dtype, seat.result_dtype(), cell.n});
       if (!planned) continue;

@@ -77,7 +77,7 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
 ReduceFamily::ReduceFamily()
     : ReductionFamily(
           {.name = "reduce", .version = 2, .space = ReducePolicy::space(), .operations = kOperations, .sources = [] {
-             return operation_sources({"reduce.cuh"});
+             return operation_sources({"reduce.cuh", "canonical_reduce.cuh"});
            }}) {}
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
@@ -87,6 +87,11 @@ std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.extents[0] == 0 && op_of(problem).needs_elements)
     return fmt::format("reduce was asked for the {} of an empty array, which has none", op_of(problem).name);
   return ReductionFamily::refuse(problem);
+}
+
+bool ReduceFamily::offers_reproducible(const Problem& problem) const {
+  const ReduceOp op = op_of(problem).op;
+  return op != ReduceOp::mean_variance && op != ReduceOp::logsumexp;
 }
 
 int ReduceFamily::inputs(const Problem& problem) const { return op_of(problem).inputs; }

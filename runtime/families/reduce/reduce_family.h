@@ -14,6 +14,7 @@ class ReduceFamily final : public ReductionFamily {
   ReduceFamily();
 
   std::string refuse(const Problem& problem) const override;
+  bool offers_reproducible(const Problem& problem) const override;
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   const Verifier& verifier() const override { return verifier_; }
 

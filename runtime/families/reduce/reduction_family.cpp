@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include <fmt/format.h>
@@ -15,17 +16,35 @@ namespace {
 constexpr int kNarrowestLdg256 = 100;  ///< compute capability × 10 from which a load has 32 bytes
 
 /// A pack takes a register for every 4 bytes, and small elements may take one each.
-constexpr std::int64_t kMostBytesPerBlock = 64 * 1024;
+constexpr std::int64_t kMostBytesPerBlock = 64 * 1024, kMostCanonicalBytesPerBlock = 128 * 1024;
 constexpr std::int64_t kMostBytesOfSmallElements = 64;  ///< of a thread, also where it has 42 registers
+
+// The canonical tree (canonical_reduce.cuh).
+constexpr std::int64_t kChunkBytes = 2048, kLaneChunkBytes = kChunkBytes / 32;
+constexpr std::int64_t kMostValues = 32;    ///< that a lane has after folding its packs
+constexpr std::int64_t kMostRounds = 32;    ///< spans of a block between two of its barriers
+constexpr std::int64_t kMostSpans = 32768;  ///< whose partials one block combines in 1 to 2 µs
+
+bool is_canonical(const Problem& problem) { return problem.numerics == Numerics::reproducible; }
+
+/// What a thread loads before it combines any.
+std::int64_t thread_bytes(const Problem& problem, const ReducePolicy& policy) {
+  return policy.unroll * (is_canonical(problem) ? kLaneChunkBytes : std::int64_t{policy.vector_bytes});
+}
+
+std::int64_t bytes_per_tile(const Problem& problem, const ReducePolicy& policy) {
+  return policy.block_threads * thread_bytes(problem, policy);
+}
 
 using View = PolicyView<ReducePolicy>;
 
 constexpr std::array<PruneRule<View>, 4> kPruneRules{{
     {"the tile of a block is more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
      [](const View& v) {
-       const std::int64_t thread_bytes = std::int64_t{v.unroll} * v.vector_bytes;
-       return thread_bytes * v.block_threads > kMostBytesPerBlock ||
-              (element_bytes(v.problem) <= 2 && thread_bytes > kMostBytesOfSmallElements);
+       const std::int64_t bytes = thread_bytes(v.problem, v);
+       if (is_canonical(v.problem)) return bytes * v.block_threads > kMostCanonicalBytesPerBlock;
+       return bytes * v.block_threads > kMostBytesPerBlock ||
+              (element_bytes(v.problem) <= 2 && bytes > kMostBytesOfSmallElements);
      }},
     {"narrower vectors than there might be",
      "H100, CUDA 13.0, 2026-11-24, all valid policies of 6 sums (parameter_effects): the best with 4 bytes 0.6 to "
@@ -39,7 +58,9 @@ constexpr std::array<PruneRule<View>, 4> kPruneRules{{
     {"1536 threads on an SM leave each 42 registers, too few for the tile",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: of mean_variance 10 of 94 units spilled, of logsumexp f32 2 of 12",
      [](const View& v) {
-       return v.min_blocks == MinBlocks::three_quarters && v.unroll * v.vector_bytes > kMostBytesOfSmallElements;
+       const bool converts = is_canonical(v.problem) && element_bytes(v.problem) <= 2;
+       return v.min_blocks == MinBlocks::three_quarters &&
+              (converts || thread_bytes(v.problem, v) > kMostBytesOfSmallElements);
      }},
     kNoLaunchBounds<View, MinBlocks::one>,
 }};
@@ -52,13 +73,45 @@ std::string output_types(const std::vector<BufferSpec>& buffers) {
   return types;
 }
 
-std::int64_t bytes_per_tile(const ReducePolicy& policy) {
-  return std::int64_t{policy.block_threads} * policy.unroll * policy.vector_bytes;
-}
-
 /// Whether blocks leave their partials in the workspace.
 bool uses_workspace(const ReducePolicy& policy) {
   return policy.finish == ReducePolicy::Finish::last_block || policy.finish == ReducePolicy::Finish::second_kernel;
+}
+
+/// How the canonical tree is divided: a warp takes 2^levels tiles of its block in a row, a span is what the warps of a
+/// block take together.
+struct Spans {
+  int levels = 0;
+  std::int64_t count = 1;
+};
+
+/// The shortest spans of which there are not too many: the last round of the grid is the shorter, the shorter they are.
+Spans spans_of(const ReducePolicy& policy, std::int64_t tiles) {
+  std::int64_t most = policy.cluster_blocks;
+  if (policy.finish == ReducePolicy::Finish::one_block) most = kMostRounds;
+  if (uses_workspace(policy)) most = std::min(kMostSpans, std::int64_t{policy.block_threads} * kMostRounds * 4);
+  const auto levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(divide_up(tiles, most) - 1)));
+  return {.levels = levels, .count = ((tiles - 1) >> levels) + 1};
+}
+
+std::string_view arrays_type(std::int64_t inputs) { return inputs == 2 ? "TwoArrays" : "OneArray"; }
+
+/// The using declarations of a unit, which define Op and Kernel.
+std::string kernel_source(const Problem& problem, const ReducePolicy& reduce, const OperationSource& op,
+                          std::int64_t inputs, const std::vector<BufferSpec>& buffers) {
+  if (is_canonical(problem))
+    return fmt::format(
+        "#include \"canonical_reduce.cuh\"\n\n"
+        "using Op = hone::Canonical<{}>;\n"
+        "using Kernel = hone::CanonicalReduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {}>;\n",
+        op.type, arrays_type(inputs), output_types(buffers), reduce.block_threads, reduce.vector_bytes, reduce.unroll);
+  return fmt::format(
+      "#include \"reduce.cuh\"\n\n"
+      "using Op = {};\n"
+      "using Kernel = hone::Reduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {},\n"
+      "                            hone::Tail::{}>;\n",
+      op.type, arrays_type(inputs), output_types(buffers), reduce.block_threads, reduce.vector_bytes, reduce.unroll,
+      tail_parameter[reduce.tail]);
 }
 
 }  // namespace
@@ -86,7 +139,7 @@ std::int64_t ReductionFamily::widest_vector_bytes(const Problem& problem) const 
 }
 
 std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolicy& policy) const {
-  const std::int64_t tile = bytes_per_tile(policy);
+  const std::int64_t tile = bytes_per_tile(problem, policy);
   return std::max<std::int64_t>(1, divide_up(problem.extents[0] * element_bytes(problem), tile));
 }
 
@@ -131,6 +184,9 @@ Reason ReductionFamily::is_valid(const ProblemClass& problem_class, const Policy
                  "vectors are wider than the arrays are aligned alike"),
        reason_if(reduce.vector_bytes > static_cast<int>(kMaxAlignment) && !has_wide_loads,
                  "vectors are wider than a load of the device"),
+       reason_if(is_canonical(problem) && reduce.tail != Tail::warp, "the canonical tree is made by warp shuffles"),
+       reason_if(is_canonical(problem) && reduce.unroll * reduce.vector_bytes > kMostValues * element_bytes(problem),
+                 "a warp folds at most 32 values of a lane at once"),
        check_static_smem(reduce.tail == Tail::shared ? smem_bytes : 0)});
 }
 
@@ -145,19 +201,11 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
 
   Unit unit;
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
+  unit.source += kernel_source(problem, reduce, op, inputs(problem), buffers(problem));
   unit.source += fmt::format(
-      "#include \"reduce.cuh\"\n\n"
-      "using Op = {op};\n"
-      "using Kernel = hone::Reduce<Op, hone::{arrays}, hone::Outputs<{outputs}>, {threads}, {vector}, {unroll},\n"
-      "                            hone::Tail::{tail}>;\n"
-      "static_assert(Kernel::kTilePacks * {vector} == {tile} && sizeof(Op::State) == {partial} &&\n"
-      "              hone::kWorkspaceHeaderBytes == {workspace_header}, \"host and device disagree on the "
-      "policy\");\n",
-      fmt::arg("op", op.type), fmt::arg("arrays", inputs(problem) == 2 ? "TwoArrays" : "OneArray"),
-      fmt::arg("outputs", output_types(buffers(problem))), fmt::arg("threads", reduce.block_threads),
-      fmt::arg("vector", reduce.vector_bytes), fmt::arg("unroll", reduce.unroll),
-      fmt::arg("tail", tail_parameter[reduce.tail]), fmt::arg("tile", bytes_per_tile(reduce)),
-      fmt::arg("partial", partial_bytes(problem)), fmt::arg("workspace_header", kWorkspaceHeaderBytes));
+      "static_assert(Kernel::kTileBytes == {} && sizeof(Op::State) == {} &&\n"
+      "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",
+      bytes_per_tile(problem, reduce), partial_bytes(problem), kWorkspaceHeaderBytes);
 
   const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
   switch (reduce.finish) {
@@ -181,7 +229,7 @@ WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) c
   return {.block_threads = reduce.block_threads,
           .dynamic_smem_bytes = 0,
           .tiles = tiles_of(problem, reduce),
-          .bytes_in_flight_per_block = bytes_per_tile(reduce) * inputs(problem),
+          .bytes_in_flight_per_block = bytes_per_tile(problem, reduce) * inputs(problem),
           .one_block = reduce.finish == ReducePolicy::Finish::one_block || reduce.cluster_blocks > 1,
           .launches = reduce.finish == ReducePolicy::Finish::second_kernel ? 2 : 1,
           .uses_last_block_ticket = reduce.finish == ReducePolicy::Finish::last_block,
@@ -190,9 +238,13 @@ WorkShape ReductionFamily::shape(const Problem& problem, const Policy& policy) c
 }
 
 std::size_t ReductionFamily::workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const {
-  if (!uses_workspace(candidate.policy.as<ReducePolicy>())) return 0;
-  return kWorkspaceHeaderBytes +
-         static_cast<std::size_t>(candidate.geometry.max_blocks) * partial_bytes(problem_class.typical());
+  const auto reduce = candidate.policy.as<ReducePolicy>();
+  if (!uses_workspace(reduce)) return 0;
+  Problem largest = problem_class.typical();
+  largest.extents[0] = std::min(problem_class.sizes()[0].last, kMostBytes / element_bytes(largest));
+  const std::int64_t partials =
+      is_canonical(largest) ? spans_of(reduce, tiles_of(largest, reduce)).count : candidate.geometry.max_blocks;
+  return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * partial_bytes(largest);
 }
 
 void ReductionFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
@@ -205,6 +257,11 @@ void ReductionFamily::encode(const Problem& problem, const Candidate& candidate,
                             .workspace = workspace,
                             .out = {},
                             .partials = grid};
+  if (is_canonical(problem)) {
+    const Spans spans = spans_of(reduce, tiles_of(problem, reduce));
+    arguments.partials = static_cast<unsigned>(spans.count);
+    arguments.run_levels = static_cast<unsigned>(spans.levels);
+  }
   std::copy_n(buffers.begin(), arrays, arguments.in);
   std::copy(buffers.begin() + static_cast<std::ptrdiff_t>(arrays), buffers.end(), arguments.out);
 

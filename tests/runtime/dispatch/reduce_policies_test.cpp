@@ -16,9 +16,9 @@ namespace {
 class ReducePolicies : public DeviceTest {
  protected:
   /// Compiles `policies` on all cores and verifies each with the family's own reference, at several sizes and grids.
-  void verify(ReduceOp op, DType dtype, const std::vector<Policy>& policies, const std::vector<std::int64_t>& sizes,
+  void verify(const ReduceSpec& spec, const std::vector<Policy>& policies, const std::vector<std::int64_t>& sizes,
               std::uint32_t alignment) {
-    const Problem largest = reduce_problem(op, dtype, sizes.back(), alignment);
+    const Problem largest = reduce_problem(spec, sizes.back(), alignment);
     std::vector<Unit> units;
     for (const Policy& policy : policies) units.push_back(unit_of(largest, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
@@ -30,7 +30,7 @@ class ReducePolicies : public DeviceTest {
       const bool one_block = largest.family->shape(largest, policies[i]).one_block;
       for (std::int64_t max_blocks : one_block ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 7}) {
         const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
-        for (std::int64_t n : sizes) verify(loaded, reduce_problem(op, dtype, n, alignment), workload, workspace);
+        for (std::int64_t n : sizes) verify(loaded, reduce_problem(spec, n, alignment), workload, workspace);
       }
     }
   }
@@ -63,7 +63,7 @@ TEST_F(ReducePolicies, AllOfThemSumF32) {
   // On the host, with the fewest threads alone: each is a fiber.
   if (!is_cuda())
     std::erase_if(policies, [](const Policy& policy) { return policy.as<ReducePolicy>().block_threads != 128; });
-  verify(ReduceOp::sum, DType::f32, policies, {0, 1, 33, 4097, 20001}, 4);
+  verify({ReduceOp::sum, DType::f32}, policies, {0, 1, 33, 4097, 20001}, 4);
 }
 
 TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
@@ -79,7 +79,22 @@ TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
           some_policies(problem, device_->facts(), 7 * turn, is_cuda() ? 41 : problem.family->space().all().size());
       std::vector<std::int64_t> sizes{1, 31, 1023, 10007};
       if (!op.needs_elements) sizes.insert(sizes.begin(), 0);
-      verify(op.op, dtype.dtype, policies, sizes, alignment);
+      verify({op.op, dtype.dtype}, policies, sizes, alignment);
+    }
+}
+
+TEST_F(ReducePolicies, ReproducibleOnesHaveTheBitsOfTheDefinition) {
+  std::size_t turn = 0;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes) {
+      const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .numerics = Numerics::reproducible};
+      if (!reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
+      const auto alignment = static_cast<std::uint32_t>(++turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
+      const Problem problem = reduce_problem(spec, 1, alignment);
+      if (!refusal_of(problem).empty()) continue;
+      std::vector<Policy> policies = some_policies(problem, device_->facts(), 7 * turn, is_cuda() ? 5 : 97);
+      if (!is_cuda()) policies.resize(1, policies.front());
+      verify(spec, policies, {0, 1, 31, 1023, 20001}, alignment);
     }
 }
 
@@ -96,7 +111,7 @@ TEST_F(ReducePolicies, EveryVectorWidthForElementsOfAByte) {
         if (reduce_family().is_valid(problem_class, policy, device_->facts()).empty()) policies.push_back(policy);
       }
       EXPECT_GE(policies.size(), is_cuda() ? 3u : 4u);
-      verify(op, dtype.dtype, policies, {0, 1, 31, 1023, 10007}, 1);
+      verify({op, dtype.dtype}, policies, {0, 1, 31, 1023, 10007}, 1);
     }
 }
 

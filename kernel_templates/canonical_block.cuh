@@ -1,0 +1,58 @@
+// CanonicalBlock: how a block makes the canonical tree of what its warps, or other blocks, have found.
+#pragma once
+
+#include "canonical_tree.cuh"
+#include "combine.cuh"
+
+namespace hone {
+
+template <class Op, unsigned kBlockThreads>
+struct CanonicalBlock {
+  using State = typename Op::State;
+  using Tree = CanonicalCombine<Op>;
+  static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  static constexpr unsigned kRounds = kWarpThreads;
+  static constexpr unsigned kThreadPartials = 4;  ///< neighbouring ones
+  static constexpr unsigned kMostPartials = kRounds * kBlockThreads * kThreadPartials;
+
+  static __device__ unsigned warp() { return threadIdx.x / kWarpThreads; }
+
+  /// Keeps a warp's State of one of kRounds rounds in shared memory. All States together are in the order of their
+  /// numbers, round · kWarps + warp.
+  static __device__ void keep(State state, unsigned round) {
+    if (threadIdx.x % kWarpThreads == 0) kept()[round * kWarps + warp()] = state;
+  }
+
+  /// Number threadIdx.x of the States of `rounds` rounds, after a barrier.
+  static __device__ State value_of_thread(unsigned rounds) {
+    __syncthreads();
+    return threadIdx.x < rounds * kWarps ? kept()[threadIdx.x] : Op::absent();
+  }
+
+  /// The tree of each kWarps neighbouring threads, in all of them.
+  static __device__ State tree_of_warps(State state) { return Tree::template in_all_lanes<kWarps>(state); }
+
+  /// What the block's threads have to combine to the tree of `count` partials, at most kMostPartials.
+  static __device__ State of_partials(const State* partials, unsigned count) {
+    if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
+    unsigned rounds = 0;
+#pragma unroll 2
+    for (unsigned begin = 0; begin < count; begin += kBlockThreads * kThreadPartials) {
+      const unsigned first = begin + threadIdx.x * kThreadPartials;
+      State some[kThreadPartials];
+#pragma unroll
+      for (unsigned i = 0; i < kThreadPartials; ++i)
+        some[i] = first + i < count ? load_from_l2(partials + first + i) : Op::absent();
+      keep(Tree::template in_all_lanes<kWarpThreads>(combine_tree<Op, kThreadPartials>(some)), rounds++);
+    }
+    return value_of_thread(rounds);
+  }
+
+ private:
+  static __device__ State* kept() {
+    __shared__ State of_run[kRounds * kWarps];
+    return of_run;
+  }
+};
+
+}  // namespace hone

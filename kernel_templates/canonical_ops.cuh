@@ -1,0 +1,122 @@
+// The operations of the canonical tree: results that are the same for every policy, grid and device.
+//
+// Canonical<Op> is an operation Op of reduction.cuh whose every step is one IEEE operation, rounded to nearest and never
+// contracted. It has In, State, Index and
+//
+//   absent()                   combines with any State x to x, bit for bit
+//   combine(State, State)      the same bits for exchanged operands
+//   leaf(element)              the State of one element, which comes from a pack, or alone, after prepared()
+//   prepared(pack or element)  the same in a type to compute with
+//   write(State, n, Out*)      the result, with one NaN for all
+#pragma once
+
+#include "reduce_ops.cuh"
+#include "moment_ops.cuh"
+#include "widened.cuh"
+
+namespace hone {
+
+/// One rounding each: the compiler never makes these a part of a fused multiply-add.
+__device__ inline float rounded_sum(float a, float b) { return __fadd_rn(a, b); }
+__device__ inline double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
+__device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+__device__ inline double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+
+/// The quiet NaN that every NaN result becomes: devices differ in the NaNs that their arithmetic makes.
+template <class Out>
+__device__ Out canonical_nan() {
+  if constexpr (kIsSmallFloat<Out>) {
+    // The highest mantissa bit; formats without infinity have a single NaN, all ones.
+    constexpr unsigned kMantissa = Out::kFormat.mantissa_bits, kExponent = Out::kFormat.exponent_bits;
+    constexpr unsigned kOnes = (1u << (kMantissa + kExponent)) - 1;
+    Out nan;
+    nan.bits = static_cast<decltype(nan.bits)>(Out::kFormat.has_infinity ? kOnes & ~((1u << (kMantissa - 1)) - 1) : kOnes);
+    return nan;
+  } else if constexpr (kSame<Out, float>) {
+    return __int_as_float(0x7fc00000);
+  } else {
+    return __longlong_as_double(0x7ff8000000000000LL);
+  }
+}
+
+template <class Out, class Result>
+__device__ void write_canonical(Result result, Out* out) {
+  if constexpr (kIsFloating<Out>) *out = is_nan(result) ? canonical_nan<Out>() : convert<Out>(result);
+  else *out = convert<Out>(result);
+}
+
+/// −0 plus x is x, also for x = −0.
+struct CanonicalPlus {
+  template <class Acc> static __device__ Acc absent() { return -Acc(0); }
+  template <class Acc> static __device__ Acc combine(Acc a, Acc b) { return rounded_sum(a, b); }
+  template <class Acc> static __device__ Acc closed(Acc root) { return rounded_sum(root, Acc(0)); }
+};
+
+struct CanonicalTimes {
+  template <class Acc> static __device__ Acc absent() { return Acc(1); }
+  template <class Acc> static __device__ Acc combine(Acc a, Acc b) { return rounded_product(a, b); }
+  template <class Acc> static __device__ Acc closed(Acc root) { return root; }
+};
+
+template <class Op>
+struct Canonical;
+
+/// Sums, products, norms and means.
+template <class Map, class Monoid, class End, class In_, class Acc, class Index_, bool kIgnoreNan>
+struct Canonical<MapReduce<Map, Monoid, End, In_, Acc, Index_, kIgnoreNan>> {
+  using In = In_;
+  using State = Acc;
+  using Index = Index_;
+  static_assert(kIsFloating<Acc> && (kSame<Monoid, monoid::Plus> || kSame<Monoid, monoid::Times>),
+                "other operations have the same result in every order");
+  using Tree = typename Select<kSame<Monoid, monoid::Plus>, CanonicalPlus, CanonicalTimes>::type;
+
+  static __device__ Acc absent() { return Tree::template absent<Acc>(); }
+  static __device__ Acc combine(Acc a, Acc b) { return Tree::combine(a, b); }
+
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
+  template <class Element>
+  static __device__ Acc leaf(Element x) {
+    if constexpr (kIgnoreNan) {
+      if (has_nan(x)) return absent();
+    }
+    return Map::template of<Acc>(x);
+  }
+
+  template <class Out>
+  static __device__ void write(Acc root, Index n, Out* out) { write_canonical(End::of(Tree::closed(root), n), out); }
+};
+
+/// The mean of what is not NaN.
+template <class In_, class Acc, class Index_>
+struct Canonical<MeanOfNumbers<In_, Acc, Index_>> {
+  using In = In_;
+  using Index = Index_;
+  using State = FusedState<Index, Acc>;
+
+  static __device__ State of_both(Index count, Acc sum) { return {Words<Index>::of(count), Words<Acc>::of(sum)}; }
+  static __device__ State absent() { return of_both(0, -Acc(0)); }
+  static __device__ State combine(State a, State b) {
+    return of_both(a.first.value() + b.first.value(), rounded_sum(a.rest.value(), b.rest.value()));
+  }
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
+  template <class Element>
+  static __device__ State leaf(Element x) { return is_nan(x) ? absent() : of_both(1, convert<Acc>(x)); }
+
+  template <class Out>
+  static __device__ void write(State root, Index, Out* out) {
+    write_canonical(OverCount::of(rounded_sum(root.rest.value(), Acc(0)), root.first.value()), out);
+  }
+};
+
+/// Elements that are widened before anything else.
+template <class Op, class T>
+struct Canonical<Widened<Op, T>> : Canonical<Op> {
+  using In = T;
+  template <class Packed>
+  static __device__ auto prepared(const Packed& packed) { return widened(packed); }
+};
+
+}  // namespace hone

@@ -1,0 +1,84 @@
+// Reduces n elements to one in the canonical tree: the same bits for every policy, grid, alignment and device.
+//
+// A warp reduces runs of 2^run_levels batches of kUnroll chunks to a value each; the warps of a block take neighbouring
+// runs, together a span, and the spans go round the blocks (grid-stride). Values stay in shared memory for kRounds
+// spans. Then the block combines those of each span into a partial, if there are more blocks, and the block with the
+// last ticket, or a second kernel, makes the tree of the partials. A single block makes the tree of at most kRounds
+// spans, and a cluster that of one span a block.
+//
+// Constraints: kBlockThreads is a power of two; kUnroll · kVectorBytes / sizeof(In) ≤ 32; arguments.partials is the
+// number of spans, at most Block::kMostPartials, or kRounds with Grid::none and one block, or the cluster's blocks;
+// Op::Index holds n plus one grid-wide stride.
+#pragma once
+
+#include "canonical_block.cuh"
+#include "canonical_chunks.cuh"
+#include "canonical_ops.cuh"
+#include "kernel.cuh"
+#include "reduce.cuh"
+#include "reduce_arguments.h"
+
+namespace hone {
+
+template <class Op, template <class, unsigned> class Arrays, class Outputs_, unsigned kBlockThreads,
+          unsigned kVectorBytes, unsigned kUnroll>
+struct CanonicalReduce {
+  using In = typename Op::In;
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+  using Source = Arrays<In, kVectorBytes / sizeof(In)>;
+  using Block = CanonicalBlock<Op, kBlockThreads>;
+  static constexpr unsigned kWarps = Block::kWarps;
+  static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
+
+  template <Grid kGrid, unsigned kClusterBlocks = 1>
+  static __device__ void reduce(const ReduceArguments& arguments) {
+    Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks> combine;
+    const CanonicalChunks<Op, Source, kUnroll> chunks(Source::from(arguments.in), static_cast<Index>(arguments.n));
+    const Index run = Index(kUnroll) << arguments.run_levels;
+    unsigned span = blockIdx.x, round = 0;
+    for (; span < arguments.partials; span += gridDim.x) {
+      if (kGrid != Grid::none && round == Block::kRounds) {
+        publish(arguments, span, round);
+        __syncthreads();
+        round = 0;
+      }
+      Block::keep(chunks.of_run((Index(span) * kWarps + Block::warp()) * run, run), round++);
+    }
+    if constexpr (kGrid == Grid::none) {
+      finish_with(combine, Block::value_of_thread(round), arguments);
+    } else {
+      publish(arguments, span, round);
+      if constexpr (kGrid == Grid::publish) return;
+      __syncthreads();
+      if (is_last_block(arguments.workspace)) finish_with(combine, of_partials(arguments), arguments);
+    }
+  }
+
+  /// The second kernel, of one block.
+  static __device__ void finish(const ReduceArguments& arguments) {
+    Combine<CanonicalCombine<Op>, kBlockThreads> combine;
+    finish_with(combine, of_partials(arguments), arguments);
+  }
+
+ private:
+  /// Publishes the spans of the last `rounds` rounds; `next` is the one that would follow.
+  static __device__ void publish(const ReduceArguments& arguments, unsigned next, unsigned rounds) {
+    const State state = Block::tree_of_warps(Block::value_of_thread(rounds));
+    const unsigned round = threadIdx.x / kWarps;
+    if (threadIdx.x % kWarps == 0 && round < rounds)
+      partials_in<State>(arguments.workspace)[next - (rounds - round) * gridDim.x] = state;
+  }
+
+  static __device__ State of_partials(const ReduceArguments& arguments) {
+    return Block::of_partials(partials_in<State>(arguments.workspace), arguments.partials);
+  }
+
+  template <class Combine_>
+  static __device__ void finish_with(Combine_& combine, State state, const ReduceArguments& arguments) {
+    if (combine.to_first(state))
+      Outputs_::template write<Op>(state, static_cast<Index>(arguments.n), arguments.out);
+  }
+};
+
+}  // namespace hone
