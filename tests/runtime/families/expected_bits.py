@@ -23,8 +23,8 @@ def hashed(i):
 def element(dtype, op, i):
     h = hashed(i)
     sign = -1.0 if h >> 31 else 1.0
-    if op == "logsumexp":  # multiples of 2^-6 in [-16, 16)
-        return (h >> 21) * 2.0**-6 - 16
+    if op == "logsumexp":  # quarters in [-16, 16)
+        return (h >> 25) / 4 - 16
     if op == "product":  # near 1
         return sign * (1 + (h % 7 - 3) * 2.0**-7 if BYTES[dtype] == 2 else 1 + (h % 255 - 127) * 2.0**-21)
     digits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[dtype]

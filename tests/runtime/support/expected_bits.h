@@ -34,9 +34,11 @@ inline double expected_bits_element(const ReduceSpec& spec, std::uint32_t i) {
   const std::uint32_t h = hashed(i);
   const double sign = h >> 31 != 0 ? -1 : 1;
   const bool is_narrow = info(spec.dtype).size_bytes == 2;
-  if (spec.op == ReduceOp::logsumexp) return static_cast<double>(h >> 21) * 0x1p-6 - 16;
-  if (spec.op == ReduceOp::product)
-    return sign * (is_narrow ? 1 + (static_cast<int>(h % 7) - 3) * 0x1p-7 : 1 + (static_cast<int>(h % 255) - 127) * 0x1p-21);
+  if (spec.op == ReduceOp::logsumexp) return static_cast<double>(h >> 25) / 4 - 16;
+  if (spec.op == ReduceOp::product) {
+    const int steps = is_narrow ? static_cast<int>(h % 7) - 3 : static_cast<int>(h % 255) - 127;
+    return sign * (1 + steps * (is_narrow ? 0x1p-7 : 0x1p-21));
+  }
   const int digits = info(spec.dtype).digits - 1;
   std::uint64_t bits = h & 0x7fffff;
   bits = spec.dtype == DType::f64 ? bits << 29 | hashed(~i) >> 3 : bits & ((std::uint64_t{1} << digits) - 1);
