@@ -1,14 +1,14 @@
 // Combines the partials that ranks have reduced their shards to, in the order of ranks.
 //
-// kLanes neighbouring lanes make one output. Each combines a run of ⌈ranks ÷ lanes⌉ ranks, one after the other; then
-// neighbouring lanes combine in a tree, the lower one on the left. For up to 32 ranks that tree does not depend on
-// kLanes; for more, kLanes is 32. So the bits of a result depend on the partials and the number of ranks alone: ranks
-// with other winners, or on other GPUs, get the same. A grid-stride loop over rows.
+// The order is a binary tree of neighbours: ranks 2i and 2i + 1, then pairs 2i and 2i + 1, and so on, the lower one on
+// the left; a right one that does not exist is left out. So the bits of a result depend on the partials alone: ranks
+// with other winners, or on other GPUs, get the same. kLanes neighbouring lanes make one output; each makes the subtree
+// of a run of ranks, a power of two of them. A grid-stride loop over rows.
 //
 // A lane without ranks takes no part: an identity may change a −0.
 //
-// Constraints: kLanes is a power of two, at most 32, and at least the number of ranks unless it is 32; kBlockThreads is
-// a multiple of 32.
+// Constraints: kLanes is a power of two, at most 32, and at least the number of ranks unless it is 32; there are at most
+// 2^20 ranks; kBlockThreads is a multiple of 32.
 #pragma once
 
 #include "combine_arguments.h"
@@ -28,7 +28,8 @@ struct CombineRanks {
     pdl_release_then_wait();
     constexpr unsigned kRows = kBlockThreads / kLanes;
     const unsigned lane = threadIdx.x % kLanes;
-    const unsigned each = (all.ranks + kLanes - 1) / kLanes;
+    unsigned each = 1;
+    while (each * kLanes < all.ranks) each *= 2;
     const unsigned busy = (all.ranks + each - 1) / each;  // lanes that have ranks
     const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * kRows;
     for (unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * kRows; first < all.rows;
@@ -47,14 +48,35 @@ struct CombineRanks {
   }
 
  private:
+  static constexpr unsigned kMostLevels = kLanes < kWarpThreads ? 1 : 16;  ///< of a lane: 2^20 ranks in all
+
   static __device__ State of_ranks(const CombineArguments& all, unsigned long long row, unsigned first, unsigned count) {
     const auto block = [&](unsigned rank) {
       return RankBlock<typename Op::In>{static_cast<const char*>(all.partials) + rank * all.block_bytes, all};
     };
-    State state = Op::load(block(first), row);
+    // Complete subtrees of 2^level ranks, where a bit of `done` is set: a binary counter.
+    State subtrees[kMostLevels];
+    unsigned done = 0;
+    State state{};
     const unsigned end = first + count < all.ranks ? first + count : all.ranks;
-#pragma unroll 8
-    for (unsigned rank = first + 1; rank < end; ++rank) state = Op::combine(state, Op::load(block(rank), row));
+    for (unsigned rank = first; rank < end; ++rank, ++done) {
+      state = Op::load(block(rank), row);
+#pragma unroll
+      for (unsigned level = 0; level < kMostLevels; ++level) {
+        if ((done >> level & 1) == 0) {
+          subtrees[level] = state;
+          break;
+        }
+        state = Op::combine(subtrees[level], state);
+      }
+    }
+    bool has_right = false;
+#pragma unroll
+    for (unsigned level = 0; level < kMostLevels; ++level) {
+      if ((done >> level & 1) == 0) continue;
+      state = has_right ? Op::combine(subtrees[level], state) : subtrees[level];
+      has_right = true;
+    }
     return state;
   }
 };

@@ -87,6 +87,7 @@ class AllReduceCall {
     if (spec_.accumulator) text += fmt::format(" in {}", info(*spec_.accumulator).name);
     if (spec_.result) text += fmt::format(" to {}", info(*spec_.result).name);
     if (spec_.nan == NanPolicy::ignore) text += ", NaN ignored";
+    if (spec_.is_reproducible()) text += ", reproducible";
     if (is_rows_) text += fmt::format(", {} rows", shape_.rows);
     return text;
   }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -26,11 +25,19 @@ struct CombinePolicy {
 };
 
 constexpr int kWarpThreads = 32;
+constexpr std::int64_t kMostRanks = 1 << 20;
 
 /// Lanes of an output: enough for every number of ranks of the class, as combine_ranks.cuh demands.
 int lanes_of(const ProblemClass& problem_class) {
   const std::int64_t most = std::min<std::int64_t>(kWarpThreads, problem_class.sizes()[0].last);
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, most))));
+}
+
+/// The functor of rank_partials.cuh.
+std::string combine_of(const ReduceSpec& spec, DType value) {
+  const std::string type(info(value).cuda_name);
+  return fmt::format(fmt::runtime(divided(spec.op).combine), type, spec.nan == NanPolicy::ignore,
+                     spec.is_reproducible() ? type : fmt::format("hone::WideOf<{}>", type));
 }
 
 constexpr auto kOperations = [] {
@@ -54,9 +61,10 @@ class CombineRanksFamily final : public BuiltInFamily {
     of_one.extents = {1, 1, 1};
     if (std::string refusal = reduce_family().refuse(of_one); !refusal.empty()) return refusal;
     const auto [ranks, rows, unused] = problem.extents;
-    if (ranks < 1 || ranks > std::numeric_limits<std::int32_t>::max() || rows < 0 || unused != 1)
-      return fmt::format("combine_ranks takes at least one rank, and rows; it was asked for {} ranks and {} rows", ranks,
-                         rows);
+    if (ranks < 1 || ranks > kMostRanks || rows < 0 || unused != 1)
+      return fmt::format("combine_ranks takes at least one rank, at most {}, and rows; it was asked for {} ranks and {} "
+                         "rows",
+                         kMostRanks, ranks, rows);
     constexpr std::int64_t kMostBytesOfRow = 32;
     if (!product_within_memory({ranks, std::max<std::int64_t>(rows, 1), kMostBytesOfRow}))
       return fmt::format("no memory holds the partials of {} rows and {} ranks", rows, ranks);
@@ -77,8 +85,7 @@ class CombineRanksFamily final : public BuiltInFamily {
         "using Op = hone::combined::{};\n"
         "using Kernel = hone::CombineRanks<Op, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::CombineArguments) == {}, \"host and device disagree\");\n",
-        fmt::format(fmt::runtime(divided(spec.op).combine), info(layout.value).cuda_name,
-                    spec.nan == NanPolicy::ignore),
+        combine_of(spec, layout.value),
         info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), threads,
         sizeof(CombineArguments));
     unit.entries = {kernel_entry("Kernel::run", std::to_string(threads))};

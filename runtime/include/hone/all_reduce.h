@@ -51,16 +51,18 @@ void prepare_all_reduce_rows(Session& session, Communicator& communicator, const
 /// tuned_all_reduce(session, communicator, hone::sum, in, n, out, stream).
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_all_reduce(Session& session, Communicator& communicator, ReduceTag<kOp>, const T* in, std::int64_t n,
-                        Result* out, Stream stream, NanPolicy nan = NanPolicy::propagate) {
+                        Result* out, Stream stream, NanPolicy nan = NanPolicy::propagate,
+                        Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1, "use tuned_all_dot() for the product of two arrays");
-  return tuned_all_reduce(session, communicator, detail::spec_of<kOp, T, Result>(nan), in, n, out, stream);
+  return tuned_all_reduce(session, communicator, detail::spec_of<kOp, T, Result>(nan, numerics), in, n, out, stream);
 }
 template <ReduceOp kOp, class T, class Result>
 Choice tuned_all_reduce_rows(Session& session, Communicator& communicator, ReduceTag<kOp>, const T* in,
                              const RowsShape& shape, Result* out, Stream stream,
-                             NanPolicy nan = NanPolicy::propagate) {
+                             NanPolicy nan = NanPolicy::propagate, Numerics numerics = Numerics::fast) {
   static_assert(info(kOp).inputs == 1, "a product of two arrays has no rows to reduce");
-  return tuned_all_reduce_rows(session, communicator, detail::spec_of<kOp, T, Result>(nan), in, shape, out, stream);
+  return tuned_all_reduce_rows(session, communicator, detail::spec_of<kOp, T, Result>(nan, numerics), in, shape, out,
+                               stream);
 }
 
 }  // namespace hone
