@@ -55,6 +55,11 @@ RowPartials row_of(const Problem& problem, const ReduceSpec& spec, const std::ve
   return partials;
 }
 
+/// The 64 bits of an accumulator, i64 or u64, as a number.
+Wide number_of(std::uint64_t bits, DType accumulator) {
+  return accumulator == DType::i64 ? static_cast<Wide>(static_cast<std::int64_t>(bits)) : static_cast<Wide>(bits);
+}
+
 Wide extreme_of(const RowPartials& row, const std::vector<Wide>& values, bool largest) {
   Wide found = values.front();
   for (const Wide value : values) {
@@ -70,7 +75,7 @@ Expectation sum_of(const RowPartials& row, DType value) {
     std::uint64_t bits = 0;
     for (const Wide each : row.first)
       bits += each < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(each)) : static_cast<std::uint64_t>(each);
-    return Expectation::wrapped(bits, value);
+    return Expectation::exactly(number_of(bits, value));
   }
   Wide sum = 0, magnitude = 0;
   for (const Wide each : row.first) sum += each, magnitude += std::fabs(each);
@@ -82,7 +87,7 @@ Expectation product_of(const RowPartials& row, DType value) {
     std::uint64_t bits = 1;
     for (const Wide each : row.first)
       bits *= each < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(each)) : static_cast<std::uint64_t>(each);
-    return Expectation::wrapped(bits, value);
+    return Expectation::exactly(number_of(bits, value));
   }
   Wide product = 1;
   for (const Wide each : row.first) product *= each;
@@ -140,7 +145,7 @@ Expectation root_of(const RowPartials& row, DType value) {
   if (!info(value).is_floating()) {
     std::uint64_t bits = 0;
     for (const Wide each : row.first) bits += static_cast<std::uint64_t>(static_cast<std::int64_t>(each));
-    const Wide sum = value == DType::i64 ? static_cast<Wide>(static_cast<std::int64_t>(bits)) : static_cast<Wide>(bits);
+    const Wide sum = number_of(bits, value);
     const Wide root = std::sqrt(sum);
     return Expectation::near(root, root * kRoundoff, DType::f64);
   }
