@@ -66,6 +66,8 @@ class CanonicalChunks {
     if constexpr (kIsRotated) mask_ = Mask::of_first((kPack - (is_last_lane ? head_ : 0)) * kElementBytes);
   }
 
+  __device__ Index count() const { return chunks_; }
+
   /// The tree of all chunks, as of_run().
   __device__ State whole() const {
     Index count = kChunks;
@@ -115,7 +117,8 @@ class CanonicalChunks {
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k)
 #pragma unroll
-      for (unsigned u = 0; u < kLanePacks; ++u) packs[k][u] = from.pack(0, static_cast<int>(k * kPacks + u * kWarpThreads));
+      for (unsigned u = 0; u < kLanePacks; ++u)
+        packs[k][u] = from.pack(0, static_cast<int>(k * kPacks + u * kWarpThreads));
     if constexpr (kIsRotated) {
       if (head_ != 0) rotate(packs, from);
     }

@@ -1,7 +1,7 @@
 // The operations of the canonical tree: results that are the same for every policy, grid and device.
 //
-// Canonical<Op> is an operation Op of reduction.cuh whose every step is one IEEE operation, rounded to nearest and never
-// contracted. It has In, State, Index and
+// Canonical<Op> is an operation Op of reduction.cuh whose every step is one IEEE operation, rounded to nearest and
+// never contracted. It has In, State, Index and
 //
 //   absent()                   combines with any State x to x, bit for bit
 //   combine(State, State)      the same bits for exchanged operands
@@ -38,7 +38,8 @@ __device__ Out canonical_nan() {
     constexpr unsigned kMantissa = Out::kFormat.mantissa_bits, kExponent = Out::kFormat.exponent_bits;
     constexpr unsigned kOnes = (1u << (kMantissa + kExponent)) - 1;
     Out nan;
-    nan.bits = static_cast<decltype(nan.bits)>(Out::kFormat.has_infinity ? kOnes & ~((1u << (kMantissa - 1)) - 1) : kOnes);
+    constexpr unsigned kLow = Out::kFormat.has_infinity ? (1u << (kMantissa - 1)) - 1 : 0;
+    nan.bits = static_cast<decltype(nan.bits)>(kOnes & ~kLow);
     return nan;
   } else if constexpr (kSame<Out, float>) {
     return __int_as_float(0x7fc00000);

@@ -10,7 +10,7 @@
 //                       warp has kUnroll chunks in flight, and reads rows that begin anywhere by aligned packs.
 //
 // Constraints: kBlockThreads is a power of two, a multiple of a warp; the rows of CanonicalRowLanes begin at multiples
-// of kPack elements; all.parts is the number of spans of a row: at most Block::kRounds for reduce_by_block(), and at most
+// of kPack elements; all.parts is the number of spans of a row: at most Block::kRounds for reduce_by_block(), and
 // Block::kMostPartials for publish().
 #pragma once
 
@@ -29,8 +29,8 @@ __device__ void write_row(typename Op::State state, const RowsArguments& all, un
   Op::write(state, static_cast<typename Op::Index>(all.columns), static_cast<Out*>(all.out) + row * kValues);
 }
 
-template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kPack, class Out,
-          unsigned kValues>
+template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kPack,
+          class Out, unsigned kValues>
 struct CanonicalRowLanes {
   using In = typename Op::In;
   using State = typename Op::State;

@@ -59,8 +59,8 @@ __device__ typename Op::State fold_leaves(const Leaf& leaf) {
                           fold_leaves<Op, kCount, kFirst + kStep, 2 * kStep>(leaf));
 }
 
-/// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other half
-/// (reduce-scatter); a single value is exchanged whole.
+/// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other
+/// half (reduce-scatter); a single value is exchanged whole.
 template <class Op, unsigned kCount, unsigned kMask, class State, unsigned kAll>
 __device__ void scatter_lanes(State (&values)[kAll]) {
   constexpr unsigned kKept = kCount > 1 ? kCount / 2 : 1;

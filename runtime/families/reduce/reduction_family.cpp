@@ -103,7 +103,8 @@ const ParameterSpace& ReducePolicy::space() {
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
-      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})}, PolicyField{&P::tail, tail_parameter({Tail::warp, Tail::shared})},
+      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
+      PolicyField{&P::tail, tail_parameter({Tail::warp, Tail::shared})},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},

@@ -54,15 +54,14 @@ constexpr std::array<PruneRule<View>, 9> kRules{{
 
 Reason CanonicalRows::is_valid(const DeviceFacts& facts) const {
   const bool is_by_warps = scope == Scope::warp && !is_by_lanes;
-  return first_reason(
-      {reason_if(axis.inner != 1 || problem.extents[2] != 1, "rows have one extent"),
-       check_blocks(facts, block_threads),
-       reason_if(is_staged() || scope == Scope::cluster || tail != Tail::warp,
-                 "the canonical tree has no staged rows, no clusters and no tail in shared memory"),
-       reason_if(is_by_warps && (threads_per_row != 32 || rows_per_thread != 1),
-                 "a row is more than these lanes load at once, and not a warp's"),
-       reason_if(!is_by_lanes && has_too_many_values(problem, unroll, kMaxAlignment),
-                 "a warp folds at most 32 values of a lane at once")});
+  return first_reason({reason_if(axis.inner != 1 || problem.extents[2] != 1, "rows have one extent"),
+                       check_blocks(facts, block_threads),
+                       reason_if(is_staged() || scope == Scope::cluster || tail != Tail::warp,
+                                 "the canonical tree has no staged rows, no clusters and no tail in shared memory"),
+                       reason_if(is_by_warps && (threads_per_row != 32 || rows_per_thread != 1),
+                                 "a row is more than these lanes load at once, and not a warp's"),
+                       reason_if(!is_by_lanes && has_too_many_values(problem, unroll, kMaxAlignment),
+                                 "a warp folds at most 32 values of a lane at once")});
 }
 
 Reason CanonicalRows::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {
@@ -82,17 +81,17 @@ Unit CanonicalRows::unit() const {
   if (is_by_lanes)
     return unit_of(prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
                                           "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
-                                          block_threads, threads_per_row, unroll, rows_per_thread, pack, values_of(problem),
-                                          tile_rows()),
+                                          block_threads, threads_per_row, unroll, rows_per_thread, pack,
+                                          values_of(problem), tile_rows()),
                    {kernel_entry("Kernel::reduce", bounds)});
-  const std::string source =
-      prologue + fmt::format("using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
-                             "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
-                             block_threads, unroll, values_of(problem), block_bytes);
+  const std::string source = prologue + fmt::format(
+                                            "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
+                                            "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
+                                            block_threads, unroll, values_of(problem), block_bytes);
   if (scope == Scope::grid)
     return unit_of(source, {kernel_entry("Kernel::publish", bounds), kernel_entry("Kernel::finish", bounds)});
-  return unit_of(source, {kernel_entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block",
-                                       bounds)});
+  return unit_of(source,
+                 {kernel_entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block", bounds)});
 }
 
 WorkShape CanonicalRows::shape() const {
@@ -124,9 +123,12 @@ void CanonicalRows::encode(std::int64_t max_blocks, std::span<void* const> buffe
   const std::int64_t rows = axis.outer;
   const Spans division = spans();
   std::int64_t blocks = rows;
-  if (is_by_lanes) blocks = divide_up(rows, tile_rows());
-  else if (scope == Scope::warp) blocks = divide_up(rows, block_threads / 32);
-  else if (scope == Scope::grid) blocks = rows * division.count;
+  if (is_by_lanes)
+    blocks = divide_up(rows, tile_rows());
+  else if (scope == Scope::warp)
+    blocks = divide_up(rows, block_threads / 32);
+  else if (scope == Scope::grid)
+    blocks = rows * division.count;
   const RowsArguments arguments{.in = buffers[0],
                                 .out = buffers[1],
                                 .workspace = workspace,
