@@ -10,7 +10,8 @@ struct RowsArguments {
   void* out;
   void* workspace;
   unsigned long long rows, columns, pitch;
-  unsigned parts;  ///< blocks per row
+  unsigned parts;           ///< blocks per row; of canonical_rows.cuh: spans
+  unsigned run_levels = 0;  ///< as in ReduceArguments
 };
 
 /// reduce_columns.cuh. Values derived from the extents are passed along: kernels of short columns would compute them

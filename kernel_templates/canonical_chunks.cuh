@@ -66,6 +66,15 @@ class CanonicalChunks {
     if constexpr (kIsRotated) mask_ = Mask::of_first((kPack - (is_last_lane ? head_ : 0)) * kElementBytes);
   }
 
+  __device__ Index count() const { return chunks_; }
+
+  /// The tree of all chunks, as of_run().
+  __device__ State whole() const {
+    Index count = kChunks;
+    while (count < chunks_) count *= 2;
+    return of_run(0, count);
+  }
+
   /// The tree of the chunks from `first` on, a multiple of `count`, which is a power of two and at least kChunks.
   /// All lanes of a warp call it with the same numbers, and get the result.
   __device__ State of_run(Index first, Index count) const {
@@ -91,7 +100,10 @@ class CanonicalChunks {
   static constexpr bool kIsRotated = kPack > 1;
   template <class T>
   static constexpr bool kIsPair = requires { &T::b; };
-  using Mask = typename Select<kIsPair<ElementPack>, PairMask<ElementPack>, PackMask<ElementPack>>::type;
+  struct NoMask {};
+  using Mask = typename Select<
+      !kIsRotated, NoMask,
+      typename Select<kIsPair<ElementPack>, PairMask<ElementPack>, PackMask<ElementPack>>::type>::type;
 
   /// Whether all packs of the batch lie inside the array.
   __device__ bool is_inner(Index chunk) const {
@@ -105,21 +117,33 @@ class CanonicalChunks {
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k)
 #pragma unroll
-      for (unsigned u = 0; u < kLanePacks; ++u) packs[k][u] = from.pack(0, static_cast<int>(k * kPacks + u * kWarpThreads));
+      for (unsigned u = 0; u < kLanePacks; ++u)
+        packs[k][u] = from.pack(0, static_cast<int>(k * kPacks + u * kWarpThreads));
     if constexpr (kIsRotated) {
       if (head_ != 0) rotate(packs, from);
     }
-    State values[kChunks * kPack];
+    if constexpr (kIsByChunk<Op>) {
+      State of_chunk[kChunks];
 #pragma unroll
-    for (unsigned k = 0; k < kChunks; ++k) {
-      decltype(Op::prepared(packs[k][0])) prepared[kLanePacks];
+      for (unsigned k = 0; k < kChunks; ++k)
+        of_chunk[k] = Op::template of_chunk<kLanePacks, kPack, kWarpThreads, true>(
+            [&](unsigned u, unsigned e) { return Op::present(Op::prepared(packs[k][u])[e], true); },
+            [&](unsigned u, unsigned e) { return (head_ + (u * kWarpThreads + lane) * kPack + e) % kElements; },
+            [&] { return source_.element((chunk + k) * kElements); });
+      return combine_tree<Op, kChunks>(of_chunk);
+    } else {
+      State values[kChunks * kPack];
 #pragma unroll
-      for (unsigned u = 0; u < kLanePacks; ++u) prepared[u] = Op::prepared(packs[k][u]);
+      for (unsigned k = 0; k < kChunks; ++k) {
+        decltype(Op::prepared(packs[k][0])) prepared[kLanePacks];
 #pragma unroll
-      for (unsigned e = 0; e < kPack; ++e)
-        values[k * kPack + e] = fold_leaves<Op, kLanePacks>([&](unsigned u) { return Op::leaf(prepared[u][e]); });
+        for (unsigned u = 0; u < kLanePacks; ++u) prepared[u] = Op::prepared(packs[k][u]);
+#pragma unroll
+        for (unsigned e = 0; e < kPack; ++e)
+          values[k * kPack + e] = fold_leaves<Op, kLanePacks>([&](unsigned u) { return Op::leaf(prepared[u][e]); });
+      }
+      return fold_lanes<Op, kPack, kChunks>(values);
     }
-    return fold_lanes<Op, kPack, kChunks>(values);
   }
 
   /// Exchanges the ends of last packs, which belong to the chunk behind, for those that belong to the chunk itself.
@@ -135,12 +159,24 @@ class CanonicalChunks {
 
   /// A chunk of which not all elements need be there.
   __device__ State of_elements(Index chunk) const {
-    const Index first = chunk * kElements + threadIdx.x % kWarpThreads;
-    State of_lane[1] = {fold_leaves<Op, kElements / kWarpThreads>([&](unsigned u) {
-      const Index i = first + u * kWarpThreads;
-      return i < n_ ? Op::leaf(Op::prepared(source_.element(i))) : Op::absent();
-    })};
-    return fold_lanes<Op, 1>(of_lane);
+    constexpr unsigned kRounds = kElements / kWarpThreads;
+    const unsigned lane = threadIdx.x % kWarpThreads;
+    const Index first = chunk * kElements + lane;
+    const auto is_there = [&](unsigned u) { return first + u * kWarpThreads < n_; };
+    const auto element = [&](unsigned u) { return Op::prepared(source_.element(first + u * kWarpThreads)); };
+    if constexpr (kIsByChunk<Op>) {
+      decltype(element(0)) elements[kRounds] = {};
+#pragma unroll
+      for (unsigned u = 0; u < kRounds; ++u)
+        if (is_there(u)) elements[u] = element(u);
+      return Op::template of_chunk<kRounds, 1, kWarpThreads, false>(
+          [&](unsigned u, unsigned) { return Op::present(elements[u], is_there(u)); },
+          [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
+    } else {
+      State of_lane[1] = {fold_leaves<Op, kRounds>(
+          [&](unsigned u) { return is_there(u) ? Op::leaf(element(u)) : Op::absent(); })};
+      return fold_lanes<Op, 1>(of_lane);
+    }
   }
 
   Source source_;

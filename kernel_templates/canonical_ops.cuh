@@ -1,17 +1,25 @@
 // The operations of the canonical tree: results that are the same for every policy, grid and device.
 //
-// Canonical<Op> is an operation Op of reduction.cuh whose every step is one IEEE operation, rounded to nearest and never
-// contracted. It has In, State, Index and
+// Canonical<Op> is an operation Op of reduction.cuh whose every step is one IEEE operation, rounded to nearest and
+// never contracted. It has In, State, Index and
 //
 //   absent()                   combines with any State x to x, bit for bit
 //   combine(State, State)      the same bits for exchanged operands
 //   leaf(element)              the State of one element, which comes from a pack, or alone, after prepared()
 //   prepared(pack or element)  the same in a type to compute with
 //   write(State, n, Out*)      the result, with one NaN for all
+//
+// or, with kByChunk, instead of leaf() and with the lower numbers first in combine(),
+//
+//   present(element, is_there) an Optional: the element as an accumulator, unless it is absent
+//   of_chunk<kRows, kPack, kLanes, kIsWhole>(at, residue, first)   the State of a chunk that kLanes lanes share: a lane
+//                              has Optionals at(u, e), u < kRows, e < kPack, with the numbers residue(u, e); first() is
+//                              element 0, and asked for only if all are there
 #pragma once
 
-#include "reduce_ops.cuh"
+#include "canonical_tree.cuh"
 #include "moment_ops.cuh"
+#include "reduce_ops.cuh"
 #include "widened.cuh"
 
 namespace hone {
@@ -30,7 +38,8 @@ __device__ Out canonical_nan() {
     constexpr unsigned kMantissa = Out::kFormat.mantissa_bits, kExponent = Out::kFormat.exponent_bits;
     constexpr unsigned kOnes = (1u << (kMantissa + kExponent)) - 1;
     Out nan;
-    nan.bits = static_cast<decltype(nan.bits)>(Out::kFormat.has_infinity ? kOnes & ~((1u << (kMantissa - 1)) - 1) : kOnes);
+    constexpr unsigned kLow = Out::kFormat.has_infinity ? (1u << (kMantissa - 1)) - 1 : 0;
+    nan.bits = static_cast<decltype(nan.bits)>(kOnes & ~kLow);
     return nan;
   } else if constexpr (kSame<Out, float>) {
     return __int_as_float(0x7fc00000);
@@ -110,6 +119,42 @@ struct Canonical<MeanOfNumbers<In_, Acc, Index_>> {
     write_canonical(OverCount::of(rounded_sum(root.rest.value(), Acc(0)), root.first.value()), out);
   }
 };
+
+template <class Acc>
+struct Optional {
+  Acc value;
+  bool is_there;
+};
+
+/// What operations with kByChunk have in common.
+template <class Acc, bool kIgnoreNan>
+struct CanonicalByChunk {
+  static constexpr bool kByChunk = true;
+
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
+  template <class Element>
+  static __device__ Optional<Acc> present(Element x, bool is_there) {
+    const Acc value = convert<Acc>(x);
+    return {value, is_there && !(kIgnoreNan && is_nan(value))};
+  }
+};
+
+/// The sum, in the canonical tree, of a chunk's term(x) for the elements that are there.
+template <class Acc>
+struct CanonicalSum {
+  using State = Acc;
+  static __device__ Acc combine(Acc a, Acc b) { return rounded_sum(a, b); }
+};
+template <class Acc, unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Term>
+__device__ Acc fold_terms(const At& at, const Term& term) {
+  Acc values[kPack];
+#pragma unroll
+  for (unsigned e = 0; e < kPack; ++e)
+    values[e] = fold_leaves<CanonicalSum<Acc>, kRows>(
+        [&](unsigned u) { return at(u, e).is_there ? term(at(u, e).value) : -Acc(0); });
+  return fold_lanes<CanonicalSum<Acc>, kPack, 1, kLanes>(values);
+}
 
 /// Elements that are widened before anything else.
 template <class Op, class T>

@@ -13,7 +13,8 @@
 
 #include "canonical_block.cuh"
 #include "canonical_chunks.cuh"
-#include "canonical_ops.cuh"
+#include "canonical_exponentials.cuh"
+#include "canonical_moments.cuh"
 #include "kernel.cuh"
 #include "reduce.cuh"
 #include "reduce_arguments.h"

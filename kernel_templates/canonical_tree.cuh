@@ -12,6 +12,21 @@ namespace hone {
 
 inline constexpr unsigned kChunkBytes = 2048;
 
+/// Whether the State of a chunk is more than the fold of its elements' States: Op::of_chunk() makes it.
+template <class Op>
+inline constexpr bool kIsByChunk = requires { Op::kByChunk; };
+
+/// How often loops that combine States are unrolled: States of chunks take long, and much code.
+template <class Op>
+inline constexpr unsigned kTreeUnroll = kIsByChunk<Op> ? 1 : 32;
+
+/// Combines the States of two lanes, of which this one is the upper: the lower one has the lower numbers.
+template <class Op>
+__device__ typename Op::State combine_lanes(typename Op::State mine, typename Op::State other, bool is_upper) {
+  if constexpr (kIsByChunk<Op>) return Op::combine(is_upper ? other : mine, is_upper ? mine : other);
+  else return Op::combine(mine, other);
+}
+
 /// The elements of a chunk.
 template <class In>
 inline constexpr unsigned kChunkElements = kChunkBytes / sizeof(In);
@@ -27,8 +42,9 @@ struct CanonicalCombine {
   /// The tree of kLanes neighbouring lanes, in all of them.
   template <unsigned kLanes>
   static __device__ State in_all_lanes(State state) {
-#pragma unroll
-    for (unsigned mask = 1; mask < kLanes; mask *= 2) state = Op::combine(state, shuffle_xor(state, mask));
+#pragma unroll kTreeUnroll<Op>
+    for (unsigned mask = 1; mask < kLanes; mask *= 2)
+      state = combine_lanes<Op>(state, shuffle_xor(state, mask), (threadIdx.x & mask) != 0);
     return state;
   }
   template <unsigned kLanes>
@@ -43,8 +59,8 @@ __device__ typename Op::State fold_leaves(const Leaf& leaf) {
                           fold_leaves<Op, kCount, kFirst + kStep, 2 * kStep>(leaf));
 }
 
-/// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other half
-/// (reduce-scatter); a single value is exchanged whole.
+/// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other
+/// half (reduce-scatter); a single value is exchanged whole.
 template <class Op, unsigned kCount, unsigned kMask, class State, unsigned kAll>
 __device__ void scatter_lanes(State (&values)[kAll]) {
   constexpr unsigned kKept = kCount > 1 ? kCount / 2 : 1;

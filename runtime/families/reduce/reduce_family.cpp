@@ -89,11 +89,6 @@ std::string ReduceFamily::refuse(const Problem& problem) const {
   return ReductionFamily::refuse(problem);
 }
 
-bool ReduceFamily::offers_reproducible(const Problem& problem) const {
-  const ReduceOp op = op_of(problem).op;
-  return op != ReduceOp::mean_variance && op != ReduceOp::logsumexp;
-}
-
 int ReduceFamily::inputs(const Problem& problem) const { return op_of(problem).inputs; }
 
 std::size_t ReduceFamily::partial_bytes(const Problem& problem) const {

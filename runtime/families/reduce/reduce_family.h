@@ -14,7 +14,9 @@ class ReduceFamily final : public ReductionFamily {
   ReduceFamily();
 
   std::string refuse(const Problem& problem) const override;
-  bool offers_reproducible(const Problem& problem) const override;
+  bool offers_reproducible(const Problem& problem) const override {
+    return reduce_spec_of(problem).is_reproducible();
+  }
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   const Verifier& verifier() const override { return verifier_; }
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce/canonical_kernels.h"
 
 namespace hone {
 namespace {
@@ -18,14 +18,6 @@ constexpr int kNarrowestLdg256 = 100;  ///< compute capability × 10 from which 
 /// A pack takes a register for every 4 bytes, and small elements may take one each.
 constexpr std::int64_t kMostBytesPerBlock = 64 * 1024, kMostCanonicalBytesPerBlock = 128 * 1024;
 constexpr std::int64_t kMostBytesOfSmallElements = 64;  ///< of a thread, also where it has 42 registers
-
-// The canonical tree (canonical_reduce.cuh).
-constexpr std::int64_t kChunkBytes = 2048, kLaneChunkBytes = kChunkBytes / 32;
-constexpr std::int64_t kMostValues = 32;    ///< that a lane has after folding its packs
-constexpr std::int64_t kMostRounds = 32;    ///< spans of a block between two of its barriers
-constexpr std::int64_t kMostSpans = 32768;  ///< whose partials one block combines in 1 to 2 µs
-
-bool is_canonical(const Problem& problem) { return problem.numerics == Numerics::reproducible; }
 
 /// What a thread loads before it combines any.
 std::int64_t thread_bytes(const Problem& problem, const ReducePolicy& policy) {
@@ -78,20 +70,10 @@ bool uses_workspace(const ReducePolicy& policy) {
   return policy.finish == ReducePolicy::Finish::last_block || policy.finish == ReducePolicy::Finish::second_kernel;
 }
 
-/// How the canonical tree is divided: a warp takes 2^levels tiles of its block in a row, a span is what the warps of a
-/// block take together.
-struct Spans {
-  int levels = 0;
-  std::int64_t count = 1;
-};
-
-/// The shortest spans of which there are not too many: the last round of the grid is the shorter, the shorter they are.
 Spans spans_of(const ReducePolicy& policy, std::int64_t tiles) {
-  std::int64_t most = policy.cluster_blocks;
-  if (policy.finish == ReducePolicy::Finish::one_block) most = kMostRounds;
-  if (uses_workspace(policy)) most = std::min(kMostSpans, std::int64_t{policy.block_threads} * kMostRounds * 4);
-  const auto levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(divide_up(tiles, most) - 1)));
-  return {.levels = levels, .count = ((tiles - 1) >> levels) + 1};
+  const bool is_one_block = policy.finish == ReducePolicy::Finish::one_block;
+  if (uses_workspace(policy)) return Spans::of(tiles, most_partials(policy.block_threads));
+  return Spans::of(tiles, is_one_block ? kMostSpanRounds : policy.cluster_blocks);
 }
 
 std::string_view arrays_type(std::int64_t inputs) { return inputs == 2 ? "TwoArrays" : "OneArray"; }
@@ -121,7 +103,8 @@ const ParameterSpace& ReducePolicy::space() {
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
-      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})}, PolicyField{&P::tail, tail_parameter({Tail::warp, Tail::shared})},
+      PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
+      PolicyField{&P::tail, tail_parameter({Tail::warp, Tail::shared})},
       PolicyField{&P::finish, categorical("finish", {"one_block", "cluster", "last_block", "second_kernel"})},
       PolicyField{&P::cluster_blocks,
                   ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},
@@ -184,8 +167,10 @@ Reason ReductionFamily::is_valid(const ProblemClass& problem_class, const Policy
                  "vectors are wider than the arrays are aligned alike"),
        reason_if(reduce.vector_bytes > static_cast<int>(kMaxAlignment) && !has_wide_loads,
                  "vectors are wider than a load of the device"),
+       reason_if(is_canonical(problem) && reduce.vector_bytes < 4 && reduce.vector_bytes > element_bytes(problem),
+                 "vectors of several elements are narrower than a word"),
        reason_if(is_canonical(problem) && reduce.tail != Tail::warp, "the canonical tree is made by warp shuffles"),
-       reason_if(is_canonical(problem) && reduce.unroll * reduce.vector_bytes > kMostValues * element_bytes(problem),
+       reason_if(is_canonical(problem) && has_too_many_values(problem, reduce.unroll, reduce.vector_bytes),
                  "a warp folds at most 32 values of a lane at once"),
        check_static_smem(reduce.tail == Tail::shared ? smem_bytes : 0)});
 }

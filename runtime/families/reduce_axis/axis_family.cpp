@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/reduce/reduce_family.h"
 
 namespace hone {
@@ -147,6 +148,7 @@ std::string axis_prologue(const Problem& problem, std::string_view header) {
   const ReduceSpec spec = reduce_spec_of(problem);
   const bool has_wide_index = needs_wide_index(problem, 1);
   const OperationSource op = operation_source(spec, has_wide_index);
+  const bool is_tree = is_canonical(problem);
   std::string source(kHostPragmas);
   for (const std::string& needed : op.headers) source += fmt::format("#include \"{}\"\n", needed);
   return source + fmt::format(
@@ -154,7 +156,7 @@ std::string axis_prologue(const Problem& problem, std::string_view header) {
                       "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
                       "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
                       "              \"host and device disagree on the operation\");\n\n",
-                      header, op.type, info(spec.dtype).cuda_name, info(spec.result_dtype()).cuda_name,
+                      header, is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type, info(spec.dtype).cuda_name, info(spec.result_dtype()).cuda_name,
                       index_type(has_wide_index), axis_state_bytes(problem), kWorkspaceHeaderBytes);
 }
 

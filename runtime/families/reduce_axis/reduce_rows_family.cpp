@@ -6,6 +6,7 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
 #include "runtime/families/reduce_axis/axis_policies.h"
+#include "runtime/families/reduce_axis/canonical_rows.h"
 
 namespace hone {
 namespace {
@@ -110,10 +111,15 @@ class ReduceRowsFamily final : public AxisFamily {
  public:
   ReduceRowsFamily()
       : AxisFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
-                   {"reduce_rows.cuh", "staged_reduce.cuh"}) {}
+                   {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}) {}
+
+  bool offers_reproducible(const Problem& problem) const override {
+    return reduce_spec_of(problem).is_reproducible();
+  }
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const Problem& problem = problem_class.typical();
+    if (is_canonical(problem)) return CanonicalRows(problem, policy).is_valid(facts);
     const Layout rows(problem, policy);
     const std::size_t tail_states = rows.tail == Tail::shared ? rows.block_threads + 2 * rows.cluster_blocks : 0;
     return first_reason({reason_if(problem.extents[2] != 1, "rows have one extent"),
@@ -123,6 +129,7 @@ class ReduceRowsFamily final : public AxisFamily {
   }
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical())) return CanonicalRows::prune(problem_class, policy, facts);
     const View view(problem_class, policy, facts);
     if (Reason reason = pruned_by(kRules, view); !reason.empty()) return reason;
     if (view.is_staged()) return view.staged_tile().prune(problem_class);
@@ -131,6 +138,7 @@ class ReduceRowsFamily final : public AxisFamily {
 
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
+    if (is_canonical(problem)) return CanonicalRows(problem, policy).unit();
     const Layout rows(problem, policy);
     const int values = values_of(problem);
     const std::string bounds = launch_bounds(rows.block_threads, rows.min_blocks);
@@ -156,6 +164,7 @@ class ReduceRowsFamily final : public AxisFamily {
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    if (is_canonical(problem)) return CanonicalRows(problem, policy).shape();
     const Layout rows(problem, policy);
     const std::int64_t packs = std::max<std::int64_t>(1, rows.packs), count = std::max<std::int64_t>(1, rows.rows);
     WorkShape shape{.block_threads = rows.block_threads,
@@ -182,15 +191,20 @@ class ReduceRowsFamily final : public AxisFamily {
   }
 
   std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override {
+    const Problem& problem = problem_class.typical();
+    if (is_canonical(problem)) return CanonicalRows(problem, candidate.policy).workspace_bytes();
     if (candidate.policy.as<RowsPolicy>().scope != Scope::grid) return 0;
     const std::int64_t partials = std::max(candidate.geometry.max_blocks, problem_class.sizes()[0].last);
-    return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem_class.typical());
+    return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem);
   }
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
+    const std::int64_t max_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    if (is_canonical(problem))
+      return CanonicalRows(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
     const Layout layout(problem, candidate.policy);
-    const std::int64_t rows = layout.rows, max_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    const std::int64_t rows = layout.rows;
     const bool has_gaps = layout.axis.outer_stride != layout.columns && rows > 1;
     if (layout.is_staged() && !has_gaps)
       return layout.staged_tile().add_launch(launches, layout.axis, max_blocks, buffers);

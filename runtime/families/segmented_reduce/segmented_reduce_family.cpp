@@ -10,6 +10,7 @@
 
 #include "kernel_templates/segments_arguments.h"
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/reduce/reduce_family.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
 
@@ -55,6 +56,8 @@ struct Layout : SegmentedPolicy {
   }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
+  /// Of the canonical tree: what a warp has in flight.
+  std::int64_t chunks() const { return std::max<std::int64_t>(1, thread_bytes / kLaneChunkBytes); }
   bool has_wide_index() const { return counts_in_64_bits(problem); }
   std::size_t state() const { return state_bytes(reduce_spec_of(problem), has_wide_index()); }
   std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
@@ -69,6 +72,12 @@ struct Layout : SegmentedPolicy {
   /// Beside the tile: the scan over the warps has a state and a flag of each, and tile and ticket some words.
   std::int64_t scan_smem_bytes() const {
     return is_merged() ? block_threads / 32 * static_cast<std::int64_t>(4 + state()) + 64 : 0;
+  }
+
+  Reason check_canonical() const {
+    return first_reason({reason_if(!is_direct(), "a segment of the canonical tree is a warp's or a block's"),
+                         reason_if(has_too_many_values(problem, chunks(), kPackBytes),
+                                   "a warp folds at most 32 values of a lane at once")});
   }
 
   /// How many loads wait for each other in the longest of the segments that are measured.
@@ -108,6 +117,20 @@ struct View : PolicyView<Layout> {
            !has_wide_index();
   }
 };
+
+/// Of the canonical tree.
+constexpr std::array<PruneRule<View>, 4> kCanonicalRules{{
+    kNoLaunchBounds<View, MinBlocks::unset>,
+    {"chunks take more registers than 1024 threads of an SM leave each", kNotMeasured,
+     [](const View& v) { return v.min_blocks == MinBlocks::one_half; }},
+    {"a warp loads a chunk at once, at least", kNotMeasured,
+     [](const View& v) { return v.thread_bytes < kLaneChunkBytes; }},
+    {"segments are shorter than what their threads load at once", kNotMeasured,
+     [](const View& v) {
+       const bool has_fewer = v.thread_bytes > kLaneChunkBytes || v.scope == Scope::block;
+       return has_fewer && v.group_load >= 2 * v.segment_bytes;
+     }},
+}};
 
 constexpr std::array<PruneRule<View>, 11> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
@@ -161,7 +184,10 @@ SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
                      .space = SegmentedPolicy::space(),
                      .extent_names = {"segments", "elements"},
                      .operations = reduce_family().operations(),
-                     .sources = [] { return operation_sources({"segmented_reduce.cuh"}); }}),
+                     .sources =
+                         [] {
+                           return operation_sources({"segmented_reduce.cuh", "canonical_segments.cuh"});
+                         }}),
       offsets_(offsets) {}
 
 std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
@@ -193,12 +219,14 @@ Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const 
   const bool has_items = !layout.is_merged() || layout.merged_items >= layout.block_threads;
   return first_reason({check_blocks(facts, layout.block_threads),
                        reason_if(!has_items, "a tile has fewer items than threads"),
-                       check_static_smem(layout.smem_bytes() + layout.scan_smem_bytes())});
+                       check_static_smem(layout.smem_bytes() + layout.scan_smem_bytes()),
+                       is_canonical(layout.problem) ? layout.check_canonical() : Reason()});
 }
 
 Reason SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
                                     const DeviceFacts& facts) const {
-  return pruned_by(kPruneRules, View(problem_class, policy, facts));
+  const View view(problem_class, policy, facts);
+  return is_canonical(view.problem) ? pruned_by(kCanonicalRules, view) : pruned_by(kPruneRules, view);
 }
 
 Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
@@ -206,24 +234,29 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   const Layout segmented(problem, policy);
   const ReduceSpec spec = reduce_spec_of(problem);
   const OperationSource op = operation_source(spec, segmented.has_wide_index());
-  const std::string_view division = segmented.is_merged()     ? "MergePath"
+  const bool is_tree = is_canonical(problem);
+  const std::string_view division = is_tree                   ? "CanonicalSegments"
+                                    : segmented.is_merged()   ? "MergePath"
                                     : segmented.is_in_tiles() ? "StagedSegments"
                                                               : "DirectSegments";
 
   Unit unit;
   for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
   unit.source += fmt::format(
-      "#include \"segmented_reduce.cuh\"\n\n"
+      "#include \"{header}\"\n\n"
       "using Op = {op};\n"
       "using Arrays = hone::Segments<Op, {offset}, {out}, {outputs}>;\n"
       "using Kernel = hone::{division}<Op, Arrays, {threads}, {packs}>;\n"
       "static_assert(sizeof(hone::Carry<Op>) == {carry} && hone::kWorkspaceHeaderBytes == {workspace_header} &&\n"
       "              hone::kPackBytes == {pack}, \"host and device disagree on the policy\");\n",
-      fmt::arg("op", op.type), fmt::arg("offset", info(offsets_).cuda_name),
-      fmt::arg("out", info(spec.result_dtype()).cuda_name), fmt::arg("outputs", op_of(problem).outputs),
-      fmt::arg("division", division), fmt::arg("threads", segmented.block_threads),
-      fmt::arg("packs", segmented.thread_bytes / kPackBytes), fmt::arg("carry", segmented.carry_bytes()),
-      fmt::arg("workspace_header", kWorkspaceHeaderBytes), fmt::arg("pack", kPackBytes));
+      fmt::arg("header", is_tree ? "canonical_segments.cuh" : "segmented_reduce.cuh"),
+      fmt::arg("op", is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type),
+      fmt::arg("offset", info(offsets_).cuda_name), fmt::arg("out", info(spec.result_dtype()).cuda_name),
+      fmt::arg("outputs", op_of(problem).outputs), fmt::arg("division", division),
+      fmt::arg("threads", segmented.block_threads),
+      fmt::arg("packs", is_tree ? segmented.chunks() : segmented.thread_bytes / kPackBytes),
+      fmt::arg("carry", segmented.carry_bytes()), fmt::arg("workspace_header", kWorkspaceHeaderBytes),
+      fmt::arg("pack", kPackBytes));
   if (segmented.is_merged())
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                segmented.merged_items);

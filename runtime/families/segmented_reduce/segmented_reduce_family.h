@@ -40,6 +40,9 @@ class SegmentedReduceFamily final : public BuiltInFamily, LinesVerifier {
   explicit SegmentedReduceFamily(DType offsets);
 
   std::string refuse(const Problem& problem) const override;
+  bool offers_reproducible(const Problem& problem) const override {
+    return reduce_spec_of(problem).is_reproducible();
+  }
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;

@@ -6,9 +6,12 @@
 #include <limits>
 #include <utility>
 
+#include <hone/canonical_reduce.h>
 #include <hone/kernel_family.h>
 #include <hone/reduce_axis.h>
+#include <hone/segmented_reduce.h>
 
+#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/expected_bits.h"
 
@@ -75,6 +78,35 @@ TEST_F(NumericsResults, ARowHasTheSameBitsWhereverItIs) {
       tuned_reduce_rows(session, spec, in.data, {.rows = rows, .columns = kColumns, .pitch = pitch}, out.data(), nullptr);
       EXPECT_EQ(std::bit_cast<std::uint32_t>(fetch(out.as<float>() + at)), expected) << rows << " × " << pitch;
     }
+}
+
+/// Segments of all kinds of lengths, which begin anywhere, by a warp and by a block each.
+TEST_F(NumericsResults, ASegmentHasTheBitsOfItsElements) {
+  const ReduceSpec spec{.numerics = Numerics::reproducible};
+  std::vector<std::int32_t> offsets{0};
+  for (const int length : {0, 1, 5, 31, 511, 512, 513, 0, 3000, 70001, 2, 1024})
+    offsets.push_back(offsets.back() + length);
+  const std::vector<float> values = random_values<float>(static_cast<std::size_t>(offsets.back()));
+  const auto in = upload(values, 1);
+  const auto at = upload(offsets);
+  const auto segments = static_cast<std::int64_t>(offsets.size()) - 1;
+  const DeviceBuffer out(device_, offsets.size() * sizeof(float));
+  const Problem problem = segmented_reduce_problem(spec, DType::i32, segments, offsets.back());
+  for (const Scope scope : {Scope::warp, Scope::block}) {
+    const Policy policy = Policy::of(SegmentedPolicy{.scope = scope,
+                                                     .threads_per_segment = scope == Scope::warp ? 32 : 0,
+                                                     .block_threads = 128,
+                                                     .thread_bytes = 64});
+    Session session(device_, {.on_miss = MissPolicy::error, .cache_path = {}});
+    ASSERT_TRUE(session.tune(problem, {.budget = std::chrono::seconds(20), .only = {Candidate{policy, {3}}}}).winner);
+    tuned_reduce_segments(session, spec, in.data, offsets.back(), at.data, DType::i32, segments, out.data(), nullptr);
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      float expected = 0;
+      canonical_reduce(spec, {values.data() + offsets[s]}, {}, offsets[s + 1] - offsets[s], &expected);
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(fetch(out.as<float>() + s)), std::bit_cast<std::uint32_t>(expected))
+          << "segment " << s;
+    }
+  }
 }
 
 /// Both modes are the same for extremes, so which of two zeros or NaNs comes first must not show.

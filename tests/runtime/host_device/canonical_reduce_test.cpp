@@ -199,8 +199,15 @@ TEST(CanonicalReduce, SumsOfOtherDtypesHaveTheBitsOfTheRecursion) {
 TEST(CanonicalReduce, OtherOperationsHaveTheBitsOfTheRecursion) {
   for (const NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore})
     for (const ReduceOp op : {ReduceOp::mean, ReduceOp::product, ReduceOp::sum_of_squares, ReduceOp::l1_norm,
-                              ReduceOp::l2_norm, ReduceOp::dot})
+                              ReduceOp::l2_norm, ReduceOp::dot, ReduceOp::mean_variance, ReduceOp::logsumexp})
       CanonicalCheck<float>({.op = op, .nan = nan}).run({{128, 16, 2}}, {0, 1, 5, 511, 512, 513, 3000, 30000});
+}
+
+TEST(CanonicalReduce, MomentsAndLogsumexpOfOtherDtypesHaveTheBitsOfTheRecursion) {
+  for (const ReduceOp op : {ReduceOp::mean_variance, ReduceOp::logsumexp}) {
+    CanonicalCheck<double>({.op = op, .dtype = DType::f64}).run({{128, 16, 1}}, {1, 5, 257, 6000});
+    CanonicalCheck<half>({.op = op, .dtype = DType::f16}).run({{128, 16, 1}, {128, 4, 1}}, {1, 5, 1023, 9000});
+  }
 }
 
 TEST(CanonicalReduce, WideIndicesGiveTheSameBits) {

@@ -1,0 +1,129 @@
+// logsumexp in the canonical tree: exponentials relative to the largest element of a chunk.
+//
+// The exponential and the logarithm are IEEE operations alone, so that all devices agree (docs/numerics.md).
+#pragma once
+
+#include "canonical_ops.cuh"
+#include "logsumexp.cuh"
+
+namespace hone {
+
+/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0;
+/// and how many terms of the series reach the last digit.
+template <class Acc>
+struct CanonicalMath;
+template <>
+struct CanonicalMath<float> {
+  static constexpr float kLog2OfE = 0x1.715476p+0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+  static constexpr float kSqrt2 = 0x1.6a09e6p0f, kLowest = -104.0f;
+  static constexpr unsigned kExponentialDegree = 7, kLogarithmDegree = 5;
+  static constexpr int kMantissa = 23, kBias = 127;
+  static __device__ int bits(float x) { return __float_as_int(x); }
+  static __device__ float of_bits(int bits) { return __int_as_float(bits); }
+};
+template <>
+struct CanonicalMath<double> {
+  static constexpr double kLog2OfE = 0x1.71547652b82fep+0, kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
+  static constexpr double kSqrt2 = 0x1.6a09e667f3bcdp0, kLowest = -746.0;
+  static constexpr unsigned kExponentialDegree = 13, kLogarithmDegree = 11;
+  static constexpr int kMantissa = 52, kBias = 1023;
+  static __device__ long long bits(double x) { return __double_as_longlong(x); }
+  static __device__ double of_bits(long long bits) { return __longlong_as_double(bits); }
+};
+
+/// The coefficients of the two series.
+struct InverseFactorials {
+  static __device__ constexpr double factorial(unsigned n) { return n == 0 ? 1 : n * factorial(n - 1); }
+  template <class Acc> static __device__ constexpr Acc of(unsigned j) { return Acc(1) / Acc(factorial(j)); }
+};
+struct InverseOdds {
+  template <class Acc> static __device__ constexpr Acc of(unsigned j) { return Acc(2) / Acc(2 * j + 1); }
+};
+
+/// Horner's scheme, with one fma for each coefficient but the last.
+template <class Coefficients, unsigned kLast, unsigned kFrom = 0, class Acc>
+__device__ Acc horner(Acc x) {
+  constexpr Acc kCoefficient = Coefficients::template of<Acc>(kFrom);
+  if constexpr (kFrom == kLast) return kCoefficient;
+  else return fma(horner<Coefficients, kLast, kFrom + 1>(x), x, kCoefficient);
+}
+
+/// 2^k of a normal number.
+template <class Acc>
+__device__ Acc canonical_power_of_two(int k) {
+  using Math = CanonicalMath<Acc>;
+  using Integer = decltype(Math::bits(Acc(0)));
+  return Math::of_bits(static_cast<Integer>(k + Math::kBias) << Math::kMantissa);
+}
+
+/// exp(d) for d ≤ 0: 2^k · Σ r^j ÷ j!, where r = d − k·ln 2.
+template <class Acc>
+__device__ Acc canonical_exponential(Acc d) {
+  using Math = CanonicalMath<Acc>;
+  const Acc k = rint(rounded_product(d, Math::kLog2OfE));
+  const Acc r = fma(-k, Math::kLn2Low, fma(-k, Math::kLn2High, d));
+  const Acc sum = horner<InverseFactorials, Math::kExponentialDegree>(r);
+  if (is_nan(d)) return d;
+  if (d < Math::kLowest) return Acc(0);
+  const int exponent = static_cast<int>(k), half = exponent >> 1;
+  return rounded_product(rounded_product(sum, canonical_power_of_two<Acc>(half)),
+                         canonical_power_of_two<Acc>(exponent - half));
+}
+
+/// ln s for normal s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
+template <class Acc>
+__device__ Acc canonical_logarithm(Acc s) {
+  using Math = CanonicalMath<Acc>;
+  using Integer = decltype(Math::bits(s));
+  if (!(s > Acc(0)) || s == highest<Acc>()) return s > Acc(0) ? s : canonical_nan<Acc>();
+  const Integer bits = Math::bits(s);
+  int exponent = static_cast<int>(bits >> Math::kMantissa) - Math::kBias;
+  Acc m = Math::of_bits((bits & ((Integer(1) << Math::kMantissa) - 1)) | Integer(Math::kBias) << Math::kMantissa);
+  if (m > Math::kSqrt2) {
+    m = rounded_product(m, Acc(0.5));
+    ++exponent;
+  }
+  const Acc f = m - Acc(1), z = f / (f + Acc(2)), w = rounded_product(z, z);
+  const Acc sum = horner<InverseOdds, Math::kLogarithmDegree>(w);
+  const Acc k = static_cast<Acc>(exponent);
+  return fma(k, Math::kLn2High, fma(k, Math::kLn2Low, rounded_product(z, sum)));
+}
+
+template <class In_, class Acc, class Index_, bool kIgnoreNan>
+struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc, kIgnoreNan> {
+  using In = In_;
+  using Index = Index_;
+  using State = ScaledSum<Acc>;  ///< relative to the largest element
+
+  static __device__ State absent() { return {lowest<Acc>(), -Acc(0)}; }
+  static __device__ State combine(State a, State b) {
+    const Acc most = larger<false>(a.reference, b.reference);
+    return {most, rounded_sum(rounded_product(a.sum, relative(a.reference, most)),
+                              rounded_product(b.sum, relative(b.reference, most)))};
+  }
+
+  template <unsigned kRows, unsigned kPack, unsigned kLanes, bool, class At, class Residue, class First>
+  static __device__ State of_chunk(const At& at, const Residue&, const First&) {
+    Acc most = lowest<Acc>();
+#pragma unroll
+    for (unsigned u = 0; u < kRows; ++u)
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e)
+        if (at(u, e).is_there) most = larger<false>(most, at(u, e).value);
+#pragma unroll
+    for (unsigned mask = 1; mask < kLanes; mask *= 2) most = larger<false>(most, shuffle_xor(most, mask));
+    return {most, fold_terms<Acc, kRows, kPack, kLanes>(at, [&](Acc x) { return relative(x, most); })};
+  }
+
+  template <class Out>
+  static __device__ void write(State root, Index, Out* out) {
+    const Acc most = root.reference;
+    const bool is_infinite = most == highest<Acc>() || most == lowest<Acc>();
+    write_canonical(is_infinite ? most : rounded_sum(most, canonical_logarithm(root.sum)), out);
+  }
+
+ private:
+  static __device__ Acc relative(Acc x, Acc most) { return canonical_exponential(x == most ? Acc(0) : x - most); }
+};
+
+}  // namespace hone

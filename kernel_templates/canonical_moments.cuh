@@ -1,0 +1,96 @@
+// Mean and variance in the canonical tree: deviations within chunks, which combine by the formulae of Chan, Golub and
+// LeVeque (moment_ops.cuh).
+#pragma once
+
+#include "canonical_ops.cuh"
+#include "moment_ops.cuh"
+
+namespace hone {
+
+/// mean_about_pivot() without contractions.
+template <class Acc>
+__device__ Acc canonical_mean(Acc pivot, Acc sum, Acc count) {
+  const Acc product = rounded_product(pivot, count);
+  const Acc total = rounded_sum(product, sum);
+  const Acc of_product = total - sum;
+  const Acc lost = rounded_sum(fma(pivot, count, -product),
+                               rounded_sum(product - of_product, sum - (total - of_product)));
+  const Acc quotient = total / count;
+  const Acc rest = rounded_sum(fma(-quotient, count, total), lost);
+  return is_nan(rest) ? quotient : rounded_sum(quotient, rest / count);
+}
+
+template <class In_, class Acc, class Index_, bool kIgnoreNan>
+struct Canonical<FloatingMoments<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc, kIgnoreNan> {
+  using In = In_;
+  using Index = Index_;
+  using State = Moments<Acc, Index>;
+
+  static __device__ State of_moments(Index count, Acc pivot, Acc sum, Acc squares) {
+    return {Words<Index>::of(count), Words<Acc>::of(pivot), Words<Acc>::of(sum), Words<Acc>::of(squares)};
+  }
+  static __device__ State absent() { return of_moments(0, Acc(0), Acc(0), Acc(0)); }
+
+  static __device__ State combine(State a, State b) {
+    const Index of_a = a.count.value(), of_b = b.count.value();
+    if (of_a == 0) return b;
+    if (of_b == 0) return a;
+    const Acc count_a = static_cast<Acc>(of_a), count_b = static_cast<Acc>(of_b);
+    const Acc mean_a = a.sum.value() / count_a, mean_b = b.sum.value() / count_b;
+    const Acc between = b.pivot.value() - a.pivot.value();
+    const Acc apart = rounded_sum(between, mean_b - mean_a);
+    const Acc weight = rounded_product(count_a, count_b / rounded_sum(count_a, count_b));
+    const bool keeps_a = fabs(mean_a) <= fabs(mean_b);
+    const Acc moved = keeps_a ? rounded_product(between, count_b) : rounded_product(-between, count_a);
+    return of_moments(of_a + of_b, keeps_a ? a.pivot.value() : b.pivot.value(),
+                      rounded_sum(rounded_sum(a.sum.value(), b.sum.value()), moved),
+                      rounded_sum(rounded_sum(a.squares.value(), b.squares.value()),
+                                  rounded_product(rounded_product(apart, apart), weight)));
+  }
+
+  template <unsigned kRows, unsigned kPack, unsigned kLanes, bool kIsWhole, class At, class Residue, class First>
+  static __device__ State of_chunk(const At& at, const Residue& residue, const First& first) {
+    unsigned count = kRows * kPack * kLanes;
+    Acc pivot;
+    if constexpr (kIsWhole && !kIgnoreNan) {
+      pivot = convert<Acc>(first());
+    } else {
+      unsigned number = ~0u;  // of the first element that is there
+      count = 0;
+      pivot = Acc(0);
+#pragma unroll
+      for (unsigned u = 0; u < kRows; ++u)
+#pragma unroll
+        for (unsigned e = 0; e < kPack; ++e) {
+          if (!at(u, e).is_there) continue;
+          ++count;
+          if (residue(u, e) < number) number = residue(u, e), pivot = at(u, e).value;
+        }
+#pragma unroll
+      for (unsigned mask = 1; mask < kLanes; mask *= 2) {
+        const unsigned other = shuffle_xor(number, mask);
+        const Acc from = shuffle_xor(pivot, mask);
+        count += shuffle_xor(count, mask);
+        if (other < number) number = other, pivot = from;
+      }
+    }
+    constexpr Acc kMost = kSame<Acc, float> ? Acc(0x1p86) : Acc(0x1p982);
+    if (!(fabs(pivot) <= kMost)) pivot = Acc(0);
+    const Acc sum = fold_terms<Acc, kRows, kPack, kLanes>(at, [&](Acc x) { return x - pivot; });
+    const Acc mean = sum / static_cast<Acc>(count);
+    const Acc squares = fold_terms<Acc, kRows, kPack, kLanes>(at, [&](Acc x) {
+      const Acc deviation = (x - pivot) - mean;
+      return rounded_product(deviation, deviation);
+    });
+    return count == 0 ? absent() : of_moments(count, pivot, sum, squares);
+  }
+
+  template <class Out>
+  static __device__ void write(State root, Index, Out* out) {
+    const Acc count = static_cast<Acc>(root.count.value());
+    write_canonical(canonical_mean(root.pivot.value(), root.sum.value(), count), out);
+    write_canonical(root.squares.value() / count, out + 1);
+  }
+};
+
+}  // namespace hone

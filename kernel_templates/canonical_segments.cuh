@@ -1,0 +1,59 @@
+// Segments of an array in the canonical tree: a warp or a block per segment, whose chunks are counted from its beginning
+// and read by aligned packs wherever that is.
+//
+// Constraints: kBlockThreads is a power of two; kChunks · 16 / sizeof(In) ≤ 32.
+#pragma once
+
+#include "canonical_block.cuh"
+#include "canonical_chunks.cuh"
+#include "canonical_exponentials.cuh"
+#include "canonical_moments.cuh"
+#include "kernel.cuh"
+#include "segments.cuh"
+
+namespace hone {
+
+/// A warp has kChunks chunks in flight.
+template <class Op, class Arrays, unsigned kBlockThreads, unsigned kChunks>
+struct CanonicalSegments {
+  using Index = typename Op::Index;
+  using State = typename Op::State;
+  using Block = CanonicalBlock<Op, kBlockThreads>;
+  using Chunks = CanonicalChunks<Op, OneArray<typename Op::In, kPackBytes / sizeof(typename Op::In)>, kChunks>;
+
+  template <unsigned kGroupThreads>
+  static __device__ void reduce(const SegmentsArguments& arguments) {
+    static_assert(kGroupThreads == kWarpThreads || kGroupThreads == kBlockThreads);
+    constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
+    Combine<CanonicalCombine<Op>, kBlockThreads, 1, Grid::none, true> combine;
+    const Arrays arrays(arguments);
+    const Index stride = static_cast<Index>(gridDim.x) * kGroups;
+    for (Index segment = static_cast<Index>(blockIdx.x) * kGroups + threadIdx.x / kGroupThreads; segment < arrays.count;
+         segment += stride) {
+      const Index begin = arrays.offset(segment), n = arrays.offset(segment + 1) - begin;
+      const Chunks chunks({arrays.in + begin}, n);
+      bool is_first = threadIdx.x % kWarpThreads == 0;
+      State state;
+      if constexpr (kGroupThreads == kWarpThreads) {
+        state = chunks.whole();
+      } else {
+        state = of_block(chunks);
+        is_first = combine.to_first(state);
+      }
+      if (is_first) arrays.write(segment, n, state);
+    }
+  }
+
+ private:
+  /// What the threads of the block have to combine.
+  static __device__ State of_block(const Chunks& chunks) {
+    Index run = kChunks;
+    while (chunks.count() > run * (Block::kWarps * Block::kRounds)) run *= 2;
+    unsigned rounds = 0;
+    for (Index first = 0; first < chunks.count(); first += run * Block::kWarps)
+      Block::keep(chunks.of_run(first + Block::warp() * run, run), rounds++);
+    return Block::value_of_thread(rounds);
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,42 @@
+// What the host and the kernels of the canonical tree (kernel_templates/canonical_*.cuh) agree on.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "runtime/families/counts.h"
+
+namespace hone {
+
+inline bool is_canonical(const Problem& problem) { return problem.numerics == Numerics::reproducible; }
+
+inline constexpr std::int64_t kChunkBytes = 2048, kLaneChunkBytes = kChunkBytes / 32;
+inline constexpr std::int64_t kMostValues = 32;      ///< of a lane, after it has folded its packs
+inline constexpr std::int64_t kMostSpanRounds = 32;  ///< spans of a block whose values it keeps
+
+/// Partials that a block of so many threads combines: at most 16384, which takes it about 1 µs.
+inline std::int64_t most_partials(std::int64_t block_threads) {
+  return std::min<std::int64_t>(16384, block_threads * kMostSpanRounds * 4);
+}
+
+/// Whether a lane has too many values after folding its packs of `chunks` chunks.
+inline bool has_too_many_values(const Problem& problem, std::int64_t chunks, std::int64_t vector_bytes) {
+  return chunks * vector_bytes > kMostValues * element_bytes(problem);
+}
+
+/// How the tree of an array is divided: a warp takes 2^levels times what it has in flight, in a row; a span is what the
+/// warps of a block take together.
+struct Spans {
+  int levels = 0;
+  std::int64_t count = 1;
+
+  /// The shortest spans of which there are at most `most`. The last round of a grid is the shorter, the shorter they
+  /// are. `tiles`: what a block has in flight at once, at least 1.
+  static Spans of(std::int64_t tiles, std::int64_t most) {
+    const auto levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(divide_up(tiles, most) - 1)));
+    return {.levels = levels, .count = ((tiles - 1) >> levels) + 1};
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,39 @@
+// CanonicalRows: policies of reduce_rows with reproducible numerics (canonical_rows.cuh).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <hone/kernel_family.h>
+
+#include "runtime/families/reduce/canonical_kernels.h"
+#include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
+
+namespace hone {
+
+/// A policy on a problem. `unroll` counts packs of a row where lanes have it all in flight, else chunks of a warp.
+struct CanonicalRows : RowsPolicy {
+  const Problem& problem;
+  AxisLayout axis = AxisLayout::of_rows(problem);
+  std::int64_t pack = is_aligned(problem) ? kMaxAlignment / element_bytes(problem) : 1;  ///< elements
+  std::int64_t at_once = std::int64_t{threads_per_row} * unroll * pack;  ///< elements of a row, by lanes
+  std::int64_t chunk = kChunkBytes / element_bytes(problem);
+  bool is_by_lanes = scope == Scope::warp && at_once <= chunk && last_of(problem, 1) <= at_once;
+  std::int64_t block_bytes = block_threads * unroll * kLaneChunkBytes;  ///< in flight, but by lanes
+
+  CanonicalRows(const Problem& of, const Policy& policy) : RowsPolicy(policy.as<RowsPolicy>()), problem(of) {}
+
+  Reason is_valid(const DeviceFacts& facts) const;
+  Unit unit() const;
+  WorkShape shape() const;
+  std::size_t workspace_bytes() const;
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const;
+
+  static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
+
+ private:
+  Spans spans() const;
+};
+
+}  // namespace hone
