@@ -40,6 +40,12 @@ std::string combine_of(const ReduceSpec& spec, DType value) {
                      spec.is_reproducible() ? type : fmt::format("hone::WideOf<{}>", type));
 }
 
+/// Levels of the tree of a lane's ranks, likewise.
+int levels_of(const ProblemClass& problem_class) {
+  const std::int64_t most = std::min(kMostRanks, problem_class.sizes()[0].last);
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(divide_up(most, lanes_of(problem_class)) - 1))) + 1;
+}
+
 constexpr auto kOperations = [] {
   std::array<std::string_view, kReduceOps.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
@@ -83,10 +89,10 @@ class CombineRanksFamily final : public BuiltInFamily {
     unit.source = fmt::format(
         "#include \"combine_ranks.cuh\"\n\n"
         "using Op = hone::combined::{};\n"
-        "using Kernel = hone::CombineRanks<Op, {}, {}, {}, {}>;\n"
+        "using Kernel = hone::CombineRanks<Op, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::CombineArguments) == {}, \"host and device disagree\");\n",
         combine_of(spec, layout.value),
-        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), threads,
+        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), levels_of(problem_class), threads,
         sizeof(CombineArguments));
     unit.entries = {kernel_entry("Kernel::run", std::to_string(threads))};
     return unit;

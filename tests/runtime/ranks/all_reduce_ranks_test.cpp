@@ -190,6 +190,30 @@ TEST_F(RanksTest, BitsAreTheSameFromCallToCall) {
   expect_equal_bits(&first, sizeof(first));
 }
 
+// Shards of whole subtrees of the canonical tree give its root: as one array, on four ranks, and on two.
+TEST_F(RanksTest, ReproducibleSumsDoNotDependOnTheNumberOfRanks) {
+  if (ranks() != 4) GTEST_SKIP() << "for 4 ranks";
+  constexpr std::int64_t kShard = 2048, kAll = 4 * kShard;
+  const std::vector<float> values = random_values<float>(kAll, 3);
+  const DeviceBuffer in = upload(values.data(), kAll * sizeof(float)), out(device_, 16);
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::l2_norm, ReduceOp::mean, ReduceOp::sum_of_squares}) {
+    const ReduceSpec spec{.op = op, .numerics = Numerics::reproducible};
+    first_on_rank_0([&] {
+      for (const std::int64_t n : {kAll, kShard, 2 * kShard, std::int64_t{0}})
+        prepare_all_reduce(*session_, *communicator_, spec, n);
+      session_->prepare(reduce_problem(spec, kAll));
+    });
+    float expected = 0;
+    tuned_reduce_and_wait(*session_, spec, in.data(), kAll, &expected, nullptr);
+    tuned_all_reduce(*session_, *communicator_, spec, in.as<float>() + rank() * kShard, kShard, out.data(), nullptr);
+    EXPECT_EQ(*out.as<float>(), expected) << name(op) << " on 4 ranks";
+    const bool has_elements = rank() < 2;
+    tuned_all_reduce(*session_, *communicator_, spec, has_elements ? in.as<float>() + rank() * 2 * kShard : nullptr,
+                     has_elements ? 2 * kShard : 0, out.data(), nullptr);
+    EXPECT_EQ(*out.as<float>(), expected) << name(op) << " on 2 ranks";
+  }
+}
+
 TEST_F(RanksTest, TextsOfAnyLengthAreExchanged) {
   const std::string mine(static_cast<std::size_t>(rank()) * 1000, static_cast<char>('a' + rank()));
   const std::vector<std::string> texts = communicator_->exchange(*device_, mine);
