@@ -93,6 +93,7 @@ const IncludeRules& house_rules() {
               {.headers = {"boost/context/", "sanitizer/"}, .folders = {"runtime/device/host/"}},
               {.headers = {"CLI/", "nlohmann/"}, .folders = {"tuner/", "benchmarks/"}},
               {.headers = {"toml++/"}, .folders = {"tuner/"}},
+              {.headers = {"mpi.h"}, .folders = {"runtime/include/hone/mpi/", "examples/"}},
               {.headers = {"fmt/"},
                .folders = {"cache/", "runtime/device/", "runtime/jit/", "runtime/problem/", "runtime/families/",
                            "runtime/search/", "runtime/measure/", "runtime/choose/", "runtime/dispatch/", "tuner/",
