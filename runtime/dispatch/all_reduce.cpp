@@ -85,7 +85,7 @@ class AllReduceCall {
     check_spec();
     make_layout();
     for (const Problem& problem : problems(alignment)) session_.prepare(in_context(problem, context));
-    if (context == LaunchContext::graph && shape_.rows > 0) communicator_.buffers_->reserve(all_bytes());
+    if (shape_.rows > 0) communicator_.buffers_->reserve(all_bytes(), context == LaunchContext::graph);
   }
 
  private:
