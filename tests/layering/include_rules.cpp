@@ -38,6 +38,7 @@ const IncludeRules& house_rules() {
               {.folder = "cache/"},
               {.folder = kPublic},
               {.folder = kSdk, .may_include = {kPublic}},
+              {.folder = "runtime/include/hone/mpi/", .may_include = {kPublic}},
               {.folder = kPrelude, .standard_library = false},
               {.folder = "runtime/trace/"},
               {.folder = "runtime/jit/", .may_include = {kPublic, kPrelude, "cache/digest.h", "runtime/trace/"}},
