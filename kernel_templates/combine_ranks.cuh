@@ -48,6 +48,8 @@ struct CombineRanks {
   }
 
  private:
+  static constexpr unsigned kLoads = kLevels == 1 ? 1 : 8;  ///< in flight
+
   static __device__ State of_ranks(const CombineArguments& all, unsigned long long row, unsigned first, unsigned count) {
     const auto block = [&](unsigned rank) {
       return RankBlock<typename Op::In>{static_cast<const char*>(all.partials) + rank * all.block_bytes, all};
@@ -55,19 +57,23 @@ struct CombineRanks {
     // Complete subtrees of 2^level ranks, where a bit of `done` is set: a binary counter.
     State subtrees[kLevels];
     unsigned done = 0;
-    State state{};
     const unsigned end = first + count < all.ranks ? first + count : all.ranks;
-    for (unsigned rank = first; rank < end; ++rank, ++done) {
-      state = Op::load(block(rank), row);
+    for (unsigned batch = first; batch < end; batch += kLoads) {
+      State held[kLoads];
 #pragma unroll
-      for (unsigned level = 0; level < kLevels; ++level) {
-        if ((done >> level & 1) == 0) {
-          subtrees[level] = state;
-          break;
-        }
-        state = Op::combine(subtrees[level], state);
+      for (unsigned u = 0; u < kLoads; ++u)
+        if (batch + u < end) held[u] = Op::load(block(batch + u), row);
+#pragma unroll
+      for (unsigned u = 0; u < kLoads; ++u) {
+        if (batch + u >= end) break;
+        State state = held[u];
+        unsigned level = 0;
+        for (; (done >> level & 1) != 0; ++level) state = Op::combine(subtrees[level], state);
+        subtrees[level] = state;
+        ++done;
       }
     }
+    State state{};
     bool has_right = false;
 #pragma unroll
     for (unsigned level = 0; level < kLevels; ++level) {
