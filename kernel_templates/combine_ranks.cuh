@@ -7,8 +7,8 @@
 //
 // A lane without ranks takes no part: an identity may change a −0.
 //
-// Constraints: kLanes is a power of two, at most 32, and at least the number of ranks unless it is 32; there are at most
-// 2^20 ranks; kBlockThreads is a multiple of 32.
+// Constraints: kLanes is a power of two, at most 32; there are at most kLanes · 2^(kLevels − 1) ranks; kBlockThreads is a
+// multiple of 32.
 #pragma once
 
 #include "combine_arguments.h"
@@ -19,7 +19,7 @@
 
 namespace hone {
 
-template <class Op, class Out, unsigned kOutputs, unsigned kLanes, unsigned kBlockThreads>
+template <class Op, class Out, unsigned kOutputs, unsigned kLanes, unsigned kLevels, unsigned kBlockThreads>
 struct CombineRanks {
   using State = typename Op::State;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
@@ -48,31 +48,35 @@ struct CombineRanks {
   }
 
  private:
-  static constexpr unsigned kMostLevels = kLanes < kWarpThreads ? 1 : 16;  ///< of a lane: 2^20 ranks in all
+  static constexpr unsigned kLoads = kLevels == 1 ? 1 : 8;  ///< in flight
 
   static __device__ State of_ranks(const CombineArguments& all, unsigned long long row, unsigned first, unsigned count) {
     const auto block = [&](unsigned rank) {
       return RankBlock<typename Op::In>{static_cast<const char*>(all.partials) + rank * all.block_bytes, all};
     };
     // Complete subtrees of 2^level ranks, where a bit of `done` is set: a binary counter.
-    State subtrees[kMostLevels];
+    State subtrees[kLevels];
     unsigned done = 0;
-    State state{};
     const unsigned end = first + count < all.ranks ? first + count : all.ranks;
-    for (unsigned rank = first; rank < end; ++rank, ++done) {
-      state = Op::load(block(rank), row);
+    for (unsigned batch = first; batch < end; batch += kLoads) {
+      State held[kLoads];
 #pragma unroll
-      for (unsigned level = 0; level < kMostLevels; ++level) {
-        if ((done >> level & 1) == 0) {
-          subtrees[level] = state;
-          break;
-        }
-        state = Op::combine(subtrees[level], state);
+      for (unsigned u = 0; u < kLoads; ++u)
+        if (batch + u < end) held[u] = Op::load(block(batch + u), row);
+#pragma unroll
+      for (unsigned u = 0; u < kLoads; ++u) {
+        if (batch + u >= end) break;
+        State state = held[u];
+        unsigned level = 0;
+        for (; (done >> level & 1) != 0; ++level) state = Op::combine(subtrees[level], state);
+        subtrees[level] = state;
+        ++done;
       }
     }
+    State state{};
     bool has_right = false;
 #pragma unroll
-    for (unsigned level = 0; level < kMostLevels; ++level) {
+    for (unsigned level = 0; level < kLevels; ++level) {
       if ((done >> level & 1) == 0) continue;
       state = has_right ? Op::combine(subtrees[level], state) : subtrees[level];
       has_right = true;

@@ -83,7 +83,8 @@ struct Moments {
     if (b.count == 0) return a;
     const double count = a.count + b.count, apart = b.mean - a.mean;
     const double between = apart * apart * (a.count * b.count / count);
-    return {count, a.mean + apart * (b.count / count), a.squares + b.squares + between};
+    // Not a.mean + apart · …, which is NaN where one mean is infinite.
+    return {count, a.mean * (a.count / count) + b.mean * (b.count / count), a.squares + b.squares + between};
   }
   template <class Out>
   static __device__ void write(State state, Out* out) {

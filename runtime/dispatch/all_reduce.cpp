@@ -1,4 +1,5 @@
 #include <hone/all_reduce.h>
+#include <hone/all_softmax.h>
 
 #include <algorithm>
 #include <optional>
@@ -13,6 +14,8 @@
 
 #include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/gather_buffers.h"
+#include "runtime/dispatch/winner_checks.h"
+#include "runtime/families/combine_ranks/normalize_rows.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
 
 namespace hone {
@@ -28,11 +31,6 @@ const CustomReduction& numbers() {
   return reduction;
 }
 
-Problem in_context_of(Problem problem, LaunchContext context) {
-  problem.launch_context = context;
-  return problem;
-}
-
 }  // namespace
 
 /// One call on one rank. Arrays are null where a call is only prepared.
@@ -45,15 +43,22 @@ class AllReduceCall {
     bool is_pair = false;
   };
 
+  /// What becomes of the results of a softmax's rows, which are not the caller's: elements are normalised by them.
+  struct Normalization {
+    Problem problem;
+    std::string refusal = {};  ///< why the call is none that is known; "": it is
+  };
+
   /// `shape` of one row: all elements are reduced to one.
   AllReduceCall(std::string_view function, Session& session, Communicator& communicator, const ReduceSpec& spec,
-                const RowsShape& shape, bool is_rows)
+                const RowsShape& shape, bool is_rows, const Normalization* normalization = nullptr)
       : function_(function),
         session_(session),
         communicator_(communicator),
         spec_(spec),
         shape_(shape),
-        is_rows_(is_rows) {}
+        is_rows_(is_rows),
+        normalization_(normalization) {}
 
   Choice run(const Arrays& arrays, Stream stream) {
     Device& device = *session_.device();
@@ -66,24 +71,34 @@ class AllReduceCall {
     auto* const blocks = static_cast<std::byte*>(communicator_.buffers_->take(state, all_bytes()));
     const Choice choice = reduce_shard(arrays, blocks, stream);
     communicator_.all_gather(device, blocks, static_cast<std::size_t>(layout_.block_bytes), stream);
-    void* const buffers[] = {blocks, arrays.out};
+    void* const result = normalization_ ? blocks + norms_at() : arrays.out;
+    void* const buffers[] = {blocks, result};
     session_.launch(combine_problem(), buffers, stream);
+    if (normalization_ && shape_.columns > 0) {
+      void* const rows[] = {const_cast<void*>(arrays.in), result, arrays.out};
+      session_.launch(normalization_->problem, rows, stream);
+    }
     return choice;
   }
 
   void prepare(std::uint32_t alignment, LaunchContext context) {
     check_spec();
     make_layout();
-    for (const Problem& problem : problems(alignment)) session_.prepare(in_context_of(problem, context));
-    if (context == LaunchContext::graph && shape_.rows > 0) communicator_.buffers_->reserve(all_bytes());
+    for (const Problem& problem : problems(alignment)) session_.prepare(in_context(problem, context));
+    if (shape_.rows > 0) communicator_.buffers_->reserve(all_bytes(), context == LaunchContext::graph);
   }
 
  private:
   [[noreturn]] void refuse(std::string_view why) const { refuse_call(fmt::format("{}({})", function_, text()), why); }
 
+  std::string_view operation() const {
+    if (!normalization_) return name(spec_.op);
+    return normalization_->problem.family->operations()[normalization_->problem.operation];
+  }
+
   /// What all ranks have to agree on.
   std::string text() const {
-    std::string text = fmt::format("{} of {}", name(spec_.op), info(spec_.dtype).name);
+    std::string text = fmt::format("{} of {}", operation(), info(spec_.dtype).name);
     if (spec_.accumulator) text += fmt::format(" in {}", info(*spec_.accumulator).name);
     if (spec_.result) text += fmt::format(" to {}", info(*spec_.result).name);
     if (spec_.nan == NanPolicy::ignore) text += ", NaN ignored";
@@ -111,8 +126,17 @@ class AllReduceCall {
       call.refuse(arrays.is_pair ? "takes one array; call tuned_all_reduce()" : "takes two arrays; call tuned_all_dot()");
     call.check_array("in", arrays.in, spec_.dtype, has_elements);
     if (spec_.op == ReduceOp::dot) call.check_array("b", arrays.other, spec_.dtype, has_elements);
-    call.check_array("out", arrays.out, spec_.result_dtype(), shape_.rows > 0);
+    if (normalization_) check_normalization(arrays.out);
+    else call.check_array("out", arrays.out, spec_.result_dtype(), shape_.rows > 0);
     make_layout();
+  }
+
+  void check_normalization(const void* out) const {
+    if (!normalization_->refusal.empty()) refuse(normalization_->refusal);
+    const Problem& problem = normalization_->problem;
+    const Call call{function_, problem};
+    call.check_problem();
+    call.check_array("out", out, problem.result.value_or(problem.dtype), shape_.rows > 0 && shape_.columns > 0);
   }
 
   void make_layout() { layout_ = PartialLayout::of(spec_, shape_.rows); }
@@ -156,6 +180,7 @@ class AllReduceCall {
     if (counts_numbers()) launched.push_back(numbers().problem(spec_.dtype, shape_.columns, alignment));
     else if (layout_.has_count) launched.push_back(record_partial_problem(spec_, shape_));
     launched.push_back(combine_problem());
+    if (normalization_ && shape_.columns > 0) launched.push_back(normalization_->problem);
     return launched;
   }
 
@@ -169,10 +194,12 @@ class AllReduceCall {
            info(spec_.dtype).is_floating();
   }
 
-  /// The blocks of all ranks; behind them, the indices that this rank found.
+  /// Behind the blocks of all ranks and the indices that this one found.
+  std::int64_t norms_at() const {
+    return layout_.block_bytes * communicator_.ranks() + (layout_.has_index ? shape_.rows * 8 : 0);
+  }
   std::size_t all_bytes() const {
-    const std::int64_t blocks = layout_.block_bytes * communicator_.ranks();
-    return static_cast<std::size_t>(blocks + (layout_.has_index ? shape_.rows * 8 : 0));
+    return static_cast<std::size_t>(norms_at() + (normalization_ ? shape_.rows * 8 : 0));
   }
 
   /// Fills in this rank's block.
@@ -208,6 +235,7 @@ class AllReduceCall {
   const ReduceSpec& spec_;
   const RowsShape& shape_;
   bool is_rows_;
+  const Normalization* normalization_;
   PartialLayout layout_;
 };
 
@@ -240,6 +268,81 @@ void prepare_all_reduce(Session& session, Communicator& communicator, const Redu
 void prepare_all_reduce_rows(Session& session, Communicator& communicator, const ReduceSpec& spec,
                              const RowsShape& shape, std::uint32_t alignment, LaunchContext context) {
   AllReduceCall("prepare_all_reduce_rows", session, communicator, spec, shape, true).prepare(alignment, context);
+}
+
+namespace {
+
+using Normalization = AllReduceCall::Normalization;
+
+/// Results are rows of partials in the accumulator's dtype, and then rows of elements.
+ReduceSpec sums_of(const SoftmaxSpec& spec) {
+  return {.op = ReduceOp::logsumexp,
+          .dtype = spec.dtype,
+          .accumulator = spec.accumulator_dtype(),
+          .result = spec.accumulator_dtype()};
+}
+
+RowsShape rows_of(const SoftmaxShape& shape) {
+  return {.rows = shape.extents[0], .columns = shape.extents[1], .pitch = shape.pitches[0]};
+}
+
+/// Why the arrays cannot lie like this; "" if they can.
+std::string refuse_overlap(const Problem& problem, const void* in, const void* out) {
+  const auto in_bytes = static_cast<std::int64_t>(info(problem.dtype).size_bytes);
+  const auto out_bytes = static_cast<std::int64_t>(info(problem.result.value_or(problem.dtype)).size_bytes);
+  const auto [rows, columns, unused] = problem.extents;
+  const auto pitch = [&](std::size_t array) { return problem.pitches[array] != 0 ? problem.pitches[array] : columns; };
+  const bool is_same = in == out && in_bytes == out_bytes && (rows <= 1 || pitch(0) == pitch(1));
+  if (is_same || !rows_overlap({in, columns * in_bytes, pitch(0) * in_bytes, rows},
+                               {out, columns * out_bytes, pitch(1) * out_bytes, rows}))
+    return "";
+  return fmt::format("'in' at {} and 'out' at {} overlap; pass the same address with the same size of elements and "
+                     "pitch, or arrays apart", in, out);
+}
+
+Normalization normalization_of(const SoftmaxSpec& spec, bool is_logarithm, const SoftmaxShape& shape,
+                               std::uint32_t alignment) {
+  Normalization normalization{.problem = normalize_rows_problem(spec, is_logarithm, shape, alignment)};
+  if (shape.over_columns) normalization.refusal = "takes the rows of a matrix; pass SoftmaxShape::rows()";
+  else if (spec.scale != 1) normalization.refusal = fmt::format("takes no scale but 1, not {}", spec.scale);
+  return normalization;
+}
+
+Choice all_softmax(bool is_logarithm, Session& session, Communicator& communicator, const SoftmaxSpec& spec,
+                   const void* in, const SoftmaxShape& shape, void* out, Stream stream) {
+  const std::string_view function = is_logarithm ? "tuned_all_log_softmax" : "tuned_all_softmax";
+  require_known(function, spec.dtype);
+  require_known(function, spec.result_dtype());
+  const ReduceSpec sums = sums_of(spec);
+  const RowsShape rows = rows_of(shape);
+  Normalization normalization =
+      normalization_of(spec, is_logarithm, shape, std::min(alignment_of(in), alignment_of(out)));
+  if (normalization.refusal.empty()) normalization.refusal = refuse_overlap(normalization.problem, in, out);
+  return AllReduceCall(function, session, communicator, sums, rows, true, &normalization)
+      .run({.in = in, .out = out}, stream);
+}
+
+}  // namespace
+
+Choice tuned_all_softmax(Session& session, Communicator& communicator, const SoftmaxSpec& spec, const void* in,
+                         const SoftmaxShape& shape, void* out, Stream stream) {
+  return all_softmax(false, session, communicator, spec, in, shape, out, stream);
+}
+
+Choice tuned_all_log_softmax(Session& session, Communicator& communicator, const SoftmaxSpec& spec, const void* in,
+                             const SoftmaxShape& shape, void* out, Stream stream) {
+  return all_softmax(true, session, communicator, spec, in, shape, out, stream);
+}
+
+void prepare_all_softmax(Session& session, Communicator& communicator, const SoftmaxSpec& spec,
+                         const SoftmaxShape& shape, std::uint32_t alignment, LaunchContext context) {
+  const ReduceSpec sums = sums_of(spec);
+  const RowsShape rows = rows_of(shape);
+  for (const bool is_logarithm : {false, true}) {
+    const Normalization normalization = normalization_of(spec, is_logarithm, shape, alignment);
+    AllReduceCall("prepare_all_softmax", session, communicator, sums, rows, true, &normalization)
+        .prepare(alignment, context);
+  }
 }
 
 }  // namespace hone

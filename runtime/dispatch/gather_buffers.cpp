@@ -36,26 +36,27 @@ void* GatherBuffers::take(const StreamState& stream, std::size_t bytes) {
   const auto known = std::find_if(owned_.rbegin(), owned_.rend(), is_mine);
   if (known != owned_.rend() && known->memory.size_bytes() >= bytes) return known->memory.data();
   Owned owned{.stream = stream.id, .capturing = stream.capturing, .graph = stream.capture_id, .memory = {}};
-  if (stream.capturing) {
-    const auto fits = std::find_if(reserved_.begin(), reserved_.end(),
-                                   [&](const DeviceBuffer& buffer) { return buffer.size_bytes() >= bytes; });
-    if (fits == reserved_.end())
-      throw Error(ErrorCode::out_of_memory,
-                  fmt::format("no buffer of {} bytes is left for the blocks of ranks in a captured graph, and nothing "
-                              "can be allocated during capture; call prepare_all_reduce() with LaunchContext::graph "
-                              "once for each graph, before the capture",
-                              bytes));
+  std::vector<DeviceBuffer>& reserved = reserved_[stream.capturing ? 1 : 0];
+  const auto fits = std::find_if(reserved.begin(), reserved.end(),
+                                 [&](const DeviceBuffer& buffer) { return buffer.size_bytes() >= bytes; });
+  if (fits != reserved.end()) {
     owned.memory = std::move(*fits);
-    reserved_.erase(fits);
+    reserved.erase(fits);
+  } else if (stream.capturing) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("no buffer of {} bytes is left for the blocks of ranks in a captured graph, and nothing "
+                            "can be allocated during capture; call prepare_all_reduce() with LaunchContext::graph "
+                            "once for each graph, before the capture",
+                            bytes));
   } else {
     owned.memory = DeviceBuffer(device_, rounded_up(bytes));
   }
   return owned_.emplace_back(std::move(owned)).memory.data();
 }
 
-void GatherBuffers::reserve(std::size_t bytes) {
+void GatherBuffers::reserve(std::size_t bytes, bool for_capture) {
   const std::scoped_lock lock(mutex_);
-  reserved_.emplace_back(device_, rounded_up(bytes));
+  reserved_[for_capture ? 1 : 0].emplace_back(device_, rounded_up(bytes));
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 // GatherBuffers: the device memory that a communicator's blocks are exchanged in.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,8 +23,8 @@ class GatherBuffers {
   /// Error(out_of_memory) if none was reserved.
   void* take(const StreamState& stream, std::size_t bytes);
 
-  /// Sets a buffer aside for a stream of a graph that will be captured.
-  void reserve(std::size_t bytes);
+  /// Sets a buffer aside for the next stream that calls, or for one of a graph that will be captured.
+  void reserve(std::size_t bytes, bool for_capture);
 
  private:
   struct Owned {
@@ -36,7 +37,7 @@ class GatherBuffers {
   std::mutex mutex_;
   std::shared_ptr<Device> device_;
   std::vector<Owned> owned_;  ///< a stream's last one is in use
-  std::vector<DeviceBuffer> reserved_;
+  std::array<std::vector<DeviceBuffer>, 2> reserved_;  ///< for streams, for captures
 };
 
 }  // namespace hone

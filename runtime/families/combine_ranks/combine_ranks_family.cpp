@@ -33,11 +33,24 @@ int lanes_of(const ProblemClass& problem_class) {
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, most))));
 }
 
+/// The reduction whose partials are combined.
+Problem of_one_rank(Problem problem) {
+  problem.family = &reduce_family();
+  problem.extents = {1, 1, 1};
+  return problem;
+}
+
 /// The functor of rank_partials.cuh.
 std::string combine_of(const ReduceSpec& spec, DType value) {
   const std::string type(info(value).cuda_name);
   return fmt::format(fmt::runtime(divided(spec.op).combine), type, spec.nan == NanPolicy::ignore,
                      spec.is_reproducible() ? type : fmt::format("hone::WideOf<{}>", type));
+}
+
+/// Levels of the tree of a lane's ranks, likewise.
+int levels_of(const ProblemClass& problem_class) {
+  const std::int64_t most = std::min(kMostRanks, problem_class.sizes()[0].last);
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(divide_up(most, lanes_of(problem_class)) - 1))) + 1;
 }
 
 constexpr auto kOperations = [] {
@@ -56,10 +69,7 @@ class CombineRanksFamily final : public BuiltInFamily {
                        .sources = [] { return kernel_sources({"combine_ranks.cuh"}); }}) {}
 
   std::string refuse(const Problem& problem) const override {
-    Problem of_one = problem;
-    of_one.family = &reduce_family();
-    of_one.extents = {1, 1, 1};
-    if (std::string refusal = reduce_family().refuse(of_one); !refusal.empty()) return refusal;
+    if (std::string refusal = reduce_family().refuse(of_one_rank(problem)); !refusal.empty()) return refusal;
     const auto [ranks, rows, unused] = problem.extents;
     if (ranks < 1 || ranks > kMostRanks || rows < 0 || unused != 1)
       return fmt::format("combine_ranks takes at least one rank, at most {}, and rows; it was asked for {} ranks and {} "
@@ -69,6 +79,10 @@ class CombineRanksFamily final : public BuiltInFamily {
     if (!product_within_memory({ranks, std::max<std::int64_t>(rows, 1), kMostBytesOfRow}))
       return fmt::format("no memory holds the partials of {} rows and {} ranks", rows, ranks);
     return "";
+  }
+
+  bool offers_reproducible(const Problem& problem) const override {
+    return reduce_family().offers_reproducible(of_one_rank(problem));
   }
 
   Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {
@@ -83,10 +97,10 @@ class CombineRanksFamily final : public BuiltInFamily {
     unit.source = fmt::format(
         "#include \"combine_ranks.cuh\"\n\n"
         "using Op = hone::combined::{};\n"
-        "using Kernel = hone::CombineRanks<Op, {}, {}, {}, {}>;\n"
+        "using Kernel = hone::CombineRanks<Op, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::CombineArguments) == {}, \"host and device disagree\");\n",
         combine_of(spec, layout.value),
-        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), threads,
+        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), levels_of(problem_class), threads,
         sizeof(CombineArguments));
     unit.entries = {kernel_entry("Kernel::run", std::to_string(threads))};
     return unit;

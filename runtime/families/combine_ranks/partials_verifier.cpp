@@ -190,7 +190,9 @@ std::vector<std::byte> PartialsVerifier::input_pattern(const Problem& problem, i
   const PartialLayout layout = PartialLayout::of(spec, problem.extents[1]);
   const std::int64_t values = problem.extents[1] * layout.values_per_row;
   const bool is_special = kind == "special", is_minmax = divided(spec.op).local == ReduceOp::minmax;
-  const bool are_squares = divided(spec.op).local == ReduceOp::sum_of_squares || spec.op == ReduceOp::mean_variance;
+  const bool is_moments = spec.op == ReduceOp::mean_variance;
+  const bool are_squares = divided(spec.op).local == ReduceOp::sum_of_squares || is_moments;
+  const bool may_wrap = !are_squares && spec.op != ReduceOp::mean;
   std::vector<std::byte> bytes(static_cast<std::size_t>(problem.extents[0] * layout.block_bytes));
   std::mt19937_64 random(problem.extents[0]);
   for (std::int64_t rank = 0; rank < problem.extents[0]; ++rank) {
@@ -200,11 +202,11 @@ std::vector<std::byte> PartialsVerifier::input_pattern(const Problem& problem, i
       for (std::int64_t i = 0; i < values; ++i) {
         T value;
         if constexpr (std::is_integral_v<T>) {
-          value = static_cast<T>(are_squares ? random() >> 20 : random());
+          value = static_cast<T>(may_wrap ? random() : random() >> 20);
         } else {
           auto number = static_cast<float>(static_cast<double>(random() % 2000001) / 1e6 - 1);
           if (are_squares) number = std::fabs(number);
-          if (is_special && rank % 4 == 2 && i % 3 == 0) number = std::numeric_limits<float>::infinity();
+          if (is_special && !is_moments && rank % 4 == 2 && i % 3 == 0) number = std::numeric_limits<float>::infinity();
           if (is_special && rank % 4 == 3 && i % 2 == 1) number = std::numeric_limits<float>::quiet_NaN();
           value = static_cast<T>(number);
         }

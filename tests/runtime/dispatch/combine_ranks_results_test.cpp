@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/families/combine_ranks/normalize_rows.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/support/names.h"
@@ -94,6 +95,17 @@ TEST_F(CombineRanks, PartialsAreLocated) {
     run(record_partial_problem(spec, {.rows = 3, .columns = 0}), "uniform");
   }
   run(record_partial_problem({.op = ReduceOp::mean}, {.rows = 7, .columns = 123456789}), "uniform");
+}
+
+// Packs and rests of rows, with rows that begin at no pack, and results of another size.
+TEST_F(CombineRanks, RowsAreNormalized) {
+  for (const bool is_logarithm : {false, true}) {
+    run(normalize_rows_problem({.dtype = DType::f32}, is_logarithm, SoftmaxShape::rows(5, 5003)), "uniform");
+    run(normalize_rows_problem({.dtype = DType::f16}, is_logarithm, SoftmaxShape::rows(3, 1000, {1016, 1024})), "uniform");
+    run(normalize_rows_problem({.dtype = DType::bf16, .result = DType::f32}, is_logarithm, SoftmaxShape::rows(4, 96)),
+        "uniform");
+    run(normalize_rows_problem({.dtype = DType::f64}, is_logarithm, SoftmaxShape::rows(300, 7)), "uniform");
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/families/combine_ranks/normalize_rows.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/every_family.h"
@@ -23,6 +24,8 @@ std::vector<Problem> problems() {
   for (const ReduceOpInfo& op : kReduceOps) problems.push_back(combine_ranks_problem({.op = op.op}, 8, 1));
   for (const ReduceOp op : {ReduceOp::argmin, ReduceOp::mean})
     problems.push_back(record_partial_problem({.op = op}, {.rows = 1, .columns = 1000}));
+  for (const DType dtype : {DType::f16, DType::f32})
+    problems.push_back(normalize_rows_problem({.dtype = dtype}, false, SoftmaxShape::rows(100, 4096)));
   return problems;
 }
 

@@ -2,7 +2,10 @@
 #include <limits>
 #include <numeric>
 
+#include <hone/all_softmax.h>
+#include <hone/error.h>
 #include <hone/reduce_axis.h>
+#include <hone/softmax.h>
 
 #include "tests/runtime/ranks/ranks.h"
 
@@ -119,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(, AllReduceRows,
                                          ReduceOp::mean_variance, ReduceOp::logsumexp, ReduceOp::l2_norm),
                          [](const auto& param) { return std::string(name(param.param)); });
 
+class AllSoftmax : public RanksTest, public testing::WithParamInterface<std::tuple<DType, bool>> {};
+
 // Columns 0…63, 64…99, none, and 100…299 of a matrix with a pitch of 310.
 TEST_P(AllReduceRows, AreThoseOfTheWholeMatrix) {
   if (ranks() != 4) GTEST_SKIP() << "for 4 ranks";
@@ -144,6 +149,57 @@ TEST_P(AllReduceRows, AreThoseOfTheWholeMatrix) {
   device_->copy_to_host(expected.data(), whole.data(), bytes, nullptr);
   expect_near(spec.result_dtype(), found, expected);
   expect_equal_bits(found.data(), bytes);
+}
+
+// The parts of the rows are in place on one rank in two.
+TEST_P(AllSoftmax, IsThatOfTheWholeMatrix) {
+  if (ranks() != 4) GTEST_SKIP() << "for 4 ranks";
+  constexpr std::int64_t kRows = 9, kColumns = 300, kPitch = 312;
+  constexpr std::array<std::int64_t, 5> kFirst{0, 64, 100, 100, 300};
+  const auto [dtype, is_logarithm] = GetParam();
+  const ReduceSpec spec{.dtype = dtype};
+  const std::size_t element = info(dtype).size_bytes, bytes = kRows * kPitch * element;
+  const std::vector<std::byte> values = elements(spec, kRows * kPitch);
+  const DeviceBuffer in = upload(values.data(), bytes), own = upload(values.data(), bytes), whole(device_, bytes);
+  using Call = Choice (*)(Session&, const SoftmaxSpec&, const void*, const SoftmaxShape&, void*, Stream);
+  const Call call = is_logarithm ? Call{&tuned_log_softmax} : Call{&tuned_softmax};
+  const auto all_call = is_logarithm ? tuned_all_log_softmax : tuned_all_softmax;
+  const SoftmaxSpec softmax{.dtype = dtype};
+  call(*session_, softmax, in.data(), SoftmaxShape::rows(kRows, kColumns, {kPitch, kPitch}), whole.data(), nullptr);
+  const auto r = static_cast<std::size_t>(rank());
+  const std::size_t at = static_cast<std::size_t>(kFirst[r]) * element;
+  const SoftmaxShape shard = SoftmaxShape::rows(kRows, kFirst[r + 1] - kFirst[r], {kPitch, kPitch});
+  const std::byte* const from = (rank() % 2 == 0 ? own : in).as<std::byte>() + at;
+  all_call(*session_, *communicator_, softmax, from, shard, own.as<std::byte>() + at, nullptr);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const std::size_t first = static_cast<std::size_t>(row * kPitch) * element + at;
+    const std::size_t length = static_cast<std::size_t>(shard.extents[1]) * element;
+    const auto part = [&](const DeviceBuffer& of) {
+      return std::vector<std::byte>(of.as<std::byte>() + first, of.as<std::byte>() + first + length);
+    };
+    expect_near(dtype, part(own), part(whole));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, AllSoftmax,
+                         testing::Combine(testing::Values(DType::f32, DType::f16, DType::f64), testing::Bool()));
+
+TEST_F(RanksTest, SoftmaxOfAnInfiniteElementIsNanOnAllRanks) {
+  std::vector<float> values(10, 1.0f);
+  if (rank() == 0) values[3] = std::numeric_limits<float>::infinity();
+  const DeviceBuffer in = upload(values.data(), 40), out(device_, 40);
+  tuned_all_softmax(*session_, *communicator_, {}, in.data(), SoftmaxShape::rows(1, 10), out.data(), nullptr);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(std::isnan(out.as<float>()[i])) << i;
+}
+
+TEST_F(RanksTest, SoftmaxRefusesWhatItDoesNotKnow) {
+  const DeviceBuffer in(device_, 4000);
+  const auto call = [&](const SoftmaxSpec& spec, const SoftmaxShape& shape) {
+    tuned_all_softmax(*session_, *communicator_, spec, in.data(), shape, in.as<float>() + 1, nullptr);
+  };
+  EXPECT_THROW(call({.scale = 2}, SoftmaxShape::rows(2, 5)), Error);
+  EXPECT_THROW(call({}, SoftmaxShape::columns(2, 5)), Error);
+  EXPECT_THROW(call({}, SoftmaxShape::rows(2, 5)), Error);  // they overlap
+  EXPECT_THROW(call({.dtype = DType::i32}, SoftmaxShape::rows(2, 5)), Error);
 }
 
 TEST_F(RanksTest, DotIsThatOfAllRanks) {
@@ -188,6 +244,30 @@ TEST_F(RanksTest, BitsAreTheSameFromCallToCall) {
     ASSERT_EQ(*out.as<float>(), first);
   }
   expect_equal_bits(&first, sizeof(first));
+}
+
+// Shards of whole subtrees of the canonical tree give its root: as one array, on four ranks, and on two.
+TEST_F(RanksTest, ReproducibleSumsDoNotDependOnTheNumberOfRanks) {
+  if (ranks() != 4) GTEST_SKIP() << "for 4 ranks";
+  constexpr std::int64_t kShard = 2048, kAll = 4 * kShard;
+  const std::vector<float> values = random_values<float>(kAll, 3);
+  const DeviceBuffer in = upload(values.data(), kAll * sizeof(float)), out(device_, 16);
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::l2_norm, ReduceOp::mean, ReduceOp::sum_of_squares}) {
+    const ReduceSpec spec{.op = op, .numerics = Numerics::reproducible};
+    first_on_rank_0([&] {
+      for (const std::int64_t n : {kAll, kShard, 2 * kShard, std::int64_t{0}})
+        prepare_all_reduce(*session_, *communicator_, spec, n);
+      session_->prepare(reduce_problem(spec, kAll));
+    });
+    float expected = 0;
+    tuned_reduce_and_wait(*session_, spec, in.data(), kAll, &expected, nullptr);
+    tuned_all_reduce(*session_, *communicator_, spec, in.as<float>() + rank() * kShard, kShard, out.data(), nullptr);
+    EXPECT_EQ(*out.as<float>(), expected) << name(op) << " on 4 ranks";
+    const bool has_elements = rank() < 2;
+    tuned_all_reduce(*session_, *communicator_, spec, has_elements ? in.as<float>() + rank() * 2 * kShard : nullptr,
+                     has_elements ? 2 * kShard : 0, out.data(), nullptr);
+    EXPECT_EQ(*out.as<float>(), expected) << name(op) << " on 2 ranks";
+  }
 }
 
 TEST_F(RanksTest, TextsOfAnyLengthAreExchanged) {

@@ -1,0 +1,194 @@
+#include "runtime/families/combine_ranks/normalize_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "kernel_templates/normalize_rows.cuh"
+#include "runtime/families/built_in_family.h"
+#include "runtime/families/counts.h"
+#include "runtime/families/expectation.h"
+#include "runtime/jit/include_closure.h"
+
+namespace hone {
+namespace {
+
+struct NormalizePolicy {
+  std::int32_t block_threads = 256;
+  std::int32_t unroll = 4;  ///< packs that a thread loads before it stores any
+
+  static const ParameterSpace& space() {
+    using P = NormalizePolicy;
+    static const ParameterSpace space =
+        space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512})},
+                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 1})});
+    return space;
+  }
+};
+
+constexpr std::array<std::string_view, 2> kOperations{"softmax", "log_softmax"};
+
+SoftmaxSpec spec_of(const Problem& problem) { return {.dtype = problem.dtype, .result = problem.result}; }
+
+std::int64_t out_bytes(const Problem& problem) {
+  return static_cast<std::int64_t>(info(spec_of(problem).result_dtype()).size_bytes);
+}
+
+/// Elements of a pack: those of the wider dtype that Problem::alignment holds.
+std::int64_t width_of(const Problem& problem) {
+  return std::max<std::int64_t>(1, problem.alignment / std::max(element_bytes(problem), out_bytes(problem)));
+}
+
+std::int64_t tiles_per_row(const Problem& problem, const NormalizePolicy& policy) {
+  const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll * width_of(problem);
+  return std::max<std::int64_t>(1, divide_up(problem.extents[1], tile));
+}
+
+Rows rows_of(const Problem& problem, std::size_t array) {
+  return {.rows = problem.extents[0],
+          .length = problem.extents[1],
+          .pitch = pitch_of(problem, array, problem.extents[1])};
+}
+
+class NormalizeVerifier final : public Verifier {
+ public:
+  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>> patterns,
+                     std::span<const std::vector<std::byte>> outputs) const override {
+    using namespace reduce_reference;
+    const SoftmaxSpec spec = spec_of(problem);
+    const std::vector<long double> in = decode(spec.dtype, patterns[0]);
+    const std::vector<long double> norms = decode(spec.accumulator_dtype(), patterns[1]);
+    const std::vector<long double> found = decode(spec.result_dtype(), outputs[0]);
+    // A difference is rounded once; expf() is off by 1 ulp, exp() by 1 (CUDA C++ Programming Guide, Mathematical
+    // Functions Appendix).
+    const long double unit = spec.accumulator_dtype() == DType::f64 ? 0x1p-53L : 0x1p-24L;
+    for (std::int64_t row = 0; row < problem.extents[0]; ++row)
+      for (std::int64_t column = 0; column < problem.extents[1]; ++column) {
+        const auto at = static_cast<std::size_t>(row * rows_of(problem, 0).pitch + column) % in.size();
+        const long double y = in[at] - norms[static_cast<std::size_t>(row) % norms.size()];
+        const long double exact = problem.operation == 1 ? y : std::exp(y);
+        const long double error = problem.operation == 1 ? unit * std::fabs(y) : exact * unit * (std::fabs(y) + 4);
+        const auto index = static_cast<std::size_t>(row * rows_of(problem, 1).pitch + column);
+        if (std::string wrong = Expectation::near(exact, error, spec.accumulator_dtype())
+                                    .compare(spec.result_dtype(), found[index]);
+            !wrong.empty())
+          return fmt::format("column {} of row {}: {}", column, row, wrong);
+      }
+    return "";
+  }
+};
+
+class NormalizeRowsFamily final : public BuiltInFamily {
+ public:
+  NormalizeRowsFamily()
+      : BuiltInFamily({.name = "normalize_rows",
+                       .space = NormalizePolicy::space(),
+                       .extent_names = {"rows", "columns"},
+                       .operations = kOperations,
+                       .sources = [] { return kernel_sources({"normalize_rows.cuh"}); }}) {}
+
+  std::string refuse(const Problem& problem) const override {
+    if (std::string refusal = refuse_usual(problem, spec_of(problem).accumulator_dtype()); !refusal.empty())
+      return refusal;
+    for (const DType dtype : {problem.dtype, spec_of(problem).result_dtype()})
+      if (!info(dtype).is_floating() || dtype == DType::f8e4m3)
+        return fmt::format("{}: elements and results are f16, bf16, f32 or f64, not {}", to_string(problem),
+                           info(dtype).name);
+    if (std::string refusal = refuse_rows(to_string(problem), "input", rows_of(problem, 0), element_bytes(problem));
+        !refusal.empty())
+      return refusal;
+    return refuse_rows(to_string(problem), "output", rows_of(problem, 1), out_bytes(problem));
+  }
+
+  Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {
+    return check_blocks(facts, policy.as<NormalizePolicy>().block_threads);
+  }
+
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
+    const Problem& problem = problem_class.typical();
+    const SoftmaxSpec spec = spec_of(problem);
+    const auto normalize = policy.as<NormalizePolicy>();
+    return unit_of(
+        fmt::format("#include \"normalize_rows.cuh\"\n\n"
+                    "using Kernel = hone::NormalizeRows<{}, {}, {}, {}, {}, {}, {}>;\n"
+                    "static_assert(sizeof(hone::NormalizeArguments) == {}, \"host and device disagree\");\n",
+                    info(spec.dtype).cuda_name, info(spec.accumulator_dtype()).cuda_name,
+                    info(spec.result_dtype()).cuda_name, problem.operation == 1, width_of(problem),
+                    normalize.block_threads, normalize.unroll, sizeof(NormalizeArguments)),
+        {kernel_entry("Kernel::run", std::to_string(normalize.block_threads))});
+  }
+
+  WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    const auto normalize = policy.as<NormalizePolicy>();
+    return {.block_threads = normalize.block_threads,
+            .tiles = std::max<std::int64_t>(1, problem.extents[0] * tiles_per_row(problem, normalize)),
+            .bytes_in_flight_per_block =
+                normalize.block_threads * normalize.unroll * width_of(problem) * element_bytes(problem),
+            .dependent_launch = true,
+            .independent_blocks = true};
+  }
+
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
+              LaunchList& launches) const override {
+    const auto normalize = candidate.policy.as<NormalizePolicy>();
+    const std::int64_t tiles = tiles_per_row(problem, normalize);
+    add_launch(launches, std::min(candidate.geometry.max_blocks, problem.extents[0] * tiles), normalize.block_threads,
+               NormalizeArguments{.in = buffers[0],
+                                  .norms = buffers[1],
+                                  .out = buffers[2],
+                                  .rows = static_cast<std::uint64_t>(problem.extents[0]),
+                                  .columns = static_cast<std::uint64_t>(problem.extents[1]),
+                                  .tiles_per_row = static_cast<std::uint64_t>(tiles),
+                                  .in_pitch = rows_of(problem, 0).pitch,
+                                  .out_pitch = rows_of(problem, 1).pitch});
+  }
+
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    const SoftmaxSpec spec = spec_of(problem);
+    std::vector<BufferSpec> specs{input("in", spec.dtype, rows_of(problem, 0).elements()),
+                                  input("norms", spec.accumulator_dtype(), problem.extents[0], 8),
+                                  output("out", spec.result_dtype(), rows_of(problem, 1).elements(),
+                                         width_of(problem) * out_bytes(problem))};
+    if (element_bytes(problem) == out_bytes(problem) && rows_of(problem, 0).pitch == rows_of(problem, 1).pitch)
+      specs.back().in_place_of = 0;
+    return specs;
+  }
+
+  const Verifier& verifier() const override {
+    static const NormalizeVerifier verifier;
+    return verifier;
+  }
+};
+
+}  // namespace
+
+const KernelFamily& normalize_rows_family() {
+  static const NormalizeRowsFamily family;
+  return family;
+}
+
+Problem normalize_rows_problem(const SoftmaxSpec& spec, bool is_logarithm, const SoftmaxShape& shape,
+                               std::uint32_t alignment) {
+  const std::int64_t columns = shape.extents[1];
+  Problem problem{.family = &normalize_rows_family(),
+                  .operation = static_cast<std::uint8_t>(is_logarithm ? 1 : 0),
+                  .dtype = spec.dtype,
+                  .extents = shape.extents,
+                  .pitches = named_pitches(shape.pitches, columns, columns)};
+  if (spec.result != spec.dtype) problem.result = spec.result;
+  if (static_cast<std::size_t>(spec.dtype) >= kDTypes.size() ||
+      static_cast<std::size_t>(spec.result_dtype()) >= kDTypes.size())
+    return problem;
+  // A pack has as many elements on both sides, so the wider dtype decides.
+  const bool has_pitch = shape.extents[0] > 1;
+  const std::int64_t wider = std::max(element_bytes(problem), out_bytes(problem));
+  const std::int64_t width =
+      aligned_elements(alignment, wider, {has_pitch ? pitch_of(problem, 0, columns) : 0,
+                                          has_pitch ? pitch_of(problem, 1, columns) : 0});
+  problem.alignment = static_cast<std::uint32_t>(width == 1 ? element_bytes(problem) : wider * width);
+  return problem;
+}
+
+}  // namespace hone
