@@ -87,7 +87,7 @@ DeviceCeilings device_ceilings(const cache::DeviceRecord& device, LaunchContext 
     ceilings.floor_us = us;
     ceilings.launch_us = std::min(ceilings.launch_us, us);
   }
-  ceilings.bytes_in_flight_needed = model.bytes_in_flight_per_sm;
+  ceilings.bytes_in_flight_needed = bytes_in_flight_needed(ceilings.facts);
   return ceilings;
 }
 
@@ -105,8 +105,7 @@ WinnerLimit limit_of(const cache::StoredWinner& stored, double us, std::int64_t 
   found.roofline_us = std::max(ceilings.launch_us + found.memory_us, ceilings.floor_us);
   found.tiles = tiles_of(stored);
   if (found.tiles > 0) found.blocks = std::clamp<std::int64_t>(candidate.max_blocks, 1, found.tiles);
-  const std::int64_t slots = std::int64_t{candidate.resident_blocks} * ceilings.facts.sm_count;
-  if (slots > 0) found.waves = static_cast<double>(found.blocks) / static_cast<double>(slots);
+  found.waves = waves_of(ceilings.facts, candidate.resident_blocks, found.blocks);
   found.limit =
       limit_by(us, ceilings.floor_us, ceilings.launch_us, found.memory_us, found, bytes_in_flight_per_sm, ceilings);
   return found;

@@ -8,15 +8,8 @@
 namespace hone::tuner {
 namespace {
 
-cache::StoredWinner stored(const cache::Publication& publication) {
-  cache::StoredWinner winner;
-  winner.key = publication.key;
-  winner.winner = publication.winner;
-  return winner;
-}
-
 WinnerLimit limit(const cache::Publication& publication, double us, std::int64_t in_flight = 1 << 16) {
-  cache::StoredWinner winner = stored(publication);
+  cache::StoredWinner winner = stored_winner(publication);
   winner.winner.median_us = us;
   return limit_of(winner, us, in_flight, device_ceilings(winner.key.device, LaunchContext::stream, {winner}));
 }
@@ -67,7 +60,7 @@ TEST(Limits, IdleSmsAreLatency) {
 TEST(Limits, WhatWasMeasuredMovesTheCeilings) {
   cache::Publication fast = tuned_sum(28);
   fast.winner.median_us = 320;  // beyond the model's share of 3352 GB/s
-  const cache::StoredWinner winner = stored(fast);
+  const cache::StoredWinner winner = stored_winner(fast);
   const DeviceCeilings ceilings = device_ceilings(winner.key.device, LaunchContext::stream, {winner});
   EXPECT_TRUE(ceilings.is_read_measured);
   EXPECT_NEAR(ceilings.read_gbps, 3355, 1);
