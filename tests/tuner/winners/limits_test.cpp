@@ -51,6 +51,11 @@ TEST(Limits, TooFewBytesInFlightAreLatency) {
   EXPECT_EQ(limit(tuned_sum(28), 700, 1 << 16).limit, Limit::arithmetic);
 }
 
+TEST(Limits, AFewLatenciesBeyondTheRooflineAreLatency) {
+  EXPECT_EQ(limit(tuned_sum(20), 4.5).limit, Limit::latency);
+  EXPECT_EQ(limit(tuned_sum(20), 9).limit, Limit::arithmetic);
+}
+
 TEST(Limits, IdleSmsAreLatency) {
   cache::Publication few = tuned_sum(20);
   few.winner.candidate.max_blocks = 8;

@@ -100,7 +100,7 @@ function limitNodes(w) {
   const words = {
     "memory bandwidth": "Memory bandwidth is the limit: moving the bytes at the read ceiling takes most of the time.",
     launch: "The launch is the limit: a kernel that does nothing takes most of the time.",
-    latency: "Latency is the limit: too few bytes are in flight, or too few SMs have a block, to draw the bandwidth.",
+    latency: "Latency is the limit: too few bytes are in flight, too few SMs have a block, or the call ends before the pipeline of loads is full.",
     "arithmetic and issue": "Neither memory nor launching takes most of the time, and enough bytes are in flight: arithmetic and issue are the limit.",
   }[limit.name];
   const fact = (name, value) => (value ? el("div", {}, el("dt", {}, name), el("dd", {}, value)) : null);
