@@ -5,12 +5,14 @@
 #include <csignal>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tuner/campaign/compilers.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/command.h"
+#include "tuner/explain/counters.h"
 #include "tuner/interrupt.h"
 #include "tuner/text/command_error.h"
 
@@ -35,6 +37,9 @@ int main(int argc, char** argv) {
   if (!args.empty() && args.front() == hone::tuner::kWorkerCommand)
     return hone::tuner::run_worker([](const std::string& name) { return hone::Device::open(name); });
   if (!args.empty() && args.front() == hone::tuner::kCompilerCommand) hone::tuner::run_compiler();
+
+  if (!args.empty() && args.front() == hone::tuner::kCountedCommand)
+    return hone::tuner::run_counted(std::span(args).subspan(1));
 
   std::optional<hone::tuner::InterruptWatcher> watcher;
   hone::tuner::Environment environment;

@@ -195,8 +195,7 @@ Ceilings model_ceilings(const DeviceFacts& facts, LaunchContext context) {
                                                       : constants.launch_us;
   return {.gbps = peak_bandwidth_gbps(facts) > 0 ? constants.bandwidth_gbps : 0,
           .launch_us = launch_us,
-          .enqueue_us = constants.enqueue_us,
-          .bytes_in_flight_per_sm = bytes_in_flight_needed(facts)};
+          .enqueue_us = constants.enqueue_us};
 }
 
 std::int64_t bytes_in_flight_needed(const DeviceFacts& facts) {

@@ -10,6 +10,7 @@
 
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
+#include "tuner/explain/counters.h"
 
 namespace hone::tuner {
 namespace {
@@ -177,8 +178,8 @@ TEST_F(EndToEnd, ExplainsWhatWasTunedWithoutMeasuring) {
   ASSERT_EQ(hone({"tune", "--device", "host", "--size", "2^12,2^16", "--budget", "3s"}).code, 0);
   const CommandRun run = hone({"explain", "--size", "5000"});
   ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("What it gains\n  as the occupancy model's first choice"));
-  EXPECT_THAT(run.out, Names("rank", "correlation"));
+  EXPECT_THAT(run.out, HasLine("gain", "occupancy model's first choice"));
+  EXPECT_THAT(run.out, HasLine("found", "candidates", "rank", "correlation"));
   EXPECT_THAT(run.out, Names("won"));
   EXPECT_THAT(run.out, Names("rejected"));
   EXPECT_THAT(hone({"explain", "--size", "2^14"}).out, AnyOf(Names("n = 65536"), Names("n = 4096")))
@@ -193,6 +194,11 @@ TEST_F(EndToEnd, ExplainsWhatWasTunedWithoutMeasuring) {
     EXPECT_TRUE(candidate["fate"] != "rejected" || candidate["why"] != "") << candidate;
   }
   EXPECT_EQ(hone({"explain", "1"}).code, hone({"inspect", "1"}).code);
+
+  // What --counters starts under Nsight Compute runs a stored winner, and nothing else.
+  const std::string id = std::to_string(winner["id"].get<int>());
+  EXPECT_EQ(run_counted(std::vector<std::string>{cache_.string(), id, "host"}), 0);
+  EXPECT_NE(run_counted(std::vector<std::string>{cache_.string(), "999", "host"}), 0);
 }
 
 TEST_F(EndToEnd, ProgramsMissesAreTunedTheHeaviestFirst) {

@@ -17,13 +17,16 @@
 #include "cache/store.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/json_output.h"
+#include "tuner/explain/counters.h"
 #include "tuner/explain/explanation.h"
+#include "tuner/explain/summary.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
+#include "tuner/winners/parameter_effects.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_json.h"
 
@@ -65,28 +68,6 @@ std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const
   return winners;
 }
 
-std::string faster_text(double than_us, double us) {
-  return than_us > 0 && us > 0 ? fmt::format("{:.2f}× as fast", than_us / us) : std::string(kUnknown);
-}
-
-/// `measured`: the winner whose trials these are.
-void print_gain(const StoredWinner& stored, const StoredWinner& measured, const Explanation& explanation,
-                std::ostream& out) {
-  const double us = stored.winner.median_us;
-  if (explanation.standard != nullptr)
-    out << fmt::format("  as the occupancy model's first choice ({} µs): {}\n",
-                       us_text(explanation.standard->median_us),
-                       explanation.standard == explanation.winner ? "it is that one"
-                                                                  : faster_text(explanation.standard->median_us, us));
-  if (explanation.runner_up != nullptr)
-    out << fmt::format("  as the fastest other one ({} µs): {}\n", us_text(explanation.runner_up->median_us),
-                       faster_text(explanation.runner_up->median_us, us));
-  const double gbps = bandwidth_gbps(measured.winner.bytes_moved, us);
-  if (stored.key.device.peak_bandwidth_gbps > 0)
-    out << fmt::format("  {} GB/s, {} of the bandwidth that clock and bus imply\n", gbps_text(gbps),
-                       share_text(gbps, stored.key.device.peak_bandwidth_gbps));
-}
-
 void print_table(const Explanation& explanation, const Context& context) {
   Table table({{"candidate"},
                {"blocks", Align::right, 3},
@@ -115,40 +96,48 @@ void print_table(const Explanation& explanation, const Context& context) {
   table.print(context.out, context.environment.out_columns());
 }
 
-void print_explanation(const StoredWinner& stored, const StoredWinner& measured, const cache::TuningRecord& tuning,
-                       const Context& context) {
-  const Explanation explanation = explain(stored.winner, tuning);
-  std::ostream& out = context.out;
-  const cache::CandidateRecord& candidate = stored.winner.candidate;
-  out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
-                               sizes_text(stored), stored.key.problem.alignment, device_text(stored.key.device)))
-      << '\n';
-  out << printable(fmt::format("is served by {} in {}: {} µs ± {} at n = {}", short_policy(candidate.policy),
-                               blocks_text(candidate.max_blocks), us_text(stored.winner.median_us),
-                               format_us(stored.winner.spread_us), measured_at_text(stored)))
-      << "\n\nWhat it gains\n";
-  print_gain(stored, measured, explanation, out);
-  out << fmt::format("\nHow it was found\n  {} candidates, {} measured{}\n", tuning.trials.size(), explanation.measured,
-                     tuning.budget_spent ? ", until the budget was spent" : "");
-  if (explanation.place_of_winner)
-    out << fmt::format(
-        "  the occupancy model had put {} before the winner; its rank correlation with measurement is {:.2f}\n",
-        *explanation.place_of_winner, explanation.rank_correlation);
-  out << '\n';
-  print_table(explanation, context);
+void print_explanation(const ExplainedWinner& explained, bool all, const Context& context) {
+  print_summary(explained, context.out);
+  context.out << '\n';
+  if (all) print_table(explained.explanation, context);
+  else print_groups(explained, context.out, context.environment.out_columns());
 }
 
-Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
-                      const std::optional<cache::TuningRecord>& tuning) {
-  Json json = to_json(stored, measured);
+/// What limits the winner, and which parameters mattered.
+Json summary_json(const ExplainedWinner& explained) {
+  const WinnerLimit limit = explained.limit();
+  const auto known = [](auto value) { return value > 0 ? Json(value) : Json(nullptr); };
+  Json parameters = Json::array(), untried = Json::array();
+  for (const ParameterEffect& effect : parameter_effects(explained.tuning)) {
+    Json values = Json::array();
+    for (const ValueEffect& value : effect.values)
+      values.push_back({{"value", value.value}, {"best_us", value.best->median_us}});
+    parameters.push_back({{"name", effect.name}, {"values", std::move(values)}});
+  }
+  for (const UntriedValues& each : untried_values(explained.measured, explained.tuning))
+    untried.push_back({{"name", each.parameter}, {"values", each.values}, {"why", each.reason}});
+  return {{"limit", name(limit.limit)},
+          {"roofline_us", known(limit.roofline_us)},
+          {"memory_us", known(limit.memory_us)},
+          {"read_ceiling_gbps", known(explained.ceilings.read_gbps)},
+          {"blocks", known(limit.blocks)},
+          {"blocks_of_a_wave", known(limit.waves.slots)},
+          {"bytes_in_flight_per_sm", known(explained.bytes_in_flight())},
+          {"bytes_in_flight_needed_per_sm", known(explained.ceilings.bytes_in_flight_needed)},
+          {"parameters", std::move(parameters)},
+          {"never_tried", std::move(untried)}};
+}
+
+Json explanation_json(const ExplainedWinner& explained) {
+  Json json = to_json(explained.stored, &explained.measured);
+  const Explanation& explanation = explained.explanation;
   json["candidates"] = Json::array();
-  if (!tuning) return json;
-  const Explanation explanation = explain(stored.winner, *tuning);
   const auto us_of = [](const cache::TrialRecord* trial) { return trial ? Json(trial->median_us) : Json(nullptr); };
   json["default_us"] = us_of(explanation.standard);
   json["runner_up_us"] = us_of(explanation.runner_up);
   json["measured"] = explanation.measured;
   json["rank_correlation"] = explanation.rank_correlation;
+  json.update(summary_json(explained));
   json["predicted_before_winner"] = explanation.place_of_winner ? Json(*explanation.place_of_winner) : Json(nullptr);
   for (const CandidateFate& candidate : explanation.candidates) {
     const cache::TrialRecord& trial = *candidate.trial;
@@ -201,6 +190,8 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
   sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
+  sub->add_flag("--all", options.all)->disable_flag_override();
+  sub->add_flag("--counters", options.counters)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -210,6 +201,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     throw CommandError(ExitCode::usage,
                        "name the problem: either by the ID of its winner, from hone inspect, or by --size "
                        "with --op and --dtype");
+  if (options.counters && options.json)
+    throw CommandError(ExitCode::usage, "--counters prints what ncu prints, which is no JSON; leave out one of the two");
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
@@ -238,15 +231,33 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     // What was taken from the nearest shape has its trials there, and none for this one.
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
+    if (!tuning || (!options.json && !stored.winner.tuned)) {
+      if (options.json) {
+        Json& entry = json["winners"].emplace_back(to_json(stored, measured));
+        entry["candidates"] = Json::array();
+        continue;
+      }
+      if (&stored != &winners.front()) context.out << '\n';
+      explain_untuned(stored, tuning.has_value(), context);
+      continue;
+    }
+    const Explanation explanation = explain(stored.winner, *tuning);
+    const auto is_in_graph = stored.key.problem.launch_context == name(LaunchContext::graph);
+    const DeviceCeilings ceilings =
+        device_ceilings(stored.key.device, is_in_graph ? LaunchContext::graph : LaunchContext::stream, all);
+    const ExplainedWinner explained{stored, *measured, *tuning, explanation, ceilings};
     if (options.json) {
-      json["winners"].push_back(explanation_json(stored, measured, tuning));
+      json["winners"].push_back(explanation_json(explained));
       continue;
     }
     if (&stored != &winners.front()) context.out << '\n';
-    if (tuning && stored.winner.tuned) print_explanation(stored, *measured, *tuning, context);
-    else explain_untuned(stored, tuning.has_value(), context);
+    print_explanation(explained, options.all, context);
   }
   if (options.json) print_json(json, context);
+  if (options.counters) {
+    context.out << '\n';
+    print_counters(winners.front(), path, context);
+  }
   return ExitCode::ok;
 }
 

@@ -25,6 +25,8 @@ struct ExplainOptions {
   std::string numerics = "fast";
   std::string device;
   std::string cache;
+  bool all = false;
+  bool counters = false;
   bool json = false;
 };
 

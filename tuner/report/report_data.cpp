@@ -291,7 +291,7 @@ class Collector {
     return {index_of_.at(entry.stored), measured, tuning.budget_spent, rounded(tuning.compile_ms),
             rounded(tuning.measure_ms),
             {texts_(name(limit.limit)), rounded(limit.roofline_us), rounded(limit.memory_us), limit.tiles, limit.blocks,
-             rounded(limit.waves)},
+             limit.waves.slots},
             std::move(trials), std::move(rejected)};
   }
 

@@ -25,6 +25,11 @@ constexpr double kMostOfIt = 0.8;
 /// Fewer bytes in flight than this share of what Little's law asks for cannot saturate memory.
 constexpr double kEnoughInFlight = 0.9;
 
+/// Filling and draining the pipeline of loads, and combining blocks, take this many memory latencies at most: sums of
+/// 2^18 to 2^22 f32 took 1.0 to 2.2 µs longer than the roofline, two to four latencies of 0.55 µs (H100, CUDA 13.0,
+/// 2026-11-24).
+constexpr double kMostLatencies = 6;
+
 /// A device's fastest winner with an input from memory, else with any; GB/s.
 double fastest_gbps(const cache::DeviceRecord& device, std::int64_t l2_bytes,
                     const std::vector<cache::StoredWinner>& winners) {
@@ -65,7 +70,10 @@ Limit limit_by(double us, double floor_us, double launch_us, double memory_us, c
   const double enough = kEnoughInFlight * static_cast<double>(ceilings.bytes_in_flight_needed);
   const bool is_starved = in_flight > 0 && static_cast<double>(in_flight) < enough;
   const bool leaves_sms_idle = found.blocks > 0 && found.blocks < ceilings.facts.sm_count;
-  if (ceilings.bytes_in_flight_needed > 0 && (is_starved || leaves_sms_idle)) return Limit::latency;
+  const double latency_us = static_cast<double>(ceilings.bytes_in_flight_needed) * ceilings.facts.sm_count /
+                            std::max(ceilings.read_gbps * 1e3, 1.0);
+  const bool is_short = us - found.roofline_us <= kMostLatencies * latency_us;
+  if (ceilings.bytes_in_flight_needed > 0 && (is_starved || leaves_sms_idle || is_short)) return Limit::latency;
   return Limit::arithmetic;
 }
 
@@ -87,7 +95,7 @@ DeviceCeilings device_ceilings(const cache::DeviceRecord& device, LaunchContext 
     ceilings.floor_us = us;
     ceilings.launch_us = std::min(ceilings.launch_us, us);
   }
-  ceilings.bytes_in_flight_needed = model.bytes_in_flight_per_sm;
+  ceilings.bytes_in_flight_needed = bytes_in_flight_needed(ceilings.facts);
   return ceilings;
 }
 
@@ -105,8 +113,7 @@ WinnerLimit limit_of(const cache::StoredWinner& stored, double us, std::int64_t 
   found.roofline_us = std::max(ceilings.launch_us + found.memory_us, ceilings.floor_us);
   found.tiles = tiles_of(stored);
   if (found.tiles > 0) found.blocks = std::clamp<std::int64_t>(candidate.max_blocks, 1, found.tiles);
-  const std::int64_t slots = std::int64_t{candidate.resident_blocks} * ceilings.facts.sm_count;
-  if (slots > 0) found.waves = static_cast<double>(found.blocks) / static_cast<double>(slots);
+  found.waves = waves_of(ceilings.facts, candidate.resident_blocks, found.blocks);
   found.limit =
       limit_by(us, ceilings.floor_us, ceilings.launch_us, found.memory_us, found, bytes_in_flight_per_sm, ceilings);
   return found;

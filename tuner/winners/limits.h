@@ -7,6 +7,7 @@
 
 #include <hone/device_facts.h>
 #include <hone/problem.h>
+#include <hone/sdk/occupancy.h>
 
 #include "cache/records.h"
 
@@ -38,9 +39,9 @@ struct WinnerLimit {
   Limit limit = Limit::memory;
   double roofline_us = 0;  ///< launch and memory together, at least DeviceCeilings::floor_us; 0: not known
   double memory_us = 0;    ///< the bytes at DeviceCeilings::read_gbps; 0: not known
-  std::int64_t tiles = 0;  ///< of the problem; 0: of a family that is not built in
-  std::int64_t blocks = 0; ///< of the launch; 0: not known
-  double waves = 0;        ///< blocks ÷ resident blocks of all SMs; 0: not known
+  std::int64_t tiles = 0;   ///< of the problem; 0: of a family that is not built in
+  std::int64_t blocks = 0;  ///< of the launch; 0: not known
+  Waves waves;              ///< of these blocks
 };
 
 /// `us`: the time to explain, with bytes_in_flight_per_sm of its trial (0: not known).

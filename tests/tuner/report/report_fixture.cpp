@@ -20,7 +20,7 @@ cache::KeyRecord key(int k, double octaves_above, const std::string& operation, 
                 2048,
                 3352.32};
   key.toolchain = {"nvrtc 13.0.88", "13.0", "0123456789abcdef0123456789abcdef"};
-  key.problem = {"reduce", operation, dtype, "reproducible", "stream", 16, {}};
+  key.problem = {"reduce", operation, dtype, "fast", "stream", 16, {}};
   const double middle = k + octaves_above;
   key.problem.sizes[0] = {static_cast<std::int64_t>(std::exp2(middle - 0.125)) + 1,
                           static_cast<std::int64_t>(std::exp2(middle + 0.125))};
@@ -90,6 +90,13 @@ cache::Publication untuned_sum(int k) {
   publication.winner.tuned = false;
   publication.winner.median_us = publication.winner.spread_us = 0;
   return publication;
+}
+
+cache::StoredWinner stored_winner(const cache::Publication& publication) {
+  cache::StoredWinner winner;
+  winner.key = publication.key;
+  winner.winner = publication.winner;
+  return winner;
 }
 
 testing::CommandRun ReportTest::hone(std::vector<std::string> words) const {

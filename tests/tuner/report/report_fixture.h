@@ -24,6 +24,9 @@ cache::Publication lent_sum(int k);
 /// A class that nobody tuned.
 cache::Publication untuned_sum(int k);
 
+/// As the store returns it, with the id 0.
+cache::StoredWinner stored_winner(const cache::Publication& publication);
+
 class ReportTest : public ::testing::Test {
  protected:
   /// `hone` with these words, on path_, 1 µs after the winners were stored.

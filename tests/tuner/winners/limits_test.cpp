@@ -8,15 +8,8 @@
 namespace hone::tuner {
 namespace {
 
-cache::StoredWinner stored(const cache::Publication& publication) {
-  cache::StoredWinner winner;
-  winner.key = publication.key;
-  winner.winner = publication.winner;
-  return winner;
-}
-
 WinnerLimit limit(const cache::Publication& publication, double us, std::int64_t in_flight = 1 << 16) {
-  cache::StoredWinner winner = stored(publication);
+  cache::StoredWinner winner = stored_winner(publication);
   winner.winner.median_us = us;
   return limit_of(winner, us, in_flight, device_ceilings(winner.key.device, LaunchContext::stream, {winner}));
 }
@@ -58,6 +51,11 @@ TEST(Limits, TooFewBytesInFlightAreLatency) {
   EXPECT_EQ(limit(tuned_sum(28), 700, 1 << 16).limit, Limit::arithmetic);
 }
 
+TEST(Limits, AFewLatenciesBeyondTheRooflineAreLatency) {
+  EXPECT_EQ(limit(tuned_sum(20), 4.5).limit, Limit::latency);
+  EXPECT_EQ(limit(tuned_sum(20), 9).limit, Limit::arithmetic);
+}
+
 TEST(Limits, IdleSmsAreLatency) {
   cache::Publication few = tuned_sum(20);
   few.winner.candidate.max_blocks = 8;
@@ -67,7 +65,7 @@ TEST(Limits, IdleSmsAreLatency) {
 TEST(Limits, WhatWasMeasuredMovesTheCeilings) {
   cache::Publication fast = tuned_sum(28);
   fast.winner.median_us = 320;  // beyond the model's share of 3352 GB/s
-  const cache::StoredWinner winner = stored(fast);
+  const cache::StoredWinner winner = stored_winner(fast);
   const DeviceCeilings ceilings = device_ceilings(winner.key.device, LaunchContext::stream, {winner});
   EXPECT_TRUE(ceilings.is_read_measured);
   EXPECT_NEAR(ceilings.read_gbps, 3355, 1);

@@ -35,7 +35,7 @@ for (const [index, measured, spent, compileMs, measureMs, limit, trials, rejecte
   w.tuning = {
     measured, spent, compileMs, measureMs,
     limit: { name: D.texts[limit[0]], roofline: limit[1], memory: limit[2], tiles: limit[3], blocks: limit[4],
-             waves: limit[5] },
+             slots: limit[5] },
     rejected: rejected.map(([verdict, reason, count]) => ({ verdict: D.texts[verdict], reason: clean(D.texts[reason]),
                                                             count })),
     trials: trials.map(([policy, blocks, threads, registers, resident, inFlight, predicted, us, spread, samples, flags,

@@ -100,7 +100,7 @@ function limitNodes(w) {
   const words = {
     "memory bandwidth": "Memory bandwidth is the limit: moving the bytes at the read ceiling takes most of the time.",
     launch: "The launch is the limit: a kernel that does nothing takes most of the time.",
-    latency: "Latency is the limit: too few bytes are in flight, or too few SMs have a block, to draw the bandwidth.",
+    latency: "Latency is the limit: too few bytes are in flight, too few SMs have a block, or the call ends before the pipeline of loads is full.",
     "arithmetic and issue": "Neither memory nor launching takes most of the time, and enough bytes are in flight: arithmetic and issue are the limit.",
   }[limit.name];
   const fact = (name, value) => (value ? el("div", {}, el("dt", {}, name), el("dd", {}, value)) : null);
@@ -109,8 +109,8 @@ function limitNodes(w) {
     el("dl", { class: "facts" }, fact("time", `${usText(w.us)} µs ± ${usText(w.spread)}`), fact("bandwidth", gbpsText(w.gbps) + " GB/s"),
       fact("roofline", `${usText(limit.roofline)} µs: ${percentText(limit.roofline / w.us)}`),
       fact("grid", limit.blocks ? countText(limit.blocks, "block") + (w.blocks > 2 ** 30 ? ", one per tile" : "") : ""),
-      fact("waves", !limit.waves ? "" : limit.waves < 1 ? `less than one: ${w.resident * device.sm_count} blocks are resident`
-        : `${Number(limit.waves.toPrecision(3))} of ${w.resident * device.sm_count} blocks`),
+      fact("waves", !limit.blocks || !limit.slots ? "" : limit.blocks < limit.slots ? `less than one: ${limit.slots} blocks are resident`
+        : `${Number((limit.blocks / limit.slots).toPrecision(3))} of ${limit.slots} blocks`),
       fact("in flight per SM", inFlight ? bytesText(inFlight) + (device.needed_bytes ? ` of ${bytesText(device.needed_bytes)} needed` : "") : ""),
       fact("occupancy", percentText(w.won ? w.won.occupancy : 0)), fact("registers per thread", w.registers || ""),
       fact("spilled per thread", w.local ? w.local + " B" : ""), fact("candidates measured", w.tuning.measured),

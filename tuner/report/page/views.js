@@ -88,6 +88,9 @@ function deviceSection(shown) {
 
 const inWords = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
+/** What is not usual about the numerics: " reproducible", " NaN ignored". */
+const unusual = (p) => (p.numerics.replace(/^fast(, )?/, "") ? " " + p.numerics.replace(/^fast(, )?/, "") : "");
+
 /** GB/s over n of one device, dtype and context; a series for each operation. */
 function bandwidthFigure(id, title, group) {
   const device = group[0].p.device;
@@ -100,7 +103,7 @@ function bandwidthFigure(id, title, group) {
   const y = axis({ values: [0, nearCeiling ? top : Math.max(...tuned.map((w) => w.gbps))], from: 0, label: "GB/s", most: 5 });
   const strips = 9 * series.length + 4;
   const names = series.map((of) => of[0].p.op + (of[0].p.align === 16 ? "" : "@" + of[0].p.align) +
-    (of[0].p.numerics.includes("NaN") ? " NaN" : ""));
+    unusual(of[0].p));
   const room = 28 + 6.2 * Math.max(...names.map((name) => name.length));
   const p = plot({ x, y, width: 460, height: 270 + strips, right: room, below: strips, title });
   if (device.read_gbps > 0 && nearCeiling) {
@@ -200,7 +203,7 @@ function shapeSection(shown) {
   for (const [, group] of groupBy(tuned.filter((w) => dimensions(w) === 1), (w) => w.p.device.index + "/" + w.p.family)) {
     const rows = [...new Set(group.map((w) => w.p))].sort((a, b) => inWords(a.label, b.label)), cells = groupBy(group, (w) => w.p.index + "/" + octaveOf(w.extents[0]));
     const nameOf = (p) => `${p.op} ${p.dtype}` + (p.context === "stream" ? "" : " " + p.context) +
-      (p.align === 16 ? "" : " @" + p.align) + (p.numerics.includes("NaN") ? " NaN" : "");
+      (p.align === 16 ? "" : " @" + p.align) + unusual(p);
     maps.push(heatMap("shapes-" + maps.length, group[0].p.family + (many ? ` on ${group[0].p.device.label}` : ""), rows,
       sorted(group.map((w) => octaveOf(w.extents[0]))), nameOf, (k) => "2^" + k,
       (p, k) => best(cells.get(p.index + "/" + k) || []),

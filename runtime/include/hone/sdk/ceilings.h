@@ -1,8 +1,6 @@
 // Ceilings: what bounds the time of every call on a device, by the occupancy model.
 #pragma once
 
-#include <cstdint>
-
 #include <hone/device_facts.h>
 #include <hone/problem.h>
 
@@ -13,7 +11,6 @@ struct Ceilings {
   double gbps = 0;        ///< bandwidth of device memory that the best kernels reach, 10^9 bytes/s; 0: not known
   double launch_us = 0;   ///< device time of an empty kernel, dependent launches included
   double enqueue_us = 0;  ///< host time of a launch, the pace of short calls in a stream; 0 in a graph
-  std::int64_t bytes_in_flight_per_sm = 0;  ///< Little's law: bandwidth × latency ÷ SMs; 0 where loads do not wait
 };
 
 Ceilings model_ceilings(const DeviceFacts& facts, LaunchContext context);

@@ -1,0 +1,35 @@
+// print_summary(): why a winner takes as long as it does, in ten lines.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "cache/records.h"
+#include "tuner/explain/explanation.h"
+#include "tuner/winners/limits.h"
+
+namespace hone::tuner {
+
+/// A winner with the one in whose class it was measured (often itself), and what is known of that.
+struct ExplainedWinner {
+  const cache::StoredWinner& stored;
+  const cache::StoredWinner& measured;
+  const cache::TuningRecord& tuning;
+  const Explanation& explanation;
+  const DeviceCeilings& ceilings;
+
+  /// Bytes in flight per SM of the winner's trial; 0: not known.
+  std::int64_t bytes_in_flight() const {
+    return explanation.winner != nullptr ? explanation.winner->bytes_in_flight_per_sm : 0;
+  }
+  WinnerLimit limit() const {
+    return limit_of(measured, measured.winner.median_us, bytes_in_flight(), ceilings);
+  }
+};
+
+void print_summary(const ExplainedWinner& explained, std::ostream& out);
+
+/// The candidates by what became of them and why, each group with its fastest.
+void print_groups(const ExplainedWinner& explained, std::ostream& out, int columns);
+
+}  // namespace hone::tuner
