@@ -15,6 +15,11 @@ if(HONE_BUILD_TOOLS)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(hone_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
   install(TARGETS hone_command)
+  # What shells and man look for is printed by the command itself, which cannot run where it was compiled for another
+  # machine.
+  if(NOT CMAKE_CROSSCOMPILING)
+    include(${CMAKE_CURRENT_LIST_DIR}/HoneShellFiles.cmake)
+  endif()
 endif()
 
 # --- find_package(hone) ---

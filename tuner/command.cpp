@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <ostream>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,14 @@
 #include "tuner/check/check_command.h"
 #include "tuner/devices/devices_command.h"
 #include "tuner/explain/explain_command.h"
-#include "tuner/help.h"
+#include "tuner/text/help.h"
 #include "tuner/inspect/inspect_command.h"
 #include "tuner/occupancy/occupancy_command.h"
 #include "tuner/plan/plan_command.h"
 #include "tuner/report/report_command.h"
+#include "tuner/shell/shell_command.h"
+#include "tuner/stats/stats_command.h"
+#include "tuner/text/color.h"
 #include "tuner/text/command_error.h"
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
@@ -167,7 +171,9 @@ class Command {
     set_up_transpose(app_, transpose_);
     set_up_check(app_, check_);
     set_up_cache(app_, cache_);
-    allow_extras(app_);
+    set_up_stats(app_, stats_);
+    set_up_shell(app_, shell_);
+    set_up_common(app_);
   }
 
   ExitCode run(std::vector<std::string> args, const Context& context) {
@@ -189,6 +195,7 @@ class Command {
     } catch (const CLI::ParseError& error) {
       throw CommandError(ExitCode::usage, in_our_words(app_, error));
     }
+    choose_color(context);
     refuse_extras(app_);
     for (const CLI::App* part = &app_; !part->get_subcommands().empty();) {
       part = part->get_subcommands().front();
@@ -203,10 +210,21 @@ class Command {
   std::string help_hint() const { return fmt::format("Try: {} --help", command_line_of(app_)); }
 
  private:
-  /// So that what is left over is named in our words.
-  static void allow_extras(CLI::App& part) {
+  /// What all commands have. Extras are allowed so that what is left over is named in our words.
+  void set_up_common(CLI::App& part) {
     part.allow_extras();
-    for (CLI::App* sub : part.get_subcommands([](CLI::App*) { return true; })) allow_extras(*sub);
+    part.add_option("--color", color_)->take_last();
+    for (CLI::App* sub : part.get_subcommands([](CLI::App*) { return true; })) set_up_common(*sub);
+  }
+
+  void choose_color(const Context& context) const {
+    constexpr std::array<std::string_view, 3> kWhen{"auto", "always", "never"};
+    if (std::find(kWhen.begin(), kWhen.end(), color_) == kWhen.end())
+      throw CommandError(ExitCode::usage, fmt::format("--color: unknown '{}'{}; it can be auto, always or never",
+                                                      printable(color_), did_you_mean(color_, kWhen)));
+    if (color_ == "auto") return;
+    set_color(context.out, color_ == "always");
+    set_color(context.err, color_ == "always");
   }
 
   ExitCode run_chosen(const std::string& name, const Context& context) {
@@ -221,6 +239,8 @@ class Command {
     if (name == "reduce") return run_reduce(reduce_, context);
     if (name == "softmax") return run_softmax(softmax_, context);
     if (name == "transpose") return run_transpose(transpose_, context);
+    if (name == "stats") return run_stats(stats_, context);
+    if (name == "shell") return run_shell(shell_, app_, context);
     return run_cache(name, cache_, context);
   }
 
@@ -237,14 +257,19 @@ class Command {
   ArrayOptions transpose_;
   CheckOptions check_;
   CacheOptions cache_;
+  StatsOptions stats_;
+  ShellOptions shell_;
+  std::string color_ = "auto";
 };
 
 }  // namespace
 
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err,
                 const Environment& environment) {
+  set_color(out, environment.may_color && environment.out_columns() > 0);
+  set_color(err, environment.may_color && environment.err_columns() > 0);
   const auto fail = [&](ExitCode code, std::string_view message) {
-    err << "hone: " << message << '\n';
+    err << paint("hone:", Paint::red) << ' ' << message << '\n';
     return static_cast<int>(code);
   };
   try {

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuner/campaign/compilers.h"
@@ -28,6 +30,13 @@ int terminal_columns(int descriptor) {
   return size.ws_col;
 }
 
+/// no-color.org: any value but "" turns color off.
+bool may_color() {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  return (no_color == nullptr || *no_color == '\0') && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,6 +54,7 @@ int main(int argc, char** argv) {
   hone::tuner::Environment environment;
   environment.out_columns = [] { return terminal_columns(STDOUT_FILENO); };
   environment.err_columns = [] { return terminal_columns(STDERR_FILENO); };
+  environment.may_color = may_color();
   environment.worker_program = "/proc/self/exe";
   environment.watch_interrupts = [&] { return watcher.emplace().token(); };
 

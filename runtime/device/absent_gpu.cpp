@@ -81,8 +81,7 @@ std::unique_ptr<Module> AbsentGpu::load(const Binary& binary, const std::vector<
   std::vector<Kernel> kernels;
   for (const std::string& symbol : binary.entries.empty() ? entries : binary.entries) {
     std::optional<Resources> resources = cubin_resources(binary.code, symbol);
-    if (!resources)
-      throw Error(ErrorCode::device_failed, fmt::format("the cubin has no kernel \"{}\"", symbol));
+    if (!resources) throw Error(ErrorCode::device_failed, fmt::format("the cubin has no kernel \"{}\"", symbol));
     resources->max_threads_per_block = max_threads(facts_, *resources);
     kernels.push_back({.handle = nullptr, .resources = *resources});
   }

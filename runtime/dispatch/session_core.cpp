@@ -9,13 +9,18 @@ namespace hone {
 SessionCore::SessionCore(std::shared_ptr<Device> device, SessionOptions options)
     : device_(std::move(device)),
       options_(std::move(options)),
+      stats_(options_.stats_folder, *device_),
       cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {
   start_tracing();
+  if (stats_.is_wanted()) stats_.write(counters());
 }
 
 void SessionCore::count(std::uint64_t SessionCounters::*counter) {
-  const std::scoped_lock lock(mutex_);
-  ++(counters_.*counter);
+  {
+    const std::scoped_lock lock(mutex_);
+    ++(counters_.*counter);
+  }
+  if (stats_.is_wanted()) stats_.write(counters());
 }
 
 void SessionCore::count_cache_failure(const cache::LayerFailure& failure) {

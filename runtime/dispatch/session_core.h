@@ -8,6 +8,7 @@
 #include <hone/session.h>
 
 #include "runtime/dispatch/cache_bridge.h"
+#include "runtime/dispatch/stats_file.h"
 #include "runtime/jit/binary_memo.h"
 
 namespace hone {
@@ -36,6 +37,7 @@ class SessionCore {
   SessionOptions options_;
   mutable std::mutex mutex_;
   SessionCounters counters_;
+  StatsFile stats_;
   CacheBridge cache_;  ///< reports failures to the members above, also while it is destroyed
   BinaryMemo memo_;    ///< its threads use the device until it is destroyed
 };

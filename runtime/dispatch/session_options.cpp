@@ -110,6 +110,7 @@ SessionOptions SessionOptions::from_environment() {
   options.cache_max_bytes = max_bytes(options.cache_max_bytes);
   options.load_binaries = is_on("HONE_BINARIES", "on", "off", true);
   options.validate_pointers = is_on("HONE_VALIDATE", "1", "0", false);
+  if (const auto folder = variable("HONE_STATS")) options.stats_folder = std::filesystem::absolute(*folder);
   options.report_cache_failure = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };
   return options;
 }

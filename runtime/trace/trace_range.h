@@ -30,10 +30,12 @@ class TraceRange {
   /// `make_message()` gives the text; it is called only if a tool listens.
   template <class MakeMessage>
   explicit TraceRange(const MakeMessage& make_message) : is_open_(trace::domain.load(std::memory_order_relaxed)) {
-    if (is_open_) [[unlikely]] trace::push(make_message());
+    if (is_open_) [[unlikely]]
+      trace::push(make_message());
   }
   ~TraceRange() {
-    if (is_open_) [[unlikely]] trace::pop();
+    if (is_open_) [[unlikely]]
+      trace::pop();
   }
   TraceRange(const TraceRange&) = delete;
   TraceRange& operator=(const TraceRange&) = delete;

@@ -78,6 +78,8 @@ const IncludeRules& house_rules() {
               command("tuner/occupancy/"),
               command("tuner/plan/", {"tuner/campaign/"}),
               command("tuner/report/"),
+              command("tuner/shell/"),
+              command("tuner/stats/"),
               command("tuner/tune/", {"tuner/campaign/"}),
               {.folder = "tuner/", .may_include = {kPublic, "cache/", "tuner/"}},
               {.folder = "examples/", .may_include = {kPublic}},

@@ -1,4 +1,4 @@
-#include "tuner/help.h"
+#include "tuner/text/help.h"
 
 #include <gmock/gmock.h>
 
@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using test::Names;
 using testing::run_hone;
 
-const std::vector<std::string> kAllCommands{"devices", "tune",    "inspect",   "explain", "report", "occupancy",
-                                            "plan", "reduce",  "softmax", "transpose", "check",   "cache"};
+const std::vector<std::string> kAllCommands{"devices", "tune",    "inspect",   "explain", "report", "occupancy", "plan",
+                                            "reduce",  "softmax", "transpose", "check",   "cache",  "stats",     "shell"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {
   for (const std::string& command : kAllCommands) {

@@ -14,6 +14,7 @@
 #include "tuner/context/cache_path.h"
 #include "tuner/problems/selection.h"
 #include "tuner/problems/shapes.h"
+#include "tuner/text/color.h"
 #include "tuner/text/quantities.h"
 
 namespace hone::tuner {
@@ -89,7 +90,7 @@ std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t
 void warn_of_failed_cache(const Session& session, const Context& context) {
   const SessionCounters counters = session.counters();
   if (counters.cache_failures > 0)
-    context.err << "hone: warning: the cache could not be used, so this was slower than it need be: "
+    context.err << paint("hone: warning:", Paint::yellow) << " the cache could not be used, so this was slower than it need be: "
                 << counters.last_cache_failure << '\n';
 }
 

@@ -64,8 +64,7 @@ CampaignFile choose_problems(const ProblemOptions& options, std::ostream& err) {
   if (!options.preset.empty()) return read_preset(options.preset);
   if (!options.file.empty()) return read_campaign_file(options.file);
   CampaignFile campaign;
-  Selection selection{
-      .family = options.family, .ops = options.ops, .dtypes = options.dtypes, .sizes = options.sizes};
+  Selection selection{.family = options.family, .ops = options.ops, .dtypes = options.dtypes, .sizes = options.sizes};
   const auto set = [](std::string& to, const std::optional<std::string>& from) {
     if (from) to = *from;
   };
@@ -82,8 +81,7 @@ CampaignFile choose_problems(const ProblemOptions& options, std::ostream& err) {
     left_out[kMostNamed] = fmt::format("and {} more", left_out.size() - kMostNamed);
     left_out.resize(kMostNamed + 1);
   }
-  if (!left_out.empty())
-    err << fmt::format("hone: not defined, so left out: {}\n", fmt::join(left_out, ", "));
+  if (!left_out.empty()) err << fmt::format("hone: not defined, so left out: {}\n", fmt::join(left_out, ", "));
   return campaign;
 }
 

@@ -37,8 +37,8 @@ void add_problem_options(CLI::App& sub, ProblemOptions& options);
 /// option, --missed.
 void require_one_source(const ProblemOptions& options, bool missed = false);
 
-/// The problems that the options name, and what a file or preset says of how. Combinations that are not defined are left
-/// out, with a line on `err`. Throws CommandError.
+/// The problems that the options name, and what a file or preset says of how. Combinations that are not defined are
+/// left out, with a line on `err`. Throws CommandError.
 CampaignFile choose_problems(const ProblemOptions& options, std::ostream& err);
 
 }  // namespace hone::tuner

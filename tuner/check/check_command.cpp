@@ -4,17 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <hone/error.h>
+#include <hone/host_check.h>
 #include <hone/sdk/gpu_kernel.h>
 #include <hone/sdk/known_gpus.h>
 #include <hone/sdk/occupancy.h>
-#include <hone/host_check.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <optional>
 #include <ostream>
 
 #include "tuner/check/check_arguments.h"
 #include "tuner/check/check_process.h"
+#include "tuner/context/json_output.h"
 #include "tuner/context/kernel_file.h"
 #include "tuner/text/extents.h"
 #include "tuner/text/table.h"
@@ -33,44 +35,73 @@ Launch launch_of(const CheckOptions& options) {
   return launch;
 }
 
-void print_occupancy(const DeviceFacts& facts, const Resources& resources, const Launch& launch, std::ostream& out) {
-  const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
-  const int blocks = resident_blocks(facts, resources, threads, launch.dynamic_smem_bytes);
-  out << fmt::format("  occupancy      {} blocks of {} threads an SM: {} of {} threads, {:.0f} %\n", blocks, threads,
-                     blocks * threads, facts.max_threads_per_sm,
-                     100.0 * blocks * threads / facts.max_threads_per_sm);
-}
-
 /// What NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
-void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch& launch, std::ostream& out) {
-  out << "NVRTC, " << options.architecture << "\n";
-  Resources resources;
+struct GpuCheck {
+  std::optional<Resources> resources = {};
+  std::string not_looked_at = {};         ///< why there are none
+  std::optional<DeviceFacts> facts = {};  ///< of the architecture, where it is known
+};
+
+GpuCheck check_for_gpu(const Unit& unit, const CheckOptions& options) {
+  GpuCheck check{.facts = architecture_facts(options.architecture)};
   try {
-    resources = gpu_resources(unit, options.architecture);
+    check.resources = gpu_resources(unit, options.architecture);
   } catch (const Error& error) {
     // A template has no kernel before it is instantiated, which NVRTC is not asked for.
     const std::string& entry = unit.entries.front();
     const bool is_template = error.code() == ErrorCode::not_found && entry.find('<') != std::string::npos;
     if (error.code() == ErrorCode::not_found && !is_template) {
       throw CommandError(ExitCode::usage, fmt::format("{}; if it is a template, name its arguments, like "
-                                                      "--entry '{}<float>'", error.what(), entry));
+                                                      "--entry '{}<float>'",
+                                                      error.what(), entry));
     }
     if (error.code() != ErrorCode::unsupported && !is_template) throw;
-    out << "  not looked at: " << (is_template ? "a template has no figures of its own" : error.what()) << "\n\n";
+    check.not_looked_at = is_template ? "a template has no figures of its own" : error.what();
+  }
+  return check;
+}
+
+int threads_of(const Launch& launch) { return static_cast<int>(launch.block.x * launch.block.y * launch.block.z); }
+
+int resident_blocks_of(const GpuCheck& check, const Launch& launch) {
+  return resident_blocks(*check.facts, *check.resources, threads_of(launch), launch.dynamic_smem_bytes);
+}
+
+std::string occupancy_text(const GpuCheck& check, const CheckOptions& options, const Launch& launch) {
+  if (options.block.empty()) return "give --block to see it";
+  if (!check.facts)
+    return fmt::format("unknown for this architecture; known are {}", fmt::join(known_architectures(), ", "));
+  const int blocks = resident_blocks_of(check, launch), threads = threads_of(launch);
+  return fmt::format("{} blocks of {} threads an SM: {} of {} threads, {:.0f} %", blocks, threads, blocks * threads,
+                     check.facts->max_threads_per_sm, 100.0 * blocks * threads / check.facts->max_threads_per_sm);
+}
+
+void print_gpu(const GpuCheck& check, const CheckOptions& options, const Launch& launch, std::ostream& out) {
+  out << "NVRTC, " << options.architecture << "\n";
+  if (!check.resources) {
+    out << "  not looked at: " << check.not_looked_at << "\n\n";
     return;
   }
+  const Resources& resources = *check.resources;
   out << fmt::format("  registers      {} a thread\n", resources.registers);
-  out << fmt::format("  local memory   {} bytes a thread ({})\n", resources.local_bytes,
-                     resources.local_bytes == 0 ? "nothing is spilled"
-                                                 : "spilled registers, or arrays indexed at run time");
+  out << fmt::format(
+      "  local memory   {} bytes a thread ({})\n", resources.local_bytes,
+      resources.local_bytes == 0 ? "nothing is spilled" : "spilled registers, or arrays indexed at run time");
   out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources.static_smem_bytes,
                      launch.dynamic_smem_bytes);
-  const std::optional<DeviceFacts> facts = architecture_facts(options.architecture);
-  if (options.block.empty()) out << "  occupancy      give --block to see it\n";
-  else if (facts) print_occupancy(*facts, resources, launch, out);
-  else out << "  occupancy      unknown for this architecture; known are "
-           << fmt::format("{}", fmt::join(known_architectures(), ", ")) << "\n";
-  out << "\n";
+  out << fmt::format("  occupancy      {}\n\n", occupancy_text(check, options, launch));
+}
+
+nlohmann::ordered_json gpu_json(const GpuCheck& check, const CheckOptions& options, const Launch& launch) {
+  if (!check.resources) return {{"architecture", options.architecture}, {"not_looked_at", check.not_looked_at}};
+  const bool is_known = check.facts && !options.block.empty();
+  return {{"architecture", options.architecture},
+          {"registers", check.resources->registers},
+          {"local_bytes", check.resources->local_bytes},
+          {"static_smem_bytes", check.resources->static_smem_bytes},
+          {"dynamic_smem_bytes", launch.dynamic_smem_bytes},
+          {"resident_blocks",
+           is_known ? nlohmann::ordered_json(resident_blocks_of(check, launch)) : nlohmann::ordered_json(nullptr)}};
 }
 
 HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch& launch) {
@@ -85,7 +116,8 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const CheckArgument& argument = arguments[i];
     if (argument.is_buffer)
-      check.buffers.push_back({fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
+      check.buffers.push_back(
+          {fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
   }
   if (!options.orders.empty()) check.orders.clear();
   for (const std::string& order : options.orders) check.orders.push_back(parse_host_order(order));
@@ -97,6 +129,38 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
     run.launch(one);
   };
   return check;
+}
+
+HostCheckReport run_on_host(const HostCheck& check) {
+  try {
+    return check_in_child(check);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    throw CommandError(ExitCode::usage, fmt::format("{}; give an --arg for each parameter", error.what()));
+  }
+}
+
+void print_host(const HostCheckReport& report, const HostCheck& check, std::ostream& out) {
+  std::string orders;
+  for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
+  out << "Host device, threads and blocks in the orders " << orders << "\n";
+  if (report.ok()) {
+    out << "  no check found anything, and all orders gave the same bytes\n";
+    return;
+  }
+  out << report.failure << "\n";
+  out << "  to see it again: --order " << to_string(check.orders.front());
+  if (report.failed_order != check.orders.front()) out << " --order " << to_string(report.failed_order);
+  out << "\n";
+}
+
+nlohmann::ordered_json host_json(const HostCheckReport& report, const HostCheck& check) {
+  nlohmann::ordered_json json{{"ok", report.ok()}, {"orders", nlohmann::ordered_json::array()}};
+  for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
+  json["failure"] = report.ok() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(report.failure);
+  json["failed_order"] =
+      report.ok() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(to_string(report.failed_order));
+  return json;
 }
 
 }  // namespace
@@ -111,6 +175,7 @@ void set_up_check(CLI::App& app, CheckOptions& options) {
   sub->add_option("--smem", options.smem);
   sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--order", options.orders)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
 ExitCode run_check(const CheckOptions& options, const Context& context) {
@@ -121,31 +186,24 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
   const Unit unit = read_one_kernel(options.file, options.entry);
   const HostCheck check = host_check(unit, options, launch);
 
-  context.out << fmt::format("{}: {}\n\n", printable(options.file), printable(unit.entries.front()));
-  report_for_gpu(unit, options, launch, context.out);
-  if (options.block.empty()) {
+  const GpuCheck gpu = check_for_gpu(unit, options);
+  nlohmann::ordered_json json{
+      {"file", options.file}, {"kernel", unit.entries.front()}, {"gpu", gpu_json(gpu, options, launch)}};
+  if (!options.json) {
+    context.out << fmt::format("{}: {}\n\n", printable(options.file), printable(unit.entries.front()));
+    print_gpu(gpu, options, launch, context.out);
+  }
+  std::optional<HostCheckReport> report;
+  if (!options.block.empty()) report = run_on_host(check);
+  if (options.json) {
+    json["host"] = report ? host_json(*report, check) : nlohmann::ordered_json(nullptr);
+    print_json(json, context);
+  } else if (report) {
+    print_host(*report, check, context.out);
+  } else {
     context.out << "Host device: not run; give --block, --grid and an --arg for each parameter\n";
-    return ExitCode::ok;
   }
-  HostCheckReport report;
-  try {
-    report = check_in_child(check);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) throw;
-    throw CommandError(ExitCode::usage, fmt::format("{}; give an --arg for each parameter", error.what()));
-  }
-  std::string orders;
-  for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
-  context.out << "Host device, threads and blocks in the orders " << orders << "\n";
-  if (report.ok()) {
-    context.out << "  no check found anything, and all orders gave the same bytes\n";
-    return ExitCode::ok;
-  }
-  context.out << report.failure << "\n";
-  context.out << "  to see it again: --order " << to_string(check.orders.front());
-  if (report.failed_order != check.orders.front()) context.out << " --order " << to_string(report.failed_order);
-  context.out << "\n";
-  return ExitCode::failed;
+  return !report || report->ok() ? ExitCode::ok : ExitCode::failed;
 }
 
 }  // namespace hone::tuner

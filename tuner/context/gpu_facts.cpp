@@ -73,8 +73,8 @@ constexpr std::array<Order, 5> kOrders{{{"max_threads_per_block", "max_threads_p
 
 /// What `hone devices --json` says besides of a device.
 const std::set<std::string_view> kOtherFields{"device", "peak_bandwidth_gbps", "compiler", "source"};
-const std::set<std::string_view> kFieldsOfOtherKinds{"kind",   "name",           "architecture",
-                                                     "driver", "max_grid_blocks", "has_dependent_launch"};
+const std::set<std::string_view> kFieldsOfOtherKinds{
+    "kind", "name", "architecture", "driver", "max_grid_blocks", "has_dependent_launch"};
 
 std::int64_t value_of(const DeviceFacts& facts, const NumberField& field) {
   return std::visit([&](auto member) { return static_cast<std::int64_t>(facts.*member); }, field.member);

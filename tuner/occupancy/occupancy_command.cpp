@@ -78,13 +78,13 @@ void ask_of_winner(const OccupancyOptions& options, const cache::StoredWinner& s
     if (!option->empty()) refuse("--block, --registers and --entry have no meaning for a winner, which has its own");
   const cache::CandidateRecord& candidate = stored.winner.candidate;
   const std::optional<Problem> problem = problem_of(stored.key.problem, stored.winner.tuned_extents);
-  const std::optional<Policy> policy =
-      problem ? problem->family->space().parse(candidate.policy) : std::nullopt;
+  const std::optional<Policy> policy = problem ? problem->family->space().parse(candidate.policy) : std::nullopt;
   if (!policy)
-    refuse(fmt::format("winner {} is of the family '{}', which hone does not have; give its numbers instead: --block "
-                       "{} --registers {} --smem {}",
-                       stored.id, printable(stored.key.problem.family), candidate.block_threads, candidate.registers,
-                       candidate.static_smem_bytes));
+    refuse(
+        fmt::format("winner {} is of the family '{}', which hone does not have; give its numbers instead: --block "
+                    "{} --registers {} --smem {}",
+                    stored.id, printable(stored.key.problem.family), candidate.block_threads, candidate.registers,
+                    candidate.static_smem_bytes));
   const WorkShape shape = problem->family->shape(*problem, *policy);
   question.what = fmt::format("{}: {} in {}", problem_label(*problem), short_policy(candidate.policy),
                               blocks_text(candidate.max_blocks));
@@ -121,9 +121,8 @@ void ask_of_grid(const OccupancyOptions& options, OccupancyQuestion& question) {
   if (!options.grid.empty() && !options.size.empty()) refuse("--grid and --size each say how many blocks there are");
   if (!options.grid.empty()) question.grid_blocks = blocks_of_grid(options.grid);
   const bool needs_block = !options.size.empty() || !options.in_flight.empty();
-  const int threads = question.block_threads > 0 || !needs_block
-                          ? question.block_threads
-                          : report_occupancy(question).question.block_threads;
+  const int threads = question.block_threads > 0 || !needs_block ? question.block_threads
+                                                                 : report_occupancy(question).question.block_threads;
   if (!options.size.empty()) {
     const std::int64_t per_block = threads * std::int64_t{parse_limit("--per-thread", options.per_thread, 1, 1 << 20)};
     question.grid_blocks = (parse_size(options.size) + per_block - 1) / per_block;
@@ -153,8 +152,7 @@ void set_up_occupancy(CLI::App& app, OccupancyOptions& options) {
 }
 
 ExitCode run_occupancy(const OccupancyOptions& options, const Context& context) {
-  const bool is_winner = !options.kernel.empty() &&
-                         options.kernel.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_winner = !options.kernel.empty() && options.kernel.find_first_not_of("0123456789") == std::string::npos;
   OccupancyQuestion question;
   std::optional<cache::StoredWinner> winner;
   if (is_winner) winner = find_winner(options, context);
@@ -167,16 +165,20 @@ ExitCode run_occupancy(const OccupancyOptions& options, const Context& context) 
     const Dim3 block = parse_block("--block", options.block);
     question.block_threads = static_cast<int>(block.x * block.y * block.z);
   }
-  if (!options.registers.empty())
-    question.resources.registers = parse_limit("--registers", options.registers, 1, 255);
+  if (!options.registers.empty()) question.resources.registers = parse_limit("--registers", options.registers, 1, 255);
   question.dynamic_smem_bytes = parse_unsigned("--smem", options.smem);
-  if (winner) ask_of_winner(options, *winner, question);
-  else if (!options.kernel.empty()) ask_of_file(options, question);
-  else require_numbers(options);
+  if (winner)
+    ask_of_winner(options, *winner, question);
+  else if (!options.kernel.empty())
+    ask_of_file(options, question);
+  else
+    require_numbers(options);
   ask_of_grid(options, question);
   const OccupancyReport report = report_occupancy(std::move(question));
-  if (options.json) print_json(to_json(report), context);
-  else print_report(report, context);
+  if (options.json)
+    print_json(to_json(report), context);
+  else
+    print_report(report, context);
   return ExitCode::ok;
 }
 

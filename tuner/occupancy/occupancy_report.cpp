@@ -27,8 +27,7 @@ constexpr int kMostRegisters = 255;
 RegisterStep with_registers(const OccupancyQuestion& question, int registers) {
   Resources resources = question.resources;
   resources.registers = registers;
-  return {registers,
-          resident_blocks(question.facts, resources, question.block_threads, question.dynamic_smem_bytes)};
+  return {registers, resident_blocks(question.facts, resources, question.block_threads, question.dynamic_smem_bytes)};
 }
 
 void compare_registers(OccupancyReport& report) {
@@ -53,8 +52,7 @@ std::vector<BlockRow> block_rows(const OccupancyReport& report) {
   std::sort(sizes.begin(), sizes.end());
   std::vector<BlockRow> rows;
   for (const int size : sizes)
-    rows.push_back(
-        {size, occupancy_limits(question.facts, question.resources, size, question.dynamic_smem_bytes)});
+    rows.push_back({size, occupancy_limits(question.facts, question.resources, size, question.dynamic_smem_bytes)});
   return rows;
 }
 
@@ -111,7 +109,8 @@ std::string in_flight_text(const OccupancyReport& report) {
   const std::int64_t needed = report.bytes_in_flight_needed_per_sm, has = report.bytes_in_flight_per_sm;
   const int threads = report.resident_threads();
   std::string text;
-  if (has >= needed) text = fmt::format("{} an SM, which is enough; ", format_bytes(has));
+  if (has >= needed)
+    text = fmt::format("{} an SM, which is enough; ", format_bytes(has));
   else if (has > 0)
     text = fmt::format("{} an SM, {} of what is needed; ", format_bytes(has), share_text(double(has), double(needed)));
   text += fmt::format("Little's law asks for {} an SM", format_bytes(needed));
@@ -120,8 +119,12 @@ std::string in_flight_text(const OccupancyReport& report) {
 }
 
 void print_blocks(const OccupancyReport& report, const Context& context) {
-  Table table({{"block", Align::right}, {"resident", Align::right}, {"threads", Align::right},
-               {"occupancy", Align::right}, {"limited by"}, {""}});
+  Table table({{"block", Align::right},
+               {"resident", Align::right},
+               {"threads", Align::right},
+               {"occupancy", Align::right},
+               {"limited by"},
+               {""}});
   for (const BlockRow& row : report.blocks) {
     const int resident = row.limits.resident_blocks();
     std::string mark;
@@ -153,7 +156,7 @@ Json json_of(const OccupancyLimits& limits) {
 
 Json json_of(const Waves& waves, std::int64_t grid_blocks) {
   if (grid_blocks == 0) return nullptr;
-  return {{"grid_blocks", grid_blocks}, {"slots", waves.slots},         {"whole", waves.whole},
+  return {{"grid_blocks", grid_blocks},       {"slots", waves.slots},   {"whole", waves.whole},
           {"last_blocks", waves.last_blocks}, {"waves", waves.count()}, {"idle_share", waves.waste()}};
 }
 
@@ -164,14 +167,14 @@ OccupancyReport report_occupancy(OccupancyQuestion question) {
   report.potential = max_potential_block(question.facts, question.resources, question.dynamic_smem_bytes);
   if (question.block_threads == 0) question.block_threads = report.potential.threads;
   if (question.block_threads == 0)
-    throw CommandError(ExitCode::usage,
-                       fmt::format("no block fits on {}: {} registers a thread and {} + {} bytes of shared memory a "
-                                   "block; an SM has {} and {}",
-                                   printable(question.facts.name), question.resources.registers,
-                                   question.resources.static_smem_bytes, question.dynamic_smem_bytes,
-                                   question.facts.registers_per_sm, question.facts.smem_bytes_per_sm));
-  report.limits = occupancy_limits(question.facts, question.resources, question.block_threads,
-                                   question.dynamic_smem_bytes);
+    throw CommandError(
+        ExitCode::usage,
+        fmt::format("no block fits on {}: {} registers a thread and {} + {} bytes of shared memory a "
+                    "block; an SM has {} and {}",
+                    printable(question.facts.name), question.resources.registers, question.resources.static_smem_bytes,
+                    question.dynamic_smem_bytes, question.facts.registers_per_sm, question.facts.smem_bytes_per_sm));
+  report.limits =
+      occupancy_limits(question.facts, question.resources, question.block_threads, question.dynamic_smem_bytes);
   report.waves = waves_of(question.facts, report.limits.resident_blocks(), question.grid_blocks);
   report.bytes_in_flight_needed_per_sm = bytes_in_flight_needed(question.facts);
   report.question = std::move(question);

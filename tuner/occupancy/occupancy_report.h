@@ -23,8 +23,8 @@ struct OccupancyQuestion {
   Resources resources = {};
   int block_threads = 0;  ///< 0: the largest block with the most resident threads
   std::size_t dynamic_smem_bytes = 0;
-  std::int64_t grid_blocks = 0;               ///< 0: not asked
-  std::int64_t bytes_in_flight_per_block = 0; ///< 0: not known
+  std::int64_t grid_blocks = 0;                ///< 0: not asked
+  std::int64_t bytes_in_flight_per_block = 0;  ///< 0: not known
 };
 
 /// The occupancy of a block size.
@@ -49,9 +49,9 @@ struct OccupancyReport {
   std::int64_t bytes_in_flight_per_sm = 0;         ///< 0: not known
   std::int64_t bytes_in_flight_needed_per_sm = 0;  ///< 0: not known
   std::optional<RegisterStep> one_less, one_more;
-  std::optional<RegisterStep> next_more_blocks;    ///< the most registers with which more blocks fit
-  std::optional<RegisterStep> next_fewer_blocks;   ///< the fewest registers with which fewer blocks fit
-  std::vector<BlockRow> blocks;                    ///< the usual sizes, the asked one and the largest with most threads
+  std::optional<RegisterStep> next_more_blocks;   ///< the most registers with which more blocks fit
+  std::optional<RegisterStep> next_fewer_blocks;  ///< the fewest registers with which fewer blocks fit
+  std::vector<BlockRow> blocks;                   ///< the usual sizes, the asked one and the largest with most threads
 
   int resident_threads() const { return question.block_threads * limits.resident_blocks(); }
 };

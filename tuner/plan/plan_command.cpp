@@ -28,8 +28,7 @@ namespace {
 constexpr std::size_t kPoliciesOfOne = 16;
 
 std::shared_ptr<Device> device_of(const std::string& gpu) {
-  if (gpu.empty())
-    throw CommandError(ExitCode::usage, "for which GPU? Name it with --gpu; see: hone devices --known");
+  if (gpu.empty()) throw CommandError(ExitCode::usage, "for which GPU? Name it with --gpu; see: hone devices --known");
   if (gpu.starts_with("cuda:") || gpu == "auto") return Device::open(gpu);
   return make_absent_gpu(choose_gpu(gpu));
 }
@@ -74,8 +73,8 @@ ExitCode run_plan(const PlanOptions& options, const Context& context) {
   Session session(device, session_options(options));
   std::vector<PlannedProblem> planned;
   for (const WeightedProblem& each : problems) {
-    PlannedProblem& next = planned.emplace_back(
-        PlannedProblem{.problem = each.problem, .plan = plan_candidates(*device, each.problem, policies), .winner = {}});
+    PlannedProblem& next = planned.emplace_back(PlannedProblem{
+        .problem = each.problem, .plan = plan_candidates(*device, each.problem, policies), .winner = {}});
     next.winner = *session.prepare(each.problem).winner;
     require_stored(session, options);
   }
@@ -87,8 +86,10 @@ ExitCode run_plan(const PlanOptions& options, const Context& context) {
   }
   const DeviceFacts& facts = device->facts();
   context.out << printable(fmt::format("{} ({})", facts.name, facts.architecture)) << "\n\n";
-  if (planned.size() == 1) print_candidates(planned.front(), facts, context);
-  else print_winners(planned, facts, context);
+  if (planned.size() == 1)
+    print_candidates(planned.front(), facts, context);
+  else
+    print_winners(planned, facts, context);
   if (!options.output.empty())
     context.out << fmt::format("\n{} in {}; ship it, and name it in HONE_CACHE_PATH\n",
                                count_text(static_cast<std::int64_t>(planned.size()), "predicted winner"),

@@ -30,9 +30,8 @@ int block_threads(const PlannedProblem& planned, const Candidate& candidate) {
 /// The trial of the predicted winner; nullptr where its policy is not among those that were compiled.
 const Trial* trial_of_winner(const PlannedProblem& planned) {
   const auto& candidates = planned.plan.candidates;
-  const auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Trial& trial) {
-    return trial.candidate == planned.winner.candidate;
-  });
+  const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const Trial& trial) { return trial.candidate == planned.winner.candidate; });
   return found == candidates.end() ? nullptr : &*found;
 }
 

@@ -4,6 +4,8 @@
 #include <ostream>
 #include <utility>
 
+#include "tuner/text/color.h"
+
 namespace hone::tuner {
 namespace {
 
@@ -11,8 +13,8 @@ constexpr std::size_t kGap = 2;
 
 bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-void print_line(std::ostream& out, const std::vector<Column>& columns, const std::vector<std::size_t>& visible,
-                const std::vector<std::size_t>& widths, const std::vector<std::string>& cells, std::size_t indent) {
+std::string line_of(const std::vector<Column>& columns, const std::vector<std::size_t>& visible,
+                    const std::vector<std::size_t>& widths, const std::vector<std::string>& cells, std::size_t indent) {
   std::string line(indent, ' ');
   for (const std::size_t c : visible) {
     const std::string padding(widths[c] - display_width(cells[c]), ' ');
@@ -20,7 +22,7 @@ void print_line(std::ostream& out, const std::vector<Column>& columns, const std
     line.append(kGap, ' ');
   }
   line.erase(line.find_last_not_of(' ') + 1);
-  out << line << '\n';
+  return line;
 }
 
 /// Bytes of the UTF-8 sequence that begins with `first`; 0: none does.
@@ -133,8 +135,8 @@ void Table::print(std::ostream& out, int max_width, int indent) const {
   for (const std::size_t c : known_columns()) {
     if (!std::binary_search(visible.begin(), visible.end(), c)) hidden += (hidden.empty() ? "" : ", ") + headers[c];
   }
-  print_line(out, columns_, visible, width_of, headers, blanks);
-  for (const auto& row : rows_) print_line(out, columns_, visible, width_of, row, blanks);
+  out << paint(line_of(columns_, visible, width_of, headers, blanks), Paint::bold) << '\n';
+  for (const auto& row : rows_) out << line_of(columns_, visible, width_of, row, blanks) << '\n';
   if (!hidden.empty()) {
     out << std::string(blanks, ' ')
         << truncate("(too narrow for: " + hidden + ")", static_cast<std::size_t>(max_width) - blanks) << '\n';

@@ -93,12 +93,12 @@ std::string CampaignProgress::line(TimePoint now, std::size_t columns) const {
       tuning.total > 0
           ? fmt::format("  {} {}/{}", kPhaseNames[static_cast<std::size_t>(tuning.phase)], tuning.done, tuning.total)
           : std::string{};
-  const std::string best =
-      tuning.best_us > 0 ? fmt::format("  best {} µs", format_us(tuning.best_us)) : std::string{};
+  const std::string best = tuning.best_us > 0 ? fmt::format("  best {} µs", format_us(tuning.best_us)) : std::string{};
   const std::string left = fmt::format("  about {} left", format_duration(remaining(now)));
-  const std::string whole = head + phase + best + left;
-  if (display_width(whole) <= columns) return whole;
-  return truncate(head + best + left, columns);
+  for (const std::string& text :
+       {head + phase + best + left, head + best + left, head + left, position(last_lane_) + left})
+    if (display_width(text) <= columns) return text;
+  return truncate(head, columns);
 }
 
 bool Throttle::pass(TimePoint now) {

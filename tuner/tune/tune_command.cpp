@@ -5,6 +5,7 @@
 
 #include <hone/session.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -29,11 +30,13 @@
 #include "tuner/campaign/shard.h"
 #include "tuner/campaign/worker.h"
 #include "tuner/context/cache_path.h"
+#include "tuner/context/json_output.h"
 #include "tuner/problems/families.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
+#include "tuner/tune/tune_json.h"
 #include "tuner/tune/tune_output.h"
 
 namespace hone::tuner {
@@ -111,7 +114,7 @@ std::vector<DeviceLock> lock_devices(const CampaignOptions& campaign, const Cont
   return locks;
 }
 
-/// How the campaign ended, as message and exit code.
+/// How the campaign ended, as message and exit code. `cache_path`: to be named on standard output; "": not.
 ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, const Context& context) {
   if (!result.cache_failure.empty()) {
     throw CommandError(ExitCode::cache, fmt::format("winners could not be stored: {}", result.cache_failure));
@@ -120,7 +123,8 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     context.err << "hone: what was finished is stored; the same command goes on with the rest\n";
     throw CommandError(ExitCode::device, fmt::format("a device was lost: {}", result.device_failure));
   }
-  context.out << "Winners are in " << printable(cache_path.string()) << "; see them with: hone inspect\n";
+  if (!cache_path.empty())
+    context.out << "Winners are in " << printable(cache_path.string()) << "; see them with: hone inspect\n";
   if (result.interrupted) {
     context.err << "hone: interrupted; what was finished is stored, the same command goes on with the rest\n";
     return ExitCode::interrupted;
@@ -165,6 +169,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_flag("--exhaustive", options.exhaustive)->disable_flag_override();
   sub->add_flag("--warm", options.warm)->disable_flag_override();
   sub->add_flag("-q,--quiet", options.quiet)->disable_flag_override();
+  sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
 ExitCode run_tune(const TuneOptions& options, const Context& context) {
@@ -217,8 +222,9 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
     result = run_campaign(problems, campaign, printer);
   }
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(context.environment.now() - start);
-  print_summary(result, elapsed, context);
-  return conclude(result, cache_path, context);
+  if (options.json) print_json(tune_json(result, elapsed, cache_path), context);
+  else print_summary(result, elapsed, context);
+  return conclude(result, options.json ? fs::path() : cache_path, context);
 }
 
 }  // namespace hone::tuner

@@ -29,6 +29,7 @@ struct TuneOptions {
   bool exhaustive = false;
   bool warm = false;
   bool quiet = false;
+  bool json = false;
 };
 
 void set_up_tune(CLI::App& app, TuneOptions& options);

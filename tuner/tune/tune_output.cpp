@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tuner/problems/problem_text.h"
+#include "tuner/text/color.h"
 #include "tuner/text/median.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
@@ -213,7 +214,7 @@ void TuneProgressPrinter::consolidated(const SweepResult& sweep, std::size_t lan
 
 void TuneProgressPrinter::warned(const std::string& what) {
   erase();
-  context_.err << "hone: warning: " << printable(what) << std::endl;
+  context_.err << paint("hone: warning:", Paint::yellow) << ' ' << printable(what) << std::endl;
 }
 
 void TuneProgressPrinter::draw() {

@@ -65,6 +65,10 @@ struct SessionOptions {
   /// Each captured graph takes one for each of its streams, for the session's life.
   int capture_workspaces = 16;
 
+  /// A folder in which each session keeps a small JSON file with its counters, `hone-<process>-<n>.json`, for `hone
+  /// stats`. It is written after misses, never by a hit, and removed with the session. Empty: no file.
+  std::filesystem::path stats_folder = {};
+
   /// The options that the environment asks for:
   /// - HONE_CACHE: the cache file, as `<path>`, `rw:<path>` or `ro:<path>` (cache_read_only); `rw` and `ro` alone mean
   ///   the usual place, by the XDG rules: $XDG_CACHE_HOME/hone/cache.sqlite, else ~/.cache/hone/cache.sqlite. `off`
@@ -75,6 +79,7 @@ struct SessionOptions {
   /// - HONE_BINARIES: load_binaries, `on` or `off`.
   /// - HONE_ON_MISS: on_miss, `tune`, `heuristic` or `error`.
   /// - HONE_VALIDATE: validate_pointers, 0 or 1.
+  /// - HONE_STATS: stats_folder.
   /// report_cache_failure writes a line to standard error. A program with more rights than its user (set user ID)
   /// ignores the environment. Throws Error(invalid_argument) for any other value.
   static SessionOptions from_environment();

@@ -53,9 +53,8 @@ TEST_F(AbsentGpu, ListsCandidatesInTheOrderOfTheirPredictions) {
 
 TEST_F(AbsentGpu, StoresTheModelsChoiceForTheRealOne) {
   const TempFolder folder;
-  SessionOptions options{.on_miss = MissPolicy::heuristic,
-                         .cache_path = folder / "cache.sqlite",
-                         .capture_workspaces = 0};
+  SessionOptions options{
+      .on_miss = MissPolicy::heuristic, .cache_path = folder / "cache.sqlite", .capture_workspaces = 0};
   {
     Session session(device_, options);
     EXPECT_EQ(session.prepare(sum_of(1 << 20)).source, ChoiceSource::heuristic);

@@ -18,8 +18,8 @@ TEST(KnownGpus, HaveDifferentNamesAndSources) {
     EXPECT_TRUE(driver_names.insert(gpu.facts.name).second) << gpu.name;
     EXPECT_FALSE(gpu.source.empty()) << gpu.name;
   }
-  for (const char* name : {"t4", "a100", "a10", "rtx3090", "rtx4090", "l40s", "h100", "h200", "gh200", "b200", "rtx5090",
-                           "orin"})
+  for (const char* name :
+       {"t4", "a100", "a10", "rtx3090", "rtx4090", "l40s", "h100", "h200", "gh200", "b200", "rtx5090", "orin"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
@@ -45,9 +45,19 @@ struct DataSheet {
 };
 
 TEST(KnownGpus, HaveTheBandwidthOfTheirDataSheets) {
-  for (const DataSheet& sheet : {DataSheet{"t4", 320}, {"a100", 1555}, {"a100-80gb", 2039}, {"a10", 600},
-                                 {"rtx3090", 936}, {"rtx4090", 1008}, {"l40s", 864}, {"h100", 3350}, {"h200", 4900},
-                                 {"gh200", 4000}, {"b200", 7700}, {"rtx5090", 1792}, {"orin", 204.8}})
+  for (const DataSheet& sheet : {DataSheet{"t4", 320},
+                                 {"a100", 1555},
+                                 {"a100-80gb", 2039},
+                                 {"a10", 600},
+                                 {"rtx3090", 936},
+                                 {"rtx4090", 1008},
+                                 {"l40s", 864},
+                                 {"h100", 3350},
+                                 {"h200", 4900},
+                                 {"gh200", 4000},
+                                 {"b200", 7700},
+                                 {"rtx5090", 1792},
+                                 {"orin", 204.8}})
     EXPECT_NEAR(peak_bandwidth_gbps(find_known_gpu(sheet.gpu)->facts) / sheet.gbps, 1, 0.01) << sheet.gpu;
 }
 

@@ -31,8 +31,12 @@ TEST(GpuFacts, OfEveryKnownGpuAreReadAsTheyWereWritten) {
 }
 
 TEST(GpuFacts, LimitsOfAKnownArchitectureMayBeLeftOut) {
-  const Json json{{"name", "NVIDIA H100 80GB HBM3"}, {"architecture", "sm_90"},    {"sm_count", 132},
-                  {"l2_bytes", 52428800},            {"memory_bytes", 85018214400}, {"memory_clock_khz", 2619000},
+  const Json json{{"name", "NVIDIA H100 80GB HBM3"},
+                  {"architecture", "sm_90"},
+                  {"sm_count", 132},
+                  {"l2_bytes", 52428800},
+                  {"memory_bytes", 85018214400},
+                  {"memory_clock_khz", 2619000},
                   {"memory_bus_bits", 5120}};
   EXPECT_EQ(tuning_identity(read(json)), tuning_identity(find_known_gpu("h100")->facts));
 }
@@ -59,8 +63,10 @@ class ImpossibleFacts : public ::testing::TestWithParam<Impossible> {};
 
 TEST_P(ImpossibleFacts, AreRefusedByName) {
   Json json = h100_json();
-  if (GetParam().value.is_null()) json.erase(GetParam().field);
-  else json[GetParam().field] = GetParam().value;
+  if (GetParam().value.is_null())
+    json.erase(GetParam().field);
+  else
+    json[GetParam().field] = GetParam().value;
   try {
     read(json);
     FAIL() << "no GPU has that";
@@ -87,8 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Impossible{"memory_clock_khz", 0, {"memory_clock_khz = 0"}},
                       Impossible{"compute_capability", 80, {"'sm_90'", "sm_80"}},
                       Impossible{"architecture", "sm_80", {"'sm_80'", "sm_90"}},
-                      Impossible{"architecture", nullptr, {"no 'architecture'"}},
-                      Impossible{"name", 7, {"name"}},
+                      Impossible{"architecture", nullptr, {"no 'architecture'"}}, Impossible{"name", 7, {"name"}},
                       Impossible{"kind", "host", {"'host'"}},
                       Impossible{"sm_cuont", 132, {"'sm_cuont'", "did you mean 'sm_count'?"}},
                       Impossible{"max_grid_blocks", Json::array({1, 2}), {"max_grid_blocks"}},

@@ -21,9 +21,7 @@ using testing::run_hone;
 using testing::TemporaryFolder;
 using testing::write_file;
 
-bool has_nvrtc() {
-  return !make_absent_gpu(find_known_gpu("h100")->facts)->compiler_identity().empty();
-}
+bool has_nvrtc() { return !make_absent_gpu(find_known_gpu("h100")->facts)->compiler_identity().empty(); }
 
 json occupancy(std::vector<std::string> args) {
   args.insert(args.begin(), "occupancy");

@@ -86,8 +86,7 @@ TEST_F(PlanCommand, AnArchitectureThatNvrtcDoesNotKnowIsNamedWithThoseItKnows) {
 }
 
 TEST_F(PlanCommand, AFileThatCannotBeWrittenIsSaid) {
-  const CommandRun run =
-      run_hone({"plan", "--gpu", "h100", "--size", "2^12", "-o", "/proc/no/winners.sqlite"});
+  const CommandRun run = run_hone({"plan", "--gpu", "h100", "--size", "2^12", "-o", "/proc/no/winners.sqlite"});
   EXPECT_EQ(run.code, 5);
   EXPECT_THAT(run.err, Names("/proc/no/winners.sqlite"));
 }

@@ -81,6 +81,9 @@ TEST(CampaignProgress, LineFitsNarrowTerminals) {
   progress.begin("sum f32 2^11", kStart);
   progress.update(measuring(12, 48, 5.314));
   EXPECT_EQ(progress.line(kStart + 1s, 55), "[ 1/15] sum f32 2^11  best 5.31 µs  about 29 s left");
+  EXPECT_EQ(progress.line(kStart + 1s, 40), "[ 1/15] sum f32 2^11  about 29 s left");
+  EXPECT_EQ(progress.line(kStart + 1s, 30), "[ 1/15]  about 29 s left");
+  EXPECT_EQ(progress.line(kStart + 1s, 10), "[ 1/15] s…");
   for (std::size_t columns = 0; columns < 80; ++columns) {
     EXPECT_LE(display_width(progress.line(kStart, columns)), columns);
   }

@@ -11,10 +11,11 @@
 namespace hone {
 
 struct CandidatePlan {
-  std::vector<Trial> candidates = {};  ///< best prediction first: resources, resident blocks, bytes in flight, prediction
-  std::vector<Trial> rejected = {};    ///< with reasons, in the order of the ranking
-  std::size_t ranked = 0;              ///< policies that are valid and not pruned before compiling
-  std::size_t compiled = 0;            ///< those of them that were compiled, the most promising first
+  std::vector<Trial> candidates =
+      {};                            ///< best prediction first: resources, resident blocks, bytes in flight, prediction
+  std::vector<Trial> rejected = {};  ///< with reasons, in the order of the ranking
+  std::size_t ranked = 0;            ///< policies that are valid and not pruned before compiling
+  std::size_t compiled = 0;          ///< those of them that were compiled, the most promising first
 };
 
 /// Compiles the `most_policies` policies that promise most by the occupancy model, and lists their candidates. Nothing
