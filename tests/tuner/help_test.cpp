@@ -17,7 +17,8 @@ using test::Names;
 using testing::run_hone;
 
 const std::vector<std::string> kAllCommands{"devices", "tune",    "inspect",   "explain", "report", "occupancy",
-                                            "plan", "reduce",  "softmax", "transpose", "check",   "cache"};
+                                            "plan", "reduce",  "softmax", "transpose", "run",       "check",
+                                             "emit", "cache"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {
   for (const std::string& command : kAllCommands) {

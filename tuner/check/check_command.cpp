@@ -8,15 +8,23 @@
 #include <hone/sdk/known_gpus.h>
 #include <hone/sdk/occupancy.h>
 #include <hone/host_check.h>
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <ostream>
 
 #include "tuner/check/check_arguments.h"
+#include "tuner/check/check_policies.h"
 #include "tuner/check/check_process.h"
 #include "tuner/context/kernel_file.h"
+#include "tuner/problems/kernel_spec_file.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
 #include "tuner/text/extents.h"
+#include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -73,6 +81,25 @@ void report_for_gpu(const Unit& unit, const CheckOptions& options, const Launch&
   out << "\n";
 }
 
+std::vector<HostOrder> orders_of(const CheckOptions& options) {
+  if (options.orders.empty()) return default_host_orders();
+  std::vector<HostOrder> orders;
+  for (const std::string& order : options.orders) orders.push_back(parse_host_order(order));
+  return orders;
+}
+
+std::string orders_text(const std::vector<HostOrder>& orders) {
+  std::string text;
+  for (const HostOrder& order : orders) text.append(text.empty() ? "" : ", ").append(to_string(order));
+  return text;
+}
+
+std::string replay_options(const std::vector<HostOrder>& orders, const HostOrder& failed) {
+  std::string text = "--order " + to_string(orders.front());
+  if (failed != orders.front()) text.append(" --order ").append(to_string(failed));
+  return text;
+}
+
 HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch& launch) {
   HostCheck check;
   check.unit = unit;
@@ -87,8 +114,7 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
     if (argument.is_buffer)
       check.buffers.push_back({fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
   }
-  if (!options.orders.empty()) check.orders.clear();
-  for (const std::string& order : options.orders) check.orders.push_back(parse_host_order(order));
+  check.orders = orders_of(options);
   check.run = [arguments, launch](const HostRun& run) {
     Launch one = launch;
     std::size_t buffer = 0;
@@ -97,6 +123,44 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
     run.launch(one);
   };
   return check;
+}
+
+/// Sizes that no tile divides, and that take a moment.
+constexpr std::array<std::string_view, 3> kCheckedSizes{"1003", "67x45", "19x13x7"};
+
+/// Every policy of a kernel file. All that fail are named, and the first is reported.
+ExitCode check_kernel_file(const CheckOptions& options, const Context& context) {
+  if (!options.block.empty() || !options.arguments.empty() || !options.entry.empty())
+    throw CommandError(ExitCode::usage, fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
+                                                    "out", printable(options.file)));
+  const KernelFamily& family = kernel_file_family(options.file).family();
+  const std::string size =
+      options.size.empty() ? std::string(kCheckedSizes[family.extent_names().size() - 1]) : options.size;
+  const std::vector<Problem> problems = list_problems({.family = options.file, .sizes = size});
+  if (problems.size() != 1)
+    throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
+  const std::vector<HostOrder> orders = orders_of(options);
+  const std::vector<PolicyCheck> checks = check_policies(problems.front(), orders);
+  const auto failed = std::ranges::count_if(checks, [](const PolicyCheck& check) { return !check.report.ok(); });
+  context.out << printable(fmt::format("{}: {} policies for {}, in the orders {}", options.file, checks.size(),
+                                       problem_label(problems.front()), orders_text(orders)))
+              << '\n';
+  if (checks.empty()) throw CommandError(ExitCode::usage, "no policy is valid on the host device");
+  if (failed == 0) {
+    context.out << fmt::format("  no check found anything, and all agree with the reference\n"
+                               "  next: hone tune {}\n", shell_quoted(options.file));
+    return ExitCode::ok;
+  }
+  const PolicyCheck* first = nullptr;
+  for (const PolicyCheck& check : checks) {
+    if (check.report.ok()) continue;
+    if (!first) first = &check;
+    context.out << "  failed: " << check.policy << '\n';
+  }
+  context.out << '\n' << first->policy << '\n' << first->report.failure << '\n';
+  context.out << fmt::format("  {} of {} policies failed; to see it again: hone check {} {}\n", failed, checks.size(),
+                             shell_quoted(options.file), replay_options(orders, first->report.failed_order));
+  return ExitCode::failed;
 }
 
 }  // namespace
@@ -110,11 +174,16 @@ void set_up_check(CLI::App& app, CheckOptions& options) {
   sub->add_option("--block", options.block);
   sub->add_option("--smem", options.smem);
   sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--size", options.size)->take_last();
   sub->add_option("--order", options.orders)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 ExitCode run_check(const CheckOptions& options, const Context& context) {
-  if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file");
+  if (options.file.empty())
+    throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file, or a kernel file (.toml)");
+  if (names_kernel_file(options.file)) return check_kernel_file(options, context);
+  if (!options.size.empty())
+    throw CommandError(ExitCode::usage, "--size is for kernel files (.toml); a .cu file takes --grid and --block");
   if (options.block.empty() && !options.arguments.empty())
     throw CommandError(ExitCode::usage, "--arg without --block: how many threads shall run?");
   const Launch launch = launch_of(options);
@@ -134,17 +203,13 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
     if (error.code() != ErrorCode::invalid_argument) throw;
     throw CommandError(ExitCode::usage, fmt::format("{}; give an --arg for each parameter", error.what()));
   }
-  std::string orders;
-  for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
-  context.out << "Host device, threads and blocks in the orders " << orders << "\n";
+  context.out << "Host device, threads and blocks in the orders " << orders_text(check.orders) << "\n";
   if (report.ok()) {
     context.out << "  no check found anything, and all orders gave the same bytes\n";
     return ExitCode::ok;
   }
   context.out << report.failure << "\n";
-  context.out << "  to see it again: --order " << to_string(check.orders.front());
-  if (report.failed_order != check.orders.front()) context.out << " --order " << to_string(report.failed_order);
-  context.out << "\n";
+  context.out << "  to see it again: " << replay_options(check.orders, report.failed_order) << "\n";
   return ExitCode::failed;
 }
 

@@ -23,6 +23,7 @@ struct CheckOptions {
   std::string smem = "0";
   std::vector<std::string> arguments;
   std::vector<std::string> orders;
+  std::string size;
 };
 
 void set_up_check(CLI::App& app, CheckOptions& options);

@@ -23,7 +23,7 @@
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
-#include "tuner/winners/device_filter.h"
+#include "tuner/winners/problem_winners.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_json.h"
 
@@ -45,24 +45,6 @@ Problem named_problem(const ExplainOptions& options) {
   if (problems.size() == 1) return problems.front();
   throw CommandError(ExitCode::usage,
                      fmt::format("these options name {} problems; one is explained at a time", problems.size()));
-}
-
-/// Winners for the problem, each device's and toolchain's newest; a tuned one before an untuned one.
-std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const Problem& problem,
-                                     const std::string& device) {
-  std::vector<StoredWinner> winners;
-  for (const StoredWinner& stored : all) {
-    if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
-    const auto same = std::find_if(winners.begin(), winners.end(), [&](const StoredWinner& other) {
-      return other.key.device.identity == stored.key.device.identity && other.key.device.kind == stored.key.device.kind;
-    });
-    if (same == winners.end()) {
-      winners.push_back(stored);
-    } else if (std::pair(stored.winner.tuned, stored.id) > std::pair(same->winner.tuned, same->id)) {
-      *same = stored;
-    }
-  }
-  return winners;
 }
 
 std::string faster_text(double than_us, double us) {
