@@ -213,8 +213,8 @@ Expression ParsedSpec::policy_expression(std::string_view field, const std::stri
 }
 
 Expression ParsedSpec::call_expression(std::string_view field, std::string_view item, const std::string& text) const {
-  const std::string product = fmt::format("{}", fmt::join(spec.extents, " * "));
-  return expression(field, item, text.empty() ? product : text, expression_names.size());
+  const std::string usual = fmt::format("{}", fmt::join(spec.extents, " * "));
+  return expression(field, item, text.empty() ? usual : text, expression_names.size());
 }
 
 void ParsedSpec::parse_launch() {
@@ -312,12 +312,12 @@ void ParsedSpec::choose_default_policy() {
   for (const Parameter& parameter : space.parameters())
     if ((policies *= parameter.values.size()) > kMostPolicies)
       fail("parameters", "", fmt::format("has more than {} policies; give its parameters fewer values", kMostPolicies));
-  const std::vector<Policy> all = space.all();
-  const auto first = std::find_if(all.begin(), all.end(), [&](const Policy& policy) {
+  const std::vector<Policy> known_policies = space.all();
+  const auto first = std::find_if(known_policies.begin(), known_policies.end(), [&](const Policy& policy) {
     const Variables known = variables(policy);
     return std::all_of(where.begin(), where.end(), [&](const Expression& each) { return each.evaluate(known) != 0; });
   });
-  if (first == all.end())
+  if (first == known_policies.end())
     fail("where", "",
          fmt::format("has no policy that meets {}; loosen a condition or add values", fmt::join(spec.where, " and ")));
   default_policy = *first;
