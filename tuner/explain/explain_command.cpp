@@ -1,6 +1,7 @@
 #include "tuner/explain/explain_command.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <hone/problem.h>
 #include <hone/tune_arguments.h>
@@ -18,10 +19,12 @@
 #include "tuner/context/cache_path.h"
 #include "tuner/context/json_output.h"
 #include "tuner/explain/explanation.h"
+#include "tuner/explain/trial_formats.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
+#include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/problem_winners.h"
 #include "tuner/winners/winner_detail.h"
@@ -149,6 +152,14 @@ Json explanation_json(const StoredWinner& stored, const StoredWinner* measured,
   return json;
 }
 
+/// The trials of the one winner, as another tuner has them.
+ExitCode print_trials(const StoredWinner& winner, const std::optional<cache::TuningRecord>& tuning,
+                      const std::string& format, const Context& context) {
+  if (!tuning) throw CommandError(ExitCode::not_tuned, fmt::format("winner {} has no trials", winner.id));
+  print_json(format == "t4" ? t4_results(*tuning) : kernel_tuner_cache(winner, *tuning), context);
+  return ExitCode::ok;
+}
+
 std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
   if (was_tried) return "the occupancy model's first choice: a tuning had no time to compare it with another";
   if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
@@ -183,6 +194,7 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
   sub->add_option("--numerics", options.numerics)->take_last();
   sub->add_option("--device", options.device)->take_last();
   sub->add_option("--cache", options.cache)->take_last();
+  sub->add_option("--format", options.format)->take_last();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -192,6 +204,10 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     throw CommandError(ExitCode::usage,
                        "name the problem: either by the ID of its winner, from hone inspect, or by --size "
                        "with --op and --dtype");
+  if (std::ranges::find(kTrialFormats, options.format) == kTrialFormats.end())
+    throw CommandError(ExitCode::usage, fmt::format("unknown format '{}'{}; known are {}", printable(options.format),
+                                                    did_you_mean(options.format, kTrialFormats),
+                                                    fmt::join(kTrialFormats, ", ")));
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
@@ -215,11 +231,15 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
                                          options.device.empty() ? "" : " --device " + options.device,
                                          printable(shell_quoted(path.string())))));
   }
+  if (options.format != kTrialFormats[0] && winners.size() > 1)
+    throw CommandError(ExitCode::usage, fmt::format("{} devices have a winner; choose one with --device",
+                                                    winners.size()));
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
     // What was taken from the nearest shape has its trials there, and none for this one.
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
+    if (options.format != kTrialFormats[0]) return print_trials(stored, tuning, options.format, context);
     if (options.json) {
       json["winners"].push_back(explanation_json(stored, measured, tuning));
       continue;

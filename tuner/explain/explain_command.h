@@ -25,6 +25,7 @@ struct ExplainOptions {
   std::string numerics = "fast";
   std::string device;
   std::string cache;
+  std::string format = "table";
   bool json = false;
 };
 
