@@ -1,5 +1,6 @@
 // Kernel files from the command line: tuned, run, checked, explained and written out; and what is wrong with bad ones.
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <fstream>
@@ -107,6 +108,34 @@ TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
   const CommandRun emitted = hone({"emit", path("axpy.json"), "--size", "1000"});
   ASSERT_EQ(emitted.code, 0) << emitted.err;
   EXPECT_THAT(emitted.out, Names("#define unroll", "launch_axpy(float a, const float* x, float* y, long long n", "µs"));
+}
+
+TEST_F(KernelFile, TrialsAndParametersAreExchangedWithKernelTuner) {
+  ASSERT_EQ(tune({"--exhaustive"}).code, 0);
+  const std::vector<std::string> explain{"explain", "--family", path("axpy.json"), "--size", "1000", "--format"};
+  const auto as = [&](const std::string& format) {
+    std::vector<std::string> args = explain;
+    args.push_back(format);
+    return hone(args);
+  };
+  const nlohmann::json cache = nlohmann::json::parse(as("kernel-tuner").out);
+  EXPECT_EQ(cache["tune_params_keys"], (std::vector<std::string>{"block_threads", "unroll", "max_blocks"}));
+  EXPECT_EQ(cache["cache"].size(), 4u);
+  for (const auto& [key, entry] : cache["cache"].items()) {
+    EXPECT_THAT(key, StartsWith(std::to_string(entry["block_threads"].get<int>()) + ","));
+    EXPECT_GT(entry["time"].get<double>(), 0);
+  }
+  const nlohmann::json t4 = nlohmann::json::parse(as("t4").out);
+  EXPECT_EQ(t4["results"].size(), 4u);
+  EXPECT_EQ(t4["results"][0]["invalidity"], "correct");
+  EXPECT_THAT(as("t5").err, Names("t5", "kernel-tuner", "t4"));
+
+  // As Kernel Tuner leaves it when it is interrupted.
+  write_file(folder_ / "space.json", R"({"kernel_name": "axpy",
+"tune_params": {"block_threads": [32, 64, 96], "unroll": [1]}, "cache": {"32,1": {"time": 1},)");
+  write_file(folder_ / "taken.json",
+             replaced(kKernel, R"({"block_threads": [64, 128], "unroll": [1, 2]})", "\"space.json\""));
+  EXPECT_THAT(hone({"check", path("taken.json"), "--order", "forward"}).out, Names("3 policies", "no check"));
 }
 
 TEST_F(KernelFile, WhatIsWrittenOutCompilesWithoutHone) {

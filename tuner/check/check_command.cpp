@@ -205,7 +205,8 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
   }
   context.out << "Host device, threads and blocks in the orders " << orders_text(check.orders) << "\n";
   if (report.ok()) {
-    context.out << "  no check found anything, and all orders gave the same bytes\n";
+    context.out << "  no check found anything, and all orders gave the same bytes\n"
+                   "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
     return ExitCode::ok;
   }
   context.out << report.failure << "\n";

@@ -83,7 +83,12 @@ class KernelReader : DocumentReader {
     if (field.name == "file") spec_.file = folder_ / read_text(field);
     if (field.name == "source") spec_.source = read_text(field);
     if (field.name == "entry") spec_.entry = read_text(field);
-    if (field.name == "parameters") read_parameters(read_table(field, field.value));
+    if (field.name == "parameters") {
+      if (const auto* file = std::get_if<std::string>(&field.value.content))
+        import_parameters(field, *file);
+      else
+        read_parameters(read_table(field, field.value));
+    }
     if (field.name == "where") spec_.where = texts();
     if (field.name == "extents") spec_.extents = texts();
     if (field.name == "arguments")
@@ -136,6 +141,24 @@ class KernelReader : DocumentReader {
       const std::string_view name = keep(field.name);
       spec_.parameters.push_back(is_ordinal ? ordinal(name, numbers) : categorical(name, texts));
     }
+  }
+
+  /// Those of a cache file of Kernel Tuner. It is not closed while the tuning that writes it may go on.
+  void import_parameters(const FileField& field, const std::string& file) {
+    DocumentText document = located(field.value.at, [&] { return read_document_file(folder_ / file, "Kernel Tuner"); });
+    std::string& text = document.text;
+    text.erase(text.find_last_not_of(" \n\r\t") + 1);
+    if (text.ends_with(',')) text.pop_back();
+    if (!text.ends_with("}}") && !text.ends_with("}\n}")) text += "}}";
+    const FileTable table = read_document(text, FileFormat::json, file);
+    const auto space = std::ranges::find_if(table, [](const FileField& each) { return each.name == "tune_params"; });
+    if (space == table.end())
+      throw error(field.value.at,
+                  fmt::format("'{}' has no tune_params, so it is no cache file of Kernel Tuner", printable(file)));
+    KernelReader reader(file, folder_);
+    reader.read_parameters(reader.read_table(*space, space->value));
+    spec_.parameters = reader.spec_.parameters;
+    names_ = std::move(reader.names_);
   }
 
   void read_argument(FilePosition at, const FileTable& table) {

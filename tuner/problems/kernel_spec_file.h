@@ -17,7 +17,7 @@ bool names_kernel_file(std::string_view word);
 
 /// Grammar, as fields of TOML or JSON; they mean what the members of KernelSpec mean:
 ///
-///     kernel    := name: TEXT, file: TEXT | source: TEXT, entry: TEXT, parameters: {NAME: [value…]…},
+///     kernel    := name: TEXT, file: TEXT | source: TEXT, entry: TEXT, parameters: {NAME: [value…]…} | TEXT,
 ///                  where: [expr…], extents: [TEXT…], arguments: [argument…], block: [expr…],
 ///                  elements_per_block: [expr…], elements_per_thread: [expr…], grid_stride: BOOL,
 ///                  dynamic_smem_bytes: expr, cluster_blocks: expr, dependent_launch: expr, alignment: NUMBER,
@@ -28,7 +28,8 @@ bool names_kernel_file(std::string_view word);
 ///     expr      := TEXT | NUMBER
 ///     value     := NUMBER | TEXT | BOOL; numbers above 0 alone are an ordinal parameter, all others categorical
 ///
-/// Files that a kernel file names lie beside it. `sizes` is what `hone tune` takes where --size says nothing. Throws
+/// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters are
+/// taken. `sizes` is what `hone tune` takes where --size says nothing. Throws
 /// CommandError(input), with "name:line:column: " in front, for all that is wrong with the specification.
 TunableKernel read_kernel(std::string_view text, FileFormat format, std::string_view name,
                           const std::filesystem::path& folder, std::string& sizes);
