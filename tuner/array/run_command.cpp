@@ -78,7 +78,7 @@ std::string size_of(const RunOptions& options, const KernelSpec& spec, const std
                                                   fmt::join(spec.extents, " x ")));
 }
 
-Problem problem_of(const std::string& kernel_file, const std::string& size) {
+Problem called_problem(const std::string& kernel_file, const std::string& size) {
   const std::vector<Problem> problems = list_problems({.family = kernel_file, .sizes = size});
   if (problems.size() == 1) return problems.front();
   throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
@@ -136,7 +136,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   const std::vector<const KernelArgument*> written = arguments_of(spec, {Kind::inout, Kind::out});
   const std::vector<InputFile> inputs = open_inputs(options, read);
   require_count(options.outputs.size(), written, "outputs (-o) are");
-  Problem problem = problem_of(options.files.front(), size_of(options, spec, inputs, read));
+  Problem problem = called_problem(options.files.front(), size_of(options, spec, inputs, read));
   set_scalars(options, spec, problem);
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   for (std::size_t i = 0; i < inputs.size(); ++i)
