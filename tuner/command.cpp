@@ -14,11 +14,13 @@
 
 #include "cache/store.h"
 #include "tuner/array/reduce_command.h"
+#include "tuner/array/run_command.h"
 #include "tuner/array/softmax_command.h"
 #include "tuner/array/transpose_command.h"
 #include "tuner/cache/cache_command.h"
 #include "tuner/check/check_command.h"
 #include "tuner/devices/devices_command.h"
+#include "tuner/emit/emit_command.h"
 #include "tuner/explain/explain_command.h"
 #include "tuner/text/help.h"
 #include "tuner/inspect/inspect_command.h"
@@ -169,7 +171,9 @@ class Command {
     set_up_reduce(app_, reduce_);
     set_up_softmax(app_, softmax_);
     set_up_transpose(app_, transpose_);
+    set_up_run(app_, run_);
     set_up_check(app_, check_);
+    set_up_emit(app_, emit_);
     set_up_cache(app_, cache_);
     set_up_stats(app_, stats_);
     set_up_shell(app_, shell_);
@@ -236,6 +240,8 @@ class Command {
     if (name == "occupancy") return run_occupancy(occupancy_, context);
     if (name == "plan") return run_plan(plan_, context);
     if (name == "check") return run_check(check_, context);
+    if (name == "run") return run_run(run_, context);
+    if (name == "emit") return run_emit(emit_, context);
     if (name == "reduce") return run_reduce(reduce_, context);
     if (name == "softmax") return run_softmax(softmax_, context);
     if (name == "transpose") return run_transpose(transpose_, context);
@@ -255,7 +261,9 @@ class Command {
   ReduceOptions reduce_;
   SoftmaxOptions softmax_;
   ArrayOptions transpose_;
+  RunOptions run_;
   CheckOptions check_;
+  EmitOptions emit_;
   CacheOptions cache_;
   StatsOptions stats_;
   ShellOptions shell_;

@@ -155,6 +155,7 @@ class TuningRun {
         return false;
       }
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::invalid_argument) throw;  // the caller's reference, and not the candidate, failed
       trial.verdict = Verdict::failed;
       trial.reason = {ReasonCode::does_not_run, error.what()};
       bench_.require_alive(trial.candidate, error);

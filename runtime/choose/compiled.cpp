@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include <hone/error.h>
 
 #include "runtime/trace/trace_range.h"
@@ -15,6 +17,32 @@ Unit with_sources(Unit unit, const KernelFamily& family) {
   return unit;
 }
 
+/// Throws Error(invalid_argument) unless the launches of a candidate have an argument for each parameter of the
+/// compiled kernels, of its size: a launch would read what is not there.
+void require_matching_arguments(const Problem& problem, const Policy& policy, const Unit& unit, const Module& module) {
+  if (!module.kernel(0).parameter_bytes) return;  // a device that does not tell
+  const std::vector<void*> buffers(problem.family->buffers(problem).size());
+  LaunchList launches;
+  problem.family->encode(problem, {policy, {.max_blocks = 1}}, buffers, nullptr, launches);
+  for (const Launch& launch : launches) {
+    const std::string& entry = unit.entries[static_cast<std::size_t>(launch.entry)];
+    const auto& parameters = module.kernel(launch.entry).parameter_bytes;
+    if (!parameters) continue;
+    const auto refuse = [&](const std::string& why) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the kernel {} of {} {}; the arguments must be those of the kernel, in its order", entry,
+                              unit.name, why));
+    };
+    if (launch.arguments.count() != static_cast<int>(parameters->size()))
+      refuse(fmt::format("has {} parameters, and {} arguments are described", parameters->size(),
+                         launch.arguments.count()));
+    for (int i = 0; i < launch.arguments.count(); ++i)
+      if (const int bytes = (*parameters)[static_cast<std::size_t>(i)]; launch.arguments.bytes(i) != bytes)
+        refuse(fmt::format("has a parameter {} of {} bytes, and its argument is described with {}", i + 1, bytes,
+                           launch.arguments.bytes(i)));
+  }
+}
+
 }  // namespace
 
 Unit unit_of(const ProblemClass& problem_class, const Policy& policy) {
@@ -25,13 +53,14 @@ Unit unit_of(const ProblemClass& problem_class, const Policy& policy) {
 }
 
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
-                          std::shared_ptr<const Binary> binary) {
+                         std::shared_ptr<const Binary> binary) {
   const WorkShape shape = problem.family->shape(problem, policy);
   CompiledCode code{.compiled = {.policy = policy}, .binary = std::move(binary)};
   {
     const TraceRange traced([&] { return "load " + unit.name; });
     code.module = device.load(*code.binary, unit.entries);
   }
+  require_matching_arguments(problem, policy, unit, *code.module);
 
   // Every kernel of the unit must be resident; the one with the fewest blocks decides.
   CompiledPolicy& compiled = code.compiled;

@@ -37,7 +37,8 @@ const CompiledCode* PolicyLoader::load(std::size_t place, const CompileOutcome& 
   try {
     return &code_.emplace_back(load_policy(device_, problem_, ranking_[place].policy, unit_at(place), outcome.binary));
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::device_lost) throw;
+    // Arguments that do not fit the kernel fit it in no policy.
+    if (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::invalid_argument) throw;
     why = {ReasonCode::does_not_run, error.what()};
     return nullptr;
   }

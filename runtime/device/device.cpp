@@ -90,6 +90,17 @@ DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes)
   data_ = device_->allocate(bytes);
 }
 
+void DeviceBuffer::copy_from(const void* values) const {
+  device_->copy_to_device(data_, values, bytes_, nullptr);
+  device_->synchronize(nullptr);
+}
+
+void DeviceBuffer::copy_to(void* values, std::size_t bytes, Stream stream) const {
+  if (!device_) return;
+  device_->copy_to_host(values, data_, bytes, stream);
+  device_->synchronize(stream);
+}
+
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
     : device_(std::move(other.device_)),
       data_(std::exchange(other.data_, nullptr)),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ constexpr std::string_view kInfo = ".nv.info";
 // Records of that section, as `cuobjdump -elf` prints them: format, attribute, size of the value, value.
 constexpr std::uint8_t kSizedValue = 0x04;
 constexpr std::uint8_t kFrameSize = 0x11;      // EIATTR_FRAME_SIZE: symbol index, bytes
+constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO: index, ordinal, offset, attributes
 constexpr std::uint8_t kRegisterCount = 0x2f;  // EIATTR_REGCOUNT: symbol index, registers per thread
 
 // Of .nv.info.KERNEL, where the kernel has __launch_bounds__: EIATTR_MAX_THREADS: x, y and z.
@@ -111,6 +113,8 @@ constexpr std::string_view kTextPrefix = ".text.", kSharedPrefix = ".nv.shared."
 constexpr std::string_view kReservedSection = ".nv.shared.reserved.0";
 constexpr int kReservedBytes = 1024;
 
+constexpr unsigned kParameterSizeShift = 18;  // in the attributes of EIATTR_KPARAM_INFO
+
 }  // namespace
 
 bool is_whole_elf(std::span<const std::byte> code) {
@@ -126,6 +130,28 @@ bool is_whole_elf(std::span<const std::byte> code) {
     if (section.sh_type != SHT_NOBITS && !fits(section.sh_offset, section.sh_size, 1, code.size())) return false;
   }
   return true;
+}
+
+std::optional<std::vector<int>> cubin_parameters(std::span<const std::byte> cubin, std::string_view kernel) {
+  const Elf elf(cubin);
+  const std::string wanted = std::string(".nv.info.").append(kernel);
+  for (std::size_t i = 0; i < elf.sections(); ++i) {
+    const Elf64_Shdr info = elf.section(i);
+    if (elf.name(info) != wanted) continue;
+    std::map<std::uint16_t, int> parameters;
+    for (std::size_t at = info.sh_offset; at < info.sh_offset + info.sh_size;) {
+      const auto format = elf.read<std::uint8_t>(at);
+      if (format == kSizedValue && elf.read<std::uint8_t>(at + 1) == kParameterInfo)
+        parameters[elf.read<std::uint16_t>(at + 8)] =
+            static_cast<int>(elf.read<std::uint32_t>(at + 12) >> kParameterSizeShift);
+      at += 4u + (format == kSizedValue ? elf.read<std::uint16_t>(at + 2) : 0u);
+    }
+    std::vector<int> bytes;
+    for (const auto& [ordinal, size] : parameters) bytes.push_back(size);
+    const bool is_whole = parameters.empty() || parameters.rbegin()->first + 1u == parameters.size();
+    return is_whole && !parameters.empty() ? std::optional(bytes) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {

@@ -72,8 +72,15 @@ std::string trampolines(const Unit& unit) {
   return text;
 }
 
+/// The symbol of the function that initialises a thread-local variable (Itanium C++ ABI, 5.1.6).
+std::string initialiser_of(std::string_view variable) {
+  return variable.starts_with("_Z") ? fmt::format("_ZTH{}", variable.substr(2))
+                                    : fmt::format("_ZTH{}{}", variable.size(), variable);
+}
+
 /// Defines dynamic shared memory: every `extern __shared__` array of the unit is the same memory, as in CUDA. It is
-/// linked last, so that it ends the thread-local segment.
+/// linked last, so that it ends the thread-local segment. An array that a function template declares is initialised by
+/// a function, which g++ 12 calls though it is weak and not there; it has nothing to do.
 std::string dynamic_smem_assembly(const std::vector<std::string>& names) {
   const std::size_t bytes = names.empty() ? 1 : kDynamicSmemBytes;
   std::string text = fmt::format(".section .tbss,\"awT\",%nobits\n.balign {}\n", names.empty() ? 1 : 128);
@@ -82,7 +89,10 @@ std::string dynamic_smem_assembly(const std::vector<std::string>& names) {
   };
   define(kSmemSymbol);
   for (const std::string& name : names) define(name);
-  text += fmt::format(".zero {0}\n.section .rodata\n.balign 8\n.globl {1}_bytes\n.hidden {1}_bytes\n{1}_bytes:\n"
+  text += fmt::format(".zero {}\n.text\n", bytes);
+  for (const std::string& name : names)
+    text += fmt::format(".globl {0}\n.hidden {0}\n.type {0},%function\n{0}:\nret\n", initialiser_of(name));
+  text += fmt::format(".section .rodata\n.balign 8\n.globl {1}_bytes\n.hidden {1}_bytes\n{1}_bytes:\n"
                       ".quad {0}\n.section .note.GNU-stack,\"\",%progbits\n", bytes, kSmemSymbol);
   return text;
 }

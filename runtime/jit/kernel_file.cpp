@@ -23,21 +23,6 @@ std::string read_text(const fs::path& path) {
   throw Error(ErrorCode::io_failed, fmt::format("cannot read the kernel file '{}': {}", path.string(), why));
 }
 
-std::string without_comments(std::string_view source) {
-  std::string text;
-  for (std::size_t at = 0; at < source.size();) {
-    const bool is_line = source.substr(at, 2) == "//", is_block = source.substr(at, 2) == "/*";
-    if (!is_line && !is_block) {
-      text += source[at++];
-      continue;
-    }
-    const std::size_t end = source.find(is_line ? "\n" : "*/", at + 2);
-    at = end == std::string_view::npos ? source.size() : end + (is_line ? 0 : 2);
-    text += ' ';
-  }
-  return text;
-}
-
 /// The text of a file, for compilers that get it under another name.
 std::string with_place(const fs::path& path, const std::string& text) {
   std::string name;
@@ -63,6 +48,21 @@ void add_headers(const fs::path& folder, const std::string& text, std::vector<So
 }
 
 }  // namespace
+
+std::string without_comments(std::string_view source) {
+  std::string text;
+  for (std::size_t at = 0; at < source.size();) {
+    const bool is_line = source.substr(at, 2) == "//", is_block = source.substr(at, 2) == "/*";
+    if (!is_line && !is_block) {
+      text += source[at++];
+      continue;
+    }
+    const std::size_t end = source.find(is_line ? "\n" : "*/", at + 2);
+    at = end == std::string_view::npos ? source.size() : end + (is_line ? 0 : 2);
+    text += ' ';
+  }
+  return text;
+}
 
 std::vector<std::string> global_functions(std::string_view source) {
   static const std::regex kFunction(

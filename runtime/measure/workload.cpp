@@ -119,6 +119,7 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
   run(problem, check.pointers);
   const std::vector<std::vector<std::byte>> outputs = read_outputs(check);
   if (const std::string fault = damage(check); !fault.empty()) return fault;
+  refill_updated(check);
   run(problem, check.pointers);
   if (read_outputs(check) != outputs) return "two runs on the same input gave different bits";
   std::vector<std::vector<std::byte>> expected;
@@ -134,6 +135,7 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
   std::string fault = fault_in(outputs);
   if (!fault.empty() || !place_in_inputs(check)) return fault;
   check.canaries.set();
+  refill_updated(check);
   run(problem, check.pointers);
   fault = fault_in(read_outputs(check));
   if (fault.empty()) fault = damage(check);
@@ -150,20 +152,26 @@ std::vector<std::vector<std::byte>> Workload::outputs_of(const Problem& problem,
 
 /// Moves outputs to the inputs that they may lie on; false when there are none.
 bool Workload::place_in_inputs(Check& check) {
-  const std::size_t inputs = check.inputs.size();
   bool any = false;
-  for (std::size_t i = 0; i < check.outputs.size(); ++i) {
-    if (check.outputs[i].in_place_of < 0) continue;
-    check.pointers[inputs + i] = check.pointers[static_cast<std::size_t>(check.outputs[i].in_place_of)];
+  for (const Output& output : check.outputs) {
+    if (output.spec.in_place_of < 0) continue;
+    check.pointers[output.buffer] = check.pointers[static_cast<std::size_t>(output.spec.in_place_of)];
     any = true;
   }
   return any;
 }
 
+void Workload::refill_updated(const Check& check) {
+  for (const Output& output : check.outputs)
+    if (output.spec.is_updated)
+      fill(check.pointers[output.buffer], output.spec.size_bytes(), check.patterns[output.buffer]);
+}
+
 void Workload::poison(Check& check) {
-  const std::size_t inputs = check.inputs.size();
-  for (std::size_t i = 0; i < check.outputs.size(); ++i)
-    device_->fill_bytes(check.pointers[inputs + i], kPoison, check.outputs[i].size_bytes(), stream_);
+  for (const Output& output : check.outputs)
+    if (!output.spec.is_updated)
+      device_->fill_bytes(check.pointers[output.buffer], kPoison, output.spec.size_bytes(), stream_);
+  refill_updated(check);
   check.canaries.set();
 }
 
@@ -178,7 +186,8 @@ std::string Workload::changed_input(const Check& check) {
   std::vector<std::byte> found;
   for (std::size_t i = 0; i < check.inputs.size(); ++i) {
     const auto* const input = static_cast<const std::byte*>(check.pointers[i]);
-    if (std::find(outputs, check.pointers.end(), check.pointers[i]) != check.pointers.end()) continue;
+    const bool is_replaced = std::find(outputs, check.pointers.end(), check.pointers[i]) != check.pointers.end();
+    if (is_replaced || check.inputs[i].is_updated) continue;
     const std::size_t bytes = check.inputs[i].size_bytes();
     found.resize(std::min(bytes, kInspectedBytes));
     for (const std::size_t begin : {std::size_t{0}, bytes - found.size()}) {
@@ -193,8 +202,7 @@ std::string Workload::changed_input(const Check& check) {
 }
 
 Workload::Check Workload::prepare(const Problem& problem, std::string_view kind) {
-  Check check{.canaries = Canaries(*device_, stream_), .pointers = {}, .inputs = {}, .patterns = {}, .outputs = {},
-              .parts = {}};
+  Check check{.canaries = Canaries(*device_, stream_), .pointers = {}, .inputs = {}, .patterns = {}, .outputs = {}};
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     std::byte* const first_copy = arrays_[i].first_copy();
@@ -204,25 +212,25 @@ Workload::Check Workload::prepare(const Problem& problem, std::string_view kind)
       check.inputs.push_back(specs[i]);
       check.patterns.push_back(problem.family->verifier().input_pattern(problem, static_cast<int>(i), kind));
       fill(first_copy, specs[i].size_bytes(), check.patterns.back());
-    } else {
-      check.outputs.push_back(specs[i]);
-      check.parts.push_back(problem.family->verifier().verified_parts(problem, static_cast<int>(i)));
     }
+    if (!specs[i].is_input || specs[i].is_updated)
+      check.outputs.push_back({.spec = specs[i],
+                               .buffer = i,
+                               .parts = problem.family->verifier().verified_parts(problem, static_cast<int>(i))});
   }
   return check;
 }
 
 std::vector<std::vector<std::byte>> Workload::read_outputs(const Check& check) {
-  const std::size_t inputs = check.inputs.size();
   std::vector<std::vector<std::byte>> outputs;
-  for (std::size_t i = 0; i < check.outputs.size(); ++i) {
-    const auto element_bytes = std::size_t{info(check.outputs[i].dtype).size_bytes};
-    const auto* const output = static_cast<const std::byte*>(check.pointers[inputs + i]);
+  for (const Output& checked : check.outputs) {
+    const auto element_bytes = std::size_t{info(checked.spec.dtype).size_bytes};
+    const auto* const output = static_cast<const std::byte*>(check.pointers[checked.buffer]);
     std::size_t size = 0;
-    for (const ElementRange& part : check.parts[i]) size += static_cast<std::size_t>(part.count) * element_bytes;
+    for (const ElementRange& part : checked.parts) size += static_cast<std::size_t>(part.count) * element_bytes;
     std::vector<std::byte>& bytes = outputs.emplace_back(size);
     std::size_t copied = 0;
-    for (const ElementRange& part : check.parts[i]) {
+    for (const ElementRange& part : checked.parts) {
       const std::size_t part_bytes = static_cast<std::size_t>(part.count) * element_bytes;
       const std::byte* const from = output + static_cast<std::size_t>(part.first) * element_bytes;
       device_->copy_to_host(bytes.data() + copied, from, part_bytes, stream_);

@@ -68,18 +68,25 @@ class Workload {
     std::byte* first_copy() const { return memory.as<std::byte>() + Canaries::kBytes + offset_bytes; }
   };
 
+  struct Output {
+    BufferSpec spec;
+    std::size_t buffer;  ///< its place among all buffers
+    std::vector<ElementRange> parts;
+  };
+
   struct Check {
     Canaries canaries;  ///< around the first copies, over whatever other copies are there
     std::vector<void*> pointers;
     std::vector<BufferSpec> inputs;
     std::vector<std::vector<std::byte>> patterns;  ///< of the inputs
-    std::vector<BufferSpec> outputs;
-    std::vector<std::vector<ElementRange>> parts;  ///< of the outputs
+    std::vector<Output> outputs;                   ///< inputs that are updated come first
   };
 
   Check prepare(const Problem& problem, std::string_view kind);
   bool place_in_inputs(Check& check);
+  /// Before each run: outputs are poisoned, and inputs that a run may have updated are filled again.
   void poison(Check& check);
+  void refill_updated(const Check& check);
   std::string damage(Check& check);
   std::string changed_input(const Check& check);
   std::vector<std::vector<std::byte>> read_outputs(const Check& check);

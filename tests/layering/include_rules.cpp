@@ -73,6 +73,7 @@ const IncludeRules& house_rules() {
               command("tuner/cache/"),
               command("tuner/check/"),
               command("tuner/devices/"),
+              command("tuner/emit/"),
               command("tuner/explain/"),
               command("tuner/inspect/"),
               command("tuner/occupancy/"),

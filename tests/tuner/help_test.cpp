@@ -16,8 +16,9 @@ using ::testing::HasSubstr;
 using test::Names;
 using testing::run_hone;
 
-const std::vector<std::string> kAllCommands{"devices", "tune",    "inspect",   "explain", "report", "occupancy", "plan",
-                                            "reduce",  "softmax", "transpose", "check",   "cache",  "stats",     "shell"};
+const std::vector<std::string> kAllCommands{"devices", "tune",      "inspect", "explain", "report", "occupancy",
+                                            "plan",    "reduce",    "softmax", "transpose", "run",  "check",
+                                            "emit",    "cache",     "stats",   "shell"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {
   for (const std::string& command : kAllCommands) {

@@ -15,6 +15,7 @@
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
+#include "tuner/text/document_reader.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
@@ -26,12 +27,9 @@ constexpr std::array<std::string_view, 5> kCampaignFields{"budget", "total_budge
 constexpr std::array<std::string_view, 12> kProblemFields{"family", "op", "dtype", "size", "pitch", "align", "context",
                                                           "nan", "numerics", "accumulator", "result", "weight"};
 
-/// Larger files are none that a person wrote.
-constexpr std::uintmax_t kMostBytes = 16 << 20;
-
-class Reader {
+class Reader : DocumentReader {
  public:
-  explicit Reader(std::string_view name) : name_(name) {}
+  using DocumentReader::DocumentReader;
 
   CampaignFile read(const FileTable& table) {
     require_known(table, kCampaignFields, "a campaign");
@@ -45,87 +43,40 @@ class Reader {
       if (field.name == "problems") read_problems(field, file);
     }
     if (file.budget && file.total_budget && *file.total_budget < *file.budget)
-      throw error_at(name_, total->at,
+      throw error(total->at,
                      "total_budget is for all problems together, and this is less than budget, which is "
                      "for one of them");
     if (file.problems.empty())
-      throw error_at(name_, {}, "there is nothing to tune: give 'problems', a list with at least one entry");
+      throw error({}, "there is nothing to tune: give 'problems', a list with at least one entry");
     std::stable_sort(file.problems.begin(), file.problems.end(),
                      [](const WeightedProblem& a, const WeightedProblem& b) { return a.weight > b.weight; });
     return file;
   }
 
  private:
-  /// What `work` returns; its complaints get the position.
-  template <class Work>
-  auto located(FilePosition at, Work work) const {
-    try {
-      return work();
-    } catch (const CommandError& error) {
-      throw error_at(name_, at, error.what());
-    }
-  }
-
-  void require_known(const FileTable& table, std::span<const std::string_view> known, std::string_view what) const {
-    for (const FileField& field : table)
-      if (std::find(known.begin(), known.end(), field.name) == known.end())
-        throw error_at(name_, field.at,
-                       fmt::format("{} has no field '{}'{}; known are {}", what, printable(field.name),
-                                   did_you_mean(field.name, known), fmt::join(known, ", ")));
-  }
-
-  CommandError wrong_kind(const FileField& field, const FileValue& value, std::string_view wanted) const {
-    return error_at(name_, value.at, fmt::format("'{}' is {}, and must be {}", field.name, kind_of(value), wanted));
-  }
-
-  bool read_flag(const FileField& field) const {
-    if (const bool* flag = std::get_if<bool>(&field.value.content)) return *flag;
-    throw wrong_kind(field, field.value, "true or false");
-  }
-
-  std::string read_text(const FileField& field) const {
-    if (const auto* text = std::get_if<std::string>(&field.value.content)) return *text;
-    throw wrong_kind(field, field.value, "a text");
-  }
-
   std::chrono::milliseconds read_duration(const FileField& field) const {
     const std::string text = read_text(field);
     return located(field.value.at, [&] { return parse_duration(text); });
   }
 
   /// A text, a number, or a list of them, as the options have it: separated by commas.
-  std::string read_words(const FileField& field, const FileValue& value, bool may_be_list = true) const {
-    if (const auto* text = std::get_if<std::string>(&value.content)) return *text;
-    if (const auto* number = std::get_if<double>(&value.content)) {
-      if (*number != std::floor(*number) || std::abs(*number) > static_cast<double>(kMaxSize))
-        throw error_at(name_, value.at,
-                       fmt::format("'{}' is {}, which is no whole number up to 2^53", field.name, *number));
-      return fmt::format("{}", static_cast<std::int64_t>(*number));
-    }
-    const auto* list = std::get_if<FileList>(&value.content);
-    if (!list || !may_be_list) throw wrong_kind(field, value, "a text, a number or a list of them");
-    if (list->empty()) throw error_at(name_, value.at, fmt::format("'{}' is an empty list", field.name));
+  std::string read_words(const FileField& field) const {
     std::string words;
-    for (const FileValue& element : *list) words += (words.empty() ? "" : ",") + read_words(field, element, false);
+    for (const FileValue* value : read_list(field)) words += (words.empty() ? "" : ",") + read_word(field, *value);
     return words;
   }
 
   double read_weight(const FileField& field) const {
-    const double* weight = std::get_if<double>(&field.value.content);
-    if (!weight) throw wrong_kind(field, field.value, "a number");
-    if (!(*weight > 0) || !std::isfinite(*weight))
-      throw error_at(name_, field.value.at, "a weight is above 0; leave a problem out that has none");
-    return *weight;
+    const double weight = read_number(field);
+    if (!(weight > 0) || !std::isfinite(weight))
+      throw error(field.value.at, "a weight is above 0; leave a problem out that has none");
+    return weight;
   }
 
   void read_problems(const FileField& field, CampaignFile& file) {
     const auto* list = std::get_if<FileList>(&field.value.content);
     if (!list) throw wrong_kind(field, field.value, "a list of tables");
-    for (const FileValue& entry : *list) {
-      const auto* table = std::get_if<FileTable>(&entry.content);
-      if (!table) throw wrong_kind(field, entry, "a table in the list");
-      read_problem(entry.at, *table, file);
-    }
+    for (const FileValue& entry : *list) read_problem(entry.at, read_table(field, entry), file);
   }
 
   void read_problem(FilePosition at, const FileTable& table, CampaignFile& file) {
@@ -138,7 +89,7 @@ class Reader {
             field, [](const std::string& text) { parse_family(text); }, selection.family = read_text(field));
     const KernelFamily& family = parse_family(selection.family).family();
     for (const FileField& field : table) {
-      const auto words = [&] { return read_words(field, field.value); };
+      const auto words = [&] { return read_words(field); };
       const auto ops = [&](const std::string& text) { return parse_operations(family, text); };
       const auto shapes = [&](const std::string& text) { return parse_family_shapes(family, text); };
       if (field.name == "op") check(field, ops, *(selection.ops = words()));
@@ -170,8 +121,6 @@ class Reader {
     }
     file.problems.push_back({.problem = problem, .weight = weight});
   }
-
-  std::string_view name_;
 };
 
 /// The lightest of all come last.
@@ -194,20 +143,8 @@ CampaignFile parse_campaign(std::string_view text, FileFormat format, std::strin
 }
 
 CampaignFile read_campaign_file(const std::filesystem::path& path) {
-  const std::string name = printable(path.string());
-  const std::string extension = path.extension().string();
-  if (extension != ".json" && extension != ".toml")
-    throw CommandError(ExitCode::input, fmt::format("{}: a campaign file is called *.json or *.toml", name));
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error) throw CommandError(ExitCode::input, fmt::format("{}: it cannot be read: {}", name, error.message()));
-  if (bytes > kMostBytes)
-    throw CommandError(ExitCode::input, fmt::format("{}: it has {}, more than any campaign", name,
-                                                    format_bytes(static_cast<std::int64_t>(bytes))));
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) throw CommandError(ExitCode::input, fmt::format("{}: it cannot be read", name));
-  return parse_campaign(text, extension == ".json" ? FileFormat::json : FileFormat::toml, name);
+  const DocumentText document = read_document_file(path, "campaign");
+  return parse_campaign(document.text, document.format, printable(path.string()));
 }
 
 CampaignFile read_preset(std::string_view name) {

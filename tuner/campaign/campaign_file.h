@@ -10,7 +10,7 @@
 #include <hone/tuning.h>
 
 #include "tuner/campaign/campaign.h"
-#include "tuner/campaign/document.h"
+#include "tuner/text/document.h"
 
 namespace hone::tuner {
 

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "cache/records.h"
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/command_error.h"
 
@@ -26,7 +28,10 @@ CommandError malformed(std::string_view what, std::string_view found) {
 
 Json to_json(const Problem& problem) {
   const auto dtype_text = [](std::optional<DType> dtype) { return dtype ? std::string(info(*dtype).name) : ""; };
-  return {{"family", problem.family->name()},     {"op", problem.family->operations()[problem.operation]},
+  // Another process reads the file again.
+  const std::string file = kernel_file_of(*problem.family);
+  return {{"family", file.empty() ? std::string(problem.family->name()) : file},
+          {"op", problem.family->operations()[problem.operation]},
           {"dtype", info(problem.dtype).name},    {"accumulator", dtype_text(problem.accumulator)},
           {"result", dtype_text(problem.result)}, {"numerics", name(problem.numerics)},
           {"ignores_nan", problem.nan == NanPolicy::ignore},
@@ -48,6 +53,10 @@ Problem problem_from_json(const Json& json, Families families) {
   if (json.at("ignores_nan").get<bool>()) record.numerics += ", NaN ignored";
   if (!accumulator.empty()) record.dtype += " in " + accumulator;
   if (!result.empty()) record.dtype += " to " + result;
+  if (names_kernel_file(record.family)) {
+    families = std::span(&kernel_file_family(record.family), 1);
+    record.family = families.front().family().name();
+  }
   std::optional<Problem> problem = problem_of(record, json.at("extents").get<Extents>(), families);
   if (!problem) throw malformed("problem", json.dump());
   problem->pitches = json.at("pitches").get<Pitches>();

@@ -8,17 +8,25 @@
 #include <hone/sdk/gpu_kernel.h>
 #include <hone/sdk/known_gpus.h>
 #include <hone/sdk/occupancy.h>
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <ostream>
 
 #include "tuner/check/check_arguments.h"
+#include "tuner/check/check_policies.h"
 #include "tuner/check/check_process.h"
 #include "tuner/context/json_output.h"
 #include "tuner/context/kernel_file.h"
+#include "tuner/problems/kernel_spec_file.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
 #include "tuner/text/extents.h"
+#include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -104,6 +112,25 @@ nlohmann::ordered_json gpu_json(const GpuCheck& check, const CheckOptions& optio
            is_known ? nlohmann::ordered_json(resident_blocks_of(check, launch)) : nlohmann::ordered_json(nullptr)}};
 }
 
+std::vector<HostOrder> orders_of(const CheckOptions& options) {
+  if (options.orders.empty()) return default_host_orders();
+  std::vector<HostOrder> orders;
+  for (const std::string& order : options.orders) orders.push_back(parse_host_order(order));
+  return orders;
+}
+
+std::string orders_text(const std::vector<HostOrder>& orders) {
+  std::string text;
+  for (const HostOrder& order : orders) text.append(text.empty() ? "" : ", ").append(to_string(order));
+  return text;
+}
+
+std::string replay_options(const std::vector<HostOrder>& orders, const HostOrder& failed) {
+  std::string text = "--order " + to_string(orders.front());
+  if (failed != orders.front()) text.append(" --order ").append(to_string(failed));
+  return text;
+}
+
 HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch& launch) {
   HostCheck check;
   check.unit = unit;
@@ -119,8 +146,7 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
       check.buffers.push_back(
           {fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
   }
-  if (!options.orders.empty()) check.orders.clear();
-  for (const std::string& order : options.orders) check.orders.push_back(parse_host_order(order));
+  check.orders = orders_of(options);
   check.run = [arguments, launch](const HostRun& run) {
     Launch one = launch;
     std::size_t buffer = 0;
@@ -141,17 +167,13 @@ HostCheckReport run_on_host(const HostCheck& check) {
 }
 
 void print_host(const HostCheckReport& report, const HostCheck& check, std::ostream& out) {
-  std::string orders;
-  for (const HostOrder& order : check.orders) orders.append(orders.empty() ? "" : ", ").append(to_string(order));
-  out << "Host device, threads and blocks in the orders " << orders << "\n";
+  out << "Host device, threads and blocks in the orders " << orders_text(check.orders) << "\n";
   if (report.ok()) {
-    out << "  no check found anything, and all orders gave the same bytes\n";
+    out << "  no check found anything, and all orders gave the same bytes\n"
+           "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
     return;
   }
-  out << report.failure << "\n";
-  out << "  to see it again: --order " << to_string(check.orders.front());
-  if (report.failed_order != check.orders.front()) out << " --order " << to_string(report.failed_order);
-  out << "\n";
+  out << report.failure << "\n  to see it again: " << replay_options(check.orders, report.failed_order) << "\n";
 }
 
 nlohmann::ordered_json host_json(const HostCheckReport& report, const HostCheck& check) {
@@ -161,6 +183,45 @@ nlohmann::ordered_json host_json(const HostCheckReport& report, const HostCheck&
   json["failed_order"] =
       report.ok() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(to_string(report.failed_order));
   return json;
+}
+
+/// Sizes that no tile divides, and that take a moment.
+constexpr std::array<std::string_view, 3> kCheckedSizes{"1003", "67x45", "19x13x7"};
+
+/// Every policy of a kernel file. All that fail are named, and the first is reported.
+ExitCode check_kernel_file(const CheckOptions& options, const Context& context) {
+  if (options.json) throw CommandError(ExitCode::usage, "--json is for .cu files; the report of a kernel file is text");
+  if (!options.block.empty() || !options.arguments.empty() || !options.entry.empty())
+    throw CommandError(ExitCode::usage, fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
+                                                    "out", printable(options.file)));
+  const KernelFamily& family = kernel_file_family(options.file).family();
+  const std::string size =
+      options.size.empty() ? std::string(kCheckedSizes[family.extent_names().size() - 1]) : options.size;
+  const std::vector<Problem> problems = list_problems({.family = options.file, .sizes = size});
+  if (problems.size() != 1)
+    throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
+  const std::vector<HostOrder> orders = orders_of(options);
+  const std::vector<PolicyCheck> checks = check_policies(problems.front(), orders);
+  const auto failed = std::ranges::count_if(checks, [](const PolicyCheck& check) { return !check.report.ok(); });
+  context.out << printable(fmt::format("{}: {} policies for {}, in the orders {}", options.file, checks.size(),
+                                       problem_label(problems.front()), orders_text(orders)))
+              << '\n';
+  if (checks.empty()) throw CommandError(ExitCode::usage, "no policy is valid on the host device");
+  if (failed == 0) {
+    context.out << fmt::format("  no check found anything, and all agree with the reference\n"
+                               "  next: hone tune {}\n", shell_quoted(options.file));
+    return ExitCode::ok;
+  }
+  const PolicyCheck* first = nullptr;
+  for (const PolicyCheck& check : checks) {
+    if (check.report.ok()) continue;
+    if (!first) first = &check;
+    context.out << "  failed: " << check.policy << '\n';
+  }
+  context.out << '\n' << first->policy << '\n' << first->report.failure << '\n';
+  context.out << fmt::format("  {} of {} policies failed; to see it again: hone check {} {}\n", failed, checks.size(),
+                             shell_quoted(options.file), replay_options(orders, first->report.failed_order));
+  return ExitCode::failed;
 }
 
 }  // namespace
@@ -174,12 +235,17 @@ void set_up_check(CLI::App& app, CheckOptions& options) {
   sub->add_option("--block", options.block);
   sub->add_option("--smem", options.smem);
   sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--size", options.size)->take_last();
   sub->add_option("--order", options.orders)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
 ExitCode run_check(const CheckOptions& options, const Context& context) {
-  if (options.file.empty()) throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file");
+  if (options.file.empty())
+    throw CommandError(ExitCode::usage, "no file was given; hone check wants a .cu file, or a kernel file (.toml)");
+  if (names_kernel_file(options.file)) return check_kernel_file(options, context);
+  if (!options.size.empty())
+    throw CommandError(ExitCode::usage, "--size is for kernel files (.toml); a .cu file takes --grid and --block");
   if (options.block.empty() && !options.arguments.empty())
     throw CommandError(ExitCode::usage, "--arg without --block: how many threads shall run?");
   const Launch launch = launch_of(options);

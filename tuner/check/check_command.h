@@ -24,6 +24,7 @@ struct CheckOptions {
   std::vector<std::string> arguments;
   std::vector<std::string> orders;
   bool json = false;
+  std::string size;
 };
 
 void set_up_check(CLI::App& app, CheckOptions& options);

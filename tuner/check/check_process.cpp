@@ -24,12 +24,14 @@ namespace hone::tuner {
 namespace {
 
 using Json = nlohmann::json;
+using Judge = std::function<std::string(const HostCheckReport&)>;
 
 /// What the child has to say: a report, or the error that was thrown.
-std::string checked(const HostCheck& check) {
+std::string checked(const HostCheck& check, const Judge& judge) {
   Json json;
   try {
-    const HostCheckReport report = check_on_host(check);
+    HostCheckReport report = check_on_host(check);
+    if (report.ok() && judge) report.failure = judge(report);
     json = {{"failure", report.failure}, {"order", to_string(report.failed_order)}};
   } catch (const Error& error) {
     json = {{"error", static_cast<int>(error.code())}, {"message", error.what()}};
@@ -38,13 +40,13 @@ std::string checked(const HostCheck& check) {
 }
 
 /// Ends with its parent, and by the signals that the parent handles.
-[[noreturn]] void run_child(const HostCheck& check, int report, pid_t parent) {
+[[noreturn]] void run_child(const HostCheck& check, const Judge& judge, int report, pid_t parent) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   std::string text;
   try {
-    text = checked(check);
+    text = checked(check, judge);
   } catch (...) {
     _exit(1);  // out of memory: there is no report
   }
@@ -75,7 +77,7 @@ std::string spell_status(int status) {
 
 }  // namespace
 
-HostCheckReport check_in_child(const HostCheck& check) {
+HostCheckReport check_in_child(const HostCheck& check, const Judge& judge) {
   const auto fail = [](std::string_view doing) {
     throw CommandError(ExitCode::failed, fmt::format("a process could not be started: {}: {}", doing,
                                                      std::strerror(errno)));
@@ -85,7 +87,7 @@ HostCheckReport check_in_child(const HostCheck& check) {
   std::fflush(nullptr);
   const pid_t parent = getpid(), child = fork();
   if (child < 0) fail("fork");
-  if (child == 0) run_child(check, ends[1], parent);
+  if (child == 0) run_child(check, judge, ends[1], parent);
   close(ends[1]);
   const std::string text = read_to_end(ends[0]);
   close(ends[0]);

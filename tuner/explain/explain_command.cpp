@@ -1,6 +1,7 @@
 #include "tuner/explain/explain_command.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <hone/problem.h>
 #include <hone/tune_arguments.h>
@@ -20,13 +21,15 @@
 #include "tuner/explain/counters.h"
 #include "tuner/explain/explanation.h"
 #include "tuner/explain/summary.h"
+#include "tuner/explain/trial_formats.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
+#include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
-#include "tuner/winners/device_filter.h"
 #include "tuner/winners/parameter_effects.h"
+#include "tuner/winners/problem_winners.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_json.h"
 
@@ -48,24 +51,6 @@ Problem named_problem(const ExplainOptions& options) {
   if (problems.size() == 1) return problems.front();
   throw CommandError(ExitCode::usage,
                      fmt::format("these options name {} problems; one is explained at a time", problems.size()));
-}
-
-/// Winners for the problem, each device's and toolchain's newest; a tuned one before an untuned one.
-std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const Problem& problem,
-                                     const std::string& device) {
-  std::vector<StoredWinner> winners;
-  for (const StoredWinner& stored : all) {
-    if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
-    const auto same = std::find_if(winners.begin(), winners.end(), [&](const StoredWinner& other) {
-      return other.key.device.identity == stored.key.device.identity && other.key.device.kind == stored.key.device.kind;
-    });
-    if (same == winners.end()) {
-      winners.push_back(stored);
-    } else if (std::pair(stored.winner.tuned, stored.id) > std::pair(same->winner.tuned, same->id)) {
-      *same = stored;
-    }
-  }
-  return winners;
 }
 
 void print_table(const Explanation& explanation, const Context& context) {
@@ -156,6 +141,14 @@ Json explanation_json(const ExplainedWinner& explained) {
   return json;
 }
 
+/// The trials of the one winner, as another tuner has them.
+ExitCode print_trials(const StoredWinner& winner, const std::optional<cache::TuningRecord>& tuning,
+                      const std::string& format, const Context& context) {
+  if (!tuning) throw CommandError(ExitCode::not_tuned, fmt::format("winner {} has no trials", winner.id));
+  print_json(format == "t4" ? t4_results(*tuning) : kernel_tuner_cache(winner, *tuning), context);
+  return ExitCode::ok;
+}
+
 std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
   if (was_tried) return "the occupancy model's first choice: a tuning had no time to compare it with another";
   if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
@@ -192,6 +185,7 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
   sub->add_option("--cache", options.cache)->take_last();
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--counters", options.counters)->disable_flag_override();
+  sub->add_option("--format", options.format)->take_last();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -203,6 +197,10 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
                        "with --op and --dtype");
   if (options.counters && options.json)
     throw CommandError(ExitCode::usage, "--counters prints what ncu prints, which is no JSON; leave out one of the two");
+  if (std::ranges::find(kTrialFormats, options.format) == kTrialFormats.end())
+    throw CommandError(ExitCode::usage, fmt::format("unknown format '{}'{}; known are {}", printable(options.format),
+                                                    did_you_mean(options.format, kTrialFormats),
+                                                    fmt::join(kTrialFormats, ", ")));
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
@@ -226,11 +224,15 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
                                          options.device.empty() ? "" : " --device " + options.device,
                                          printable(shell_quoted(path.string())))));
   }
+  if (options.format != kTrialFormats[0] && winners.size() > 1)
+    throw CommandError(ExitCode::usage, fmt::format("{} devices have a winner; choose one with --device",
+                                                    winners.size()));
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
     // What was taken from the nearest shape has its trials there, and none for this one.
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
+    if (options.format != kTrialFormats[0]) return print_trials(stored, tuning, options.format, context);
     if (!tuning || (!options.json && !stored.winner.tuned)) {
       if (options.json) {
         Json& entry = json["winners"].emplace_back(to_json(stored, measured));

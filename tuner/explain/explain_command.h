@@ -27,6 +27,7 @@ struct ExplainOptions {
   std::string cache;
   bool all = false;
   bool counters = false;
+  std::string format = "table";
   bool json = false;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/text/command_error.h"
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
@@ -20,6 +21,7 @@ const FamilyRow* find_family(std::string_view name, Families families) {
 }
 
 const FamilyRow& parse_family(std::string_view name, Families families) {
+  if (names_kernel_file(name)) return kernel_file_family(name);
   if (const FamilyRow* row = find_family(name, families)) return *row;
   std::vector<std::string_view> names;
   std::vector<std::string> known;

@@ -32,7 +32,8 @@ void refuse_unfit(const Binary& binary, int ordinal, const DeviceFacts& facts) {
   }
 }
 
-Kernel find_kernel(cudaLibrary_t library, const std::string& entry, int ordinal, const DeviceFacts& facts) {
+Kernel find_kernel(cudaLibrary_t library, const Binary& binary, const std::string& entry, int ordinal,
+                   const DeviceFacts& facts) {
   cudaKernel_t kernel = nullptr;
   check(cudaLibraryGetKernel(&kernel, library, entry.c_str()), fmt::format("looking for the kernel \"{}\"", entry));
 
@@ -55,7 +56,8 @@ Kernel find_kernel(cudaLibrary_t library, const std::string& entry, int ordinal,
           .resources = {.registers = attributes.numRegs,
                         .static_smem_bytes = static_smem_bytes,
                         .local_bytes = static_cast<int>(attributes.localSizeBytes),
-                        .max_threads_per_block = attributes.maxThreadsPerBlock}};
+                        .max_threads_per_block = attributes.maxThreadsPerBlock},
+          .parameter_bytes = cubin_parameters(binary.code, entry)};
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::ve
   std::unique_ptr<CudaModule> module(new CudaModule(library));
   module->kernels_.reserve(entries.size());
   for (const std::string& symbol : binary.entries.empty() ? entries : binary.entries) {
-    module->kernels_.push_back(find_kernel(library, symbol, ordinal, facts));
+    module->kernels_.push_back(find_kernel(library, binary, symbol, ordinal, facts));
   }
   return module;
 }

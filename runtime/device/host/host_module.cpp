@@ -141,7 +141,10 @@ HostModule::HostModule(const Binary& binary, const std::vector<std::string>& ent
     host_kernels_.push_back({this, entry, fmt::format("\"{}\" ({})", name, descriptor_->unit_name)});
   }
   for (const HostKernel& kernel : host_kernels_) {
-    kernels_.push_back({&kernel, {.static_smem_bytes = static_cast<int>(static_smem_bytes_)}});
+    const int* const bytes = kernel.entry->parameter_bytes;
+    kernels_.push_back({.handle = &kernel,
+                        .resources = {.static_smem_bytes = static_cast<int>(static_smem_bytes_)},
+                        .parameter_bytes = std::vector<int>(bytes, bytes + kernel.entry->parameters)});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <hone/device_facts.h>
@@ -171,6 +172,16 @@ class DeviceBuffer {
   /// Throws invalid_argument without a device, and what Device::allocate() throws.
   DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes);
   DeviceBuffer(std::nullptr_t, std::size_t) = delete;
+
+  /// Allocates and copies `values` there; waits for the copy. A std::vector<bool> is no array of bool.
+  template <class T>
+    requires(!std::is_same_v<T, bool>)
+  DeviceBuffer(const std::shared_ptr<Device>& device, const std::vector<T>& values)
+      : DeviceBuffer(device, values.size() * sizeof(T)) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    copy_from(values.data());
+  }
+
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
   ~DeviceBuffer();
@@ -184,7 +195,19 @@ class DeviceBuffer {
     return static_cast<T*>(data_);
   }
 
+  /// A copy of the memory as elements of type T, after all that was enqueued on `stream`, which is waited for.
+  template <class T>
+  std::vector<T> to_host(Stream stream = nullptr) const {
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
+    std::vector<T> values(bytes_ / sizeof(T));
+    copy_to(values.data(), values.size() * sizeof(T), stream);
+    return values;
+  }
+
  private:
+  void copy_from(const void* values) const;
+  void copy_to(void* values, std::size_t bytes, Stream stream) const;
+
   std::shared_ptr<Device> device_;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;

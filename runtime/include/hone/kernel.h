@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -54,6 +55,7 @@ struct Resources {
 struct Kernel {
   const void* handle = nullptr;  ///< cudaKernel_t, or the host device's entry
   Resources resources;
+  std::optional<std::vector<int>> parameter_bytes = {};  ///< the size of each parameter, where the code tells
 };
 
 /// A loaded Binary, owned by the caller of Device::load(). Destroying it unloads the code, so no launch of it may be

@@ -29,6 +29,7 @@ struct BufferSpec {
                                 ///< size of an element for an output
   bool is_validated = false;    ///< an input that KernelFamily::refuse_contents() checks
   int in_place_of = -1;         ///< the input, of equal size, that this output may overwrite in place; -1: none
+  bool is_updated = false;      ///< an input that the call also writes, so that it counts among the outputs, too
 
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements) * info(dtype).size_bytes; }
 };
@@ -48,6 +49,9 @@ struct WorkShape {
 
   /// Blocks share no output, so the grid may have one block per tile instead of being persistent.
   bool independent_blocks = false;
+
+  /// The kernel does not loop over tiles, so the grid must have one block per tile.
+  bool one_block_per_tile = false;
 
   /// The dependent loads of the slowest thread, if threads have unequal shares; 0 if all shares are equal.
   double critical_path_loads = 0;

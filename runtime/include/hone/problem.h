@@ -48,7 +48,7 @@ using Extents = std::array<std::int64_t, 3>;
 using Pitches = std::array<std::int64_t, 2>;
 
 /// Numbers that kernels take as arguments, such as the scale of a softmax; each family says what they mean.
-using Scalars = std::array<std::optional<double>, 2>;
+using Scalars = std::array<std::optional<double>, 4>;
 
 /// The widest alignment that any built-in family distinguishes, in bytes.
 inline constexpr std::uint32_t kMaxAlignment = 16;

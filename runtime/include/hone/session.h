@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,10 @@
 #include <hone/tuning.h>
 
 namespace hone {
+
+class KernelExtents;
+class KernelValue;
+class TunableKernel;
 
 /// The policy for a miss: a call for whose problem neither memory nor a cache file has a winner.
 enum class MissPolicy : std::uint8_t {
@@ -161,6 +166,12 @@ class Session {
   /// workspace usable. Throws Error: invalid_argument (refused problem, null or misaligned pointer), not_tuned,
   /// compile_failed, device_failed, device_lost, out_of_memory.
   Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
+
+  /// The same for a kernel of one's own (hone/tunable_kernel.h): session.launch(axpy, {2.5f, x, y}, n, stream).
+  /// `values` are its arguments in order, without those that follow from the extents. If an extent is 0, nothing is
+  /// launched, and the Choice has no winner. Throws invalid_argument, too, where the values do not fit the arguments.
+  Choice launch(const TunableKernel& kernel, std::initializer_list<KernelValue> values, const KernelExtents& extents,
+                Stream stream);
 
   /// Makes sure that calls of `problem` will hit, without launching. Calls that will be captured are another problem:
   /// set launch_context to graph. Unless the policy tunes, the winner for streams may serve a graph problem. Throws

@@ -39,7 +39,7 @@ Problem with_row_alignment(const Problem& problem) {
   return called;
 }
 
-constexpr std::array<FamilyRow, 3> kFamilies{{{&line, "total", "i32", "1024"},
+const std::array<FamilyRow, 3> kFamilies{{{&line, "total", "i32", "1024"},
                                               {&rows, "total", "i32", "8x8", &with_row_alignment},
                                               {&total, "total", "i32", "8x8"}}};
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -17,7 +18,7 @@ struct PresetPart {
 
 /// A built-in family, and what is usually asked of it.
 struct FamilyRow {
-  const KernelFamily& (*family)();
+  std::function<const KernelFamily&()> family;
   std::string_view operations;  ///< what hone tune takes where --op says nothing
   std::string_view dtypes;      ///< likewise of --dtype
   std::string_view shapes;      ///< likewise of --size

@@ -20,4 +20,7 @@ Unit read_kernel_file(const std::filesystem::path& path, std::vector<std::string
 /// second version for the host device). Skips comments, and does not find functions that a macro defines.
 std::vector<std::string> global_functions(std::string_view source);
 
+/// The source with a blank in place of each comment.
+std::string without_comments(std::string_view source);
+
 }  // namespace hone

@@ -1,4 +1,4 @@
-#include "tuner/campaign/document.h"
+#include "tuner/text/document.h"
 
 #include <fmt/core.h>
 
@@ -207,7 +207,7 @@ FileValue read_toml(std::string_view text, std::string_view name) {
 #else
 FileValue read_toml(std::string_view, std::string_view name) {
   throw CommandError(ExitCode::input,
-                     fmt::format("{}: this hone was built without toml++ and reads campaigns as JSON alone", name));
+                     fmt::format("{}: this hone was built without toml++ and reads JSON alone", name));
 }
 #endif
 
@@ -225,7 +225,7 @@ CommandError error_at(std::string_view name, FilePosition at, std::string_view m
 FileTable read_document(std::string_view text, FileFormat format, std::string_view name) {
   FileValue root = format == FileFormat::json ? JsonReader(text, name).read() : read_toml(text, name);
   if (auto* table = std::get_if<FileTable>(&root.content)) return std::move(*table);
-  throw error_at(name, root.at, fmt::format("a campaign is a table of fields, and this is {}", kind_of(root)));
+  throw error_at(name, root.at, fmt::format("the file is a table of fields, and this is {}", kind_of(root)));
 }
 
 }  // namespace hone::tuner

@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include <hone/error.h>
+#include <hone/session.h>
+#include <hone/tunable_kernel.h>
+
+#include "runtime/dispatch/session_impl.h"
+#include "runtime/families/spec/spec_family.h"
+
+namespace hone {
+namespace {
+
+[[noreturn]] void refuse(const Problem& problem, const std::string& why) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), why));
+}
+
+std::string list_arguments(const KernelSpec& spec) {
+  std::string names;
+  for (const KernelArgument& argument : spec.arguments)
+    if (argument.kind != KernelArgument::Kind::extent) names.append(names.empty() ? "" : ", ").append(argument.name);
+  return names;
+}
+
+void check_array(const Problem& problem, const KernelSpec& spec, const KernelArgument& argument, const void* array) {
+  if (!array) refuse(problem, fmt::format("{} is null; pass device memory", argument.name));
+  const std::size_t needed = std::max<std::size_t>(spec.alignment, info(argument.dtype).size_bytes);
+  if (reinterpret_cast<std::uintptr_t>(array) % needed != 0)
+    refuse(problem, fmt::format("{} at {} is not aligned to {} bytes", argument.name, array, needed));
+}
+
+}  // namespace
+
+Choice Session::launch(const TunableKernel& kernel, std::initializer_list<KernelValue> values,
+                       const KernelExtents& extents, Stream stream) {
+  const KernelSpec& spec = kernel.spec();
+  const auto& family = static_cast<const SpecFamily&>(kernel.family());
+  Problem problem = kernel.problem(extents);
+  std::array<void*, Arguments::kCapacity> buffers{};
+  std::size_t arrays = 0, scalars = 0;
+  const bool is_empty = std::ranges::find(problem.extents, 0) != problem.extents.end();
+  const KernelValue* value = values.begin();
+  for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
+    const KernelArgument& argument = spec.arguments[i];
+    if (argument.kind == KernelArgument::Kind::extent) continue;
+    if (value == values.end() || value->is_array() != argument.is_array())
+      refuse(problem, fmt::format("{} is {}; pass one value for each of {}", argument.name,
+                                  value == values.end() ? "missing"
+                                  : argument.is_array() ? "an array, and a number was passed"
+                                                        : "a number, and an array was passed",
+                                  list_arguments(spec)));
+    if (!argument.is_array()) {
+      problem.scalars[scalars++] = value->number();
+    } else {
+      if (!is_empty) check_array(problem, spec, argument, value->array());
+      buffers[family.parsed().buffer_of[i]] = value->array();
+      problem.alignment = std::min(problem.alignment, alignment_of(value->array()));
+      ++arrays;
+    }
+    ++value;
+  }
+  if (value != values.end())
+    refuse(problem, fmt::format("{} values were passed; pass one for each of {}", values.size(), list_arguments(spec)));
+  if (const std::string refusal = family.refuse(problem); !refusal.empty()) refuse(problem, refusal);
+  if (is_empty) return {};
+  return impl_->launch(problem, std::span(buffers).first(arrays), stream);
+}
+
+}  // namespace hone

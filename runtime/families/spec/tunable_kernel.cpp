@@ -1,0 +1,56 @@
+#include <hone/tunable_kernel.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <hone/error.h>
+
+#include "runtime/families/spec/spec_family.h"
+
+namespace hone {
+
+KernelReference KernelReference::kernel(std::string source) {
+  KernelReference reference;
+  reference.kind_ = Kind::kernel;
+  reference.source_ = std::move(source);
+  return reference;
+}
+
+KernelExtents::KernelExtents(std::initializer_list<std::int64_t> extents) : count_(extents.size()) {
+  if (extents.size() < 1 || extents.size() > values_.size())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a kernel was called with {} extents; there may be one to three", extents.size()));
+  std::copy(extents.begin(), extents.end(), values_.begin());
+}
+
+void KernelValue::require_exact(std::int64_t number) const {
+  if (static_cast<std::int64_t>(number_) != number || number_ > 0x1p53 || number_ < -0x1p53)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a kernel was called with the number {}; scalars may be up to 2^53", number));
+}
+
+TunableKernel::TunableKernel(const KernelSpec& spec) {
+  // Sessions and winners refer to families for as long as they live, and nothing tells when the last of them is gone.
+  static std::mutex mutex;
+  static std::deque<SpecFamily> families;
+  const std::scoped_lock lock(mutex);
+  family_ = &families.emplace_back(spec);
+}
+
+const KernelFamily& TunableKernel::family() const { return *family_; }
+
+const KernelSpec& TunableKernel::spec() const { return family_->spec(); }
+
+Problem TunableKernel::problem(const KernelExtents& extents, std::uint32_t alignment) const {
+  if (extents.count() != family_->extent_names().size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("the kernel '{}' has {} extents ({}), and was called with {}",
+                                                         family_->name(), family_->extent_names().size(),
+                                                         fmt::join(family_->extent_names(), " × "), extents.count()));
+  return {.family = family_, .dtype = family_->parsed().dtype, .alignment = alignment, .extents = extents.values()};
+}
+
+}  // namespace hone

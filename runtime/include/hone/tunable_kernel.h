@@ -1,0 +1,81 @@
+// TunableKernel: a kernel of one's own that sessions tune and launch.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+#include <hone/device.h>
+#include <hone/kernel_family.h>
+#include <hone/kernel_spec.h>
+#include <hone/problem.h>
+
+namespace hone {
+
+/// The one to three extents of a call: a number, or a list.
+class KernelExtents {
+ public:
+  template <std::integral Integer>
+  KernelExtents(Integer n)  // NOLINT(google-explicit-constructor): a number stands for it
+      : KernelExtents(std::initializer_list<std::int64_t>{static_cast<std::int64_t>(n)}) {}
+  KernelExtents(std::initializer_list<std::int64_t> extents);  ///< throws Error(invalid_argument) for more than three
+
+  const Extents& values() const { return values_; }
+  std::size_t count() const { return count_; }
+
+ private:
+  Extents values_{1, 1, 1};
+  std::size_t count_;
+};
+
+/// What a call passes for one argument: an array in device memory, or a number.
+class KernelValue {
+ public:
+  KernelValue(const void* array)
+      : array_(const_cast<void*>(array)), is_array_(true) {}             // NOLINT(google-explicit-constructor)
+  KernelValue(const DeviceBuffer& array) : KernelValue(array.data()) {}  // NOLINT(google-explicit-constructor)
+  template <class Number>
+  requires std::is_arithmetic_v<Number> KernelValue(Number number)
+      : number_(static_cast<double>(number)) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_integral_v<Number>) require_exact(static_cast<std::int64_t>(number));
+  }
+
+  bool is_array() const { return is_array_; }
+  void* array() const { return array_; }
+  double number() const { return number_; }
+
+ private:
+  void require_exact(std::int64_t number) const;  ///< throws Error(invalid_argument) beyond 2^53
+
+  void* array_ = nullptr;
+  double number_ = 0;
+  bool is_array_ = false;
+};
+
+/// A KernelSpec as a KernelFamily. Cheap to copy; copies share one family, which lives as long as the process. Kernels
+/// with equal specifications share winners in the cache. Thread-safe.
+///
+///     const hone::TunableKernel scale({.file = "scale.cu", .parameters = {…}, .arguments = {…}});
+///     session.launch(scale, {in, out, 2.0f}, n, stream);
+class TunableKernel {
+ public:
+  /// Reads the source; compiles nothing. Throws Error: invalid_argument for a specification that cannot be right (a
+  /// parameter that nothing uses, a name in an expression that is none, a reference whose parameters do not fit the
+  /// arguments, …), not_found and io_failed as read_kernel_file().
+  explicit TunableKernel(const KernelSpec& spec);
+
+  /// The kernel as sessions see it. Its one operation is called "run".
+  const KernelFamily& family() const;
+
+  const KernelSpec& spec() const;
+
+  /// The Problem of a call, for Session::tune(), prepare() and make_plan(). Its buffers are the arrays that the kernel
+  /// reads, in their order, then those that it only writes.
+  Problem problem(const KernelExtents& extents, std::uint32_t alignment = kMaxAlignment) const;
+
+ private:
+  const class SpecFamily* family_;
+};
+
+}  // namespace hone

@@ -1,0 +1,244 @@
+// Kernel files from the command line: tuned, run, checked, explained and written out; and what is wrong with bad ones.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "tests/support/names.h"
+#include "tests/tuner/support.h"
+
+namespace hone::tuner {
+namespace {
+
+using test::Names;
+using testing::CommandRun;
+using ::testing::HasSubstr;
+using testing::isolated_environment;
+using ::testing::Not;
+using testing::npy_file;
+using testing::run_hone;
+using ::testing::StartsWith;
+using testing::TemporaryFolder;
+using testing::write_file;
+
+constexpr std::string_view kSource = R"(extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
+  for (int u = 0; u < unroll; ++u) {
+    const int i = (blockIdx.x * unroll + u) * block_threads + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+  }
+}
+)";
+
+constexpr std::string_view kKernel = R"({
+  "file": "axpy.cu",
+  "parameters": {"block_threads": [64, 128], "unroll": [1, 2]},
+  "where": ["block_threads * unroll <= 256"],
+  "elements_per_thread": "unroll",
+  "arguments": [
+    {"scalar": "a", "type": "f32"},
+    {"in": "x", "type": "f32"},
+    {"inout": "y", "type": "f32"},
+    {"extent": "n", "type": "i32"}
+  ]
+})";
+
+std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
+  std::string result(text);
+  const std::size_t at = result.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return result.replace(at, what.size(), by);
+}
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class KernelFile : public ::testing::Test {
+ protected:
+  KernelFile() {
+    write_file(folder_ / "axpy.cu", kSource);
+    write_file(folder_ / "axpy.json", kKernel);
+  }
+
+  CommandRun hone(const std::vector<std::string>& args) {
+    Environment environment = isolated_environment(folder_ / "cache.sqlite");
+    environment.worker_program = HONE_COMMAND;
+    return run_hone(args, environment);
+  }
+
+  std::string path(std::string_view name) const { return (folder_ / name).string(); }
+
+  CommandRun tune(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> args{"tune", path("axpy.json"), "--size", "1000", "--device", "host", "--budget", "20s"};
+    args.insert(args.end(), more.begin(), more.end());
+    return hone(args);
+  }
+
+  /// The complaint of hone check about a kernel file, without the folder's name.
+  std::string complaint(std::string_view name, const std::string& kernel, std::string_view source = kSource) {
+    write_file(folder_ / "axpy.cu", source);
+    write_file(folder_ / name, kernel);
+    const CommandRun run = hone({"check", path(name)});
+    EXPECT_EQ(run.code, 4) << run.out;
+    const std::size_t at = run.err.find(name);
+    return at == std::string::npos ? run.err : run.err.substr(at);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
+  const CommandRun tuned = tune();
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_THAT(hone({"inspect"}).out, Names("axpy", "f32", "block_threads="));
+  const CommandRun explained = hone({"explain", "--family", path("axpy.json"), "--size", "1000"});
+  EXPECT_THAT(explained.out, Names("axpy", "candidates", "unroll=2")) << explained.err;
+
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  write_file(folder_ / "y.npy", npy_file<float>("<f4", {10, 20, 30}));
+  const CommandRun run = hone({"run", path("axpy.json"), path("x.npy"), path("y.npy"), "--set", "a=0.5", "-o",
+                               path("out.npy"), "--device", "host"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(content(folder_ / "out.npy"), npy_file<float>("<f4", {10.5f, 21, 31.5f}));
+
+  const CommandRun emitted = hone({"emit", path("axpy.json"), "--size", "1000"});
+  ASSERT_EQ(emitted.code, 0) << emitted.err;
+  EXPECT_THAT(emitted.out, Names("#define unroll", "launch_axpy(float a, const float* x, float* y, long long n", "µs"));
+}
+
+TEST_F(KernelFile, TrialsAndParametersAreExchangedWithKernelTuner) {
+  ASSERT_EQ(tune({"--exhaustive"}).code, 0);
+  const std::vector<std::string> explain{"explain", "--family", path("axpy.json"), "--size", "1000", "--format"};
+  const auto as = [&](const std::string& format) {
+    std::vector<std::string> args = explain;
+    args.push_back(format);
+    return hone(args);
+  };
+  const nlohmann::json cache = nlohmann::json::parse(as("kernel-tuner").out);
+  EXPECT_EQ(cache["tune_params_keys"], (std::vector<std::string>{"block_threads", "unroll", "max_blocks"}));
+  EXPECT_EQ(cache["cache"].size(), 4u);
+  for (const auto& [key, entry] : cache["cache"].items()) {
+    EXPECT_THAT(key, StartsWith(std::to_string(entry["block_threads"].get<int>()) + ","));
+    EXPECT_GT(entry["time"].get<double>(), 0);
+  }
+  const nlohmann::json t4 = nlohmann::json::parse(as("t4").out);
+  EXPECT_EQ(t4["results"].size(), 4u);
+  EXPECT_EQ(t4["results"][0]["invalidity"], "correct");
+  EXPECT_THAT(as("t5").err, Names("t5", "kernel-tuner", "t4"));
+
+  // As Kernel Tuner leaves it when it is interrupted.
+  write_file(folder_ / "space.json", R"({"kernel_name": "axpy",
+"tune_params": {"block_threads": [32, 64, 96], "unroll": [1]}, "cache": {"32,1": {"time": 1},)");
+  write_file(folder_ / "taken.json",
+             replaced(kKernel, R"({"block_threads": [64, 128], "unroll": [1, 2]})", "\"space.json\""));
+  EXPECT_THAT(hone({"check", path("taken.json"), "--order", "forward"}).out, Names("3 policies", "no check"));
+}
+
+TEST_F(KernelFile, WhatIsWrittenOutCompilesWithoutHone) {
+#ifdef HONE_NVCC
+  ASSERT_EQ(tune().code, 0);
+  ASSERT_EQ(hone({"tune", "reduce", "--op", "sum", "--dtype", "f32", "--size", "1000", "--device", "host"}).code, 0);
+  const std::vector<std::vector<std::string>> problems{{path("axpy.json"), "--size", "1000"},
+                                                       {"reduce", "--op", "sum", "--dtype", "f32", "--size", "1000"}};
+  for (const std::vector<std::string>& problem : problems) {
+    std::vector<std::string> args{"emit", "-o", path("out.cu")};
+    args.insert(args.end(), problem.begin(), problem.end());
+    const CommandRun run = hone(args);
+    ASSERT_EQ(run.code, 0) << run.err;
+    write_file(folder_ / "use.cu", "#include \"out.cu\"\n");
+    const std::string command = std::string(HONE_NVCC) + " -std=c++20 -arch=sm_90 -cubin -o " + path("out.cubin") +
+                                " " + path("use.cu") + " > " + path("log") + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << content(folder_ / "log") << content(folder_ / "out.cu");
+  }
+#else
+  GTEST_SKIP() << "there is no nvcc";
+#endif
+}
+
+TEST_F(KernelFile, EveryPolicyIsChecked) {
+  const CommandRun right = hone({"check", path("axpy.json")});
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_THAT(right.out, Names("4 policies", "no check", "hone tune"));
+
+  // Only where a thread computes two elements is the guard missing.
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
+  write_file(folder_ / "unguarded.json", kKernel);
+  const CommandRun wrong = hone({"check", path("unguarded.json"), "--order", "forward"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.out, Names("failed: block_threads=64 unroll=2", "axpy.cu:4", "2 of 4 policies", "to see it again"));
+  EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
+}
+
+TEST_F(KernelFile, AWrongPolicyIsFoundByComparingWithTheDefaultOne) {
+  write_file(folder_ / "axpy.cu", replaced(kSource, "a * x[i]", "(unroll == 2 ? 1.01f : 1.0f) * a * x[i]"));
+  const CommandRun run = hone({"check", path("axpy.json"), "--order", "forward"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.out, Names("unroll=2", "y[0]", "reference"));
+}
+
+TEST_F(KernelFile, AKernelThatNeverReturnsStoresNothing) {
+  write_file(folder_ / "axpy.cu",
+             replaced(kSource, "if (i < n)", "while (x[0] == x[0]) __threadfence();\n    if (i < n)"));
+  const CommandRun run = tune({"--patience", "2s"});
+  EXPECT_NE(run.code, 0) << run.out;
+  EXPECT_THAT(run.err, Names("axpy"));
+  EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("block_threads=")));
+}
+
+TEST_F(KernelFile, ErrorsNameFileLineAndColumn) {
+  EXPECT_THAT(complaint("a.json", replaced(kKernel, "\"unroll\": [1, 2]", "\"unroll\": [1, 2], \"pad\": [1]")),
+              StartsWith("a.json:3:58: the kernel 'axpy' has the parameter pad, which its source does not use"));
+  EXPECT_THAT(
+      complaint("b.json", replaced(kKernel, "threads * unroll", "threads * unrol")),
+      StartsWith("b.json:4:13: the kernel 'axpy': where 'block_threads * unrol <= 256', column 17: 'unrol' is"));
+  EXPECT_THAT(complaint("c.json", replaced(kKernel, "\"where\"", "\"were\"")),
+              StartsWith("c.json:4:3: a kernel has no field 'were' (did you mean 'where'?)"));
+  EXPECT_THAT(complaint("d.json", replaced(kKernel, "\"x\", \"type\": \"f32\"", "\"x\", \"type\": \"f33\"")),
+              StartsWith("d.json:7:26: unknown dtype 'f33'"));
+  EXPECT_THAT(complaint("e.json", replaced(kKernel, "axpy.cu", "nothing.cu")), StartsWith("e.json:2:11: "));
+  EXPECT_THAT(complaint("f.json", replaced(kKernel, "{\"in\": \"x\"", "{\"elements\": 3")),
+              StartsWith("f.json:7:5: an argument has one of in, out, inout, scalar, extent"));
+}
+
+TEST_F(KernelFile, ArgumentsThatAreNotTheKernelsStoreNothing) {
+  write_file(folder_ / "axpy.json", replaced(kKernel, "{\"scalar\": \"a\", \"type\": \"f32\"},", ""));
+  const CommandRun run = tune();
+  EXPECT_EQ(run.code, 6) << run.out;
+  EXPECT_THAT(run.err, Names("axpy", "4 parameters", "3 arguments"));
+  EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("block_threads=")));
+}
+
+TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  write_file(folder_ / "y.npy", npy_file<float>("<f4", {1, 2}));
+  const std::string kernel = path("axpy.json"), x = path("x.npy"), y = path("y.npy"), out = path("out.npy");
+  const auto refusal = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), {"run", kernel});
+    const CommandRun run = hone(args);
+    EXPECT_EQ(run.code, 2) << run.out;
+    return run.err;
+  };
+  EXPECT_THAT(refusal({x, "-o", out}), Names("1 input files", "x, y"));
+  EXPECT_THAT(refusal({x, x}), Names("0 outputs", "y"));
+  EXPECT_THAT(refusal({x, y, "-o", out, "--set", "a=1"}), Names("y.npy", "2 elements", "has 3"));
+  EXPECT_THAT(refusal({x, x, "-o", out}), Names("--set a="));
+  EXPECT_THAT(refusal({x, x, "-o", out, "--set", "b=1"}), Names("b=1", "a"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+#ifdef HONE_WITH_TOML
+TEST_F(KernelFile, TheExamplesPassTheirChecks) {
+  const std::filesystem::path folder = std::filesystem::path(HONE_EXAMPLES_FOLDER) / "kernels";
+  for (const char* name : {"axpy.toml", "stencil.toml"}) {
+    const CommandRun run = hone({"check", (folder / name).string(), "--order", "reverse"});
+    EXPECT_EQ(run.code, 0) << run.out << run.err;
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,180 @@
+#include "tuner/array/run_command.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <hone/own_stream.h>
+#include <hone/tunable_kernel.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "tuner/array/axis.h"
+#include "tuner/array/call_report.h"
+#include "tuner/array/npy.h"
+#include "tuner/problems/kernel_spec_file.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/table.h"
+
+namespace hone::tuner {
+namespace {
+
+using Kind = KernelArgument::Kind;
+
+std::vector<const KernelArgument*> arguments_of(const KernelSpec& spec, std::initializer_list<Kind> kinds) {
+  std::vector<const KernelArgument*> arguments;
+  for (const KernelArgument& argument : spec.arguments)
+    if (std::ranges::find(kinds, argument.kind) != kinds.end()) arguments.push_back(&argument);
+  return arguments;
+}
+
+std::string names_of(const std::vector<const KernelArgument*>& arguments) {
+  std::string names;
+  for (const KernelArgument* argument : arguments) names.append(names.empty() ? "" : ", ").append(argument->name);
+  return names.empty() ? "none" : names;
+}
+
+void require_count(std::size_t found, const std::vector<const KernelArgument*>& wanted, std::string_view what) {
+  if (found == wanted.size()) return;
+  throw CommandError(ExitCode::usage, fmt::format("{} {} given, and the kernel has {}: {}", found, what, wanted.size(),
+                                                  names_of(wanted)));
+}
+
+/// Opens the inputs in the order of the arguments.
+std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<const KernelArgument*>& arguments) {
+  require_count(options.files.size() - 1, arguments, "input files are");
+  std::vector<InputFile> inputs;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    inputs.push_back(open_input(options.files[i + 1], arguments[i]->dtype));
+    require_c_order(inputs.back());
+  }
+  return inputs;
+}
+
+/// The size of the call: as typed, or the shape of the first input that has as many elements as the extents say. The
+/// last axis of an array is the first extent, x.
+std::string size_of(const RunOptions& options, const KernelSpec& spec, const std::vector<InputFile>& inputs,
+                    const std::vector<const KernelArgument*>& arguments) {
+  if (!options.size.empty()) return options.size;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!arguments[i]->elements.empty()) continue;
+    if (spec.extents.size() == 1) return fmt::format("{}", inputs[i].elements);
+    if (inputs[i].shape.size() == spec.extents.size())
+      return fmt::format("{}", fmt::join(inputs[i].shape.rbegin(), inputs[i].shape.rend(), "x"));
+  }
+  throw CommandError(ExitCode::usage, fmt::format("the size of the call does not follow from the inputs; give --size, "
+                                                  "which is {}",
+                                                  fmt::join(spec.extents, " x ")));
+}
+
+Problem called_problem(const std::string& kernel_file, const std::string& size) {
+  const std::vector<Problem> problems = list_problems({.family = kernel_file, .sizes = size});
+  if (problems.size() == 1) return problems.front();
+  throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
+}
+
+void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& problem) {
+  const std::vector<const KernelArgument*> scalars = arguments_of(spec, {Kind::scalar});
+  for (const std::string& setting : options.settings) {
+    const std::size_t equals = setting.find('=');
+    const std::string name = setting.substr(0, equals);
+    const auto found = std::ranges::find_if(scalars, [&](const KernelArgument* each) { return each->name == name; });
+    double value = 0;
+    const char* const end = setting.data() + setting.size();
+    if (found == scalars.end() || equals == std::string::npos ||
+        std::from_chars(setting.data() + equals + 1, end, value).ptr != end || !std::isfinite(value))
+      throw CommandError(ExitCode::usage, fmt::format("--set {}: give NAME=NUMBER, where the names are {}",
+                                                      printable(setting), names_of(scalars)));
+    problem.scalars[static_cast<std::size_t>(found - scalars.begin())] = value;
+  }
+  for (std::size_t i = 0; i < scalars.size(); ++i)
+    if (!problem.scalars[i])
+      throw CommandError(ExitCode::usage, fmt::format("the number {} is missing; give --set {}=VALUE", scalars[i]->name,
+                                                      scalars[i]->name));
+}
+
+/// An array of all points of the extents has their shape; any other is a list.
+std::vector<std::int64_t> output_shape(const Problem& problem, std::int64_t elements) {
+  const std::size_t axes = problem.family->extent_names().size();
+  std::vector<std::int64_t> shape(problem.extents.rbegin() + static_cast<std::ptrdiff_t>(3 - axes),
+                                  problem.extents.rend());
+  const std::int64_t points = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  return points == elements ? shape : std::vector<std::int64_t>{elements};
+}
+
+}  // namespace
+
+void set_up_run(CLI::App& app, RunOptions& options) {
+  CLI::App* sub = app.add_subcommand("run");
+  sub->add_option("FILES", options.files);
+  sub->add_option("-o,--output", options.outputs)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--set", options.settings)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--size", options.size)->take_last();
+  sub->add_option("--device", options.array.device)->take_last();
+  sub->add_option("--cache", options.array.cache)->take_last();
+  sub->add_option("--on-miss", options.array.on_miss)->take_last();
+  sub->add_option("--budget", options.array.budget)->take_last();
+  sub->add_flag("--time", options.array.time)->disable_flag_override();
+}
+
+ExitCode run_run(const RunOptions& options, const Context& context) {
+  if (options.files.empty() || !names_kernel_file(options.files.front()))
+    throw CommandError(ExitCode::usage, "no kernel file was given: hone run KERNEL.toml IN.npy… -o OUT.npy");
+  const KernelSpec& spec = kernel_in_file(options.files.front()).spec();
+  const std::vector<const KernelArgument*> read = arguments_of(spec, {Kind::in, Kind::inout});
+  const std::vector<const KernelArgument*> written = arguments_of(spec, {Kind::inout, Kind::out});
+  const std::vector<InputFile> inputs = open_inputs(options, read);
+  require_count(options.outputs.size(), written, "outputs (-o) are");
+  Problem problem = called_problem(options.files.front(), size_of(options, spec, inputs, read));
+  set_scalars(options, spec, problem);
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].elements != specs[i].elements)
+      throw CommandError(ExitCode::usage,
+                         fmt::format("'{}' has {} elements, and {} of {} has {}", printable(inputs[i].path.string()),
+                                     inputs[i].elements, read[i]->name, problem_label(problem), specs[i].elements));
+  std::deque<OutputFile> outputs;
+  for (const std::string& path : options.outputs) outputs.emplace_back(path, context.out);
+
+  const std::shared_ptr<Device> device = open_device(options.array.device);
+  const OwnStream stream(*device);
+  std::vector<DeviceBuffer> arrays;
+  std::vector<void*> pointers;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    arrays.push_back(i < inputs.size() ? load_input(inputs[i], device, stream.get())
+                                       : DeviceBuffer(device, std::max<std::size_t>(1, specs[i].size_bytes())));
+    pointers.push_back(arrays.back().data());
+  }
+  Session session(device, session_options(options.array, context));
+  const MadeCall made = make_call(session, problem, stream.get(), options.array.time,
+                                  [&] { return session.launch(problem, pointers, stream.get()); });
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const auto buffer = static_cast<std::size_t>(
+        std::ranges::find_if(specs, [&](const BufferSpec& each) { return each.name == written[i]->name; }) -
+        specs.begin());
+    outputs[i].save(specs[buffer].dtype, output_shape(problem, specs[buffer].elements), pointers[buffer], *device,
+                    stream.get());
+  }
+  warn_of_failed_cache(session, context);
+  const bool is_taken = std::ranges::any_of(options.outputs, [](const auto& path) { return is_standard_output(path); });
+  (is_taken ? context.err : context.out) << printable(fmt::format("{} on {}: {} ({}){}", problem_label(problem),
+                                                                  device->name(), made.policy, name(made.source),
+                                                                  made.warm_us > 0
+                                                                      ? fmt::format(", {} µs", format_us(made.warm_us))
+                                                                      : ""))
+                                         << '\n';
+  return ExitCode::ok;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,128 @@
+#include "tuner/check/check_policies.h"
+
+#include <fmt/core.h>
+
+#include <hone/error.h>
+#include <hone/kernel_family.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "tuner/check/check_process.h"
+
+namespace hone::tuner {
+namespace {
+
+using Contents = std::vector<std::vector<std::byte>>;
+
+/// A grid-stride loop goes round several times; grids of one block per tile have as many as they need.
+constexpr std::int64_t kPersistentBlocks = 3;
+
+std::vector<CheckBuffer> filled_buffers(const Problem& problem) {
+  const Verifier& verifier = problem.family->verifier();
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  std::vector<CheckBuffer> buffers;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    CheckBuffer& buffer = buffers.emplace_back();
+    buffer.name = specs[i].name;
+    buffer.initial.resize(specs[i].size_bytes());
+    if (!specs[i].is_input) continue;
+    const std::vector<std::byte> period =
+        verifier.input_pattern(problem, static_cast<int>(i), verifier.input_kinds(problem).front());
+    for (std::size_t at = 0; at < buffer.initial.size() && !period.empty(); at += period.size())
+      std::memcpy(&buffer.initial[at], period.data(), std::min(period.size(), buffer.initial.size() - at));
+  }
+  return buffers;
+}
+
+std::vector<void*> pointers_of(const HostRun& run, std::size_t count) {
+  std::vector<void*> pointers;
+  for (std::size_t i = 0; i < count; ++i) pointers.push_back(run.buffer<void>(i));
+  return pointers;
+}
+
+Unit with_sources(Unit unit, const KernelFamily& family) {
+  unit.headers.assign(family.sources().begin(), family.sources().end());
+  return unit;
+}
+
+/// The contents of what a call writes, of all buffers.
+Contents outputs_of(const Problem& problem, const Contents& contents) {
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  Contents outputs;
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (!specs[i].is_input || specs[i].is_updated) outputs.push_back(contents[i]);
+  return outputs;
+}
+
+Contents reference_outputs(const Problem& problem) {
+  const Verifier& verifier = problem.family->verifier();
+  HostCheck check{.unit = with_sources(verifier.reference_unit(problem), *problem.family),
+                  .buffers = filled_buffers(problem),
+                  .run = {},
+                  .orders = {{}}};
+  check.run = [&](const HostRun& run) {
+    LaunchList launches;
+    verifier.encode_reference(problem, 0, pointers_of(run, check.buffers.size()), launches);
+    for (const Launch& launch : launches) run.launch(launch);
+  };
+  const HostCheckReport report = check_on_host(check);
+  if (!report.ok())
+    throw Error(ErrorCode::invalid_argument, fmt::format("the reference itself is wrong: {}", report.failure));
+  return outputs_of(problem, report.buffers);
+}
+
+/// What is wrong with the results of a run; "" if they agree with the reference.
+std::string fault_of(const Problem& problem, const Candidate& candidate, const HostCheck& check,
+                     const HostCheckReport& report) {
+  const Verifier& verifier = problem.family->verifier();
+  const Contents outputs = outputs_of(problem, report.buffers);
+  if (verifier.has_reference_kernel()) return verifier.compare(problem, candidate, reference_outputs(problem), outputs);
+  Contents patterns;
+  for (const CheckBuffer& buffer : check.buffers) patterns.push_back(buffer.initial);
+  return verifier.verify(problem, candidate, patterns, outputs);
+}
+
+Candidate candidate_of(const Problem& problem, const Policy& policy) {
+  const bool is_fixed = problem.family->shape(problem, policy).one_block_per_tile;
+  return {policy, {.max_blocks = is_fixed ? Geometry::kMostBlocks : kPersistentBlocks}};
+}
+
+}  // namespace
+
+HostCheck policy_check(const Problem& problem, const Policy& policy, const std::vector<HostOrder>& orders) {
+  HostCheck check{.unit = with_sources(problem.family->unit(problem, policy), *problem.family),
+                  .buffers = filled_buffers(problem),
+                  .run = {},
+                  .orders = orders};
+  check.run = [problem, policy, count = check.buffers.size()](const HostRun& run) {
+    LaunchList launches;
+    problem.family->encode(problem, candidate_of(problem, policy), pointers_of(run, count), nullptr, launches);
+    for (const Launch& launch : launches) run.launch(launch);
+  };
+  return check;
+}
+
+std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders) {
+  const KernelFamily& family = *problem.family;
+  const DeviceFacts facts = Device::open("host")->facts();
+  std::vector<PolicyCheck> checks;
+  for (const Policy& policy : family.space().all()) {
+    if (!family.is_valid(problem, policy, facts).empty()) continue;
+    const HostCheck check = policy_check(problem, policy, orders);
+    PolicyCheck& result = checks.emplace_back(PolicyCheck{family.space().to_string(policy), {}});
+    try {
+      result.report = check_in_child(check, [&](const HostCheckReport& report) {
+        return fault_of(problem, candidate_of(problem, policy), check, report);
+      });
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::compile_failed) throw;
+      result.report.failure = error.what();
+    }
+  }
+  return checks;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,27 @@
+// check_policies(): a tunable kernel under the host device's checks, in every policy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <hone/host_check.h>
+#include <hone/policy.h>
+#include <hone/problem.h>
+
+namespace hone::tuner {
+
+/// What the checks found in one policy.
+struct PolicyCheck {
+  std::string policy;  ///< "block_threads=256 unroll=4"
+  HostCheckReport report;
+};
+
+/// A check of one policy: `run` makes its launches on random inputs, the first kind of the family's verifier.
+HostCheck policy_check(const Problem& problem, const Policy& policy, const std::vector<HostOrder>& orders);
+
+/// The valid policies of the problem's family on the host device, in the order of its space, each checked in a process
+/// of its own: what check_on_host() sees, and results that differ from the family's reference. Throws what
+/// check_in_child() throws; a unit that does not compile in one policy is a report of that one.
+std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders);
+
+}  // namespace hone::tuner

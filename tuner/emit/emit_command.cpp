@@ -1,0 +1,108 @@
+#include "tuner/emit/emit_command.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <hone/kernel_family.h>
+#include <hone/sdk/cuda_source.h>
+#include <hone/tune_arguments.h>
+#include <CLI/CLI.hpp>
+
+#include <ostream>
+#include <vector>
+
+#include "cache/store.h"
+#include "tuner/context/cache_path.h"
+#include "tuner/context/written_file.h"
+#include "tuner/problems/kernel_spec_file.h"
+#include "tuner/problems/problem_selection.h"
+#include "tuner/problems/problem_text.h"
+#include "tuner/problems/shapes.h"
+#include "tuner/text/quantities.h"
+#include "tuner/text/report.h"
+#include "tuner/text/table.h"
+#include "tuner/winners/problem_winners.h"
+#include "tuner/winners/winner_detail.h"
+
+namespace hone::tuner {
+namespace {
+
+using cache::StoredWinner;
+
+Problem named_problem(const EmitOptions& options) {
+  const std::vector<Problem> problems = list_problems({.family = options.family,
+                                                       .ops = options.op,
+                                                       .dtypes = options.dtype,
+                                                       .sizes = options.size,
+                                                       .context = options.context});
+  if (problems.size() == 1) return problems.front();
+  throw CommandError(ExitCode::usage, fmt::format("these options name {} problems; one is written at a time, so give "
+                                                  "--size (and --op and --dtype)",
+                                                  problems.size()));
+}
+
+/// The one winner that the present source of the family has.
+StoredWinner find_winner(const EmitOptions& options, const Problem& problem, const std::filesystem::path& path) {
+  const KernelFamily& family = *problem.family;
+  std::vector<StoredWinner> all = cache::Store(path).winners(family.name(), family.operations()[problem.operation]);
+  const std::string digest = family_digest(family);
+  std::erase_if(all, [&](const StoredWinner& stored) { return stored.key.toolchain.family_digest != digest; });
+  const std::vector<StoredWinner> winners = winners_of(all, problem, options.device);
+  if (winners.size() == 1) return winners.front();
+  const std::string named = names_kernel_file(options.family)
+                                ? fmt::format("{} --size {}", shell_quoted(options.family), format_shape(problem))
+                                : tune_arguments(problem);
+  if (winners.empty())
+    throw CommandError(ExitCode::not_tuned,
+                       fmt::format("there is no winner of {} in {} for the source as it is now; tune it "
+                                   "with: hone tune {}",
+                                   problem_label(problem), printable(path.string()), named));
+  std::vector<std::string> devices;
+  for (const StoredWinner& stored : winners) devices.push_back(device_text(stored.key.device));
+  throw CommandError(ExitCode::usage,
+                     fmt::format("{} devices have a winner; choose one with --device: {}", winners.size(),
+                                 printable(fmt::format("{}", fmt::join(devices, "; ")))));
+}
+
+std::string evidence(const StoredWinner& stored, const Problem& problem) {
+  const cache::CandidateRecord& candidate = stored.winner.candidate;
+  std::string text = fmt::format("{} for n = {}, on {}\n{} in {}", problem_label(problem), sizes_text(stored),
+                                 device_text(stored.key.device), candidate.policy, blocks_text(candidate.max_blocks));
+  text += stored.winner.tuned ? fmt::format("\n{} µs ± {} at n = {}, {} GB/s", us_text(winner_us(stored)),
+                                            format_us(stored.winner.spread_us), measured_at_text(stored),
+                                            gbps_text(winner_gbps(stored)))
+                              : fmt::format("\nnot measured: {}", how_text(stored));
+  return text + fmt::format("\ncompiler {}, driver {}; chosen by Hone " HONE_VERSION, stored.key.toolchain.compiler,
+                            stored.key.toolchain.driver);
+}
+
+}  // namespace
+
+void set_up_emit(CLI::App& app, EmitOptions& options) {
+  CLI::App* sub = app.add_subcommand("emit");
+  sub->add_option("FAMILY", options.family);
+  sub->add_option("--op", options.op)->take_last();
+  sub->add_option("--dtype", options.dtype)->take_last();
+  sub->add_option("--size", options.size)->take_last();
+  sub->add_option("--context", options.context)->take_last();
+  sub->add_option("--device", options.device)->take_last();
+  sub->add_option("--cache", options.cache)->take_last();
+  sub->add_option("-o,--output", options.output)->take_last();
+}
+
+ExitCode run_emit(const EmitOptions& options, const Context& context) {
+  const Problem problem = named_problem(options);
+  const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
+  const StoredWinner stored = find_winner(options, problem, path);
+  std::string fault;
+  const std::optional<Policy> policy = problem.family->space().parse(stored.winner.candidate.policy, &fault);
+  if (!policy) throw CommandError(ExitCode::cache, fmt::format("winner {} cannot be read: {}", stored.id, fault));
+  const std::string text =
+      cuda_source(problem, {*policy, {.max_blocks = stored.winner.candidate.max_blocks}}, evidence(stored, problem));
+  WrittenFile file(options.output, context.out);
+  file.stream() << text;
+  file.finish();
+  return ExitCode::ok;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,47 @@
+// Kernel files: a KernelSpec in TOML or JSON, and the family that commands make of it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <hone/tunable_kernel.h>
+
+#include "tuner/problems/families.h"
+#include "tuner/text/document.h"
+
+namespace hone::tuner {
+
+/// Whether a word names such a file where the name of a family may stand: it ends in .toml or .json.
+bool names_kernel_file(std::string_view word);
+
+/// Grammar, as fields of TOML or JSON; they mean what the members of KernelSpec mean:
+///
+///     kernel    := name: TEXT, file: TEXT | source: TEXT, entry: TEXT, parameters: {NAME: [value…]…} | TEXT,
+///                  where: [expr…], extents: [TEXT…], arguments: [argument…], block: [expr…],
+///                  elements_per_block: [expr…], elements_per_thread: [expr…], grid_stride: BOOL,
+///                  dynamic_smem_bytes: expr, cluster_blocks: expr, dependent_launch: expr, alignment: NUMBER,
+///                  reference: "default" | {file: TEXT} | {source: TEXT}, tolerance: NUMBER, inputs: [TEXT…],
+///                  sizes: TEXT
+///     argument  := in: TEXT | out: TEXT | inout: TEXT | scalar: TEXT | extent: expr, type: DTYPE,
+///                  elements: expr, indices_below: expr, value: NUMBER
+///     expr      := TEXT | NUMBER
+///     value     := NUMBER | TEXT | BOOL; numbers above 0 alone are an ordinal parameter, all others categorical
+///
+/// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters are
+/// taken. `sizes` is what `hone tune` takes where --size says nothing. Throws
+/// CommandError(input), with "name:line:column: " in front, for all that is wrong with the specification.
+TunableKernel read_kernel(std::string_view text, FileFormat format, std::string_view name,
+                          const std::filesystem::path& folder, std::string& sizes);
+
+/// The family of a kernel file, with its usual sizes. Reads each file once in a process; the result lives as long as
+/// that. Throws CommandError(input).
+const FamilyRow& kernel_file_family(const std::filesystem::path& path);
+
+/// The absolute path of the file that a family was read from; "" for all other families.
+std::string kernel_file_of(const KernelFamily& family);
+
+/// The kernel of a family that was read from a file.
+const TunableKernel& kernel_in_file(const std::filesystem::path& path);
+
+}  // namespace hone::tuner

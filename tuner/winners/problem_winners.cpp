@@ -1,0 +1,30 @@
+#include "tuner/winners/problem_winners.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tuner/problems/problem_text.h"
+#include "tuner/winners/device_filter.h"
+
+namespace hone::tuner {
+
+using cache::StoredWinner;
+
+std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const Problem& problem,
+                                     const std::string& device) {
+  std::vector<StoredWinner> winners;
+  for (const StoredWinner& stored : all) {
+    if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
+    const auto same = std::find_if(winners.begin(), winners.end(), [&](const StoredWinner& other) {
+      return other.key.device.identity == stored.key.device.identity && other.key.device.kind == stored.key.device.kind;
+    });
+    if (same == winners.end()) {
+      winners.push_back(stored);
+    } else if (std::pair(stored.winner.tuned, stored.id) > std::pair(same->winner.tuned, same->id)) {
+      *same = stored;
+    }
+  }
+  return winners;
+}
+
+}  // namespace hone::tuner
