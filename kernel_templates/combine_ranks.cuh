@@ -7,8 +7,8 @@
 //
 // A lane without ranks takes no part: an identity may change a −0.
 //
-// Constraints: kLanes is a power of two, at most 32; there are at most kLanes · 2^(kLevels − 1) ranks; kBlockThreads is a
-// multiple of 32.
+// Constraints: kLanes is a power of two, at most 32; there are at most kLanes · 2^(kLevels − 1) ranks; kBlockThreads is
+// a multiple of 32.
 #pragma once
 
 #include "combine_arguments.h"
@@ -50,7 +50,8 @@ struct CombineRanks {
  private:
   static constexpr unsigned kLoads = kLevels == 1 ? 1 : 8;  ///< in flight
 
-  static __device__ State of_ranks(const CombineArguments& all, unsigned long long row, unsigned first, unsigned count) {
+  static __device__ State of_ranks(const CombineArguments& all, unsigned long long row, unsigned first,
+                                   unsigned count) {
     const auto block = [&](unsigned rank) {
       return RankBlock<typename Op::In>{static_cast<const char*>(all.partials) + rank * all.block_bytes, all};
     };

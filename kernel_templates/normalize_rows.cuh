@@ -1,12 +1,12 @@
 // The second half of a softmax whose rows are spread over ranks: exp(x − n), or x − n for its logarithm, where n, the
 // logarithm of the sum of all exponentials of a row, is known.
 //
-// A grid-stride loop over tiles of kBlockThreads × kUnroll packs of one row; a thread loads all packs of its tile before
-// it stores any. The elements behind the last pack of a row are handled one by one. A row is NaN as a whole if n is NaN or
-// ±∞, as that of softmax.cuh is. `out` may be `in`.
+// A grid-stride loop over tiles of kBlockThreads × kUnroll packs of one row; a thread loads all packs of its tile
+// before it stores any. The elements behind the last pack of a row are handled one by one. A row is NaN as a whole if n
+// is NaN or ±∞, as that of softmax.cuh is. `out` may be `in`.
 //
-// Constraints: every row of both arrays begins at a multiple of kWidth elements; kWidth is a power of two, and a pack has
-// at most 16 bytes.
+// Constraints: every row of both arrays begins at a multiple of kWidth elements; kWidth is a power of two, and a pack
+// has at most 16 bytes.
 #pragma once
 
 namespace hone {

@@ -1,4 +1,4 @@
-// How the partials of two ranks combine, for each operation: their State, where it is in a rank's block, and the result.
+// How the partials of two ranks combine, for each operation: their State, where it is in a rank's block, the result.
 //
 // Floats are combined in double, integers in 64 bits, which wrap as those of the local reductions do. Reproducible sums
 // are combined in their accumulator, Wide: shards that are whole subtrees of the canonical tree then give its root.

@@ -48,8 +48,8 @@ class Gpu {
   Gpu(int rank, const Nccl& nccl, ncclComm* communicator, const RunOptions& options, CommunicatorOptions exchange,
       std::int64_t elements);
 
-  /// The time of a call in µs: the median of `rounds` batches of `calls`. All ranks measure at once. A graph is captured
-  /// once and replayed.
+  /// The time of a call in µs: the median of `rounds` batches of `calls`. All ranks measure at once. A graph is
+  /// captured once and replayed.
   double time_us(Contender contender, std::int64_t n, LaunchContext context, int calls, int rounds, Meeting& meeting);
 
   /// The results of `repetitions` calls in a row, in a stream or replayed from a graph of as many as 100.

@@ -95,7 +95,8 @@ Row measure(std::vector<std::unique_ptr<Gpu>>& gpus, std::int64_t n, LaunchConte
     row.expected += sums[r];
   }
   row.found = results[0][0];
-  row.is_right = std::abs(row.found - row.expected) <= 1e-5 * std::sqrt(static_cast<double>(n)) + 1e-6 * std::abs(row.expected);
+  const double allowed = 1e-5 * std::sqrt(static_cast<double>(n)) + 1e-6 * std::abs(row.expected);
+  row.is_right = std::abs(row.found - row.expected) <= allowed;
   return row;
 }
 
@@ -149,8 +150,8 @@ bool run(const Options& options) {
                                          exchange, std::int64_t{1} << options.last));
   const std::string gpu_name = gpus.front()->session().device()->facts().name;
   fmt::print("{} × {}, NCCL {}, {}; µs of the slowest rank\n", ranks, gpu_name, nccl.version(), today());
-  fmt::print("{:>6} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12} {:>6} bits\n", "", "n a GPU", "local", "Hone", "− local",
-             "NCCL of 1", "local + 1", "NCCL arrays", "calls");
+  fmt::print("{:>6} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12} {:>6} bits\n", "", "n a GPU", "local", "Hone",
+             "− local", "NCCL of 1", "local + 1", "NCCL arrays", "calls");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool is_right = true;
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})

@@ -123,7 +123,8 @@ class AllReduceCall {
     const Call call{function_, problem};
     call.check_problem();
     if ((info(spec_.op).inputs == 2) != arrays.is_pair)
-      call.refuse(arrays.is_pair ? "takes one array; call tuned_all_reduce()" : "takes two arrays; call tuned_all_dot()");
+      call.refuse(arrays.is_pair ? "takes one array; call tuned_all_reduce()"
+                                 : "takes two arrays; call tuned_all_dot()");
     call.check_array("in", arrays.in, spec_.dtype, has_elements);
     if (spec_.op == ReduceOp::dot) call.check_array("b", arrays.other, spec_.dtype, has_elements);
     if (normalization_) check_normalization(arrays.out);

@@ -23,7 +23,9 @@ class NcclCommunicator final : public Communicator {
                                                "ncclCommInitRank() or ncclCommInitAll()");
     nccl_.check(nccl_.comm_rank(communicator, &rank_), "asking for the rank");
     nccl_.check(nccl_.comm_count(communicator, &ranks_), "asking for the number of ranks");
-    nccl_.check(nccl_.comm_device(communicator, &device_), "asking for the device");
+    int device = 0;
+    nccl_.check(nccl_.comm_device(communicator, &device), "asking for the device");
+    device_ = fmt::format("cuda:{}", device);
   }
 
   int rank() const override { return rank_; }
@@ -32,9 +34,9 @@ class NcclCommunicator final : public Communicator {
   bool is_asynchronous() const override { return true; }
 
   std::string refuse(const Device& device) const override {
-    const std::string mine = fmt::format("cuda:{}", device_);
-    return device.name() == mine ? "" : fmt::format("the NCCL communicator is one of {}, and the session of {}; make "
-                                                    "both of one device", mine, device.name());
+    if (device.name() == device_) return "";
+    return fmt::format("the NCCL communicator is one of {}, and the session of {}; make both of one device", device_,
+                       device.name());
   }
 
   void all_gather(Device& device, void* blocks, std::size_t block_bytes, Stream stream) override {
@@ -94,7 +96,8 @@ class NcclCommunicator final : public Communicator {
 
   const NcclLibrary& nccl_;
   ncclComm* communicator_;
-  int rank_ = 0, ranks_ = 1, device_ = 0;
+  int rank_ = 0, ranks_ = 1;
+  std::string device_;
   std::unique_ptr<OwnStream> stream_;  ///< for what the host exchanges
   DeviceBuffer staging_;
 };

@@ -72,8 +72,7 @@ class CombineRanksFamily final : public BuiltInFamily {
     if (std::string refusal = reduce_family().refuse(of_one_rank(problem)); !refusal.empty()) return refusal;
     const auto [ranks, rows, unused] = problem.extents;
     if (ranks < 1 || ranks > kMostRanks || rows < 0 || unused != 1)
-      return fmt::format("combine_ranks takes at least one rank, at most {}, and rows; it was asked for {} ranks and {} "
-                         "rows",
+      return fmt::format("combine_ranks takes at least one rank, at most {}, and rows, not {} ranks and {} rows",
                          kMostRanks, ranks, rows);
     constexpr std::int64_t kMostBytesOfRow = 32;
     if (!product_within_memory({ranks, std::max<std::int64_t>(rows, 1), kMostBytesOfRow}))
@@ -100,8 +99,8 @@ class CombineRanksFamily final : public BuiltInFamily {
         "using Kernel = hone::CombineRanks<Op, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::CombineArguments) == {}, \"host and device disagree\");\n",
         combine_of(spec, layout.value),
-        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), levels_of(problem_class), threads,
-        sizeof(CombineArguments));
+        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), levels_of(problem_class),
+        threads, sizeof(CombineArguments));
     unit.entries = {kernel_entry("Kernel::run", std::to_string(threads))};
     return unit;
   }

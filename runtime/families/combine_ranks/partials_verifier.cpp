@@ -219,7 +219,8 @@ std::vector<std::byte> PartialsVerifier::input_pattern(const Problem& problem, i
           if (pairs[i + 1] < pairs[i]) std::swap(pairs[i], pairs[i + 1]);
     });
     for (std::int64_t row = 0; layout.has_index && row < problem.extents[1]; ++row) {
-      const std::int64_t index = count == 0 ? -1 : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
+      const auto index =
+          count == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
       std::memcpy(block + layout.index_at + row * 8, &index, sizeof(index));
     }
     if (layout.has_count) std::memcpy(block + layout.count_at, &count, sizeof(count));

@@ -40,9 +40,9 @@ Choice tuned_all_reduce_rows(Session& session, Communicator& communicator, const
                              const RowsShape& shape, void* out, Stream stream);
 
 /// Makes sure that calls like this one will hit, without launching or talking to other ranks, and allocates what the
-/// first call in a stream needs; with LaunchContext::graph, what one captured graph (or one stream of it) needs. Call it
-/// on all ranks before the first exchange if one process has several GPUs: allocating memory on one while another waits
-/// in an exchange may never end.
+/// first call in a stream needs; with LaunchContext::graph, what one captured graph (or one stream of it) needs. Call
+/// it on all ranks before the first exchange if one process has several GPUs: allocating memory on one while another
+/// waits in an exchange may never end.
 void prepare_all_reduce(Session& session, Communicator& communicator, const ReduceSpec& spec, std::int64_t n,
                         std::uint32_t alignment = kMaxAlignment, LaunchContext context = LaunchContext::stream);
 void prepare_all_reduce_rows(Session& session, Communicator& communicator, const ReduceSpec& spec,

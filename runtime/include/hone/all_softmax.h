@@ -1,4 +1,4 @@
-// tuned_all_softmax() and tuned_all_log_softmax(): the softmax of rows that are spread over the ranks of a Communicator.
+// tuned_all_softmax() and tuned_all_log_softmax(): the softmax of rows that are spread over ranks.
 #pragma once
 
 #include <hone/communicator.h>
@@ -13,8 +13,8 @@ namespace hone {
 /// be 0. `in` and `out` may be equal if elements and results have the same size and pitch, and must not overlap
 /// otherwise. A row becomes NaN as a whole, on all ranks, for the same elements as in tuned_softmax().
 ///
-/// Each rank computes the logsumexp of its part with its winner; a few bytes a row are exchanged; and the part is read a
-/// second time. So the relative error of a result grows with |logsumexp of the row|: about 2^−23 times that in f32.
+/// Each rank computes the logsumexp of its part with its winner; a few bytes a row are exchanged; and the part is read
+/// a second time. So the relative error of a result grows with |logsumexp of the row|: about 2^−23 times that in f32.
 /// Streams, graphs, ranks and errors are as with tuned_all_reduce_rows(); spec.scale must be 1, and shape the rows of a
 /// matrix.
 Choice tuned_all_softmax(Session& session, Communicator& communicator, const SoftmaxSpec& spec, const void* in,

@@ -53,8 +53,8 @@ class Communicator {
   /// Whether all_gather() only enqueues, so that a stream may be captured.
   virtual bool is_asynchronous() const = 0;
 
-  /// Makes the blocks of all ranks known to all: rank r's lies at `blocks` + r · block_bytes, in memory of `device`, and
-  /// this rank's is filled in. In the order of `stream`. Throws Error(device_failed).
+  /// Makes the blocks of all ranks known to all: rank r's lies at `blocks` + r · block_bytes, in memory of `device`,
+  /// and this rank's is filled in. In the order of `stream`. Throws Error(device_failed).
   virtual void all_gather(Device& device, void* blocks, std::size_t block_bytes, Stream stream) = 0;
 
   /// Sends `bytes` bytes of host memory to all ranks; returns those of all, in the order of ranks. Waits for at most

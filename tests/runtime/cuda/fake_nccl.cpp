@@ -1,5 +1,5 @@
-// A library with the names of NCCL's functions, of the version that FAKE_NCCL_VERSION says: for a communicator of rank 2
-// of 4 on the device 1.
+// A library with the names of NCCL's functions, of the version that FAKE_NCCL_VERSION says. Each communicator is rank 2
+// of 4 on device 1.
 #include <cstddef>
 #include <cstdlib>
 

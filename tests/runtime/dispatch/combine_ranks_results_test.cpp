@@ -65,7 +65,8 @@ TEST_F(CombineRanks, IsAFoldForEveryOperation) {
 TEST_F(CombineRanks, IsAFoldForEveryNumberOfRanks) {
   for (const std::int64_t ranks : {1, 2, 3, 5, 8, 31, 32, 33, 64, 100, 1000})
     for (const std::int64_t rows : {1, 3, 300})
-      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::argmax}) run(combine_ranks_problem({.op = op}, ranks, rows), "special");
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::argmax})
+        run(combine_ranks_problem({.op = op}, ranks, rows), "special");
 }
 
 TEST_F(CombineRanks, KeepsANegativeZero) {
@@ -101,7 +102,8 @@ TEST_F(CombineRanks, PartialsAreLocated) {
 TEST_F(CombineRanks, RowsAreNormalized) {
   for (const bool is_logarithm : {false, true}) {
     run(normalize_rows_problem({.dtype = DType::f32}, is_logarithm, SoftmaxShape::rows(5, 5003)), "uniform");
-    run(normalize_rows_problem({.dtype = DType::f16}, is_logarithm, SoftmaxShape::rows(3, 1000, {1016, 1024})), "uniform");
+    run(normalize_rows_problem({.dtype = DType::f16}, is_logarithm, SoftmaxShape::rows(3, 1000, {1016, 1024})),
+        "uniform");
     run(normalize_rows_problem({.dtype = DType::bf16, .result = DType::f32}, is_logarithm, SoftmaxShape::rows(4, 96)),
         "uniform");
     run(normalize_rows_problem({.dtype = DType::f64}, is_logarithm, SoftmaxShape::rows(300, 7)), "uniform");

@@ -98,8 +98,8 @@ TEST_F(AllReduceFaults, OfAnUncheckedCommunicatorAreTheSame) {
 }
 
 TEST_F(AllReduceFaults, OfNumbersByRowAreRefused) {
-  EXPECT_THAT(failure_of({.op = ReduceOp::mean, .nan = NanPolicy::ignore}, in_.data(), {.rows = 2, .columns = 5}).what(),
-              Names("NanPolicy::propagate"));
+  const ReduceSpec counted{.op = ReduceOp::mean, .nan = NanPolicy::ignore};
+  EXPECT_THAT(failure_of(counted, in_.data(), {.rows = 2, .columns = 5}).what(), Names("NanPolicy::propagate"));
   EXPECT_THAT(failure_of({.op = ReduceOp::dot}, in_.data(), {.rows = 2, .columns = 5}).what(), Names("dot"));
   EXPECT_THAT(failure_of({}, in_.data(), {.rows = 2, .columns = -1}).what(), Names("negative"));
 }

@@ -42,7 +42,7 @@ std::vector<Spread> spreads() {
   for (const ReduceOp op : {ReduceOp::max, ReduceOp::mean, ReduceOp::mean_variance, ReduceOp::argmin})
     list.push_back({{.op = op, .dtype = DType::f32, .nan = NanPolicy::ignore}, kUneven});
   list.push_back({{.op = ReduceOp::sum, .dtype = DType::f16, .result = DType::f16}, kUneven});
-  list.push_back({{.op = ReduceOp::sum, .dtype = DType::f32, .accumulator = DType::f64, .result = DType::f64}, kUneven});
+  list.push_back({{.dtype = DType::f32, .accumulator = DType::f64, .result = DType::f64}, kUneven});
   list.push_back({{.op = ReduceOp::logsumexp, .dtype = DType::f64}, kUneven});
   list.push_back({{.op = ReduceOp::mean_variance, .dtype = DType::u8}, kUneven});
   list.push_back({{.op = ReduceOp::range, .dtype = DType::i64}, kUneven});
@@ -134,7 +134,8 @@ TEST_P(AllReduceRows, AreThoseOfTheWholeMatrix) {
   const DeviceBuffer matrix = upload(values.data(), values.size());
   const auto r = static_cast<std::size_t>(rank());
   const RowsShape shard{.rows = kRows, .columns = kFirst[r + 1] - kFirst[r], .pitch = kPitch};
-  const std::size_t bytes = kRows * info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
+  const auto outputs = static_cast<std::size_t>(info(spec.op).outputs);
+  const std::size_t bytes = kRows * info(spec.result_dtype()).size_bytes * outputs;
   const DeviceBuffer out(device_, bytes), whole(device_, bytes);
   first_on_rank_0([&] {
     for (std::size_t i = 0; i < 4; ++i)

@@ -69,7 +69,8 @@ TEST(Shard, KeepsSweepsWholeThatAreNoLargerThanItself) {
 }
 
 TEST(Shard, OfALargeSweepHasNeighbouringSizes) {
-  const std::vector<WeightedProblem> all{weighted_sum(1 << 20), weighted_sum(1 << 10), weighted_sum(1 << 16), weighted_sum(1 << 12)};
+  std::vector<WeightedProblem> all;
+  for (const std::int64_t n : {1 << 20, 1 << 10, 1 << 16, 1 << 12}) all.push_back(weighted_sum(n));
   const auto sizes = [&](std::size_t i) {
     std::vector<std::int64_t> found;
     for (const WeightedProblem& weighted : problems_of_shard(all, {i, 2})) found.push_back(weighted.problem.extents[0]);
