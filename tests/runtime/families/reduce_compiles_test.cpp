@@ -1,9 +1,12 @@
 // Compiles units of the reduce family with NVRTC and reads what ptxas made of them.
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -78,6 +81,54 @@ class UnitsCompile : public testing::Test {
   NvrtcCompiler compiler_{NvrtcSearch::from_environment()};
   std::mutex mutex_;
 };
+
+/// Instructions of 128 bits (sm_70 and later) in the code of a cubin, by the lowest nine bits of their opcode.
+struct Opcodes {
+  static constexpr unsigned kFfma = 0x023, kDfma = 0x02b, kHfma2 = 0x031;
+
+  std::map<unsigned, int> counts;
+  int flushing = 0;  ///< additions and products of f32 that flush subnormal numbers
+
+  explicit Opcodes(const std::vector<std::byte>& cubin) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(cubin.data());
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes, sizeof(header));
+    for (unsigned section = 0; section < header.e_shnum; ++section) {
+      Elf64_Shdr code;
+      std::memcpy(&code, bytes + header.e_shoff + section * sizeof(code), sizeof(code));
+      if (code.sh_type != SHT_PROGBITS || (code.sh_flags & SHF_EXECINSTR) == 0) continue;
+      for (std::size_t at = 0; at + 16 <= code.sh_size; at += 16) {
+        std::array<std::uint64_t, 2> word;
+        std::memcpy(word.data(), bytes + code.sh_offset + at, sizeof(word));
+        const unsigned opcode = word[0] & 0x1ff;
+        ++counts[opcode];
+        if ((opcode == 0x020 || opcode == 0x021) && (word[1] >> 16 & 1) != 0) ++flushing;  // FMUL, FADD
+      }
+    }
+  }
+  int fused() const { return of(kFfma) + of(kDfma) + of(kHfma2); }
+
+ private:
+  int of(unsigned opcode) const {
+    const auto found = counts.find(opcode);
+    return found == counts.end() ? 0 : found->second;
+  }
+};
+
+/// NVRTC contracts a·b + c by default, and does so in fast mode, which shows that contractions would be seen.
+TEST_F(UnitsCompile, ReproducibleSumsAreNeverContractedAndKeepSubnormalNumbers) {
+  NvrtcCompiler compiler(NvrtcSearch::from_environment());
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::dot, ReduceOp::sum_of_squares, ReduceOp::l1_norm})
+    for (const DType dtype : {DType::f16, DType::f32, DType::f64})
+      for (const Numerics numerics : {Numerics::fast, Numerics::reproducible}) {
+        const Problem problem = reduce_problem({.op = op, .dtype = dtype, .numerics = numerics}, 1 << 20);
+        const std::vector<Policy> allowed = allowed_policies(problem, h100_facts());
+        const Opcodes opcodes(compiler.compile(unit_of(problem, allowed.front()), kArchitecture).code);
+        const bool contracts = numerics == Numerics::fast && (op == ReduceOp::dot || op == ReduceOp::sum_of_squares);
+        EXPECT_EQ(opcodes.fused() > 0, contracts) << to_string(problem);
+        EXPECT_EQ(opcodes.flushing, 0) << to_string(problem);
+      }
+}
 
 class ReduceCompiles : public UnitsCompile, public testing::WithParamInterface<ReduceOp> {};
 
