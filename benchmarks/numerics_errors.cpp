@@ -1,0 +1,143 @@
+// Errors of reductions, next to the bounds of docs/numerics.md: of a plain loop, of a fast winner of the device, and of
+// the canonical tree, whose bits every reproducible kernel has. Units in the last place of the exact result.
+//
+// numerics_errors [DEVICE]: the device of the fast winners, by default the host. Winners are the occupancy model's first
+// choices, so nothing is tuned and no cache is read.
+#include <hone/canonical_reduce.h>
+#include <hone/device.h>
+#include <hone/own_stream.h>
+#include <hone/session.h>
+#include <hone/tuned_reduce.h>
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using namespace hone;
+using Wide = long double;
+
+struct Input {
+  std::string name;
+  std::function<double(std::mt19937_64&)> element;
+};
+
+double uniform(std::mt19937_64& random, double from) {
+  return std::uniform_real_distribution<double>(from, 1)(random);
+}
+
+const std::vector<Input>& inputs() {
+  static const std::vector<Input> all{
+      {"1.23, over and over", [](auto&) { return 1.23; }},
+      {"uniform in [0, 1)", [](auto& random) { return uniform(random, 0); }},
+      {"uniform in [-1, 1)", [](auto& random) { return uniform(random, -1); }},
+      {"24 binades, both signs",
+       [](auto& random) {
+         const double significand = 1 + uniform(random, 0);
+         return std::ldexp(random() % 2 == 0 ? significand : -significand, static_cast<int>(random() % 24) - 12);
+       }}};
+  return all;
+}
+
+template <class T>
+Wide value_of(T x) {
+  if constexpr (std::is_class_v<T>) return static_cast<float>(x);
+  else return x;
+}
+
+/// Neumaier's compensated sum in long double: its own error is far below an ulp of what is measured.
+class ExactSum {
+ public:
+  void add(Wide x) {
+    const Wide sum = sum_ + x;
+    rest_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - sum) + x : (x - sum) + sum_;
+    sum_ = sum;
+  }
+  Wide value() const { return sum_ + rest_; }
+
+ private:
+  Wide sum_ = 0, rest_ = 0;
+};
+
+/// A fast winner's result on `device`.
+template <class T, class Result>
+Result fast_result(Session& session, const ReduceSpec& spec, const std::vector<T>& values) {
+  const std::shared_ptr<Device>& device = session.device();
+  const OwnStream stream(*device);
+  const DeviceBuffer in(device, values.size() * sizeof(T));
+  device->copy_to_device(in.data(), values.data(), values.size() * sizeof(T), stream.get());
+  Result result{};
+  tuned_reduce_and_wait(session, spec, in.data(), static_cast<std::int64_t>(values.size()), &result, stream.get());
+  return result;
+}
+
+/// One row: errors in ulp, and the bound of the canonical tree in the same unit.
+template <class T>
+void print_row(Session& session, ReduceOp op, const Input& input, std::int64_t n) {
+  using Result = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  std::mt19937_64 random(static_cast<std::uint64_t>(n));
+  std::vector<T> values(static_cast<std::size_t>(n));
+  ExactSum sum, magnitude;
+  Result plain = 0;
+  for (T& each : values) {
+    if constexpr (std::is_class_v<T>) each = T(static_cast<float>(input.element(random)));
+    else each = static_cast<T>(input.element(random));
+    const bool is_square = op == ReduceOp::sum_of_squares;
+    const Wide x = value_of(each), term = is_square ? x * x : x;
+    const auto rounded = static_cast<Result>(x);
+    sum.add(term);
+    magnitude.add(std::fabs(term));
+    plain += is_square ? rounded * rounded : rounded;
+  }
+  const ReduceSpec spec{.op = op, .dtype = kDTypeOf<T>};
+  Result canonical{};
+  canonical_reduce(spec, {values.data()}, {}, n, &canonical);
+  const Result fast = fast_result<T, Result>(session, spec, values);
+
+  const Wide exact = sum.value();
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  const Wide ulp = std::ldexp(Wide{1}, exponent - std::numeric_limits<Result>::digits);
+  const auto in_ulp = [&](Wide found) { return static_cast<double>(std::fabs(found - exact) / ulp); };
+  const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<Result>::digits);
+  const Wide k = std::ceil(std::log2(static_cast<Wide>(n))) + (op == ReduceOp::sum_of_squares ? 1 : 0);
+  const auto bound = static_cast<double>(k * unit / (1 - k * unit) * magnitude.value() / ulp);
+  fmt::print("| `{}` {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", name(op), info(kDTypeOf<T>).name, input.name,
+             n, in_ulp(plain), in_ulp(fast), in_ulp(canonical), bound);
+}
+
+template <class T>
+void print_rows(Session& session, ReduceOp op) {
+  for (const Input& input : inputs())
+    for (const std::int64_t n : {std::int64_t{10'000}, std::int64_t{10'000'000}}) print_row<T>(session, op, input, n);
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) try {
+  const std::shared_ptr<Device> device = Device::open(argument_count > 1 ? arguments[1] : "host");
+  Session session(device, {.on_miss = MissPolicy::heuristic, .cache_path = {}});
+  fmt::print("Errors in ulp; fast: the occupancy model's first choice on {}\n\n"
+             "| result | elements | n | plain loop | fast | reproducible | its bound |\n"
+             "| --- | --- | --: | --: | --: | --: | --: |\n",
+             device->facts().name);
+  print_rows<float>(session, ReduceOp::sum);
+  print_rows<double>(session, ReduceOp::sum);
+  print_rows<half>(session, ReduceOp::sum);
+  print_rows<bfloat16>(session, ReduceOp::sum);
+  print_rows<float>(session, ReduceOp::sum_of_squares);
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "numerics_errors: {}\n", error.what());
+  return 1;
+}
