@@ -11,9 +11,9 @@ foreach(text IN LISTS help_texts)
 endforeach()
 
 install(CODE "
-  set(hone \"$<TARGET_FILE:hone_command>\")
+  set(program \"$<TARGET_FILE:hone_command>\")
   function(print_to file)
-    execute_process(COMMAND \${hone} shell \${ARGN} OUTPUT_FILE \${file} COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND \${program} shell \${ARGN} OUTPUT_FILE \${file} COMMAND_ERROR_IS_FATAL ANY)
   endfunction()
   file(MAKE_DIRECTORY ${shell_folder})
   foreach(completion ${completions})
