@@ -3,6 +3,7 @@
 
 #include "canonical_tree.cuh"
 #include "combine.cuh"
+#include "monoids.cuh"
 
 namespace hone {
 
@@ -12,7 +13,7 @@ struct CanonicalBlock {
   using Tree = CanonicalCombine<Op>;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static constexpr unsigned kRounds = kWarpThreads;
-  static constexpr unsigned kThreadPartials = 4;  ///< neighbouring ones
+  static constexpr unsigned kThreadPartials = 4;  ///< loaded at once
   static constexpr unsigned kMostPartials = kRounds * kBlockThreads * kThreadPartials;
 
   static __device__ unsigned warp() { return threadIdx.x / kWarpThreads; }
@@ -36,14 +37,18 @@ struct CanonicalBlock {
   static __device__ State of_partials(const State* partials, unsigned count) {
     if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
     unsigned rounds = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (unsigned begin = 0; begin < count; begin += kBlockThreads * kThreadPartials) {
-      const unsigned first = begin + threadIdx.x * kThreadPartials;
+      const unsigned first = begin + warp() * (kWarpThreads * kThreadPartials) + threadIdx.x % kWarpThreads;
       State some[kThreadPartials];
 #pragma unroll
-      for (unsigned i = 0; i < kThreadPartials; ++i)
-        some[i] = first + i < count ? load_from_l2(partials + first + i) : Op::absent();
-      keep(Tree::template in_all_lanes<kWarpThreads>(combine_tree<Op, kThreadPartials>(some)), rounds++);
+      for (unsigned i = 0; i < kThreadPartials; ++i) {
+        const unsigned number = first + i * kWarpThreads;
+        some[i] = number < count ? load_from_l2(partials + number) : Op::absent();
+      }
+#pragma unroll kTreeUnroll<Op>
+      for (State& state : some) state = Tree::template in_all_lanes<kWarpThreads>(state);
+      keep(combine_tree<Op, kThreadPartials>(some), rounds++);
     }
     return value_of_thread(rounds);
   }
