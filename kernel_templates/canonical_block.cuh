@@ -30,6 +30,16 @@ struct CanonicalBlock {
     return threadIdx.x < rounds * kWarps ? kept()[threadIdx.x] : Op::absent();
   }
 
+  /// The tree of what was kept in `rounds` rounds; true in the one thread that has it. Of one round, which is the usual
+  /// number in short rows and arrays, the first warp makes it, and the others need not wait.
+  template <class Combine_>
+  static __device__ bool combine_kept(Combine_& combine, State& state, unsigned rounds) {
+    state = value_of_thread(rounds);
+    if (rounds > 1) return combine.to_first(state);
+    if (warp() == 0) state = tree_of_warps(state);
+    return threadIdx.x == 0;
+  }
+
   /// The tree of each kWarps neighbouring threads, in all of them.
   static __device__ State tree_of_warps(State state) { return Tree::template in_all_lanes<kWarps>(state); }
 
