@@ -3,6 +3,7 @@
 
 #include "canonical_tree.cuh"
 #include "combine.cuh"
+#include "monoids.cuh"
 
 namespace hone {
 
@@ -12,7 +13,7 @@ struct CanonicalBlock {
   using Tree = CanonicalCombine<Op>;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static constexpr unsigned kRounds = kWarpThreads;
-  static constexpr unsigned kThreadPartials = 4;  ///< neighbouring ones
+  static constexpr unsigned kThreadPartials = 4;  ///< loaded at once
   static constexpr unsigned kMostPartials = kRounds * kBlockThreads * kThreadPartials;
 
   static __device__ unsigned warp() { return threadIdx.x / kWarpThreads; }
@@ -29,6 +30,16 @@ struct CanonicalBlock {
     return threadIdx.x < rounds * kWarps ? kept()[threadIdx.x] : Op::absent();
   }
 
+  /// The tree of what was kept in `rounds` rounds; true in the one thread that has it. Of one round, which is the usual
+  /// number in short rows and arrays, the first warp makes it, and the others need not wait.
+  template <class Combine_>
+  static __device__ bool combine_kept(Combine_& combine, State& state, unsigned rounds) {
+    state = value_of_thread(rounds);
+    if (rounds > 1) return combine.to_first(state);
+    if (warp() == 0) state = tree_of_warps(state);
+    return threadIdx.x == 0;
+  }
+
   /// The tree of each kWarps neighbouring threads, in all of them.
   static __device__ State tree_of_warps(State state) { return Tree::template in_all_lanes<kWarps>(state); }
 
@@ -36,14 +47,18 @@ struct CanonicalBlock {
   static __device__ State of_partials(const State* partials, unsigned count) {
     if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
     unsigned rounds = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (unsigned begin = 0; begin < count; begin += kBlockThreads * kThreadPartials) {
-      const unsigned first = begin + threadIdx.x * kThreadPartials;
+      const unsigned first = begin + warp() * (kWarpThreads * kThreadPartials) + threadIdx.x % kWarpThreads;
       State some[kThreadPartials];
 #pragma unroll
-      for (unsigned i = 0; i < kThreadPartials; ++i)
-        some[i] = first + i < count ? load_from_l2(partials + first + i) : Op::absent();
-      keep(Tree::template in_all_lanes<kWarpThreads>(combine_tree<Op, kThreadPartials>(some)), rounds++);
+      for (unsigned i = 0; i < kThreadPartials; ++i) {
+        const unsigned number = first + i * kWarpThreads;
+        some[i] = number < count ? load_from_l2(partials + number) : Op::absent();
+      }
+#pragma unroll kTreeUnroll<Op>
+      for (State& state : some) state = Tree::template in_all_lanes<kWarpThreads>(state);
+      keep(combine_tree<Op, kThreadPartials>(some), rounds++);
     }
     return value_of_thread(rounds);
   }

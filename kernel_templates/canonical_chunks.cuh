@@ -8,6 +8,7 @@
 #pragma once
 
 #include "canonical_tree.cuh"
+#include "monoids.cuh"
 #include "pack_range.cuh"
 
 namespace hone {

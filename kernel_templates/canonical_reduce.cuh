@@ -46,20 +46,29 @@ struct CanonicalReduce {
       }
       Block::keep(chunks.of_run((Index(span) * kWarps + Block::warp()) * run, run), round++);
     }
-    if constexpr (kGrid == Grid::none) {
-      finish_with(combine, Block::value_of_thread(round), arguments);
+    State state;
+    bool is_first = false;
+    if constexpr (kClusterBlocks > 1) {
+      state = Block::value_of_thread(round);
+      is_first = combine.to_first(state);
+    } else if constexpr (kGrid == Grid::none) {
+      is_first = Block::combine_kept(combine, state, round);
     } else {
       publish(arguments, span, round);
       if constexpr (kGrid == Grid::publish) return;
       __syncthreads();
-      if (is_last_block(arguments.workspace)) finish_with(combine, of_partials(arguments), arguments);
+      if (!is_last_block(arguments.workspace)) return;
+      state = of_partials(arguments);
+      is_first = combine.to_first(state);
     }
+    if (is_first) write(state, arguments);
   }
 
   /// The second kernel, of one block.
   static __device__ void finish(const ReduceArguments& arguments) {
     Combine<CanonicalCombine<Op>, kBlockThreads> combine;
-    finish_with(combine, of_partials(arguments), arguments);
+    State state = of_partials(arguments);
+    if (combine.to_first(state)) write(state, arguments);
   }
 
  private:
@@ -75,10 +84,8 @@ struct CanonicalReduce {
     return Block::of_partials(partials_in<State>(arguments.workspace), arguments.partials);
   }
 
-  template <class Combine_>
-  static __device__ void finish_with(Combine_& combine, State state, const ReduceArguments& arguments) {
-    if (combine.to_first(state))
-      Outputs_::template write<Op>(state, static_cast<Index>(arguments.n), arguments.out);
+  static __device__ void write(State state, const ReduceArguments& arguments) {
+    Outputs_::template write<Op>(state, static_cast<Index>(arguments.n), arguments.out);
   }
 };
 

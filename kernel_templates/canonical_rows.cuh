@@ -104,7 +104,7 @@ struct CanonicalRowBlocks {
   using Index = typename Op::Index;
   using State = typename Op::State;
   using Block = CanonicalBlock<Op, kBlockThreads>;
-  using BlockCombine = Combine<CanonicalCombine<Op>, kBlockThreads, 1, Grid::none, true>;
+  using BlockCombine = Combine<CanonicalCombine<Op>, kBlockThreads>;
   using Chunks = CanonicalChunks<Op, OneArray<In, 16 / sizeof(In)>, kUnroll>;
   static constexpr unsigned kWarps = Block::kWarps;
   static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
@@ -123,8 +123,9 @@ struct CanonicalRowBlocks {
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
       const Chunks chunks = of_row(all, row);
       for (unsigned span = 0; span < all.parts; ++span) Block::keep(of_span(chunks, all, span), span);
-      State state = Block::value_of_thread(all.parts);
-      if (combine.to_first(state)) write_row<Op, Out, kValues>(state, all, row);
+      State state;
+      if (Block::combine_kept(combine, state, all.parts)) write_row<Op, Out, kValues>(state, all, row);
+      __syncthreads();
     }
   }
 
@@ -146,6 +147,7 @@ struct CanonicalRowBlocks {
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
       State state = Block::of_partials(partials_in<State>(all.workspace) + row * all.parts, all.parts);
       if (combine.to_first(state)) write_row<Op, Out, kValues>(state, all, row);
+      __syncthreads();
     }
   }
 

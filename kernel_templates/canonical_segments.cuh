@@ -25,7 +25,7 @@ struct CanonicalSegments {
   static __device__ void reduce(const SegmentsArguments& arguments) {
     static_assert(kGroupThreads == kWarpThreads || kGroupThreads == kBlockThreads);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
-    Combine<CanonicalCombine<Op>, kBlockThreads, 1, Grid::none, true> combine;
+    Combine<CanonicalCombine<Op>, kBlockThreads> combine;
     const Arrays arrays(arguments);
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     for (Index segment = static_cast<Index>(blockIdx.x) * kGroups + threadIdx.x / kGroupThreads; segment < arrays.count;
@@ -37,22 +37,23 @@ struct CanonicalSegments {
       if constexpr (kGroupThreads == kWarpThreads) {
         state = chunks.whole();
       } else {
-        state = of_block(chunks);
-        is_first = combine.to_first(state);
+        is_first = of_block(combine, chunks, state);
       }
       if (is_first) arrays.write(segment, n, state);
+      if constexpr (kGroupThreads > kWarpThreads) __syncthreads();
     }
   }
 
  private:
-  /// What the threads of the block have to combine.
-  static __device__ State of_block(const Chunks& chunks) {
+  /// True in the thread that gets the tree.
+  template <class Combine_>
+  static __device__ bool of_block(Combine_& combine, const Chunks& chunks, State& state) {
     Index run = kChunks;
     while (chunks.count() > run * (Block::kWarps * Block::kRounds)) run *= 2;
     unsigned rounds = 0;
     for (Index first = 0; first < chunks.count(); first += run * Block::kWarps)
       Block::keep(chunks.of_run(first + Block::warp() * run, run), rounds++);
-    return Block::value_of_thread(rounds);
+    return Block::combine_kept(combine, state, rounds);
   }
 };
 
