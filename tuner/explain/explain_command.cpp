@@ -82,7 +82,7 @@ void print_table(const Explanation& explanation, const Context& context) {
 }
 
 void print_explanation(const ExplainedWinner& explained, bool all, const Context& context) {
-  print_summary(explained, context.out);
+  print_summary(explained, context.out, context.environment.out_columns());
   context.out << '\n';
   if (all) print_table(explained.explanation, context);
   else print_groups(explained, context.out, context.environment.out_columns());

@@ -25,8 +25,26 @@ using cache::CandidateRecord;
 /// Parameters and groups of values that a line has room for.
 constexpr std::size_t kMostNamed = 3;
 
-void print_line(std::ostream& out, std::string_view label, std::string_view text) {
-  out << fmt::format("  {:<12}{}\n", label, printable(text));
+/// The column in which the texts of lines begin.
+constexpr std::size_t kTextColumn = 14;
+
+/// One line, or on a terminal of `columns` as many as it takes; 0: no terminal.
+void print_line(std::ostream& out, std::size_t columns, std::string_view label, std::string_view text) {
+  const std::string line = printable(text);
+  const std::size_t width = columns > 2 * kTextColumn ? columns - kTextColumn : line.size();
+  out << fmt::format("  {:<{}}", label, kTextColumn - 2);
+  std::string_view left = line;
+  while (display_width(left) > width) {
+    std::size_t end = 0;
+    for (std::size_t blank = left.find(' '); blank != std::string_view::npos; blank = left.find(' ', blank + 1)) {
+      if (display_width(left.substr(0, blank)) > width && end > 0) break;
+      end = blank;
+    }
+    if (end == 0) break;
+    out << left.substr(0, end) << '\n' << std::string(kTextColumn, ' ');
+    left.remove_prefix(end + 1);
+  }
+  out << left << '\n';
 }
 
 /// "+5.0 %", or "2.4×" where it is more than twice as long.
@@ -170,7 +188,8 @@ std::string group_text(const CandidateFate& candidate) {
 
 }  // namespace
 
-void print_summary(const ExplainedWinner& explained, std::ostream& out) {
+void print_summary(const ExplainedWinner& explained, std::ostream& out, int columns) {
+  const auto width = static_cast<std::size_t>(columns);
   const cache::StoredWinner& stored = explained.stored;
   const CandidateRecord& candidate = stored.winner.candidate;
   out << printable(fmt::format("{} for n = {}, alignment {}, on {}", problem_text(stored.key.problem),
@@ -182,14 +201,14 @@ void print_summary(const ExplainedWinner& explained, std::ostream& out) {
       << '\n';
   std::size_t candidates = 0;
   for (const cache::TrialRecord& trial : explained.tuning.trials) candidates += policies_of(trial);
-  print_line(out, "limit", limit_text(explained));
-  print_line(out, "waves", waves_text(explained));
-  print_line(out, "in flight", flight_text(explained));
-  print_line(out, "occupancy", occupancy_text(explained));
-  print_line(out, "mattered", mattered_text(explained));
-  print_line(out, "never tried", untried_text(untried_values(explained.measured, explained.tuning)));
-  print_line(out, "gain", gain_text(explained));
-  print_line(out, "found", found_text(explained, candidates));
+  print_line(out, width, "limit", limit_text(explained));
+  print_line(out, width, "waves", waves_text(explained));
+  print_line(out, width, "in flight", flight_text(explained));
+  print_line(out, width, "occupancy", occupancy_text(explained));
+  print_line(out, width, "mattered", mattered_text(explained));
+  print_line(out, width, "never tried", untried_text(untried_values(explained.measured, explained.tuning)));
+  print_line(out, width, "gain", gain_text(explained));
+  print_line(out, width, "found", found_text(explained, candidates));
 }
 
 void print_groups(const ExplainedWinner& explained, std::ostream& out, int columns) {

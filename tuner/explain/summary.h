@@ -27,7 +27,8 @@ struct ExplainedWinner {
   }
 };
 
-void print_summary(const ExplainedWinner& explained, std::ostream& out);
+/// `columns`: those of the terminal, at which lines are wrapped; 0 where it is none.
+void print_summary(const ExplainedWinner& explained, std::ostream& out, int columns);
 
 /// The candidates by what became of them and why, each group with its fastest.
 void print_groups(const ExplainedWinner& explained, std::ostream& out, int columns);

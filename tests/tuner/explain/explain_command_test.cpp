@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "tests/support/names.h"
 #include "tests/tuner/report/report_fixture.h"
+#include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {
@@ -39,6 +41,18 @@ TEST_F(ExplainTest, TenLinesComeFirst) {
   EXPECT_THAT(first, HasLine("never tried", "block_threads=1024", "pruned"));
   EXPECT_THAT(first, HasLine("gain", "1.34× as fast", "1.03× as fast"));
   EXPECT_THAT(first, HasLine("found", "6 of 8 candidates"));
+}
+
+TEST_F(ExplainTest, LinesFitTheTerminal) {
+  store_.publish(tuned_sum(28));
+  Environment environment = testing::isolated_environment(path_);
+  environment.out_columns = [] { return 80; };
+  const std::string out = testing::run_hone({"explain", "1"}, environment).out;
+  std::istringstream lines(out.substr(out.find("  limit"), out.find("\n\n") - out.find("  limit")));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+  std::string joined = out;
+  for (std::size_t at; (at = joined.find("\n              ")) != std::string::npos;) joined.replace(at, 15, " ");
+  EXPECT_THAT(joined, HasSubstr(explain({"1"}).substr(0, 900))) << "nothing is lost";
 }
 
 TEST_F(ExplainTest, CandidatesAreGroupedByReason) {

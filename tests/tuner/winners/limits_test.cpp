@@ -52,8 +52,8 @@ TEST(Limits, TooFewBytesInFlightAreLatency) {
 }
 
 TEST(Limits, AFewLatenciesBeyondTheRooflineAreLatency) {
-  EXPECT_EQ(limit(tuned_sum(20), 4.5).limit, Limit::latency);
-  EXPECT_EQ(limit(tuned_sum(20), 9).limit, Limit::arithmetic);
+  EXPECT_EQ(limit(tuned_sum(22), 8.5).limit, Limit::latency);
+  EXPECT_EQ(limit(tuned_sum(22), 20).limit, Limit::arithmetic);
 }
 
 TEST(Limits, IdleSmsAreLatency) {
