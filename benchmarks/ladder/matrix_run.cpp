@@ -10,7 +10,7 @@
 
 #include "benchmarks/common/report.h"
 #include "benchmarks/ladder/run.h"
-#include "benchmarks/ladder/transpose_steps.h"
+#include "benchmarks/ladder/matrix_steps.h"
 
 namespace hone::benchmarks {
 namespace {

@@ -1,4 +1,4 @@
-#include "benchmarks/ladder/transpose_steps.h"
+#include "benchmarks/ladder/matrix_steps.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #include "benchmarks/ladder/steps.h"
-#include "benchmarks/ladder/transpose_steps.h"
+#include "benchmarks/ladder/matrix_steps.h"
 
 #include <gmock/gmock.h>
 
