@@ -30,8 +30,8 @@ struct CanonicalBlock {
     return threadIdx.x < rounds * kWarps ? kept()[threadIdx.x] : Op::absent();
   }
 
-  /// The tree of what was kept in `rounds` rounds; true in the one thread that has it. Of one round, which is the usual
-  /// number in short rows and arrays, the first warp makes it, and the others need not wait.
+  /// The tree of what was kept in `rounds` rounds; true in the one thread that has it. If there was one round, as in
+  /// short rows and arrays, the first warp makes it, and the others need not wait.
   template <class Combine_>
   static __device__ bool combine_kept(Combine_& combine, State& state, unsigned rounds) {
     state = value_of_thread(rounds);

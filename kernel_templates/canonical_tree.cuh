@@ -16,11 +16,11 @@ inline constexpr unsigned kChunkBytes = 2048;
 template <class Op>
 inline constexpr bool kIsByChunk = requires { Op::kByChunk; };
 
-/// How often loops that combine States are unrolled: States of chunks take long, and much code.
+/// How often loops that combine States are unrolled: combining those of chunks is a lot of code.
 template <class Op>
 inline constexpr unsigned kTreeUnroll = kIsByChunk<Op> ? 1 : 32;
 
-/// Combines the States of two lanes, of which this one is the upper: the lower one has the lower numbers.
+/// Combines the States of two lanes. is_upper: the other lane has the lower numbers, which come first.
 template <class Op>
 __device__ typename Op::State combine_lanes(typename Op::State mine, typename Op::State other, bool is_upper) {
   if constexpr (kIsByChunk<Op>) return Op::combine(is_upper ? other : mine, is_upper ? mine : other);
