@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <hone/sdk/source_digest.h>
 #include <hone/tune_arguments.h>
 
 #include "cache/claims.h"
@@ -30,6 +31,14 @@ std::vector<cache::LayerPlace> places(const SessionOptions& options) {
     places.push_back({options.cache_path, !options.cache_read_only, options.cache_max_bytes});
   for (const std::filesystem::path& path : options.system_caches) places.push_back({path});
   return places;
+}
+
+std::string digest_of_sources(const Problem& problem, const DeviceFacts& facts, const std::string& family) {
+  if (!tune_arguments(problem).empty()) return family;
+  for (const Policy& policy : problem.family->space().all())
+    if (problem.family->is_valid(problem, policy, facts).empty())
+      return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, policy))).hex();
+  return family;
 }
 
 }  // namespace
@@ -165,16 +174,12 @@ cache::ToolchainRecord CacheBridge::toolchain(const Problem& problem) const {
   return {.compiler = compiler_, .driver = device_.facts().driver, .family_digest = source_digest(problem)};
 }
 
-/// The sources of a built-in family are all in its digest. A program's family may make its kernels' text as it likes:
-/// the text of the first policy that the problem may have counts, too, so that an edited kernel is another one even
-/// where its code is not stored any more.
 std::string CacheBridge::source_digest(const Problem& problem) const {
-  const std::string& family = digest_of(*problem.family);
-  if (!tune_arguments(problem).empty()) return family;
-  for (const Policy& policy : problem.family->space().all())
-    if (problem.family->is_valid(problem, policy, device_.facts()).empty())
-      return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, policy))).hex();
-  return family;
+  return digest_of_sources(problem, device_.facts(), digest_of(*problem.family));
+}
+
+std::string source_digest(const Problem& problem, const DeviceFacts& facts) {
+  return digest_of_sources(problem, facts, family_digest(*problem.family));
 }
 
 }  // namespace hone

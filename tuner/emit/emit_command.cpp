@@ -5,6 +5,7 @@
 
 #include <hone/kernel_family.h>
 #include <hone/sdk/cuda_source.h>
+#include <hone/sdk/source_digest.h>
 #include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
@@ -22,6 +23,7 @@
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/problem_winners.h"
+#include "tuner/winners/stored_facts.h"
 #include "tuner/winners/winner_detail.h"
 
 namespace hone::tuner {
@@ -45,8 +47,9 @@ Problem named_problem(const EmitOptions& options) {
 StoredWinner find_winner(const EmitOptions& options, const Problem& problem, const std::filesystem::path& path) {
   const KernelFamily& family = *problem.family;
   std::vector<StoredWinner> all = cache::Store(path).winners(family.name(), family.operations()[problem.operation]);
-  const std::string digest = family_digest(family);
-  std::erase_if(all, [&](const StoredWinner& stored) { return stored.key.toolchain.family_digest != digest; });
+  std::erase_if(all, [&](const StoredWinner& stored) {
+    return stored.key.toolchain.family_digest != source_digest(problem, stored_facts(stored.key.device));
+  });
   const std::vector<StoredWinner> winners = winners_of(all, problem, options.device);
   if (winners.size() == 1) return winners.front();
   const std::string named = names_kernel_file(options.family)
