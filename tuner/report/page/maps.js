@@ -122,5 +122,6 @@ function regretSection(shown) {
   return section("regret", "Regret between sizes",
     "How many percent slower the winner of one size is at another, over the fastest candidate there; framed: the one " +
     "that serves it; a dot: never measured there.", el("div", { class: "row" }, el("label", {}, "Sweep ", choice)),
-    el("div", { class: "figures full" }, figure("regret-map", sweep[0].p.label, root, { scroll: true })));
+    el("div", { class: "figures full" }, figure("regret-map", sweep[0].p.label, root, { scroll: true, note:
+      columns.length < sweep.length ? `The ${columns.length} smallest of ${sweep.length} sizes.` : "" })));
 }

@@ -101,8 +101,8 @@ const unusual = (p) => (p.numerics.replace(/^fast(, )?/, "") ? " " + p.numerics.
 /** GB/s over n of one device, dtype and context; a series for each operation. */
 function bandwidthFigure(id, title, group) {
   const device = group[0].p.device;
-  const series = [...groupBy(group, (w) => w.p.index).values()].sort((a, b) => inWords(a[0].p.label,
-    b[0].p.label)).slice(0, 8);
+  const all = [...groupBy(group, (w) => w.p.index).values()].sort((a, b) => inWords(a[0].p.label, b[0].p.label));
+  const series = all.slice(0, MARKERS.length);
   const tuned = group.filter((w) => w.us > 0);
   const top = Math.max(device.implied_gbps, device.read_gbps, ...tuned.map((w) => w.gbps));
   const nearCeiling = Math.max(...tuned.map((w) => w.gbps)) > device.read_gbps / 40;
@@ -152,7 +152,8 @@ function bandwidthFigure(id, title, group) {
   });
   endNames(p.over, ends, p.right, p.top, p.bottom);
   const has = (how) => group.some((w) => w.how === how);
-  return figure(id, title, p.root, { legend: [
+  const note = all.length > series.length ? `${series.length} of ${all.length} series; filters show the others.` : "";
+  return figure(id, title, p.root, { note, legend: [
     legendMark("tuned", 0), has("lent") ? legendItem("lent: another size's winner serves it", svg("rect",
       { class: "s0", x: 1, y: 3, width: 20, height: 6, fill: "currentColor", "fill-opacity": .3,
         stroke: "currentColor" })) : null,
@@ -163,6 +164,8 @@ function bandwidthFigure(id, title, group) {
   ].filter(Boolean) });
 }
 
+const MOST_PLOTS = 24;
+
 function bandwidthSection(shown) {
   const lines = shown.filter((w) => dimensions(w) === 1);
   const groups = [...groupBy(lines, (w) => [w.p.family, w.p.dtype, w.p.context,
@@ -171,8 +174,9 @@ function bandwidthSection(shown) {
     .sort((a, b) => inWords(titleOf(a, false), titleOf(b, false)) || a[0].p.device.index - b[0].p.device.index);
   if (!groups.length) return null;
   const many = new Set(shown.map((w) => w.p.device)).size > 1;
-  return section("bandwidth", "Bandwidth over n", "The strips below each plot show how the sizes between are served.",
-    el("div", { class: "figures wide" }, groups.slice(0, 24).map((group, i) =>
+  return section("bandwidth", "Bandwidth over n", "The strips below each plot show how the sizes between are served." +
+    (groups.length > MOST_PLOTS ? ` ${MOST_PLOTS} of ${groups.length} plots; the filters show the others.` : ""),
+    el("div", { class: "figures wide" }, groups.slice(0, MOST_PLOTS).map((group, i) =>
       bandwidthFigure("bandwidth-" + i, titleOf(group, many), group))));
 }
 const titleOf = (group, withDevice) => `${group[0].p.family} ${group[0].p.dtype}` +
