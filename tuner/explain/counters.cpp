@@ -55,8 +55,9 @@ std::vector<std::string> ncu_command(const cache::StoredWinner& stored, const st
 std::string shell_text(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
-    const bool is_plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,") ==
-                          std::string::npos;
+    const bool is_plain =
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,") ==
+        std::string::npos;
     text.append(text.empty() ? "" : " ").append(is_plain ? word : shell_quoted(word));
   }
   return text;
@@ -74,8 +75,9 @@ std::filesystem::path own_program(const Context& context) {
 
 void print_counters(const cache::StoredWinner& stored, const std::filesystem::path& cache, const Context& context) {
   if (stored.key.device.kind != "cuda")
-    throw CommandError(ExitCode::usage, fmt::format("--counters: Nsight Compute counts on GPUs, and winner {} is one of {}",
-                                                    stored.id, printable(stored.key.device.name)));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("--counters: Nsight Compute counts on GPUs, and winner {} is one of {}", stored.id,
+                                   printable(stored.key.device.name)));
   if (!problem_of(stored.key.problem, stored.winner.tuned_extents))
     throw CommandError(ExitCode::not_tuned,
                        fmt::format("--counters: winner {} is of the family {}, which only its own program can run; run "
@@ -89,12 +91,14 @@ void print_counters(const cache::StoredWinner& stored, const std::filesystem::pa
   pid_t child = 0;
   const int error = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
   if (error != 0)
-    throw CommandError(ExitCode::failed,
-                       fmt::format("--counters: no ncu could be started ({}); it is a part of the CUDA toolkit's Nsight "
-                                   "Compute. Where it is on PATH, this shows the counters:\n  {}",
-                                   std::strerror(error), printable(shell_text(words))));
+    throw CommandError(
+        ExitCode::failed,
+        fmt::format("--counters: no ncu could be started ({}); it is a part of the CUDA toolkit's Nsight "
+                    "Compute. Where it is on PATH, this shows the counters:\n  {}",
+                    std::strerror(error), printable(shell_text(words))));
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw CommandError(ExitCode::failed, fmt::format("--counters: this failed; what it wrote says why:\n  {}",
                                                      printable(shell_text(words))));

@@ -21,8 +21,8 @@ inline constexpr std::string_view kCountedCommand = "winner-of-hone-explain";
 /// to run elsewhere, or where ncu fails.
 void print_counters(const cache::StoredWinner& stored, const std::filesystem::path& cache, const Context& context);
 
-/// `arguments`: the cache file, the winner's id, the device. Loads the winner from that file, on buffers of zeros; never
-/// tunes, and writes nothing. Returns an exit code.
+/// `arguments`: the cache file, the winner's id, the device. Loads the winner from that file, on buffers of zeros;
+/// never tunes, and writes nothing. Returns an exit code.
 int run_counted(std::span<const std::string> arguments);
 
 }  // namespace hone::tuner

@@ -196,7 +196,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
                        "name the problem: either by the ID of its winner, from hone inspect, or by --size "
                        "with --op and --dtype");
   if (options.counters && options.json)
-    throw CommandError(ExitCode::usage, "--counters prints what ncu prints, which is no JSON; leave out one of the two");
+    throw CommandError(ExitCode::usage,
+                       "--counters prints what ncu prints, which is no JSON; leave out one of the two");
   if (std::ranges::find(kTrialFormats, options.format) == kTrialFormats.end())
     throw CommandError(ExitCode::usage, fmt::format("unknown format '{}'{}; known are {}", printable(options.format),
                                                     did_you_mean(options.format, kTrialFormats),

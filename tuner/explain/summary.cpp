@@ -56,9 +56,9 @@ std::string limit_text(const ExplainedWinner& explained) {
   const double gbps = bandwidth_gbps(explained.measured.winner.bytes_moved, us);
   std::string text = fmt::format("{}: ", name(limit.limit));
   if (limit.memory_us > 0)
-    text += fmt::format("{} GB/s, {} of the {} ceiling of {}; ", gbps_text(gbps),
-                        share_text(gbps, explained.ceilings.read_gbps),
-                        explained.ceilings.is_read_measured ? "measured" : "model's", gbps_text(explained.ceilings.read_gbps));
+    text += fmt::format(
+        "{} GB/s, {} of the {} ceiling of {}; ", gbps_text(gbps), share_text(gbps, explained.ceilings.read_gbps),
+        explained.ceilings.is_read_measured ? "measured" : "model's", gbps_text(explained.ceilings.read_gbps));
   return text + fmt::format("launch and memory take {} µs at least, {} of the time", us_text(limit.roofline_us),
                             share_text(limit.roofline_us, us));
 }
@@ -83,18 +83,17 @@ std::string flight_text(const ExplainedWinner& explained) {
   if (in_flight == 0) return "not known";
   std::string text = format_bytes(in_flight) + " per SM";
   if (needed > 0)
-    text += fmt::format("; Little's law asks for {}: {}", format_bytes(needed),
-                        in_flight >= needed ? "enough" : share_text(static_cast<double>(in_flight),
-                                                                    static_cast<double>(needed)));
+    text += fmt::format(
+        "; Little's law asks for {}: {}", format_bytes(needed),
+        in_flight >= needed ? "enough" : share_text(static_cast<double>(in_flight), static_cast<double>(needed)));
   return text;
 }
 
 std::string occupancy_text(const ExplainedWinner& explained) {
   const CandidateRecord& candidate = explained.stored.winner.candidate;
-  std::string text =
-      fmt::format("{}: {} × {} threads of {} per SM", percent_text(winner_occupancy(explained.stored)),
-                  count_text(candidate.resident_blocks, "block"), candidate.block_threads,
-                  explained.stored.key.device.max_threads_per_sm);
+  std::string text = fmt::format("{}: {} × {} threads of {} per SM", percent_text(winner_occupancy(explained.stored)),
+                                 count_text(candidate.resident_blocks, "block"), candidate.block_threads,
+                                 explained.stored.key.device.max_threads_per_sm);
   if (candidate.registers > 0) text += fmt::format(", {} a thread", count_text(candidate.registers, "register"));
   if (candidate.local_bytes > 0) text += fmt::format(", {} B spilled", candidate.local_bytes);
   return text;
@@ -125,8 +124,7 @@ std::string mattered_text(const ExplainedWinner& explained) {
     const auto cost = [&](const ValueEffect& value) {
       return cost_text(value.best->median_us / explained.measured.winner.median_us - 1);
     };
-    std::string part =
-        fmt::format("{}={} (next {} {}", effect.name, *own, others.front().value, cost(others.front()));
+    std::string part = fmt::format("{}={} (next {} {}", effect.name, *own, others.front().value, cost(others.front()));
     if (others.size() > 1) part += fmt::format(", worst {} {}", others.back().value, cost(others.back()));
     parts.push_back(part + ")");
   }
@@ -179,10 +177,14 @@ int policies_of(const cache::TrialRecord& trial) {
 std::string group_text(const CandidateFate& candidate) {
   if (candidate.trial->verdict != "ok") return CountedReason::parse(candidate.trial->reason).reason.general_text();
   switch (candidate.fate) {
-    case Fate::won: return "serves the problem";
-    case Fate::tied: return "as fast as can be told";
-    case Fate::gave_way: return "the winner serves more sizes";
-    default: return "slower";
+    case Fate::won:
+      return "serves the problem";
+    case Fate::tied:
+      return "as fast as can be told";
+    case Fate::gave_way:
+      return "the winner serves more sizes";
+    default:
+      return "slower";
   }
 }
 
@@ -234,14 +236,20 @@ void print_groups(const ExplainedWinner& explained, std::ostream& out, int colum
   std::ranges::stable_sort(groups, [](const Group& a, const Group& b) {
     return std::pair(a.fastest->fate, -a.count) < std::pair(b.fastest->fate, -b.count);
   });
-  Table table({{"candidates", Align::right}, {"fate"}, {"why"}, {"the fastest of them", Align::left, 2},
-               {"µs", Align::right}, {"gap", Align::right, 1}});
+  Table table({{"candidates", Align::right},
+               {"fate"},
+               {"why"},
+               {"the fastest of them", Align::left, 2},
+               {"µs", Align::right},
+               {"gap", Align::right, 1}});
   for (const Group& group : groups) {
     const cache::TrialRecord& trial = *group.fastest->trial;
     const bool is_measured = trial.median_us > 0;
     table.add_row({fmt::format("{}", group.count), std::string(name(group.fastest->fate)), group.why,
                    is_measured ? short_policy(trial.candidate.policy) : std::string(kUnknown), us_text(trial.median_us),
-                   is_measured && trial.verdict == "ok" && group.fastest->fate != Fate::won ? gap_text(group.fastest->gap) : std::string(kUnknown)});
+                   is_measured && trial.verdict == "ok" && group.fastest->fate != Fate::won
+                       ? gap_text(group.fastest->gap)
+                       : std::string(kUnknown)});
   }
   table.print(out, columns);
 }

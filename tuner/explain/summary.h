@@ -22,9 +22,7 @@ struct ExplainedWinner {
   std::int64_t bytes_in_flight() const {
     return explanation.winner != nullptr ? explanation.winner->bytes_in_flight_per_sm : 0;
   }
-  WinnerLimit limit() const {
-    return limit_of(measured, measured.winner.median_us, bytes_in_flight(), ceilings);
-  }
+  WinnerLimit limit() const { return limit_of(measured, measured.winner.median_us, bytes_in_flight(), ceilings); }
 };
 
 /// `columns`: those of the terminal, at which lines are wrapped; 0 where it is none.

@@ -48,8 +48,8 @@ void refuse_overwriting(const std::string& output, const std::vector<ReportedCac
   for (const ReportedCache& read : caches) {
     std::error_code ignored;
     if (fs::equivalent(output, read.path, ignored))
-      throw CommandError(ExitCode::usage, fmt::format("'{}' is the cache itself; the report needs another name",
-                                                      printable(output)));
+      throw CommandError(ExitCode::usage,
+                         fmt::format("'{}' is the cache itself; the report needs another name", printable(output)));
   }
 }
 
@@ -93,7 +93,8 @@ ExitCode run_report(const ReportOptions& options, const Context& context) {
   file.stream() << page;
   file.finish();
 
-  if (caches.front().all.size() == 0) say_nothing_there(path, context);
+  if (caches.front().all.size() == 0)
+    say_nothing_there(path, context);
   else if (caches.front().named.empty())
     context.err << fmt::format("hone: none of the {} winners in {} matches\n", caches.front().all.size(),
                                printable(path.string()));

@@ -189,18 +189,16 @@ class Collector {
 
   std::size_t device_index(const Shown& entry) {
     const cache::DeviceRecord& device = entry.stored->key.device;
-    const auto [at, is_new] = device_indices_.emplace(std::tuple(entry.cache, device.kind, device.identity),
-                                                      devices_.size());
+    const auto [at, is_new] =
+        device_indices_.emplace(std::tuple(entry.cache, device.kind, device.identity), devices_.size());
     if (is_new) {
       auto& ceilings = ceilings_.emplace_back();
       Json contexts = Json::array();
       for (std::size_t i = 0; i < kLaunchContextNames.size(); ++i) {
         const auto context = static_cast<LaunchContext>(i);
-        const DeviceCeilings& found =
-            ceilings.emplace_back(device_ceilings(device, context, caches_[entry.cache].all));
-        contexts.push_back({{"name", name(context)},
-                            {"launch_us", rounded(found.launch_us)},
-                            {"floor_us", rounded(found.floor_us)}});
+        const DeviceCeilings& found = ceilings.emplace_back(device_ceilings(device, context, caches_[entry.cache].all));
+        contexts.push_back(
+            {{"name", name(context)}, {"launch_us", rounded(found.launch_us)}, {"floor_us", rounded(found.floor_us)}});
       }
       const DeviceCeilings& stream = ceilings.front();
       devices_.push_back({{"cache", entry.cache},
@@ -258,11 +256,11 @@ class Collector {
       row.push_back(range.last);
     }
     for (const std::int64_t extent : stored.winner.tuned_extents) row.push_back(extent);
-    row.insert(row.end(), {texts_(how_text(stored)), texts_(candidate.policy), candidate.max_blocks,
-                           candidate.block_threads, candidate.registers, candidate.static_smem_bytes,
-                           candidate.local_bytes, candidate.resident_blocks, measured ? stored.winner.bytes_moved : 0,
-                           measured ? stored.winner.median_us : 0, measured ? stored.winner.spread_us : 0,
-                           stored.created_at});
+    row.insert(row.end(),
+               {texts_(how_text(stored)), texts_(candidate.policy), candidate.max_blocks, candidate.block_threads,
+                candidate.registers, candidate.static_smem_bytes, candidate.local_bytes, candidate.resident_blocks,
+                measured ? stored.winner.bytes_moved : 0, measured ? stored.winner.median_us : 0,
+                measured ? stored.winner.spread_us : 0, stored.created_at});
     return row;
   }
 
@@ -288,19 +286,31 @@ class Collector {
     const auto context = stored.key.problem.launch_context == name(LaunchContext::graph) ? 1U : 0U;
     const WinnerLimit limit =
         limit_of(stored, stored.winner.median_us, in_flight, ceilings_[device_index(entry)][context]);
-    return {index_of_.at(entry.stored), measured, tuning.budget_spent, rounded(tuning.compile_ms),
+    return {index_of_.at(entry.stored),
+            measured,
+            tuning.budget_spent,
+            rounded(tuning.compile_ms),
             rounded(tuning.measure_ms),
             {texts_(name(limit.limit)), rounded(limit.roofline_us), rounded(limit.memory_us), limit.tiles, limit.blocks,
              limit.waves.slots},
-            std::move(trials), std::move(rejected)};
+            std::move(trials),
+            std::move(rejected)};
   }
 
   Json trial_row(const TrialRecord& trial, bool is_winner) {
     const cache::CandidateRecord& candidate = trial.candidate;
-    return {texts_(candidate.policy), candidate.max_blocks, candidate.block_threads, candidate.registers,
-            candidate.resident_blocks, trial.bytes_in_flight_per_sm, rounded(trial.predicted_us),
-            rounded(trial.median_us), rounded(trial.spread_us), trial.samples,
-            (is_winner ? 1 : 0) + (trial.is_default ? 2 : 0), trial.reason.empty() ? 0 : texts_(trial.reason)};
+    return {texts_(candidate.policy),
+            candidate.max_blocks,
+            candidate.block_threads,
+            candidate.registers,
+            candidate.resident_blocks,
+            trial.bytes_in_flight_per_sm,
+            rounded(trial.predicted_us),
+            rounded(trial.median_us),
+            rounded(trial.spread_us),
+            trial.samples,
+            (is_winner ? 1 : 0) + (trial.is_default ? 2 : 0),
+            trial.reason.empty() ? 0 : texts_(trial.reason)};
   }
 
   Json spaces() const {
@@ -329,7 +339,7 @@ class Collector {
                         {"tunings", counts_[i].tunings},
                         {"shown_tunings", counts_[i].shown_tunings},
                         {"damaged", counts_[i].damaged_tunings}});
-    const Json head{{"version", HONE_VERSION}, {"made_at", made_at},     {"caches", std::move(caches)},
+    const Json head{{"version", HONE_VERSION}, {"made_at", made_at},    {"caches", std::move(caches)},
                     {"devices", devices_},     {"problems", problems_}, {"families", spaces()},
                     {"texts", texts_.texts()}};
     std::string json = dumped(head);

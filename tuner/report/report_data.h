@@ -27,7 +27,7 @@ struct ReportedCounts {
 };
 
 struct ReportData {
-  std::string json;  ///< ASCII, without "<", so that it can stand in a page
+  std::string json;                    ///< ASCII, without "<", so that it can stand in a page
   std::vector<ReportedCounts> counts;  ///< parallel to the caches
 };
 

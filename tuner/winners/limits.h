@@ -17,11 +17,11 @@ namespace hone::tuner {
 /// does better than the model says, they are what was measured.
 struct DeviceCeilings {
   DeviceFacts facts;
-  double implied_gbps = 0;       ///< what memory clock and bus width imply; 0: not known
-  double read_gbps = 0;          ///< what the best kernels reach; 0: nothing is known
-  bool is_read_measured = false; ///< read_gbps is the fastest winner of the rows
-  double launch_us = 0;          ///< device time of an empty kernel
-  double floor_us = 0;           ///< what no call takes less than: launch_us, or the pace at which the host enqueues
+  double implied_gbps = 0;        ///< what memory clock and bus width imply; 0: not known
+  double read_gbps = 0;           ///< what the best kernels reach; 0: nothing is known
+  bool is_read_measured = false;  ///< read_gbps is the fastest winner of the rows
+  double launch_us = 0;           ///< device time of an empty kernel
+  double floor_us = 0;            ///< what no call takes less than: launch_us, or the pace at which the host enqueues
   std::int64_t bytes_in_flight_needed = 0;  ///< per SM, by Little's law; 0 where loads do not wait
 };
 
@@ -37,8 +37,8 @@ std::string_view name(Limit limit);
 /// Why a winner takes as long as it does, in parts that overlap on the device: estimates, not counters.
 struct WinnerLimit {
   Limit limit = Limit::memory;
-  double roofline_us = 0;  ///< launch and memory together, at least DeviceCeilings::floor_us; 0: not known
-  double memory_us = 0;    ///< the bytes at DeviceCeilings::read_gbps; 0: not known
+  double roofline_us = 0;   ///< launch and memory together, at least DeviceCeilings::floor_us; 0: not known
+  double memory_us = 0;     ///< the bytes at DeviceCeilings::read_gbps; 0: not known
   std::int64_t tiles = 0;   ///< of the problem; 0: of a family that is not built in
   std::int64_t blocks = 0;  ///< of the launch; 0: not known
   Waves waves;              ///< of these blocks

@@ -30,7 +30,7 @@ void each_parameter(std::string_view policy, Visit visit) {
 
 /// The entry whose `member` is `key`; made where there is none.
 template <class Entry>
-Entry& entry_of(std::vector<Entry>& entries, std::string_view Entry::* member, std::string_view key) {
+Entry& entry_of(std::vector<Entry>& entries, std::string_view Entry::*member, std::string_view key) {
   const auto known = std::ranges::find(entries, key, member);
   if (known != entries.end()) return *known;
   Entry entry;

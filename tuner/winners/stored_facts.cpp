@@ -10,7 +10,7 @@ namespace {
 
 struct IntField {
   std::string_view key;
-  int DeviceFacts::* member;
+  int DeviceFacts::*member;
 };
 
 constexpr std::array kIntFields{

@@ -86,8 +86,8 @@ void Browser::open(const std::string& url, int width) {
 }
 
 Json Browser::evaluate(const std::string& expression) {
-  const Json answer = call("Runtime.evaluate",
-                           {{"expression", expression}, {"returnByValue", true}, {"awaitPromise", true}});
+  const Json answer =
+      call("Runtime.evaluate", {{"expression", expression}, {"returnByValue", true}, {"awaitPromise", true}});
   if (answer.contains("exceptionDetails")) throw std::runtime_error(expression + ": " + answer.dump());
   return answer["result"].contains("value") ? answer["result"]["value"] : Json(nullptr);
 }

@@ -49,8 +49,8 @@ TEST_F(ReportInABrowser, DrawsEverySectionWithoutAnError) {
   fill();
   open();
   EXPECT_THAT(browser_->messages(), IsEmpty());
-  for (const char* id : {"answer-parameter", "answer-limit", "answer-far", "devices", "bandwidth", "shapes", "parameters",
-                         "regret", "model", "rejected", "problem", "problem-search", "problem-predicted",
+  for (const char* id : {"answer-parameter", "answer-limit", "answer-far", "devices", "bandwidth", "shapes",
+                         "parameters", "regret", "model", "rejected", "problem", "problem-search", "problem-predicted",
                          "problem-occupancy", "problem-flight", "problem-values", "trials", "winners"})
     EXPECT_EQ(count("#" + std::string(id)), 1) << id;
   EXPECT_EQ(evaluate("[...document.querySelectorAll('svg *')].filter((node) => [...node.attributes].some((a) => "
@@ -63,8 +63,9 @@ TEST_F(ReportInABrowser, ShowsTheNumbersOfInspect) {
   fill();
   open();
   const json inspected = json::parse(hone({"inspect", "--json"}).out)["winners"];
-  const json rows = evaluate("[...document.querySelectorAll('#winner-table tbody tr')].map((row) => [Number(row.dataset.id), "
-                             "Number(row.dataset.us), Number(row.dataset.gbps), row.lastChild.textContent])");
+  const json rows = evaluate(
+      "[...document.querySelectorAll('#winner-table tbody tr')].map((row) => [Number(row.dataset.id), "
+      "Number(row.dataset.us), Number(row.dataset.gbps), row.lastChild.textContent])");
   ASSERT_EQ(rows.size(), inspected.size());
   for (const json& winner : inspected) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const json& each) { return each[0] == winner["id"]; });
@@ -98,18 +99,21 @@ TEST_F(ReportInABrowser, EveryPointLeadsToItsTrial) {
   const json inspected = json::parse(hone({"inspect", "5", "--json"}).out)["winners"][0];
   browser_->open("file://" + page_.string() + "#w=5&t=2", 1280);
   EXPECT_EQ(evaluate("document.querySelector('#trials tr.chosen').id"), "trial-2");
-  EXPECT_THAT(evaluate("document.querySelector('#problem .lead').textContent").get<std::string>(), HasSubstr("Winner 5"));
+  EXPECT_THAT(evaluate("document.querySelector('#problem .lead').textContent").get<std::string>(),
+              HasSubstr("Winner 5"));
   const json& trial = inspected["tuning"]["trials"][2];
   EXPECT_NEAR(evaluate("byKey.get('5').tuning.trials[2].us"), trial["median_us"].get<double>(),
               1e-4 * trial["median_us"].get<double>());
-  EXPECT_EQ(evaluate("[...document.querySelectorAll('svg a')].filter((link) => { const p = new URLSearchParams("
-                     "link.getAttribute('href').slice(1)); const w = byKey.get(p.get('w')); return !w || (p.has('t') && "
-                     "!w.tuning.trials[p.get('t')]); }).length"),
-            0);
+  EXPECT_EQ(
+      evaluate("[...document.querySelectorAll('svg a')].filter((link) => { const p = new URLSearchParams("
+               "link.getAttribute('href').slice(1)); const w = byKey.get(p.get('w')); return !w || (p.has('t') && "
+               "!w.tuning.trials[p.get('t')]); }).length"),
+      0);
   EXPECT_EQ(evaluate("document.querySelectorAll('#problem-search a').length"), 6);
   // A click does what the address does.
-  evaluate("document.querySelector('#problem-search a').dispatchEvent(new MouseEvent('click', {bubbles: true}));"
-           "new Promise((done) => setTimeout(done, 100))");
+  evaluate(
+      "document.querySelector('#problem-search a').dispatchEvent(new MouseEvent('click', {bubbles: true}));"
+      "new Promise((done) => setTimeout(done, 100))");
   EXPECT_EQ(count("#trials tr.chosen"), 1);
 }
 
@@ -144,7 +148,8 @@ TEST_F(ReportInABrowser, ComparesTwoCachesSideBySide) {
   cache::Store(other).publish(faster);
   open({"--compare", other.string()});
   EXPECT_EQ(count("#compare tbody tr"), 1);
-  EXPECT_THAT(evaluate("document.querySelector('#compare .lead').textContent").get<std::string>(), HasSubstr("2.000 times"));
+  EXPECT_THAT(evaluate("document.querySelector('#compare .lead').textContent").get<std::string>(),
+              HasSubstr("2.000 times"));
   EXPECT_THAT(browser_->messages(), IsEmpty());
 }
 
@@ -162,8 +167,9 @@ TEST_F(ReportInABrowser, SavesAFigureAsAFileOfItsOwn) {
 TEST_F(ReportInABrowser, IsReadableInTheDark) {
   fill();
   open();
-  const std::string colours = "[getComputedStyle(document.querySelector('#bandwidth-0 text')).fill, "
-                              "getComputedStyle(document.querySelector('section')).backgroundColor]";
+  const std::string colours =
+      "[getComputedStyle(document.querySelector('#bandwidth-0 text')).fill, "
+      "getComputedStyle(document.querySelector('section')).backgroundColor]";
   const json light = evaluate(colours);
   evaluate("document.getElementById('theme').click()");
   const json dark = evaluate(colours);

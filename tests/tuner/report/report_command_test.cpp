@@ -9,11 +9,11 @@
 namespace hone::tuner {
 namespace {
 
-using ::testing::HasSubstr;
+using nlohmann::json;
 using test::Names;
 using testing::CommandRun;
+using ::testing::HasSubstr;
 using ::testing::Not;
-using nlohmann::json;
 
 constexpr std::size_t kMostBytes = 2'000'000;
 constexpr std::size_t kMedianColumn = 20;  ///< of the rows of `winners`

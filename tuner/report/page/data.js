@@ -20,7 +20,8 @@ const problems = D.problems.map(([device, family, op, dtype, numerics, context, 
 }));
 
 const winners = D.winners.map((row, index) => {
-  const [id, problem, f0, l0, f1, l1, f2, l2, e0, e1, e2, how, policy, blocks, threads, registers, smem, local, resident,
+  const [id, problem, f0, l0, f1, l1, f2, l2, e0, e1, e2, how, policy, blocks, threads, registers, smem, local,
+    resident,
     bytes, us, spread, at] = row;
   const p = problems[problem];
   return {
@@ -53,7 +54,8 @@ const extentsKey = (w) => w.p.index + "/" + w.extents.join("x");
 const measuredAt = new Map(winners.filter((w) => w.how === "tuned").map((w) => [extentsKey(w), w]));
 
 /** The winner that has the trials of this one: itself, the one that lent it, or none. */
-const measuredBy = (w) => (w.how === "tuned" ? w : w.how === "heuristic" ? null : measuredAt.get(extentsKey(w)) || null);
+const measuredBy = (w) => (w.how === "tuned" ? w : w.how === "heuristic" ? null : measuredAt.get(extentsKey(w)) ||
+  null);
 
 const familyOf = (w) => D.families[w.p.family] || null;
 const dimensions = (w) => {
@@ -77,7 +79,8 @@ const usText = (us) => (us <= 0 ? "–" : us.toFixed(us < 100 ? 2 : us < 1000 ? 
 const gbpsText = (gbps) => (gbps <= 0 ? "–" : gbps < 0.1 ? gbps.toPrecision(2)
   : gbps.toFixed(gbps < 10 ? 2 : gbps < 100 ? 1 : 0));
 const percentText = (share) => (share <= 0 ? "–" : (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %");
-const costText = (cost) => (cost >= 1 ? (1 + cost).toFixed(1) + "×" : "+" + (100 * cost).toFixed(cost < 0.1 ? 1 : 0) + " %");
+const costText = (cost) => (cost >= 1 ? (1 + cost).toFixed(1) + "×" : "+" +
+  (100 * cost).toFixed(cost < 0.1 ? 1 : 0) + " %");
 const bytesText = (bytes) => {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
@@ -86,7 +89,8 @@ const bytesText = (bytes) => {
 };
 const countText = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 const rangeText = ([first, last]) => (first === last ? String(first) : `${first}..${last}`);
-const servesText = (w) => w.ranges.slice(dimensions(w) === 3 && w.ranges[0][1] === 1 ? 1 : 0, dimensions(w)).map(rangeText).join(" × ");
+const servesText = (w) => w.ranges.slice(dimensions(w) === 3 && w.ranges[0][1] === 1 ? 1 : 0,
+  dimensions(w)).map(rangeText).join(" × ");
 const blocksText = (blocks) => (blocks > 2 ** 30 ? "1/tile" : blocks > 0 ? String(blocks) : "–");
 const shortPolicy = (policy) => policy.split(" ").map((item) => {
   const [name, value] = item.split("=");

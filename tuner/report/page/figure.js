@@ -47,7 +47,8 @@ function linearTicks(from, to, most) {
 }
 function decades(from, to, coarse) {
   const ticks = [], span = Math.log10(to / from);
-  const factors = coarse || span > 2.2 ? [1] : span > 0.9 ? [1, 2, 5] : span > 0.35 ? [1, 1.5, 2, 3, 4, 6, 8] : [1, 1.2, 1.4, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
+  const factors = coarse || span > 2.2 ? [1] : span > 0.9 ? [1, 2, 5] : span > 0.35 ? [1, 1.5, 2, 3, 4, 6, 8]
+    : [1, 1.2, 1.4, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
   for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); ++power) {
     for (const factor of factors) {
       const tick = Number((factor * 10 ** power).toPrecision(3));
@@ -98,7 +99,8 @@ function plot({ x, y, width = 420, height = 270, left = 50, right = 14, top = 12
                 svg("text", { class: "soft", x: px(tick), y: bottom + 16, "text-anchor": "middle" }, x.format(tick)));
   }
   grid.append(svg("path", { class: "axis", d: `M${left} ${bottom}H${width - right}` }),
-              svg("text", { class: "soft", x: width - right, y: bottom + 31, "text-anchor": "end" }, below ? "" : x.label),
+              svg("text", { class: "soft", x: width - right, y: bottom + 31, "text-anchor": "end" },
+                below ? "" : x.label),
               svg("text", { class: "soft", x: width - right + 8, y: bottom + 16 }, below ? x.label : ""),
               svg("text", { class: "soft", x: left, y: top - 1, "text-anchor": "start" }, y.label));
   const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
@@ -128,12 +130,15 @@ function endNames(at, names, x, top, bottom) {
   }
 }
 
-const legendItem = (words, ...drawn) => el("span", {}, svg("svg", { class: "figure", viewBox: "0 0 22 12" }, ...drawn), words);
+const legendItem = (words, ...drawn) => el("span", {}, svg("svg", { class: "figure", viewBox: "0 0 22 12" },
+  ...drawn), words);
 const legendMark = (words, series, kind = "") =>
-  legendItem(words, svg("path", { class: `mark ${style(series)} ${kind}`, d: MARKERS[series % 8], transform: "translate(11 6)" }));
+  legendItem(words, svg("path", { class: `mark ${style(series)} ${kind}`, d: MARKERS[series % 8],
+    transform: "translate(11 6)" }));
 const legendLine = (words, className, dash) =>
   legendItem(words, svg("path", { class: className, d: "M0 6H22", "stroke-dasharray": dash || null }));
-const legendBox = (words, className) => legendItem(words, svg("rect", { class: className, x: 2, y: 1, width: 18, height: 10 }));
+const legendBox = (words, className) => legendItem(words,
+  svg("rect", { class: className, x: 2, y: 1, width: 18, height: 10 }));
 
 /** A figure with its title, its note, and a button that saves it. */
 function figure(id, title, root, { note = "", legend = [], scroll = false, wide = false } = {}) {
@@ -170,7 +175,8 @@ function figureText(id) {
     link.replaceWith(group);
   }
   for (const node of body.querySelectorAll("[data-tip]")) node.removeAttribute("data-tip");
-  const whole = svg("svg", { class: "figure saved", xmlns: SVG, viewBox: `0 0 ${width} ${total}`, width, height: total },
+  const whole = svg("svg", { class: "figure saved", xmlns: SVG, viewBox: `0 0 ${width} ${total}`, width,
+    height: total },
     svg("style", {}, document.getElementById("figure-style").textContent),
     svg("text", { class: "name", x: 8, y: 17, style: "font-size: 13px" }, figureNode.querySelector("h3").textContent),
     body, legend);

@@ -19,19 +19,23 @@ const go = (changes) => { location.hash = address(changes); };
 function drawFilters() {
   const bar = document.getElementById("filters");
   const selects = FILTERS.map((filter) => {
-    const others = winners.filter((w) => FILTERS.every((each) => each === filter || !state[each.name] || state[each.name] === each.of(w)));
+    const others = winners.filter((w) => FILTERS.every((each) => each === filter || !state[each.name] ||
+      state[each.name] === each.of(w)));
     const counts = [...groupBy(others, filter.of)].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     if (new Set(winners.map(filter.of)).size < 2) return null;
     return el("label", {}, filter.label, el("select", { id: "filter-" + filter.name,
         onchange: (event) => go({ [filter.name]: event.target.value, w: undefined, t: undefined }) },
       el("option", { value: "" }, "all"),
-      counts.map(([value, of]) => el("option", { value, selected: state[filter.name] === value }, `${value} (${of.length})`))));
+      counts.map(([value, of]) => el("option", { value, selected: state[filter.name] === value },
+        `${value} (${of.length})`))));
   });
   const shown = winners.filter(passes);
   bar.replaceChildren(el("div", { class: "inside" }, selects,
-    Object.keys(state).length ? el("button", { type: "button", id: "reset", onclick: () => go(Object.fromEntries(Object.keys(state)
+    Object.keys(state).length ? el("button",
+      { type: "button", id: "reset", onclick: () => go(Object.fromEntries(Object.keys(state)
       .map((name) => [name, undefined]))) }, "Reset") : null,
-    el("span", { class: "count", id: "count", "data-count": shown.length }, `${shown.length} of ${countText(winners.length, "winner")}`)));
+    el("span", { class: "count", id: "count", "data-count": shown.length },
+      `${shown.length} of ${countText(winners.length, "winner")}`)));
 }
 
 function draw() {
@@ -39,11 +43,13 @@ function draw() {
   drawFilters();
   const main = document.getElementById("main");
   if (!winners.length) {
-    main.replaceChildren(el("p", { class: "card empty", id: "empty" }, "There is no winner to show: the cache is empty, or no winner " +
+    main.replaceChildren(el("p", { class: "card empty", id: "empty" },
+      "There is no winner to show: the cache is empty, or no winner " +
       "matches the options. hone tune fills it; hone inspect lists what there is."));
     return;
   }
-  const sections = [compareSection, answers, deviceSection, bandwidthSection, shapeSection, parameterSection, regretSection, modelSection,
+  const sections = [compareSection, answers, deviceSection, bandwidthSection, shapeSection, parameterSection,
+    regretSection, modelSection,
                     problemSection, winnerSection];
   main.replaceChildren(...sections.map((each) => each(shown)).flat().filter(Boolean));
   if (!shown.length) main.prepend(el("p", { class: "card empty" }, "No winner passes these filters."));
@@ -78,7 +84,8 @@ function followPointer() {
 
 document.getElementById("theme").addEventListener("click", () => {
   const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = isDark ? "light" : "dark";
 });
 addEventListener("hashchange", () => {
@@ -88,7 +95,8 @@ addEventListener("hashchange", () => {
   draw();
   const moved = JSON.stringify([state.w, state.t]) !== before && state.w !== undefined;
   if (!moved) return scrollTo(0, y);
-  const target = document.getElementById(state.t === undefined ? "problem" : "trial-" + state.t) || document.getElementById("problem");
+  const target = document.getElementById(state.t === undefined ? "problem" : "trial-" + state.t) ||
+    document.getElementById("problem");
   target?.scrollIntoView({ block: state.t === undefined ? "start" : "center" });
 });
 about();

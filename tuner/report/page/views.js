@@ -1,9 +1,11 @@
 // The sections over all winners that pass the filters. Each returns its nodes, or none where there is nothing to draw.
-const winnerTip = (w) => `${w.p.label}, n = ${shapeText(w)}\n${shortPolicy(w.policy)}, ${blocksText(w.blocks)} blocks\n` +
+const winnerTip = (w) =>
+  `${w.p.label}, n = ${shapeText(w)}\n${shortPolicy(w.policy)}, ${blocksText(w.blocks)} blocks\n` +
   (w.us > 0 ? `${usText(w.us)} µs ± ${usText(w.spread)}, ${gbpsText(w.gbps)} GB/s, ` +
    `${percentText(shareOfRoofline(w))} of the roofline\n` : "") + `winner ${w.key}, ${w.how}`;
 
-const section = (id, title, lead, ...content) => el("section", { id }, el("h2", {}, title), el("p", { class: "lead" }, lead), content);
+const section = (id, title, lead, ...content) => el("section", { id }, el("h2", {}, title),
+  el("p", { class: "lead" }, lead), content);
 
 /** Parameters over problems: what their next best and their worst values cost, as geometric means. */
 function parameterCosts(tuned) {
@@ -25,7 +27,8 @@ const LIMITS = [["memory bandwidth", "memory"], ["launch", "launch"], ["latency"
                 ["arithmetic and issue", "arithmetic"]];
 const stack = (parts, total) => el("div", { class: "stack", role: "img", "aria-label": parts.map(([words, , value]) =>
   `${words}: ${value}`).join(", ") }, parts.filter(([, , value]) => value > 0).map(([words, className, value]) =>
-  el("i", { class: className, style: `width:${100 * value / total}%`, "data-tip": `${words}: ${Number(value.toPrecision(3))}` })));
+  el("i", { class: className, style: `width:${100 * value / total}%`,
+    "data-tip": `${words}: ${Number(value.toPrecision(3))}` })));
 const stackKey = (parts) => el("div", { class: "key" }, parts.map(([words, className]) =>
   el("span", {}, el("span", { class: "stack" }, el("i", { class: className })), words)));
 
@@ -35,18 +38,21 @@ function answers(shown) {
   // Over all problems together: a parameter that matters in one of a hundred problems is not the answer.
   const total = (each) => each.problems * Math.log1p(each.worst);
   const costs = parameterCosts(known).sort((a, b) => total(b) - total(a)), top = costs[0];
-  const counts = LIMITS.map(([name, className]) => [name, className, known.filter((w) => w.tuning.limit.name === name).length]);
+  const counts = LIMITS.map(([name, className]) => [name, className,
+    known.filter((w) => w.tuning.limit.name === name).length]);
   const main = counts.reduce((a, b) => (b[2] > a[2] ? b : a));
   const largest = known.reduce((a, b) => (!a || b.bytes > a.bytes ? b : a), null);
   const far = [...tuned].sort((a, b) => shareOfRoofline(a) - shareOfRoofline(b)).slice(0, 3);
   return el("div", { class: "answers" },
     el("div", { class: "card", id: "answer-parameter" }, el("h2", {}, "Which parameter matters most?"),
       top ? [el("p", { class: "big" }, top.name),
-             el("p", {}, `In ${top.family}, its worst value takes ${(1 + top.worst).toFixed(2)}× as long as its best, and the ` +
-                `next best one ${costText(top.next)}: geometric means of ${countText(top.problems, "problem")}. `,
+             el("p", {}, `In ${top.family}, its worst value takes ${(1 + top.worst).toFixed(2)}× as long as ` +
+                `its best, and the next best one ${costText(top.next)}: ` +
+                 `geometric means of ${countText(top.problems, "problem")}. `,
                 el("a", { href: "#parameters" }, "All parameters")),
              costs[1] ? el("p", { class: "soft" }, "Then: " + costs.slice(1, 4).map((each) =>
-               `${each.name}${each.family === top.family ? "" : ` (${each.family})`} ${(1 + each.worst).toFixed(2)}×`).join(", ")) : null]
+               each.name + (each.family === top.family ? "" : ` (${each.family})`) +
+                 ` ${(1 + each.worst).toFixed(2)}×`).join(", ")) : null]
         : el("p", { class: "soft" }, "No trials are stored with these winners.")),
     el("div", { class: "card", id: "answer-limit" }, el("h2", {}, "What is the limit?"),
       known.length ? [el("p", { class: "big" }, main[0]),
@@ -83,7 +89,8 @@ function deviceSection(shown) {
           device.read_gbps && gbpsText(device.read_gbps) + " GB/s"),
         device.contexts.map((context) => fact(`shortest call, ${context.name}`, usText(context.floor_us) + " µs")),
         fact("bytes in flight needed per SM", device.needed_bytes && bytesText(device.needed_bytes)),
-        fact("driver", device.drivers.map(clean).join(", ")), fact("compiler", device.compilers.map(clean).join(", "))))));
+        fact("driver", device.drivers.map(clean).join(", ")),
+          fact("compiler", device.compilers.map(clean).join(", "))))));
 }
 
 const inWords = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
@@ -94,13 +101,15 @@ const unusual = (p) => (p.numerics.replace(/^fast(, )?/, "") ? " " + p.numerics.
 /** GB/s over n of one device, dtype and context; a series for each operation. */
 function bandwidthFigure(id, title, group) {
   const device = group[0].p.device;
-  const series = [...groupBy(group, (w) => w.p.index).values()].sort((a, b) => inWords(a[0].p.label, b[0].p.label)).slice(0, 8);
+  const all = [...groupBy(group, (w) => w.p.index).values()].sort((a, b) => inWords(a[0].p.label, b[0].p.label));
+  const series = all.slice(0, MARKERS.length);
   const tuned = group.filter((w) => w.us > 0);
   const top = Math.max(device.implied_gbps, device.read_gbps, ...tuned.map((w) => w.gbps));
   const nearCeiling = Math.max(...tuned.map((w) => w.gbps)) > device.read_gbps / 40;
   const ns = group.flatMap((w) => [w.us > 0 ? w.extents[0] : NaN]);
   const x = axis({ values: ns, kind: "octaves", label: "n", format: sizeText, most: 7 });
-  const y = axis({ values: [0, nearCeiling ? top : Math.max(...tuned.map((w) => w.gbps))], from: 0, label: "GB/s", most: 5 });
+  const y = axis({ values: [0, nearCeiling ? top : Math.max(...tuned.map((w) => w.gbps))], from: 0, label: "GB/s",
+    most: 5 });
   const strips = 9 * series.length + 4;
   const names = series.map((of) => of[0].p.op + (of[0].p.align === 16 ? "" : "@" + of[0].p.align) +
     unusual(of[0].p));
@@ -111,7 +120,8 @@ function bandwidthFigure(id, title, group) {
     p.under.append(svg("rect", { class: "band", x: p.left, width: p.right - p.left, y: p.py(high),
                                  height: Math.max(1, p.py(device.read_gbps) - p.py(high)) }));
     p.over.append(svg("path", { class: "edge", d: `M${p.left} ${p.py(device.read_gbps).toFixed(1)}H${p.right}` }),
-      svg("text", { class: "soft", x: p.left + 5, y: p.py(device.read_gbps) + 13 }, "read ceiling " + gbpsText(device.read_gbps)));
+      svg("text", { class: "soft", x: p.left + 5, y: p.py(device.read_gbps) + 13 }, "read ceiling " +
+        gbpsText(device.read_gbps)));
   }
   const ends = [];
   series.forEach((of, s) => {
@@ -120,7 +130,8 @@ function bandwidthFigure(id, title, group) {
     if (at.length > 1) p.over.append(line(at, s));
     if (series.length <= 2) {
       const predicted = points.filter((w) => w.won && w.won.predicted > 0);
-      if (predicted.length > 1) p.over.append(svg("path", { class: `path thin faint ${style(s)}`, "stroke-dasharray": "2 4",
+      if (predicted.length > 1) p.over.append(svg("path", { class: `path thin faint ${style(s)}`,
+        "stroke-dasharray": "2 4",
         d: predicted.map((w, i) => `${i ? "L" : "M"}${p.px(w.extents[0]).toFixed(1)} ` +
           Math.max(p.top, p.py(w.bytes / w.won.predicted / 1000)).toFixed(1)).join("") }));
     }
@@ -141,9 +152,11 @@ function bandwidthFigure(id, title, group) {
   });
   endNames(p.over, ends, p.right, p.top, p.bottom);
   const has = (how) => group.some((w) => w.how === how);
-  return figure(id, title, p.root, { legend: [
+  const note = all.length > series.length ? `${series.length} of ${all.length} series; filters show the others.` : "";
+  return figure(id, title, p.root, { note, legend: [
     legendMark("tuned", 0), has("lent") ? legendItem("lent: another size's winner serves it", svg("rect",
-      { class: "s0", x: 1, y: 3, width: 20, height: 6, fill: "currentColor", "fill-opacity": .3, stroke: "currentColor" })) : null,
+      { class: "s0", x: 1, y: 3, width: 20, height: 6, fill: "currentColor", "fill-opacity": .3,
+        stroke: "currentColor" })) : null,
     has("nearest") || has("heuristic") ? legendItem("predicted: not measured", svg("rect",
       { class: "s0", x: 1, y: 3, width: 20, height: 6, fill: "none", stroke: "currentColor" })) : null,
     series.length <= 2 ? legendLine("the model's prediction", "path thin faint s0", "2 4") : null,
@@ -151,80 +164,24 @@ function bandwidthFigure(id, title, group) {
   ].filter(Boolean) });
 }
 
+const MOST_PLOTS = 24;
+
 function bandwidthSection(shown) {
   const lines = shown.filter((w) => dimensions(w) === 1);
-  const groups = [...groupBy(lines, (w) => [w.p.family, w.p.dtype, w.p.context, w.p.device.index].join("\u0001")).values()]
+  const groups = [...groupBy(lines, (w) => [w.p.family, w.p.dtype, w.p.context,
+    w.p.device.index].join("\u0001")).values()]
     .filter((group) => group.filter((w) => w.us > 0).length > 1)
     .sort((a, b) => inWords(titleOf(a, false), titleOf(b, false)) || a[0].p.device.index - b[0].p.device.index);
   if (!groups.length) return null;
   const many = new Set(shown.map((w) => w.p.device)).size > 1;
-  return section("bandwidth", "Bandwidth over n", "The strips below each plot show how the sizes between are served.",
-    el("div", { class: "figures wide" }, groups.slice(0, 24).map((group, i) =>
+  return section("bandwidth", "Bandwidth over n", "The strips below each plot show how the sizes between are served." +
+    (groups.length > MOST_PLOTS ? ` ${MOST_PLOTS} of ${groups.length} plots; the filters show the others.` : ""),
+    el("div", { class: "figures wide" }, groups.slice(0, MOST_PLOTS).map((group, i) =>
       bandwidthFigure("bandwidth-" + i, titleOf(group, many), group))));
 }
 const titleOf = (group, withDevice) => `${group[0].p.family} ${group[0].p.dtype}` +
-  (group[0].p.context === "stream" ? "" : ", " + group[0].p.context) + (withDevice ? ` on ${group[0].p.device.label}` : "");
-
-/** A heat map: each cell has its number, and leads to its winner. */
-function heatMap(id, title, rows, columns, rowName, columnName, cellOf, { measure, note, left = 64, axes }) {
-  const size = { w: 46, h: 26 }, top = 34;
-  const width = left + size.w * columns.length + 10, height = top + size.h * rows.length + 8;
-  const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title });
-  root.append(svg("text", { class: "soft", x: left - 8, y: 12, "text-anchor": "end" }, axes[0]),
-              svg("text", { class: "soft", x: left, y: 12 }, axes[1]));
-  columns.forEach((column, i) => root.append(svg("text", { class: "soft", x: left + size.w * (i + .5), y: top - 6,
-    "text-anchor": "middle" }, columnName(column))));
-  rows.forEach((row, r) => {
-    root.append(svg("text", { x: left - 8, y: top + size.h * (r + .5) + 4, "text-anchor": "end" }, rowName(row)));
-    columns.forEach((column, c) => {
-      const w = cellOf(row, column);
-      if (!w) return;
-      const share = Math.min(measure(w), 1.1), lightness = 94 - 64 * Math.min(share, 1);
-      root.append(svg("a", { href: address({ w: w.key, t: undefined }), "data-tip": winnerTip(w), tabindex: -1 },
-        svg("rect", { class: "cell", x: left + size.w * c, y: top + size.h * r, width: size.w, height: size.h, rx: 4,
-                      fill: `hsl(207 62% ${lightness.toFixed(0)}%)` }),
-        svg("text", { x: left + size.w * (c + .5), y: top + size.h * (r + .5) + 4, "text-anchor": "middle",
-                      style: `fill:${lightness > 60 ? "#10151a" : "#ffffff"}` }, (100 * measure(w)).toFixed(0))));
-    });
-  });
-  return figure(id, title, root, { scroll: true, note, wide: width > 520 });
-}
-
-const octaveOf = (extent) => Math.round(Math.log2(Math.max(extent, 1)));
-const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
-
-function shapeSection(shown) {
-  const tuned = shown.filter((w) => w.us > 0);
-  if (!tuned.length) return null;
-  const ofRoofline = state.share !== "bandwidth", measure = ofRoofline ? shareOfRoofline : shareOfBandwidth;
-  const many = new Set(tuned.map((w) => w.p.device)).size > 1;
-  const best = (list) => list.reduce((a, b) => (!a || b.bytes > a.bytes ? b : a), null);
-  const maps = [];
-  for (const [, group] of groupBy(tuned.filter((w) => dimensions(w) === 1), (w) => w.p.device.index + "/" + w.p.family)) {
-    const rows = [...new Set(group.map((w) => w.p))].sort((a, b) => inWords(a.label, b.label)), cells = groupBy(group, (w) => w.p.index + "/" + octaveOf(w.extents[0]));
-    const nameOf = (p) => `${p.op} ${p.dtype}` + (p.context === "stream" ? "" : " " + p.context) +
-      (p.align === 16 ? "" : " @" + p.align) + unusual(p);
-    maps.push(heatMap("shapes-" + maps.length, group[0].p.family + (many ? ` on ${group[0].p.device.label}` : ""), rows,
-      sorted(group.map((w) => octaveOf(w.extents[0]))), nameOf, (k) => "2^" + k,
-      (p, k) => best(cells.get(p.index + "/" + k) || []),
-      { measure, left: 20 + 6.4 * Math.max(...rows.map((p) => nameOf(p).length)), axes: ["", "n"] }));
-  }
-  for (const [, group] of groupBy(tuned.filter((w) => dimensions(w) > 1), (w) => w.p.index)) {
-    const extents = (w) => { const shape = shapeOf(w); return [shape[0], shape[shape.length - 1]]; };
-    const cells = groupBy(group, (w) => extents(w).map(octaveOf).join("/"));
-    const names = (familyOf(group[0]) || { extents: ["rows", "columns"] }).extents;
-    maps.push(heatMap("shapes-" + maps.length, group[0].p.label + (many ? ` on ${group[0].p.device.label}` : ""),
-      sorted(group.map((w) => octaveOf(extents(w)[0]))), sorted(group.map((w) => octaveOf(extents(w)[1]))),
-      (k) => "2^" + k, (k) => "2^" + k, (r, c) => best(cells.get(r + "/" + c) || []),
-      { measure, axes: [names[names.length - 2] + " ↓", names[names.length - 1] + " →"] }));
-  }
-  const choice = el("select", { id: "share", onchange: (event) => go({ share: event.target.value }) },
-    el("option", { value: "", selected: ofRoofline }, "of the roofline"),
-    el("option", { value: "bandwidth", selected: !ofRoofline }, "of the read bandwidth"));
-  return section("shapes", "Share of the ceiling",
-    "Each cell is a tuned winner: the percentage that it reaches. Darker is nearer to the ceiling; above 100 the input came from a cache.",
-    el("div", { class: "row" }, el("label", {}, "Percentage ", choice)), el("div", { class: "figures wide" }, maps));
-}
+  (group[0].p.context === "stream" ? "" : ", " + group[0].p.context) +
+    (withDevice ? ` on ${group[0].p.device.label}` : "");
 
 function modelSection(shown) {
   const known = shown.filter((w) => w.won && w.won.predicted > 0);
@@ -233,9 +190,12 @@ function modelSection(shown) {
   const times = known.flatMap((w) => [w.us, w.won.predicted]);
   const range = { from: Math.min(...times) / 1.15, to: Math.max(...times) * 1.15 };
   const p = plot({ x: axis({ values: times, kind: "log", label: "predicted µs", format: Number, ...range }),
-                   y: axis({ values: times, kind: "log", label: "measured µs", format: Number, ...range }), width: 460, height: 330 });
-  p.over.append(svg("path", { class: "edge", d: `M${p.px(range.from)} ${p.py(range.from)}L${p.px(range.to)} ${p.py(range.to)}` }));
-  for (const w of known) p.over.append(mark(p.px(w.won.predicted), p.py(w.us), { series: families.indexOf(w.p.family), kind: "hollow",
+                   y: axis({ values: times, kind: "log", label: "measured µs", format: Number, ...range }),
+                     width: 460, height: 330 });
+  p.over.append(svg("path",
+    { class: "edge", d: `M${p.px(range.from)} ${p.py(range.from)}L${p.px(range.to)} ${p.py(range.to)}` }));
+  for (const w of known) p.over.append(mark(p.px(w.won.predicted), p.py(w.us),
+    { series: families.indexOf(w.p.family), kind: "hollow",
     w, trial: w.won, tip: winnerTip(w) + `\npredicted ${usText(w.won.predicted)} µs` }));
   const ratios = known.map((w) => w.us / w.won.predicted).sort((a, b) => a - b);
   const firsts = known.map((w) => w.tuning.trials.find((trial) => trial.isDefault)).map((trial, i) =>
@@ -246,11 +206,13 @@ function modelSection(shown) {
     rejected.set(key, (rejected.get(key) || 0) + each.count);
   }
   return section("model", "Predicted against measured",
-    `Winners take ${quantile(ratios, .5).toFixed(2)} times what the occupancy model predicts in the median, and four of five are ` +
-    `between ${quantile(ratios, .1).toFixed(2)} and ${quantile(ratios, .9).toFixed(2)} times.` + (firsts.length ? ` They are ` +
+    `Winners take ${quantile(ratios, .5).toFixed(2)} times what the occupancy model predicts in the median, and four ` +
+    `of five are between ${quantile(ratios, .1).toFixed(2)} and ${quantile(ratios, .9).toFixed(2)} times.` +
+      (firsts.length ? ` They are ` +
     `${geometricMean(firsts).toFixed(2)} times as fast as the model's first choices (geometric mean).` : ""),
     el("div", { class: "figures" },
-      figure("model-winners", "Winners", p.root, { legend: [families.length > 1 ? families.map((name, i) => legendMark(name, i, "hollow")) : [],
+      figure("model-winners", "Winners", p.root,
+        { legend: [families.length > 1 ? families.map((name, i) => legendMark(name, i, "hollow")) : [],
         legendLine("as predicted", "edge")].flat() }),
       barFigure("rejected", "Not measured, by reason", [...rejected].sort((a, b) => b[1] - a[1]))));
 }
@@ -270,7 +232,8 @@ function barFigure(id, title, bars, note) {
     const y = rowHeight * i, length = Math.max(2, (width - 60) * count / top);
     root.append(svg("g", { "data-tip": `${words}\n${count}` },
       svg("text", { x: 0, y: y + 12 }, words.length > 80 ? words.slice(0, 79) + "…" : words),
-      svg("rect", { class: "bar" + (/^(wrong|failed): /.test(words) ? "" : " other"), x: 0, y: y + 16, width: length, height: 8, rx: 2 }),
+      svg("rect", { class: "bar" + (/^(wrong|failed): /.test(words) ? "" : " other"), x: 0, y: y + 16, width: length,
+        height: 8, rx: 2 }),
       svg("text", { class: "soft", x: length + 6, y: y + 24 }, count)));
   });
   return figure(id, title, root, { note });
@@ -282,7 +245,8 @@ function parameterSection(shown) {
   const figures = [...groupBy(costs, (each) => each.family)].map(([family, list], index) => {
     const width = 520, rowHeight = 26, left = 128, right = 96, top = 22;
     const height = top + rowHeight * list.length + 26;
-    const x = axis({ values: list.flatMap((each) => [Math.max(each.next, 1e-3), Math.max(each.worst, 1e-3)]), kind: "log",
+    const x = axis({ values: list.flatMap((each) => [Math.max(each.next, 1e-3), Math.max(each.worst, 1e-3)]),
+      kind: "log",
                      label: "", format: costText, from: 1e-3, coarse: true });
     const px = x.place(left, width - right);
     const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
@@ -293,8 +257,10 @@ function parameterSection(shown) {
       const y = top + rowHeight * (i + .5), a = px(Math.max(each.next, 1e-3)), b = px(Math.max(each.worst, 1e-3));
       root.append(svg("text", { x: left - 10, y: y + 4, "text-anchor": "end", class: i ? "" : "name" }, each.name),
         svg("path", { class: "path s0", d: `M${a} ${y}H${b}` }),
-        mark(a, y, { series: 0, kind: "hollow", w: each.most.w, tip: `${each.name}: the next best value, ${costText(each.next)}` }),
-        mark(b, y, { series: 1, w: each.most.w, tip: `${each.name}: the worst value, ${costText(each.worst)}; most in ` +
+        mark(a, y, { series: 0, kind: "hollow", w: each.most.w,
+          tip: `${each.name}: the next best value, ${costText(each.next)}` }),
+        mark(b, y, { series: 1, w: each.most.w,
+          tip: `${each.name}: the worst value, ${costText(each.worst)}; most in ` +
           `${each.most.w.p.label} ${shapeText(each.most.w)}: ${costText(each.most.worst)}` }),
         svg("text", { class: "soft", x: width, y: y + 4, "text-anchor": "end" }, countText(each.problems, "problem")));
     });
@@ -302,67 +268,20 @@ function parameterSection(shown) {
       legendMark("the worst value costs", 1)] });
   });
   return section("parameters", "Which parameter mattered",
-    "For each value of a parameter, the best candidate that was measured with it stands for it. The cost is its time over the best " +
-    "value's, as a geometric mean over problems. A search measures promising candidates, so bad values look better than they " +
-    "are; hone tune --exhaustive measures all.", el("div", { class: "figures wide" }, figures));
-}
-
-/** What the winner of one size loses at another: of the sweep with the most tuned sizes, or the chosen one. */
-function regretSection(shown) {
-  const keyOf = (trial) => trial.policy + "/" + trial.blocks;
-  /** How many winners of a sweep were measured at another size, too. */
-  const crossings = (group) => {
-    const won = new Set(group.map((w) => keyOf(w.won)));
-    return group.reduce((sum, w) => sum + w.tuning.trials.filter((trial) => !trial.isWinner && won.has(keyOf(trial))).length, 0);
-  };
-  const sweeps = [...groupBy(shown.filter((w) => w.won), (w) => w.p.index).values()].filter((group) => group.length > 1)
-    .map((group) => ({ group, crossings: crossings(group) })).sort((a, b) => b.crossings - a.crossings || b.group.length - a.group.length)
-    .map(({ group }) => group);
-  if (!sweeps.length) return null;
-  const sweep = sweeps.find((group) => String(group[0].p.index) === state.sweep) || sweeps[0];
-  const columns = [...sweep].sort((a, b) => a.bytes - b.bytes).slice(0, 18);
-  const rows = [...groupBy(columns, (w) => keyOf(w.won)).values()];
-  const size = { w: 50, h: 25 }, left = 330, top = 40;
-  const width = left + size.w * columns.length + 10, height = top + size.h * rows.length + 8;
-  const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "regret" });
-  root.append(svg("text", { class: "soft", x: left - 8, y: 12, "text-anchor": "end" }, "winner ↓"),
-              svg("text", { class: "soft", x: left, y: 12 }, sweep.some((w) => shapeOf(w).length > 1) ? "measured at these powers of 2 →" : "measured at n →"));
-  columns.forEach((w, c) => root.append(svg("text", { class: "soft", x: left + size.w * (c + .5), y: top - 7,
-    "text-anchor": "middle" }, shapeOf(w).length > 1 ? shapeOf(w).map((n) => octaveOf(n)).join("×") : sizeText(w.extents[0]))));
-  rows.forEach((row, r) => {
-    root.append(svg("text", { x: left - 8, y: top + size.h * (r + .5) + 4, "text-anchor": "end" },
-      shortPolicy(row[0].policy).slice(0, 46) + ", " + blocksText(row[0].blocks)));
-    columns.forEach((w, c) => {
-      const trial = w.tuning.trials.find((each) => keyOf(each) === keyOf(row[0].won));
-      const x = left + size.w * c, y = top + size.h * r;
-      if (!trial) return root.append(svg("text", { class: "soft", x: x + size.w / 2, y: y + 17, "text-anchor": "middle" }, "·"));
-      const best = w.tuning.trials.reduce((a, b) => (b.us < a.us ? b : a)), regret = trial.us / best.us - 1;
-      const lightness = 96 - 60 * Math.min(1, Math.log1p(20 * regret) / Math.log1p(20));
-      root.append(svg("a", { href: address({ w: w.key, t: trial.rank }), tabindex: -1,
-                             "data-tip": `${shortPolicy(trial.policy)}\nat n = ${shapeText(w)}: ${usText(trial.us)} µs, the best ${usText(best.us)}` },
-        svg("rect", { class: "cell", x, y, width: size.w, height: size.h, rx: 4, fill: `hsl(22 80% ${lightness.toFixed(0)}%)` }),
-        trial.isWinner ? svg("rect", { class: "chosen", x: x + 2, y: y + 2, width: size.w - 4, height: size.h - 4, rx: 3,
-                                       style: `stroke:${lightness > 60 ? "#10151a" : "#fff"}` }) : null,
-        svg("text", { x: x + size.w / 2, y: y + 17, "text-anchor": "middle", style: `fill:${lightness > 60 ? "#10151a" : "#fff"}` },
-          regret < 0.0005 ? "0" : regret >= 1 ? (1 + regret).toFixed(1) + "×" : (100 * regret).toFixed(regret < .0995 ? 1 : 0))));
-    });
-  });
-  const choice = el("select", { id: "sweep", onchange: (event) => go({ sweep: event.target.value }) },
-    sweeps.map((group) => el("option", { value: group[0].p.index, selected: group === sweep },
-      `${group[0].p.label}: ${group.length} sizes` + (devices.length > 1 ? ` on ${group[0].p.device.label}` : ""))));
-  return section("regret", "Regret between sizes",
-    "How many percent slower the winner of one size is at another, over the fastest candidate there; framed: the one that serves it; a dot: " +
-    "never measured there.", el("div", { class: "row" }, el("label", {}, "Sweep ", choice)),
-    el("div", { class: "figures full" }, figure("regret-map", sweep[0].p.label, root, { scroll: true })));
+    "For each value of a parameter, the best candidate that was measured with it stands for it. The cost is its time " +
+    "over the best value's, as a geometric mean over problems. A search measures promising candidates, so bad values " +
+    "look better than they are; hone tune --exhaustive measures all.", el("div", { class: "figures wide" }, figures));
 }
 
 /** Two caches: the time of A over that of B for each problem that both have. */
 function compareSection(shown) {
   if (!comparing) return null;
   const shared = D.devices.some((a) => a.cache === 0 && D.devices.some((b) => b.cache === 1 && b.name === a.name));
-  const keyOf = (w) => [shared ? w.p.device.name : "", w.p.family, w.p.op, w.p.dtype, w.p.numerics, w.p.context, w.p.align,
+  const keyOf = (w) => [shared ? w.p.device.name : "", w.p.family, w.p.op, w.p.dtype, w.p.numerics, w.p.context,
+    w.p.align,
                         w.extents.join("x")].join("\u0001");
-  const tuned = shown.filter((w) => w.us > 0), others = new Map(tuned.filter((w) => w.p.device.cache === 1).map((w) => [keyOf(w), w]));
+  const tuned = shown.filter((w) => w.us > 0),
+    others = new Map(tuned.filter((w) => w.p.device.cache === 1).map((w) => [keyOf(w), w]));
   const pairs = tuned.filter((w) => w.p.device.cache === 0 && others.has(keyOf(w))).map((a) => {
     const b = others.get(keyOf(a));
     return { a, b, ratio: a.us / b.us };
@@ -371,20 +290,28 @@ function compareSection(shown) {
   if (!pairs.length) return section("compare", "A beside B", lead + "They have no tuned problem in common.");
   const dtypes = [...new Set(pairs.map(({ a }) => a.p.dtype))];
   const far = Math.max(1.2, ...pairs.map(({ ratio }) => Math.max(ratio, 1 / ratio)));
-  const p = plot({ x: axis({ values: pairs.map(({ a }) => a.bytes), kind: "octaves", label: "bytes moved", format: bytesText }),
-                   y: axis({ values: [], kind: "log", from: 1 / far / 1.05, to: far * 1.05, label: "time of A ÷ time of B", format: Number }),
+  const p = plot({ x: axis({ values: pairs.map(({ a }) => a.bytes), kind: "octaves", label: "bytes moved",
+    format: bytesText }),
+                   y: axis({ values: [], kind: "log", from: 1 / far / 1.05, to: far * 1.05,
+                     label: "time of A ÷ time of B", format: Number }),
                    width: 560, height: 300 });
   p.over.append(svg("path", { class: "edge", d: `M${p.left} ${p.py(1)}H${p.right}` }));
-  for (const { a, b, ratio } of pairs) p.over.append(mark(p.px(a.bytes), p.py(ratio), { series: dtypes.indexOf(a.p.dtype), w: a,
+  for (const { a, b, ratio } of pairs) p.over.append(mark(p.px(a.bytes), p.py(ratio),
+    { series: dtypes.indexOf(a.p.dtype), w: a,
     tip: `${a.p.label}, n = ${shapeText(a)}\nA ${usText(a.us)} µs, B ${usText(b.us)} µs: ${ratio.toFixed(2)}` }));
   const mean = geometricMean(pairs.map(({ ratio }) => ratio));
   const table = [...pairs].sort((x, y) => Math.abs(Math.log(y.ratio)) - Math.abs(Math.log(x.ratio))).slice(0, 20);
-  return section("compare", "A beside B", lead + `Over ${countText(pairs.length, "problem")} that both have tuned, A takes ` +
+  return section("compare", "A beside B", lead +
+    `Over ${countText(pairs.length, "problem")} that both have tuned, A takes ` +
     `${mean.toFixed(3)} times as long as B (geometric mean).`, el("div", { class: "figures wide" },
-    figure("compare-times", "Above the line B is faster", p.root, { legend: dtypes.map((name, i) => legendMark(name, i)) })),
-    el("div", { class: "table" }, el("table", {}, el("thead", {}, el("tr", {}, ["problem", "n"].map((name) => el("th", {}, name)),
-      ["A µs", "B µs", "A ÷ B"].map((name) => el("th", { class: "number" }, name)), el("th", {}, "winner of A"), el("th", {}, "winner of B"))),
+    figure("compare-times", "Above the line B is faster", p.root,
+      { legend: dtypes.map((name, i) => legendMark(name, i)) })),
+    el("div", { class: "table" },
+      el("table", {}, el("thead", {}, el("tr", {}, ["problem", "n"].map((name) => el("th", {}, name)),
+      ["A µs", "B µs", "A ÷ B"].map((name) => el("th", { class: "number" }, name)), el("th", {}, "winner of A"),
+        el("th", {}, "winner of B"))),
       el("tbody", {}, table.map(({ a, b, ratio }) => el("tr", {}, el("td", {}, a.p.label), el("td", {}, shapeText(a)),
         [usText(a.us), usText(b.us), ratio.toFixed(3)].map((value) => el("td", { class: "number" }, value)),
-        [a, b].map((w) => el("td", { class: "wide" }, el("a", { href: address({ w: w.key, t: undefined }) }, shortPolicy(w.policy))))))))));
+        [a, b].map((w) => el("td", { class: "wide" }, el("a", { href: address({ w: w.key, t: undefined }) },
+          shortPolicy(w.policy))))))))));
 }
