@@ -35,8 +35,9 @@ std::vector<Spread> spreads() {
     if (op.inputs != 1) continue;
     for (const DType dtype : {DType::f32, DType::i32})
       if (reduce_supports(op.op, dtype)) list.push_back({{.op = op.op, .dtype = dtype}, kUneven});
-    list.push_back({{.op = op.op, .dtype = DType::f32}, kLastAlone});
   }
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::range, ReduceOp::argmin, ReduceOp::mean, ReduceOp::mean_variance})
+    list.push_back({{.op = op, .dtype = DType::f32}, kLastAlone});
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean_variance, ReduceOp::argmax})
     list.push_back({{.op = op, .dtype = DType::f32}, kEven});
   for (const ReduceOp op : {ReduceOp::max, ReduceOp::mean, ReduceOp::mean_variance, ReduceOp::argmin})
