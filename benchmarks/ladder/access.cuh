@@ -1,4 +1,4 @@
-// What the steps of the access ladder share: each copies n floats, a thread for each, in an order of its own.
+// Shared by the steps of the access ladder: each copies n floats, a thread for each, in an order of its own.
 #pragma once
 
 constexpr unsigned kThreads = 256;

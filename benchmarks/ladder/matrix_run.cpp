@@ -33,7 +33,8 @@ struct Shape {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// What the element must be. Of the access ladder every order but in_order is checked by the tests of its kernels.
+/// The right value of an element. The orders of the access ladder, except for in_order, are checked by the tests of
+/// their kernels only.
 using Expected = std::function<double(std::int64_t row, std::int64_t column)>;
 
 std::string fault_of_row(Device& device, const float* out, const Shape& shape, std::int64_t row,

@@ -1,4 +1,4 @@
-// What the steps of the softmax ladder share: a block takes a row of floats, and all its threads learn what is reduced.
+// Shared by the steps of the softmax ladder: a block takes a row of floats, and all its threads learn what is reduced.
 #pragma once
 
 constexpr unsigned kThreads = 256;
