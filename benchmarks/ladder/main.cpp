@@ -1,7 +1,9 @@
-// The ladder: what each step of a tutorial buys, of reductions or of transposes, as one table. Ends with 1 if a step's
-// result is wrong.
+// The ladder: what each step of a tutorial buys, of sums, transposes, softmax or access, as one table. Ends with 1 if a
+// step's result is wrong.
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
+#include "benchmarks/ladder/matrix_steps.h"
 #include "benchmarks/ladder/run.h"
 #include "benchmarks/ladder/steps.h"
 #include "benchmarks/sweep/cells.h"
@@ -21,28 +24,56 @@ using namespace hone::benchmarks;
 
 struct Options {
   RunOptions run;
-  std::string what = "sum", sizes = "2^14,2^18,2^22,2^28", shapes = "1024x1024,8192x8192,1048576x64";
+  std::string what = "sum", sizes, shapes;
+  std::int64_t error_elements = -1;
   std::string context = "stream";
   TimingOptions timing{.cap_ms = 300};
 };
 
 void set_up(CommandLine& command_line, Options& options) {
-  command_line.describe("Sums or transposes of floats, from a tutorial's first kernel to Hone, a step at a time");
-  command_line.add("--what", options.what, "sum (default) or transpose", {"sum", "transpose"});
+  command_line.describe(
+      "From a tutorial's first kernel to Hone, a step at a time: sums, transposes, softmax, patterns of access");
+  command_line.add("--what", options.what, "sum (default), transpose, softmax or access",
+                   {"sum", "transpose", "softmax", "access"});
   add_run_options(command_line, options.run);
-  command_line.add("--sizes", options.sizes, "of sums: 1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^28)");
+  command_line.add("--sizes", options.sizes,
+                   "of sums: 1000,2^20+1,2^8..2^30/2 (default: 2^14,2^18,2^22,2^27; on the host 2^10,2^14,2^18)");
   command_line.add("--shapes", options.shapes,
-                   "of transposes, rows x columns (default: 1024x1024,8192x8192,1048576x64)");
+                   "of the others, rows x columns (default: 1024x1024,8192x8192, and 1048576x64 or 65536x1024)");
+  command_line.add("--error-elements", options.error_elements,
+                   "of the sum of 1.23f whose error is shown; 0: none (default: 10^8, on the host 10^6)");
   command_line.add("--context", options.context, "stream (default) or graph", {"stream", "graph"});
   add_timing_options(command_line, options.timing);
 }
 
 nlohmann::ordered_json to_json(const LadderRow& row) {
   const double found = gbps(static_cast<double>(row.bytes), row.timing.median_us);
-  return {{"step", row.step},        {"size", row.size},
-          {"launches", row.launches}, {"us", row.timing.median_us},
-          {"spread_us", row.timing.spread_us}, {"gbps", found},
-          {"percent_of_ceiling", 100 * found / row.ceiling_gbps}, {"is_right", row.fault.empty()}};
+  return {{"step", row.step},
+          {"size", row.size},
+          {"lines", row.lines},
+          {"launches", row.launches},
+          {"us", row.timing.median_us},
+          {"spread_us", row.timing.spread_us},
+          {"gbps", found},
+          {"percent_of_ceiling", 100 * found / row.ceiling_gbps},
+          {"is_right", row.fault.empty()}};
+}
+
+/// The ladders over matrices, by the words of --what.
+struct NamedLadder {
+  std::string_view name;
+  MatrixLadder ladder;
+  std::string_view default_shapes;
+};
+constexpr NamedLadder kMatrixLadders[] = {
+    {"transpose", MatrixLadder::transpose, "1024x1024,8192x8192,1048576x64"},
+    {"softmax", MatrixLadder::softmax, "1024x1024,8192x8192,65536x1024"},
+    {"access", MatrixLadder::access, "1024x1024,8192x8192"},
+};
+
+const NamedLadder& ladder_of(std::string_view what) {
+  return *std::find_if(std::begin(kMatrixLadders), std::end(kMatrixLadders),
+                       [&](const NamedLadder& named) { return named.name == what; });
 }
 
 /// One size, or one shape.
@@ -50,13 +81,16 @@ struct Size {
   std::int64_t rows = 1, columns = 0;
 };
 
-std::vector<Size> sizes_of(const Options& options) {
+std::vector<Size> sizes_of(const Options& options, const DeviceFacts& facts) {
   std::vector<Size> sizes;
+  // Threads of the host device run one after the other.
+  const std::string usual = facts.kind == "host" ? "2^10,2^14,2^18" : "2^14,2^18,2^22,2^27";
   if (options.what == "sum") {
-    for (std::int64_t n : parse_sizes(options.sizes)) sizes.push_back({.columns = n});
+    for (std::int64_t n : parse_sizes(options.sizes.empty() ? usual : options.sizes)) sizes.push_back({.columns = n});
   } else {
-    for (const auto& [rows, columns] : parse_shapes(options.shapes))
-      sizes.push_back({.rows = rows, .columns = columns});
+    std::string shapes = options.shapes;
+    if (shapes.empty()) shapes = facts.kind == "host" ? "256x1024" : ladder_of(options.what).default_shapes;
+    for (const auto& [rows, columns] : parse_shapes(shapes)) sizes.push_back({.rows = rows, .columns = columns});
   }
   for (const Size& size : sizes)
     if (size.rows > kMostLadderElements / std::max<std::int64_t>(size.columns, 1))
@@ -84,7 +118,7 @@ std::vector<Size> sizes_that_fit(std::vector<Size> sizes, const Device& device) 
 bool run(const Options& options) {
   Session session = make_session(options.run);
   const std::shared_ptr<Device>& device = session.device();
-  const std::vector<Size> sizes = sizes_that_fit(sizes_of(options), *device);
+  const std::vector<Size> sizes = sizes_that_fit(sizes_of(options, device->facts()), *device);
   const bool is_sum = options.what == "sum";
   const LaunchContext context = options.context == "graph" ? LaunchContext::graph : LaunchContext::stream;
 
@@ -98,13 +132,13 @@ bool run(const Options& options) {
 
   std::vector<LadderRow> rows;
   for (const Size& size : sizes) {
-    std::vector<LadderRow> found =
-        is_sum ? run_ladder(session, arena, flush, size.columns, context, options.timing)
-               : run_transpose_ladder(session, arena, flush, size.rows, size.columns, context, options.timing);
+    std::vector<LadderRow> found = is_sum ? run_ladder(session, arena, flush, size.columns, context, options.timing)
+                                          : run_matrix_ladder(ladder_of(options.what).ladder, session, arena, flush,
+                                                              size.rows, size.columns, context, options.timing);
     for (LadderRow& row : found) rows.push_back(std::move(row));
   }
-  nlohmann::ordered_json json{{"device", device->facts().name}, {"date", today()}, {"what", options.what},
-                              {"context", options.context}};
+  nlohmann::ordered_json json{
+      {"device", device->facts().name}, {"date", today()}, {"what", options.what}, {"context", options.context}};
   if (is_sum) {
     const ReadCeiling read = measure_read_ceiling(device, arena.data(), arena.size_bytes(), nullptr);
     for (LadderRow& row : rows) row.ceiling_gbps = read.gbps;
@@ -112,7 +146,17 @@ bool run(const Options& options) {
     json["read_ceiling_kernel"] = read.kernel;
     fmt::print("read ceiling {:.0f} GB/s ({})\n", read.gbps, read.kernel);
   }
-  fmt::print("\n{}\n{}", ladder_table(rows), is_sum ? sum_legend() : transpose_legend());
+  fmt::print("\n{}\n{}", ladder_table(rows), is_sum ? sum_legend() : matrix_legend(ladder_of(options.what).ladder));
+
+  const std::int64_t usual_elements = device->facts().kind == "host" ? 1'000'000 : 100'000'000;
+  const std::int64_t error_elements = options.error_elements < 0 ? usual_elements : options.error_elements;
+  if (is_sum && error_elements > 0) {
+    const std::vector<LadderError> errors = ladder_errors(session, error_elements);
+    fmt::print("\n{}", error_table(errors, error_elements));
+    json["error_elements"] = error_elements;
+    for (const LadderError& error : errors)
+      json["errors"].push_back({{"step", error.step}, {"found", error.found}, {"error", error.error}});
+  }
 
   bool is_right = true;
   for (const LadderRow& row : rows) {

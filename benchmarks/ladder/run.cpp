@@ -11,6 +11,7 @@
 
 #include "benchmarks/common/numbers.h"
 #include "benchmarks/common/report.h"
+#include "benchmarks/ladder/code_lines.h"
 #include "benchmarks/ladder/steps.h"
 
 namespace hone::benchmarks {
@@ -21,9 +22,11 @@ constexpr long double kTolerance = 1e-5L;
 /// One step's loaded kernels and its launches for every copy of the input, made beforehand.
 class LoadedStep {
  public:
-  LoadedStep(std::shared_ptr<Device> device, const LadderStep& step, const InputArena& arena, const InputLayout& layout,
+  LoadedStep(std::shared_ptr<Device> device, const LadderStep& step, std::span<const float* const> inputs,
              std::int64_t n, float* out)
-      : device_(std::move(device)), zeroes_(step.finish == LadderFinish::atomic), out_(out),
+      : device_(std::move(device)),
+        zeroes_(step.finish == LadderFinish::atomic),
+        out_(out),
         scratch_(device_, ladder_scratch_bytes(step, n)) {
     const Unit unit = ladder_unit(step);
     module_ = device_->load(device_->compile(unit), unit.entries);
@@ -31,10 +34,8 @@ class LoadedStep {
     device_->synchronize(nullptr);
     const int resident = device_->resident_blocks(module_->kernel(0), kLadderBlockThreads, 0);
     const std::int64_t most_blocks = std::int64_t{std::max(resident, 1)} * device_->facts().sm_count;
-    for (int copy = 0; copy < layout.copies; ++copy) {
-      const LadderBuffers buffers{static_cast<const float*>(arena.at(layout, copy, 0)), out, scratch_.as<std::byte>()};
-      launches_.push_back(ladder_launches(step, buffers, n, most_blocks));
-    }
+    for (const float* const in : inputs)
+      launches_.push_back(ladder_launches(step, {in, out, scratch_.as<std::byte>()}, n, most_blocks));
   }
 
   void enqueue(int turn, Stream stream) const {
@@ -70,10 +71,17 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   std::vector<Contestant> contestants;
   std::vector<LadderRow> rows;
   steps.reserve(ladder_steps().size());
+  std::vector<const float*> inputs;
+  for (int copy = 0; copy < layout.copies; ++copy)
+    inputs.push_back(static_cast<const float*>(arena.at(layout, copy, 0)));
   for (const LadderStep& step : ladder_steps()) {
-    const LoadedStep& loaded = steps.emplace_back(device, step, arena, layout, n, out.as<float>());
+    const LoadedStep& loaded = steps.emplace_back(device, step, inputs, n, out.as<float>());
     contestants.push_back({std::string(step.name), [&loaded](int turn, Stream on) { loaded.enqueue(turn, on); }});
-    rows.push_back({.step = std::string(step.name), .size = size, .bytes = bytes, .launches = loaded.launches()});
+    rows.push_back({.step = std::string(step.name),
+                    .size = size,
+                    .bytes = bytes,
+                    .launches = loaded.launches(),
+                    .lines = code_lines(ladder_unit(step))});
   }
   Problem problem = reduce_problem(ReduceOp::sum, DType::f32, n);
   problem.launch_context = context;
@@ -103,6 +111,44 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   return rows;
 }
 
+std::vector<LadderError> ladder_errors(Session& session, std::int64_t n) {
+  constexpr float kValue = 1.23f;
+  constexpr std::int64_t kPiece = 1 << 20;
+  const std::shared_ptr<Device>& device = session.device();
+  const DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float)), out(device, sizeof(float));
+  const std::vector<float> piece(static_cast<std::size_t>(std::min(n, kPiece)), kValue);
+  for (std::int64_t first = 0; first < n; first += kPiece)
+    device->copy_to_device(in.as<float>() + first, piece.data(),
+                           static_cast<std::size_t>(std::min(kPiece, n - first)) * sizeof(float), nullptr);
+  device->synchronize(nullptr);
+  const long double exact = static_cast<long double>(kValue) * static_cast<long double>(n);
+  std::vector<LadderError> errors;
+  const auto take = [&](std::string_view step) {
+    float found = 0;
+    device->copy_to_host(&found, out.data(), sizeof(found), nullptr);
+    device->synchronize(nullptr);
+    errors.push_back({std::string(step), found, static_cast<double>(std::fabs(found - exact) / exact)});
+  };
+  const float* const input = in.as<float>();
+  for (const LadderStep& step : ladder_steps()) {
+    const LoadedStep loaded(device, step, std::span(&input, 1), n, out.as<float>());
+    loaded.enqueue(0, nullptr);
+    take(step.name);
+  }
+  const Problem problem = reduce_problem(ReduceOp::sum, DType::f32, n);
+  void* const buffers[] = {in.data(), out.data()};
+  session.launch(problem, buffers, nullptr);
+  take(kHone);
+  return errors;
+}
+
+std::string error_table(const std::vector<LadderError>& errors, std::int64_t n) {
+  std::string text = fmt::format("sum of {} × 1.23f\n{:<16}{:>16}{:>10}\n", n, "step", "found", "error");
+  for (const LadderError& error : errors)
+    text += fmt::format("{:<16}{:>16.0f}{:>10.1e}\n", error.step, error.found, error.error);
+  return text;
+}
+
 std::string ladder_table(const std::vector<LadderRow>& rows) {
   std::vector<std::string> sizes, steps;
   for (const LadderRow& row : rows) {
@@ -114,14 +160,15 @@ std::string ladder_table(const std::vector<LadderRow>& rows) {
                          [&](const LadderRow& row) { return row.step == step && row.size == size; });
   };
 
-  std::string text = fmt::format("{:<16}", "");
+  std::string text = fmt::format("{:<22}{:>6}", "", "");
   for (const std::string& size : sizes) text += fmt::format("|{:^28}", size);
-  text += fmt::format("\n{:<16}", "step");
+  text += fmt::format("\n{:<22}{:>6}", "step", "lines");
   for (std::size_t i = 0; i < sizes.size(); ++i)
     text += fmt::format("|{:>10}{:>6}{:>5}{:>7}", "us", "GB/s", "%", "gain");
   text += "\n";
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    text += fmt::format("{:<16}", steps[s]);
+    const int lines = row_of(steps[s], sizes.front()).lines;
+    text += fmt::format("{:<22}{:>6}", steps[s], lines > 0 ? fmt::format("{}", lines) : "-");
     for (const std::string& size : sizes) {
       const LadderRow& row = row_of(steps[s], size);
       const double found = gbps(static_cast<double>(row.bytes), row.timing.median_us);
@@ -136,8 +183,8 @@ std::string ladder_table(const std::vector<LadderRow>& rows) {
 
 std::string sum_legend() {
   std::string text = "% of the read ceiling; gain: time of the step before / time of this one\n";
-  for (const LadderStep& step : ladder_steps()) text += fmt::format("  {:<15} {}\n", step.name, step.teaches);
-  return text + fmt::format("  {:<15} the policy that was tuned for this device and size\n", kHone);
+  for (const LadderStep& step : ladder_steps()) text += fmt::format("  {:<21} {}\n", step.name, step.teaches);
+  return text + fmt::format("  {:<21} the policy that was tuned for this device and size\n", kHone);
 }
 
 }  // namespace hone::benchmarks

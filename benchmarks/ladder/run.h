@@ -1,4 +1,4 @@
-// run_ladder() and run_transpose_ladder(): time every step of a ladder, and Hone, on one size.
+// run_ladder() and run_matrix_ladder(): time every step of a ladder, and Hone, on one size.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "benchmarks/common/input_arena.h"
 #include "benchmarks/common/interleaved.h"
 #include "benchmarks/common/reader.h"
+#include "benchmarks/ladder/matrix_steps.h"
 
 namespace hone::benchmarks {
 
@@ -18,13 +19,14 @@ inline constexpr std::string_view kHone = "Hone";  ///< the last row of every la
 
 /// A step on one size.
 struct LadderRow {
-  std::string step;       ///< LadderStep::name, TransposeStep::name, "copy" or "Hone"
-  std::string size;       ///< "n = 4096" or "64 × 128"
+  std::string step;        ///< LadderStep::name, MatrixStep::name, "copy" or "Hone"
+  std::string size;        ///< "n = 4096" or "64 × 128"
   std::int64_t bytes = 0;  ///< that a call must move
-  int launches = 0;       ///< a call's, zeroing included; 0 where it is not known
+  int launches = 0;        ///< a call's, zeroing included; 0 where it is not known
+  int lines = 0;           ///< of its kernels; 0 where it is not known
   Timing timing = {};
   double ceiling_gbps = 0;  ///< what is 100 % for this size
-  std::string fault = {};  ///< what is wrong with its result; "" if nothing is
+  std::string fault = {};   ///< what is wrong with its result; "" if nothing is
 };
 
 /// All steps, then Hone, timed side by side on the arena, which is full of f32. Sums must be right within 10^−5; the
@@ -32,17 +34,28 @@ struct LadderRow {
 std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const CacheFlush& flush, std::int64_t n,
                                   LaunchContext context, const TimingOptions& options);
 
-/// The same for transposing rows × columns floats, with the device's own copy of as many bytes, their ceiling, ahead of
-/// the steps. Parts of every output must be exactly right.
-std::vector<LadderRow> run_transpose_ladder(Session& session, const InputArena& arena, const CacheFlush& flush,
-                                            std::int64_t rows, std::int64_t columns, LaunchContext context,
-                                            const TimingOptions& options);
+/// The same of another ladder, on rows × columns floats, with the device's own copy of as many bytes, their ceiling,
+/// ahead of the steps. Parts of every output must be right.
+std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, const InputArena& arena,
+                                         const CacheFlush& flush, std::int64_t rows, std::int64_t columns,
+                                         LaunchContext context, const TimingOptions& options);
 
-/// One table: a row for each step, and for each size time, GB/s, % of the ceiling and the gain over the step before.
+/// How far each step's sum of `n` copies of 1.23f is off, relative to the exact sum; Hone last. Takes memory for them
+/// and for one step's copy.
+struct LadderError {
+  std::string step;
+  double found = 0;
+  double error = 0;
+};
+std::vector<LadderError> ladder_errors(Session& session, std::int64_t n);
+
+/// One table: a row for each step with its lines of code, and for each size time, GB/s, % of the ceiling and the gain
+/// over the step before.
 std::string ladder_table(const std::vector<LadderRow>& rows);
+std::string error_table(const std::vector<LadderError>& errors, std::int64_t n);
 
 /// What each step teaches, a line each.
 std::string sum_legend();
-std::string transpose_legend();
+std::string matrix_legend(MatrixLadder ladder);
 
 }  // namespace hone::benchmarks

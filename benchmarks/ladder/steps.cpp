@@ -8,22 +8,34 @@
 namespace hone::benchmarks {
 namespace {
 
+using enum LadderFinish;
+
 constexpr LadderStep kSteps[] = {
-    {"global_tree", LadderFinish::levels,
+    {"global_tree", "global_tree", levels, LadderGrid::elements,
      "a tree in global memory, level by level; launched again on its own block sums"},
-    {"shared_tree", LadderFinish::levels,
+    {"shared_tree", "shared_tree", levels, LadderGrid::elements,
      "the tree in shared memory: the input is read once, only block sums are written"},
-    {"warp_sync", LadderFinish::levels, "the last six levels in one warp: no barriers of the whole block"},
-    {"shuffle", LadderFinish::levels,
+    {"warp_sync", "warp_sync", levels, LadderGrid::elements,
+     "the last six levels in one warp: no barriers of the whole block"},
+    {"shuffle", "shuffle", levels, LadderGrid::elements,
      "values move between registers: one barrier and 32 bytes of shared memory are left"},
-    {"grid_stride", LadderFinish::atomic, "resident blocks only, many elements a thread; block sums meet in an atomic"},
-    {"vector_loads", LadderFinish::atomic, "16-byte loads, four in flight per thread"},
-    {"two_kernels", LadderFinish::two_kernels,
+    {"shuffle_atomic", "shuffle_atomic", atomic, LadderGrid::elements,
+     "one launch: block sums meet in an atomic, a queue of one addition per 256 elements"},
+    {"chunks", "contiguous_chunks", atomic, LadderGrid::wave,
+     "few blocks, many elements a thread, side by side: the lanes of a warp read far apart"},
+    {"grid_of_1024", "grid_stride", atomic, LadderGrid::thousand,
+     "a grid-stride loop: lanes read side by side; 1024 blocks, whose last wave is not full"},
+    {"grid_stride", "grid_stride", atomic, LadderGrid::wave,
+     "the same with exactly the blocks that are resident at once"},
+    {"vector_loads", "vector_loads", atomic, LadderGrid::wave, "16-byte loads, four in flight per thread"},
+    {"two_kernels", "two_kernels", two_kernels, LadderGrid::wave,
      "a second kernel instead of atomics and zeroing: the same bits in every run"},
-    {"last_block", LadderFinish::last_block, "one launch: the last block to arrive adds up the block sums"},
+    {"last_block", "last_block", last_block, LadderGrid::wave,
+     "one launch: the last block to arrive adds up the block sums"},
 };
 
 constexpr std::size_t kTicketBytes = 128;
+constexpr std::int64_t kThousand = 1024;
 
 std::int64_t blocks_for(std::int64_t elements, std::int64_t per_block) {
   return std::max<std::int64_t>(1, (elements + per_block - 1) / per_block);
@@ -52,8 +64,8 @@ Launch launch_of(std::int64_t blocks) {
   return launch;
 }
 
-std::vector<Launch> levels(const LadderStep& step, const LadderBuffers& buffers, const Scratch& scratch,
-                           std::int64_t n) {
+std::vector<Launch> launch_levels(const LadderStep& step, const LadderBuffers& buffers, const Scratch& scratch,
+                                  std::int64_t n) {
   std::vector<Launch> launches;
   const float* in = buffers.in;
   while (true) {
@@ -82,8 +94,8 @@ std::size_t ladder_scratch_bytes(const LadderStep& step, std::int64_t n) {
 
 Unit ladder_unit(const LadderStep& step) {
   const std::span<const SourceFile> files = embedded::ladder_kernels();
-  const std::string name(step.name);
-  Unit unit{.name = "ladder " + name,
+  const std::string name(step.file);
+  Unit unit{.name = "ladder " + std::string(step.name),
             .source = "#include \"" + name + ".cu\"\n",
             .headers = {files.begin(), files.end()},
             .entries = {name}};
@@ -94,9 +106,11 @@ Unit ladder_unit(const LadderStep& step) {
 std::vector<Launch> ladder_launches(const LadderStep& step, const LadderBuffers& buffers, std::int64_t n,
                                     std::int64_t most_blocks) {
   const Scratch scratch(buffers.scratch, n);
-  if (step.finish == LadderFinish::levels) return levels(step, buffers, scratch, n);
+  if (step.finish == LadderFinish::levels) return launch_levels(step, buffers, scratch, n);
 
-  const std::int64_t grid = std::min(most_blocks, blocks_for(n, kLadderBlockThreads));
+  std::int64_t grid = blocks_for(n, kLadderBlockThreads);
+  if (step.grid == LadderGrid::wave) grid = std::min(grid, most_blocks);
+  if (step.grid == LadderGrid::thousand) grid = std::min(grid, kThousand);
   std::vector<Launch> launches{launch_of(grid)};
   Launch& main = launches.front();
   main.arguments.push(buffers.in);

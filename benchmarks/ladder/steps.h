@@ -13,15 +13,24 @@ namespace hone::benchmarks {
 
 /// How block sums become one sum.
 enum class LadderFinish {
-  levels,      ///< the kernel is launched on its own results until one is left
-  atomic,      ///< atomics on the result, which is zeroed before
-  two_kernels, ///< a second kernel
-  last_block,  ///< the last block to arrive
+  levels,       ///< the kernel is launched on its own results until one is left
+  atomic,       ///< atomics on the result, which is zeroed before
+  two_kernels,  ///< a second kernel
+  last_block,   ///< the last block to arrive
+};
+
+/// The grid of a step's first launch.
+enum class LadderGrid {
+  elements,  ///< a thread for each element
+  wave,      ///< as many blocks as are resident at once, each with many elements
+  thousand,  ///< 1024 blocks, whatever fits at once: the tail effect
 };
 
 struct LadderStep {
-  std::string_view name;     ///< of its file, without .cu, and of its kernel
+  std::string_view name;
+  std::string_view file;  ///< of its kernel, without .cu, and the kernel's name
   LadderFinish finish;
+  LadderGrid grid;
   std::string_view teaches;  ///< what it changes in the step before
 };
 

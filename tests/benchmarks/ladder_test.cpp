@@ -1,11 +1,15 @@
 #include "benchmarks/ladder/steps.h"
-#include "benchmarks/ladder/matrix_steps.h"
 
 #include <gmock/gmock.h>
 
 #include <hone/host_check.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "benchmarks/ladder/code_lines.h"
+#include "benchmarks/ladder/matrix_steps.h"
 
 namespace hone::benchmarks {
 namespace {
@@ -46,31 +50,86 @@ TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
 INSTANTIATE_TEST_SUITE_P(Of, LadderSteps, testing::ValuesIn(ladder_steps().begin(), ladder_steps().end()),
                          [](const auto& step) { return std::string(step.param.name); });
 
-class TransposeSteps : public testing::TestWithParam<TransposeStep> {};
+class MatrixSteps : public testing::TestWithParam<MatrixStep> {
+ protected:
+  static double expected(const std::vector<float>& in, std::int64_t columns, std::size_t i) {
+    const auto row = in.begin() + static_cast<std::ptrdiff_t>(i) / columns * columns;
+    const double most = *std::max_element(row, row + columns);
+    double sum = 0;
+    for (std::int64_t column = 0; column < columns; ++column) sum += std::exp(double{row[column]} - most);
+    return std::exp(double{in[i]} - most) / sum;
+  }
 
-TEST_P(TransposeSteps, AreRightUnderTheChecks) {
-  for (const auto& [rows, columns] : {std::pair{1, 1}, {32, 32}, {33, 31}, {70, 100}}) {
+  static void expect_right(const std::vector<float>& in, const std::vector<float>& out, std::int64_t rows,
+                           std::int64_t columns) {
+    const MatrixStep& step = GetParam();
+    if (step.ladder == MatrixLadder::softmax) {
+      for (std::size_t i = 0; i < in.size(); ++i) ASSERT_NEAR(out[i], expected(in, columns, i), 1e-6) << i;
+    } else if (step.ladder == MatrixLadder::transpose) {
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t column = 0; column < columns; ++column)
+          ASSERT_EQ(out[static_cast<std::size_t>(column * rows + row)],
+                    in[static_cast<std::size_t>(row * columns + column)])
+              << row << ", " << column;
+    } else if (step.name == "in_order") {
+      ASSERT_EQ(out, in);
+    } else {
+      ASSERT_THAT(out, testing::UnorderedElementsAreArray(in)) << "each element is read once";
+      ASSERT_EQ(out == in, in.size() == 1);
+    }
+  }
+};
+
+TEST_P(MatrixSteps, AreRightUnderTheChecks) {
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {32, 32}, {33, 31}, {7, 300}}) {
     std::vector<float> in(static_cast<std::size_t>(rows * columns));
-    std::iota(in.begin(), in.end(), 1.0f);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i * 7919 % in.size()) * 0.125f;
     HostCheck check;
-    check.unit = transpose_unit(GetParam());
-    check.buffers = {CheckBuffer::of("in", in), CheckBuffer::of("out", std::vector<float>(in.size()))};
+    check.unit = matrix_unit(GetParam());
+    check.buffers = {CheckBuffer::of("in", in), CheckBuffer::of("out", std::vector<float>(in.size())),
+                     CheckBuffer::of("scratch", std::vector<std::byte>(matrix_scratch_bytes(GetParam(), rows)), false)};
     check.run = [rows = rows, columns = columns](const HostRun& run) {
-      run.launch(transpose_launch(run.buffer<const float>(0), run.buffer<float>(1), rows, columns));
+      const MatrixBuffers buffers{run.buffer<const float>(0), run.buffer<float>(1), run.buffer<float>(2)};
+      for (const Launch& launch : matrix_launches(GetParam(), buffers, rows, columns)) run.launch(launch);
     };
     const HostCheckReport report = check_on_host(check);
     ASSERT_TRUE(report.ok()) << rows << " × " << columns << ": " << report.failure;
-    const std::vector<float> out = report.values<float>(1);
-    for (int row = 0; row < rows; ++row)
-      for (int column = 0; column < columns; ++column)
-        ASSERT_EQ(out[static_cast<std::size_t>(column * rows + row)],
-                  in[static_cast<std::size_t>(row * columns + column)])
-            << row << ", " << column << " of " << rows << " × " << columns;
+    expect_right(in, report.values<float>(1), rows, columns);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, TransposeSteps, testing::ValuesIn(transpose_steps().begin(), transpose_steps().end()),
+std::vector<MatrixStep> all_matrix_steps() {
+  std::vector<MatrixStep> steps;
+  for (const MatrixLadder ladder : {MatrixLadder::transpose, MatrixLadder::softmax, MatrixLadder::access})
+    for (const MatrixStep& step : matrix_steps(ladder)) steps.push_back(step);
+  return steps;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, MatrixSteps, testing::ValuesIn(all_matrix_steps()),
                          [](const auto& step) { return std::string(step.param.name); });
+
+TEST(CodeLines, CountWhatIsIncludedOnceAndNoComments) {
+  const Unit unit{.name = "",
+                  .source = "#include \"a.cu\"\n",
+                  .headers = {{"a.cu", "// text\n#include \"b.cuh\"\n#include \"b.cuh\"\n\nint a;\n"},
+                              {"b.cuh", "#pragma once\n\n  // more\nint b;\nint c;\n"},
+                              {"other.cuh", "int d;\n"}},
+                  .entries = {}};
+  EXPECT_EQ(code_lines(unit), 3);
+}
+
+TEST(Ladder, TheTailEffectHasAGridOfItsOwn) {
+  std::vector<std::byte> scratch(4096);
+  float out = 0;
+  for (const LadderStep& step : ladder_steps()) {
+    if (step.finish == LadderFinish::levels) continue;
+    const unsigned grid = ladder_launches(step, {&out, &out, scratch.data()}, 1 << 20, 492).front().grid.x;
+    EXPECT_EQ(grid, step.grid == LadderGrid::elements   ? 4096U
+                    : step.grid == LadderGrid::thousand ? 1024U
+                                                        : 492U)
+        << step.name;
+  }
+}
 
 TEST(Ladder, ScratchMemoryHoldsWhatTheLaunchesUse) {
   for (const std::int64_t n : {std::int64_t{1}, std::int64_t{257}, kMostLadderElements}) {

@@ -116,7 +116,7 @@ std::int64_t blocks_of_grid(const std::string& text) {
   return blocks * grid.z;
 }
 
-/// What the options say of the grid, and of the loads.
+/// Adds the grid and the bytes in flight that the options name.
 void ask_of_grid(const OccupancyOptions& options, OccupancyQuestion& question) {
   if (!options.grid.empty() && !options.size.empty()) refuse("--grid and --size each say how many blocks there are");
   if (!options.grid.empty()) question.grid_blocks = blocks_of_grid(options.grid);

@@ -16,7 +16,7 @@
 
 namespace hone::tuner {
 
-/// What the report is about. Plain data.
+/// The kernel and the GPU that a report is about. Plain data.
 struct OccupancyQuestion {
   std::string what;  ///< "kernel scale of kernel.cu"; "": numbers that were typed
   DeviceFacts facts = {};
@@ -35,7 +35,7 @@ struct BlockRow {
   int resident_threads() const { return threads * limits.resident_blocks(); }
 };
 
-/// What another number of registers would change.
+/// The blocks that are resident with another number of registers.
 struct RegisterStep {
   int registers = 0;
   int resident_blocks = 0;

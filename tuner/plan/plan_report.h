@@ -1,4 +1,4 @@
-// What hone plan prints: the candidates of a problem, or the predicted winners of several.
+// The output of hone plan: the candidates of a problem, or the predicted winners of several.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

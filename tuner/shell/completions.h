@@ -7,7 +7,7 @@
 
 namespace hone::tuner {
 
-/// What stands behind an option, or in an argument's place.
+/// The kind of a value that stands behind an option, or in an argument's place.
 enum class ValueKind {
   none,   ///< a flag
   words,  ///< one of ValueSet::words

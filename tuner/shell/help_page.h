@@ -24,7 +24,7 @@ struct HelpPage {
 /// end with a colon, with indented lines below.
 HelpPage parse_help(std::string_view text);
 
-/// What the text says of an option, up to the first sentence, semicolon or parenthesis: "the cache file". "": nothing.
+/// The text behind an option, up to the first sentence, semicolon or parenthesis: "the cache file". "": there is none.
 std::string option_summary(std::string_view text, std::string_view option);
 
 /// A manual page of section 1, as roff.

@@ -53,7 +53,7 @@ Words gpu_names() {
   return names;
 }
 
-/// What the options of all commands take, by their names and those of arguments.
+/// The values of options and arguments, which mean the same in all commands.
 struct KnownValue {
   std::string_view name;
   ValueKind kind;

@@ -1,4 +1,4 @@
-// What the recorder tells its test: the name of the function, and what it returns.
+// The interface between the recorder and its test: the name of a function, and its result.
 #pragma once
 
 /// `extern "C" const char* nvtx_recorder_take()`: a line for each range that was opened since the last call, in the

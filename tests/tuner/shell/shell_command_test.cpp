@@ -21,7 +21,7 @@ using testing::run_hone;
 using testing::TemporaryFolder;
 using testing::write_file;
 
-/// What a shell command prints, line by line.
+/// The output of a shell command, line by line.
 std::vector<std::string> lines_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::vector<std::string> lines;
@@ -50,7 +50,7 @@ TEST(Completions, NameEveryCommandAndItsOptions) {
   EXPECT_THAT(script_of("fish"), HasSubstr("-l total-budget"));
 }
 
-/// What bash offers for the last of the words.
+/// The words that bash offers for the last of these.
 std::vector<std::string> in_bash(const std::string& words) {
   const TemporaryFolder folder;
   write_file(folder / "hone.bash", script_of("bash"));

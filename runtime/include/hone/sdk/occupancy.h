@@ -30,7 +30,7 @@ struct OccupancyLimits {
   /// The blocks that are resident at once; 0 when none fits.
   int resident_blocks() const { return *std::min_element(by.begin(), by.end()); }
 
-  /// Whether no resource has room for fewer blocks. Several may limit at once.
+  /// True if no resource has room for fewer blocks. Several may limit at once.
   bool is_limited_by(SmResource resource) const { return (*this)[resource] == resident_blocks(); }
 };
 
