@@ -67,7 +67,7 @@ void define_calls(nb::module_& m) {
         return reduce({op, dtype, accumulator, ignore_nan, numerics}, x, axis, keepdims, {out, stream, session, copy});
       },
       "op"_a, "x"_a, "axis"_a.none(), "keepdims"_a, "dtype"_a, "accumulator"_a, "ignore_nan"_a, "out"_a.none(),
-      "stream"_a.none(), "session"_a.none(), "copy"_a, "numerics"_a = HONE_NUMERICS_FAST);
+      "stream"_a.none(), "session"_a.none(), "copy"_a, "numerics"_a = int{HONE_NUMERICS_FAST});
   m.def(
       "dot",
       [](Object a, Object b, std::int32_t dtype, std::int32_t accumulator, Object out, Object stream, Object session,
