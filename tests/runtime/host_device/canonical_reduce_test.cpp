@@ -175,10 +175,17 @@ std::vector<std::size_t> sizes(std::size_t chunk, std::size_t longest_chunks) {
   return sizes;
 }
 
+/// Sanitizers are slow, and try a share of the sizes.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kShare = 3;
+#else
+constexpr int kShare = 1;
+#endif
+
 TEST(CanonicalReduce, SumsOfF32HaveTheBitsOfTheRecursion) {
   CanonicalCheck<float>({}).run(
       {{128, 16, 1}, {256, 16, 2}, {512, 16, 4}, {1024, 16, 1}, {128, 4, 4}, {256, 8, 2}, {128, 32, 2}, {256, 16, 8}},
-      sizes(512, 35));
+      sizes(512, 35 / kShare));
 }
 
 TEST(CanonicalReduce, SumsOfManySpansHaveTheBitsOfTheRecursion) {
@@ -186,14 +193,14 @@ TEST(CanonicalReduce, SumsOfManySpansHaveTheBitsOfTheRecursion) {
 }
 
 TEST(CanonicalReduce, SumsOfOtherDtypesHaveTheBitsOfTheRecursion) {
-  CanonicalCheck<double>({.dtype = DType::f64}).run({{128, 16, 2}, {256, 8, 1}, {128, 32, 4}}, sizes(256, 18));
+  CanonicalCheck<double>({.dtype = DType::f64}).run({{128, 16, 2}, {256, 8, 1}, {128, 32, 4}}, sizes(256, 18 / kShare));
   CanonicalCheck<half>({.dtype = DType::f16})
-      .run({{128, 16, 1}, {256, 16, 4}, {128, 8, 2}, {128, 4, 1}, {128, 32, 2}}, sizes(1024, 9));
-  CanonicalCheck<bfloat16>({.dtype = DType::bf16}).run({{128, 16, 2}}, sizes(1024, 5));
+      .run({{128, 16, 1}, {256, 16, 4}, {128, 8, 2}, {128, 4, 1}, {128, 32, 2}}, sizes(1024, 9 / kShare));
+  CanonicalCheck<bfloat16>({.dtype = DType::bf16}).run({{128, 16, 2}}, sizes(1024, 6 / kShare));
   CanonicalCheck<float8_e4m3fn>({.dtype = DType::f8e4m3})
-      .run({{128, 16, 1}, {128, 16, 2}, {128, 4, 1}}, sizes(2048, 5));
+      .run({{128, 16, 1}, {128, 16, 2}, {128, 4, 1}}, sizes(2048, 6 / kShare));
   CanonicalCheck<std::int8_t>({.op = ReduceOp::mean, .dtype = DType::i8, .accumulator = DType::f32})
-      .run({{128, 16, 1}}, sizes(2048, 5));
+      .run({{128, 16, 1}}, sizes(2048, 6 / kShare));
 }
 
 TEST(CanonicalReduce, OtherOperationsHaveTheBitsOfTheRecursion) {
