@@ -95,7 +95,7 @@ TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
   const CommandRun tuned = tune();
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_THAT(hone({"inspect"}).out, Names("axpy run f32", "tuned"));
-  const CommandRun explained = hone({"explain", "--family", path("axpy.json"), "--size", "1000"});
+  const CommandRun explained = hone({"explain", "--family", path("axpy.json"), "--size", "1000", "--all"});
   EXPECT_THAT(explained.out, Names("axpy run f32", "4 candidates", "64t x1")) << explained.err;
 
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
