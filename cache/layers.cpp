@@ -134,13 +134,15 @@ std::vector<NearWinner> Layers::find_near(const Query& query, const std::array<R
   return all;
 }
 
-std::optional<TuningRecord> Layers::find_tuning(const Query& query) {
-  std::optional<TuningRecord> found;
+std::optional<std::pair<Hit, TuningRecord>> Layers::find_tuning(const Query& query) {
+  std::optional<std::pair<Hit, TuningRecord>> found;
   for (Layer& layer : layers_) {
     if (found || !can_ask(layer)) continue;
     attempt(layer, Access::read, [&](const Store& store) {
-      const std::optional<Hit> hit = store.find(query);
-      if (hit) found = store.tuning(hit->winner_id);
+      std::optional<Hit> hit = store.find(query);
+      if (!hit) return;
+      if (std::optional<TuningRecord> tuning = store.tuning(hit->winner_id))
+        found.emplace(std::move(*hit), std::move(*tuning));
     });
   }
   return found;

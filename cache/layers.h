@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/connection.h"
@@ -52,8 +53,8 @@ class Layers {
   /// As Store::find_near, of all layers, an earlier layer's first.
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
 
-  /// The tuning behind the winner that serves the query, of the first layer that has it.
-  std::optional<TuningRecord> find_tuning(const Query& query);
+  /// The winner that serves the query with the tuning behind it, of the first layer that has both.
+  std::optional<std::pair<Hit, TuningRecord>> find_tuning(const Query& query);
 
   /// Stores all or none in the writable layer. A failure is reported every time; without a writable layer nothing
   /// happens. A publication or a claim that waited in vain for a lock, whose holder was stopped perhaps, is remembered:

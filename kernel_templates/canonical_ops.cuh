@@ -41,10 +41,8 @@ __device__ Out canonical_nan() {
     constexpr unsigned kLow = Out::kFormat.has_infinity ? (1u << (kMantissa - 1)) - 1 : 0;
     nan.bits = static_cast<decltype(nan.bits)>(kOnes & ~kLow);
     return nan;
-  } else if constexpr (kSame<Out, float>) {
-    return __int_as_float(0x7fc00000);
   } else {
-    return __longlong_as_double(0x7ff8000000000000LL);
+    return quiet_nan<Out>();
   }
 }
 

@@ -89,11 +89,11 @@ std::optional<Tuning> CacheBridge::find_tuning(const Problem& problem) {
   if (!has_files_) return std::nullopt;
   cache::Query query = query_of(problem);
   query.code = cache::CodeUse::never;
-  const std::optional<cache::Hit> hit = layers_.find(query);
-  const std::optional<cache::TuningRecord> record = layers_.find_tuning(query);
-  if (!hit || !record) return std::nullopt;
-  Tuning tuning = tuning_of(measured_problem(problem, hit->winner.tuned_extents), *record);
-  const std::optional<Winner> winner = winner_of(problem, hit->winner, hit->sizes);
+  const auto found = layers_.find_tuning(query);
+  if (!found) return std::nullopt;
+  const auto& [hit, record] = *found;
+  Tuning tuning = tuning_of(measured_problem(problem, hit.winner.tuned_extents), record);
+  const std::optional<Winner> winner = winner_of(problem, hit.winner, hit.sizes);
   for (std::size_t i = 0; winner && i < tuning.trials.size(); ++i)
     if (tuning.trials[i].verdict == Verdict::ok && tuning.trials[i].candidate == winner->candidate) tuning.winner = i;
   return tuning;
