@@ -1,5 +1,6 @@
-// What the families' prune rules cost: problems are searched exhaustively, then each rule is asked which of the measured
-// policies it would have left out. Above 100 % the best of those is slower than the best that no rule leaves out.
+// This measures the families' prune rules. Problems are searched exhaustively, then each rule is asked which of the
+// measured policies it would have left out. Above 100 % the best of those is slower than the best that no rule leaves
+// out.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -56,7 +57,7 @@ std::vector<Problem> problems(bool is_small) {
   };
 }
 
-/// What each rule leaves out of the measured trials of a problem.
+/// The policies that each rule leaves out of the measured trials of a problem.
 std::vector<LeftOut> left_out(const Problem& problem, const Tuning& tuning, const DeviceFacts& facts) {
   std::map<std::string, LeftOut> by_reason;
   double kept_us = std::numeric_limits<double>::infinity();

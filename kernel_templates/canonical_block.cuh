@@ -43,7 +43,7 @@ struct CanonicalBlock {
   /// The tree of each kWarps neighbouring threads, in all of them.
   static __device__ State tree_of_warps(State state) { return Tree::template in_all_lanes<kWarps>(state); }
 
-  /// What the block's threads have to combine to the tree of `count` partials, at most kMostPartials.
+  /// The State that each thread combines to the tree of `count` partials, at most kMostPartials.
   static __device__ State of_partials(const State* partials, unsigned count) {
     if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
     unsigned rounds = 0;

@@ -106,7 +106,7 @@ class CanonicalChunks {
       !kIsRotated, NoMask,
       typename Select<kIsPair<ElementPack>, PairMask<ElementPack>, PackMask<ElementPack>>::type>::type;
 
-  /// Whether all packs of the batch lie inside the array.
+  /// True if all packs of the batch lie inside the array.
   __device__ bool is_inner(Index chunk) const {
     return (head_ == 0 || chunk != 0) && (chunk + kChunks) * kPacks <= packs_;
   }

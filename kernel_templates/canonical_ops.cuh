@@ -124,7 +124,7 @@ struct Optional {
   bool is_there;
 };
 
-/// What operations with kByChunk have in common.
+/// The common part of operations with kByChunk.
 template <class Acc, bool kIgnoreNan>
 struct CanonicalByChunk {
   static constexpr bool kByChunk = true;

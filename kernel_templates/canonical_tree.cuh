@@ -12,7 +12,7 @@ namespace hone {
 
 inline constexpr unsigned kChunkBytes = 2048;
 
-/// Whether the State of a chunk is more than the fold of its elements' States: Op::of_chunk() makes it.
+/// True if the State of a chunk is more than the fold of its elements' States: Op::of_chunk() makes it.
 template <class Op>
 inline constexpr bool kIsByChunk = requires { Op::kByChunk; };
 

@@ -13,7 +13,7 @@ struct CombineArguments {
   unsigned ranks;
 };
 
-/// What a rank adds to its block.
+/// The arguments of the kernel that adds to the block of a rank.
 struct RecordArguments {
   const void* in;             ///< rows of `columns` elements
   const long long* found;     ///< indices that the local reduction found

@@ -26,10 +26,10 @@ struct ExponentialSum : ScaledSumMonoid<Acc, ExponentialSum<In, Acc, kIgnoreNan>
   static constexpr float kLog2OfE = 1.44269504f;
   static constexpr float kLog2 = 0.693147181f;
 
-  /// Whether the rounding error of reference · log₂ e may change its exponential by more than its last digit.
+  /// True if the rounding error of reference · log₂ e may change its exponential by more than its last digit.
   static constexpr bool kMayBeHuge = kSame<Acc, float> && !kSame<In, Half>;
 
-  /// Whether a tile may be summed relative to `reference` before its maximum is known: it is finite, and as a float so
+  /// True if a tile may be summed relative to `reference` before its maximum is known: it is finite, and as a float so
   /// small that the rounding of its product with log₂ e changes its own exponential by less than a tenth.
   static __device__ bool is_ordinary(Acc reference) {
     if constexpr (kSame<Acc, float>) return fabsf(reference) <= 0x1p20f;

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-/// What partials of a type are combined in.
+/// The type in which partials of a type are combined.
 template <class Value>
 using WideOf =
     typename Select<kIsFloating<Value>, double,

@@ -1,4 +1,4 @@
-// What a rank adds to the block of its partials before blocks are exchanged: the number of its elements; for argmin and
+// A rank adds this to the block of its partials before blocks are exchanged: the number of its elements; for argmin and
 // argmax also the indices, with the elements there.
 //
 // A grid-stride loop over rows, one thread each.

@@ -100,7 +100,7 @@ struct ShiftedTile {
       offset += static_cast<long long>(slot_bytes) - shift;
     }
 
-    /// Whether the tile has elements in the pack `further` bytes behind this one.
+    /// True if the tile has elements in the pack `further` bytes behind this one.
     __device__ bool is_needed(const Place& at, unsigned further) const {
       return slot_bytes + further < shift + at.columns * static_cast<unsigned>(sizeof(T));
     }

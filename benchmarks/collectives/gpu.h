@@ -16,7 +16,7 @@
 
 namespace hone::benchmarks {
 
-/// What is timed for each size.
+/// The calls that are timed for each size.
 enum class Contender : int {
   local,           ///< tuned_reduce() of this rank's array alone
   hone,            ///< tuned_all_reduce()
@@ -61,7 +61,7 @@ class Gpu {
   /// Ranks that ask for different things, in checked mode: the message; "": none.
   std::string disagreement(std::int64_t n);
 
-  /// What a rank learns of others that do not call, and how long it took; "": nothing.
+  /// The error that a rank gets when others do not call, and how long it waited; "" if there was none.
   std::string desertion(double& waited_ms);
 
   Session& session() { return session_; }

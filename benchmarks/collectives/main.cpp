@@ -45,7 +45,7 @@ void set_up(CommandLine& command_line, Options& options) {
   add_run_options(command_line, options.run);
 }
 
-/// What all GPUs found for one size; times are those of the slowest.
+/// One size, measured on all GPUs; times are those of the slowest.
 struct Row {
   std::int64_t n = 0;
   std::string context;

@@ -21,7 +21,7 @@
 namespace hone {
 namespace {
 
-/// What a rank sends instead of a description when it failed.
+/// Sent instead of a description by a rank that failed.
 constexpr char kFailed = '!';
 
 /// Counts what is no NaN.
@@ -43,7 +43,7 @@ class AllReduceCall {
     bool is_pair = false;
   };
 
-  /// What becomes of the results of a softmax's rows, which are not the caller's: elements are normalised by them.
+  /// The second step of a softmax: elements are normalised by the results of their rows, which no caller gets.
   struct Normalization {
     Problem problem;
     std::string refusal = {};  ///< why the call is none that is known; "": it is
@@ -96,7 +96,7 @@ class AllReduceCall {
     return normalization_->problem.family->operations()[normalization_->problem.operation];
   }
 
-  /// What all ranks have to agree on.
+  /// The description of the call, on which all ranks have to agree.
   std::string text() const {
     std::string text = fmt::format("{} of {}", operation(), info(spec_.dtype).name);
     if (spec_.accumulator) text += fmt::format(" in {}", info(*spec_.accumulator).name);

@@ -45,7 +45,7 @@ class PlanTable {
   /// The newest plan of the class of `problem`; nullptr: none.
   const LoadedPlan* find(const Problem& problem) const { return plans_.find(ProblemKey(problem)); }
 
-  /// Whether a plan should be replaced; never once the table is pinned.
+  /// True if a plan should be replaced; never once the table is pinned.
   bool is_due(const LoadedPlan& plan) const { return plan.is_due() && !is_pinned(); }
 
   /// Lets each class keep its plan: what would replace one does nothing, and returns it.

@@ -39,7 +39,7 @@ inline std::int64_t center_of(const Problem& problem, std::size_t extent) {
   return class_center(size_classes(problem.extents)[extent]);
 }
 
-/// Whether some member of the class has more than an `unsigned` counts: one stride of a whole grid goes beyond the last
+/// True if some member of the class has more than an `unsigned` counts: one stride of a whole grid goes beyond the last
 /// element before a loop ends. 32-bit arithmetic is faster below.
 inline bool needs_wide_index(const Problem& problem, std::size_t extent) {
   return last_of(problem, extent) > std::numeric_limits<std::int32_t>::max();

@@ -21,7 +21,7 @@ constexpr std::uint8_t kFrameSize = 0x11;      // EIATTR_FRAME_SIZE: symbol inde
 constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO: index, ordinal, offset, attributes
 constexpr std::uint8_t kRegisterCount = 0x2f;  // EIATTR_REGCOUNT: symbol index, registers per thread
 
-// Of .nv.info.KERNEL, where the kernel has __launch_bounds__: EIATTR_MAX_THREADS: x, y and z.
+// EIATTR_MAX_THREADS in .nv.info.KERNEL has x, y and z where the kernel has __launch_bounds__.
 constexpr std::uint8_t kMaxThreads = 0x05;
 
 /// An ELF file in memory. Reads are copies, since nothing in it needs to be aligned.
@@ -50,7 +50,7 @@ class Elf {
   Elf64_Ehdr header_;
 };
 
-/// Whether `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
+/// True if `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
 bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t size, std::uint64_t total) {
   return offset <= total && (size == 0 || count <= (total - offset) / size);
 }

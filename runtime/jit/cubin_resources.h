@@ -11,7 +11,7 @@
 
 namespace hone {
 
-/// Whether `code` is a 64-bit ELF image with every header and section inside it. The driver takes a cubin without
+/// True if `code` is a 64-bit ELF image with every header and section inside it. The driver takes a cubin without
 /// its length and would read past the end of a cut one.
 bool is_whole_elf(std::span<const std::byte> code);
 

@@ -15,7 +15,7 @@
 namespace hone::tuner {
 namespace {
 
-/// Of the problems that are left out, so many are named.
+/// So many of the problems that are left out are named.
 constexpr std::size_t kMostNamed = 6;
 
 }  // namespace

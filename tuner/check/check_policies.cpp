@@ -74,7 +74,7 @@ Contents reference_outputs(const Problem& problem) {
   return outputs_of(problem, report.buffers);
 }
 
-/// What is wrong with the results of a run; "" if they agree with the reference.
+/// Says what is wrong with the results of a run; "" if they agree with the reference.
 std::string fault_of(const Problem& problem, const Candidate& candidate, const HostCheck& check,
                      const HostCheckReport& report) {
   const Verifier& verifier = problem.family->verifier();

@@ -10,7 +10,7 @@
 
 namespace hone::tuner {
 
-/// What the checks found in one policy.
+/// The findings of the checks in one policy.
 struct PolicyCheck {
   std::string policy;  ///< "block_threads=256 unroll=4"
   HostCheckReport report;

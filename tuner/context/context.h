@@ -32,7 +32,7 @@ struct Environment {
   std::function<int()> out_columns = [] { return 0; };
   std::function<int()> err_columns = [] { return 0; };
 
-  /// Whether terminals may be written to in color where --color does not say.
+  /// True if terminals may be written to in color where --color does not say.
   bool may_color = false;
 
   /// What `-` as a file stands for.

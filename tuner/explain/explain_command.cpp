@@ -88,7 +88,7 @@ void print_explanation(const ExplainedWinner& explained, bool all, const Context
   else print_groups(explained, context.out, context.environment.out_columns());
 }
 
-/// What limits the winner, and which parameters mattered.
+/// The limit of the winner, and the parameters that mattered.
 Json summary_json(const ExplainedWinner& explained) {
   const WinnerLimit limit = explained.limit();
   const auto known = [](auto value) { return value > 0 ? Json(value) : Json(nullptr); };

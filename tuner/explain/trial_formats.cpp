@@ -40,7 +40,7 @@ Json value_of(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? Json(number) : Json(text);
 }
 
-/// What was tried, and not only considered.
+/// The trials that were run, not only considered.
 std::vector<const cache::TrialRecord*> tried(const cache::TuningRecord& tuning) {
   std::vector<const cache::TrialRecord*> trials;
   for (const cache::TrialRecord& trial : tuning.trials)

@@ -12,7 +12,7 @@
 
 namespace hone::tuner {
 
-/// Whether a word names such a file where the name of a family may stand: it ends in .toml or .json.
+/// True if a word names such a file where the name of a family may stand: it ends in .toml or .json.
 bool names_kernel_file(std::string_view word);
 
 /// Grammar, as fields of TOML or JSON; they mean what the members of KernelSpec mean:

@@ -79,7 +79,7 @@ class Sample {
   std::size_t first_, step_;
 };
 
-/// Whether a policy has a value of a parameter that no earlier one had. The fastest candidate with each value is what
+/// True if a policy has a value of a parameter that no earlier one had. The fastest candidate with each value is what
 /// the page says of it.
 bool add_values(std::string_view policy, std::set<std::string_view>& values) {
   bool is_new = false;

@@ -19,7 +19,7 @@ struct ReportedCache {
   std::vector<std::size_t> named;        ///< indices of those that the options name
 };
 
-/// What a report has of each cache, for the line that the command prints.
+/// The counts that a report has of each cache, for the line that the command prints.
 struct ReportedCounts {
   std::size_t winners = 0, shown_winners = 0;
   std::size_t tunings = 0, shown_tunings = 0;  ///< tuned winners of their own class, and those with their trials

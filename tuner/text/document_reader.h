@@ -35,7 +35,7 @@ class DocumentReader {
   /// The values of a list; a value alone is a list of one.
   std::vector<const FileValue*> read_list(const FileField& field) const;
 
-  /// What `work` returns; its complaints get the position.
+  /// Returns what `work` returns; its complaints get the position.
   template <class Work>
   auto located(FilePosition at, Work work) const {
     try {

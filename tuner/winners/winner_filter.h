@@ -31,10 +31,10 @@ class WinnerFilter {
 
   bool passes(const cache::StoredWinner& stored) const;
 
-  /// Those of `all` that pass.
+  /// The winners of `all` that pass.
   std::vector<cache::StoredWinner> matches(const std::vector<cache::StoredWinner>& all) const;
 
-  /// Whether the options name one problem.
+  /// True if the options name one problem.
   bool names_one_problem() const { return id_ || (shape_ && ops_.size() == 1 && dtypes_.size() == 1); }
 
  private:

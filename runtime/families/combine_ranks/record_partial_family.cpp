@@ -115,7 +115,7 @@ class RecordPartialFamily final : public BuiltInFamily {
             .independent_blocks = true};
   }
 
-  /// Of the input, one element of each row.
+  /// Counts one element of each row of the input.
   std::int64_t bytes_moved(const Problem& problem) const override {
     return 8 + (locates(problem) ? problem.extents[0] * (16 + 2 * element_bytes(problem)) : 0);
   }

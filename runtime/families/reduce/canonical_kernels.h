@@ -1,4 +1,4 @@
-// What the host and the kernels of the canonical tree (kernel_templates/canonical_*.cuh) agree on.
+// The numbers on which the host and the kernels of the canonical tree (kernel_templates/canonical_*.cuh) agree.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline std::int64_t most_partials(std::int64_t block_threads) {
   return std::min<std::int64_t>(16384, block_threads * kMostSpanRounds * 4);
 }
 
-/// Whether a lane has too many values after folding its packs of `chunks` chunks.
+/// True if a lane has too many values after folding its packs of `chunks` chunks.
 inline bool has_too_many_values(const Problem& problem, std::int64_t chunks, std::int64_t vector_bytes) {
   return chunks * vector_bytes > kMostValues * element_bytes(problem);
 }

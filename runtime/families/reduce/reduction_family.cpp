@@ -19,7 +19,7 @@ constexpr int kNarrowestLdg256 = 100;  ///< compute capability × 10 from which 
 constexpr std::int64_t kMostBytesPerBlock = 64 * 1024, kMostCanonicalBytesPerBlock = 128 * 1024;
 constexpr std::int64_t kMostBytesOfSmallElements = 64;  ///< of a thread, also where it has 42 registers
 
-/// What a thread loads before it combines any.
+/// The bytes that a thread loads before it combines any.
 std::int64_t thread_bytes(const Problem& problem, const ReducePolicy& policy) {
   return policy.unroll * (is_canonical(problem) ? kLaneChunkBytes : std::int64_t{policy.vector_bytes});
 }

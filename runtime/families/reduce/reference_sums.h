@@ -27,7 +27,7 @@ struct Repetition {
   }
 };
 
-/// What a call reads, decoded.
+/// The inputs of a call, decoded.
 struct Inputs {
   const ReduceSpec& spec;
   std::int64_t chain;
@@ -53,7 +53,7 @@ struct Inputs {
   }
 };
 
-/// Of numbers below 2^62; larger ones are too large to be summed exactly.
+/// False for 2^62 and more, which is too large to be summed exactly.
 inline bool is_integer(Wide x) { return std::fabs(x) < 0x1p62 && static_cast<Wide>(static_cast<std::int64_t>(x)) == x; }
 
 /// Sums over some elements.

@@ -79,7 +79,7 @@ struct Layout : ColumnsPolicy {
                                     std::max<std::int64_t>(1, divide_up(rows, threads_per_column)));
   }
 
-  /// Whether a thread takes its rows in at most so many tiles, in the whole size class.
+  /// True if a thread takes its rows in at most so many tiles, in the whole size class.
   bool takes_tiles_up_to(std::int64_t most) const { return !is_split() && last_of(problem, 1) <= most * tile_rows; }
 };
 
@@ -91,7 +91,7 @@ struct View : PolicyView<Layout> {
 
   std::int64_t states_bytes() const { return threads_per_column * columns * state; }
 
-  /// Whether other threads must hide the latency of a thread's loads, it takes more than 64 registers by itself, and
+  /// True if other threads must hide the latency of a thread's loads, it takes more than 64 registers by itself, and
   /// the bound that makes room for them spills nothing.
   bool wants_1024_threads() const {
     return reduce_spec_of(problem).op == ReduceOp::logsumexp && scope == Scope::block && staging == Staging::direct &&

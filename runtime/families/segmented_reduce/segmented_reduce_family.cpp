@@ -56,7 +56,7 @@ struct Layout : SegmentedPolicy {
   }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
-  /// Of the canonical tree: what a warp has in flight.
+  /// The chunks that a warp of the canonical tree has in flight.
   std::int64_t chunks() const { return std::max<std::int64_t>(1, thread_bytes / kLaneChunkBytes); }
   bool has_wide_index() const { return counts_in_64_bits(problem); }
   std::size_t state() const { return state_bytes(reduce_spec_of(problem), has_wide_index()); }
@@ -118,7 +118,7 @@ struct View : PolicyView<Layout> {
   }
 };
 
-/// Of the canonical tree.
+/// The rules for policies of the canonical tree.
 constexpr std::array<PruneRule<View>, 4> kCanonicalRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"chunks take more registers than 1024 threads of an SM leave each", kNotMeasured,

@@ -50,7 +50,7 @@ class Communicator {
   /// Why `device` cannot be used with this communicator; "" if it can.
   virtual std::string refuse(const Device&) const { return ""; }
 
-  /// Whether all_gather() only enqueues, so that a stream may be captured.
+  /// True if all_gather() only enqueues, so that a stream may be captured.
   virtual bool is_asynchronous() const = 0;
 
   /// Makes the blocks of all ranks known to all: rank r's lies at `blocks` + r · block_bytes, in memory of `device`,

@@ -94,7 +94,7 @@ class KernelFamily {
   /// accepts it.
   virtual std::string refuse(const Problem& problem) const = 0;
 
-  /// Whether this family has kernels for Numerics::reproducible of the problem. Refused otherwise (refusal_of()). By
+  /// True if this family has kernels for Numerics::reproducible of the problem. Refused otherwise (refusal_of()). By
   /// default false.
   virtual bool offers_reproducible(const Problem& problem) const;
 

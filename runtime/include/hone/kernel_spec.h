@@ -150,7 +150,7 @@ class KernelReference {
   std::string source_;
 };
 
-/// What Hone has to know of a kernel to tune, verify, store and launch it. The kernel is an ordinary __global__
+/// Describes a kernel, so that Hone can tune, verify, store and launch it. The kernel is an ordinary __global__
 /// function. Parameters reach it by name: those in the template arguments of `entry` there, all others as macros.
 struct KernelSpec {
   std::string name = {};            ///< in the cache and in messages; empty: that of the kernel
@@ -194,7 +194,7 @@ struct KernelSpec {
   std::vector<std::string> inputs = {"uniform", "special"};
 };
 
-/// What is wrong with a KernelSpec: the code is invalid_argument.
+/// Says what is wrong with a KernelSpec. Its code is invalid_argument.
 class KernelSpecError : public Error {
  public:
   KernelSpecError(const std::string& message, std::string field, std::string item)

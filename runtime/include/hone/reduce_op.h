@@ -150,7 +150,7 @@ constexpr DType reduce_accumulator_dtype(ReduceOp op, DType in) {
   }
 }
 
-/// Whether the bits of the result depend on the order in which elements are combined: where a floating accumulator is
+/// True if the bits of the result depend on the order in which elements are combined: where a floating accumulator is
 /// rounded. Others are the same under both Numerics. Integers of at most 16 bits have exact moments.
 constexpr bool reduce_depends_on_order(ReduceOp op, DType in, DType accumulator) {
   const bool has_exact_moments = op == ReduceOp::mean_variance && !info(in).is_floating() && info(in).size_bytes <= 2;

@@ -29,7 +29,7 @@ class KernelExtents {
   std::size_t count_;
 };
 
-/// What a call passes for one argument: an array in device memory, or a number.
+/// The value that a call passes for one argument: an array in device memory, or a number.
 class KernelValue {
  public:
   KernelValue(const void* array)

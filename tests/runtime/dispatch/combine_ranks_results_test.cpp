@@ -51,7 +51,7 @@ class CombineRanks : public DeviceTest {
   std::optional<Session> session_;
 };
 
-// Of more ranks than lanes, each lane combines several.
+// Each lane combines several ranks where there are more ranks than lanes.
 TEST_F(CombineRanks, IsAFoldForEveryOperation) {
   for (const ReduceOpInfo& op : kReduceOps)
     for (const DType dtype : {DType::f32, DType::i32, DType::boolean, DType::f16}) {

@@ -1,4 +1,4 @@
-// What docs/numerics.md promises of bits, on a real device.
+// The promises of docs/numerics.md about bits, on a real device.
 #include <gmock/gmock.h>
 
 #include <algorithm>
