@@ -104,10 +104,22 @@ DeviceGroup& CampaignPlan::group_of(std::size_t device) {
   });
 }
 
-/// The problem that is tuned after the step: it is compiled meanwhile.
-std::optional<Problem> CampaignPlan::next_problem(const DeviceGroup& group) const {
+/// The first one of a sweep that no other device is at, as long as there is one: sizes of a sweep share kernels, which
+/// each device compiles for itself.
+std::deque<std::size_t>::const_iterator CampaignPlan::next_pending(const DeviceGroup& group,
+                                                                   std::size_t device) const {
+  const auto alone = std::find_if(group.pending.begin(), group.pending.end(), [&](std::size_t item) {
+    return std::none_of(group.latest.begin(), group.latest.end(), [&](const auto& latest) {
+      return latest.first != device && same_sweep(result_.items[latest.second].problem, result_.items[item].problem);
+    });
+  });
+  return alone != group.pending.end() ? alone : group.pending.begin();
+}
+
+/// The problem that the device tunes after the step: it is compiled meanwhile.
+std::optional<Problem> CampaignPlan::next_problem(const DeviceGroup& group, std::size_t device) const {
   if (group.pending.empty()) return std::nullopt;
-  return result_.items[group.pending.front()].problem;
+  return result_.items[*next_pending(group, device)].problem;
 }
 
 Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
@@ -116,7 +128,7 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
   for (auto ready = ready_sweep(group); ready != group.sweeps.end(); ready = ready_sweep(group)) {
     const Sweep sweep = *ready;
     group.sweeps.erase(ready);
-    if (left > milliseconds::zero()) return ConsolidateStep{consolidate_request(sweep, group)};
+    if (left > milliseconds::zero()) return ConsolidateStep{consolidate_request(sweep, group, device)};
     if (!has_new_winner(sweep)) continue;
     result_.sweeps.push_back({.first = result_.items[sweep.front()].problem,
                               .device = device,
@@ -132,8 +144,10 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
     group.sweeps.clear();
     return {};
   }
-  const std::size_t target = group.pending.front();
-  group.pending.pop_front();
+  const auto pending = next_pending(group, device);
+  const std::size_t target = *pending;
+  group.pending.erase(pending);
+  group.latest[device] = target;
   CampaignItem& item = result_.items[target];
   std::vector<CampaignDevice> devices;
   for (const std::size_t each : group.devices) devices.push_back(result_.devices[each]);
@@ -147,16 +161,17 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
                    .budget = std::min(options_.budget, left),
                    .exhaustive = options_.exhaustive,
                    .inputs = options_.inputs,
-                   .next = next_problem(group)}};
+                   .next = next_problem(group, device)}};
 }
 
-ConsolidateRequest CampaignPlan::consolidate_request(const Sweep& sweep, const DeviceGroup& group) const {
+ConsolidateRequest CampaignPlan::consolidate_request(const Sweep& sweep, const DeviceGroup& group,
+                                                     std::size_t device) const {
   ConsolidateRequest request{.problems = {},
                              .may_change = {},
                              .most_regret = options_.most_regret,
                              .budget = options_.budget,
                              .inputs = options_.inputs,
-                             .next = next_problem(group)};
+                             .next = next_problem(group, device)};
   for (const std::size_t item : sweep) {
     const Outcome outcome = result_.items[item].outcome;
     if (outcome != Outcome::tuned && outcome != Outcome::kept) continue;
@@ -183,7 +198,11 @@ const CampaignItem& CampaignPlan::take_failed(std::size_t target, std::size_t de
   return item;
 }
 
-void CampaignPlan::give_back(std::size_t item, std::size_t device) { group_of(device).pending.push_front(item); }
+void CampaignPlan::give_back(std::size_t item, std::size_t device) {
+  DeviceGroup& group = group_of(device);
+  group.pending.push_front(item);
+  group.latest.erase(device);
+}
 
 const SweepResult* CampaignPlan::take_consolidated(std::size_t device, const ConsolidatedAnswer& answer) {
   if (answer.sweep.winners == 0 && answer.sweep.failure.empty()) return nullptr;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -20,6 +22,7 @@ struct DeviceGroup {
   std::vector<std::size_t> devices;                  ///< indices into CampaignResult::devices
   std::vector<std::size_t> items = {};               ///< indices into CampaignResult::items
   std::deque<std::size_t> pending = {};              ///< of items, in their order
+  std::map<std::size_t, std::size_t> latest = {};    ///< the item that each device was given last
   std::deque<std::vector<std::size_t>> sweeps = {};  ///< items of each sweep whose winners are not consolidated yet
   bool is_looked_up = false;
 };
@@ -89,10 +92,11 @@ class CampaignPlan {
   bool is_for(const WeightedProblem& weighted, const DeviceGroup& group) const;
   void list_sweeps(DeviceGroup& group) const;
   std::deque<Sweep>::const_iterator ready_sweep(const DeviceGroup& group) const;
-  ConsolidateRequest consolidate_request(const Sweep& sweep, const DeviceGroup& group) const;
+  ConsolidateRequest consolidate_request(const Sweep& sweep, const DeviceGroup& group, std::size_t device) const;
   bool has_new_winner(const Sweep& sweep) const;
   DeviceGroup& group_of(std::size_t device);
-  std::optional<Problem> next_problem(const DeviceGroup& group) const;
+  std::deque<std::size_t>::const_iterator next_pending(const DeviceGroup& group, std::size_t device) const;
+  std::optional<Problem> next_problem(const DeviceGroup& group, std::size_t device) const;
 
   const std::span<const WeightedProblem> problems_;
   const CampaignOptions& options_;

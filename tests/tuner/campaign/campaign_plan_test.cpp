@@ -122,6 +122,20 @@ TEST_F(CampaignPlanTest, DevicesOfOneIdentityShareTheWork) {
   EXPECT_EQ(tunes_next(1), 1024);
 }
 
+TEST_F(CampaignPlanTest, EachDeviceIsAtASweepOfItsOwnWhileThereAreEnough) {
+  problems_ = {{.problem = sum_of(1024)}, {.problem = sum_of(4096)},   {.problem = sum_of(16384)},
+               {.problem = max_of(2048)}, {.problem = max_of(8192)}};
+  start({device("a", "one"), device("b", "one")});
+  EXPECT_EQ(tunes_next(0), 1024);
+  EXPECT_EQ(request_.next->extents[0], 4096);
+  EXPECT_EQ(tunes_next(1), 2048) << "sizes of a sum share kernels, which the other device compiles";
+  EXPECT_EQ(request_.next->extents[0], 8192);
+  EXPECT_EQ(tunes_next(0), 4096);
+  EXPECT_EQ(tunes_next(1), 8192);
+  EXPECT_EQ(request_.next->extents[0], 16384) << "sums are all that is left";
+  EXPECT_EQ(tunes_next(1), 16384);
+}
+
 TEST_F(CampaignPlanTest, ProblemOfOneKindOfDeviceIsForItAlone) {
   problems_[0].identity = "two";
   start({device("a", "one"), device("b", "two")});
