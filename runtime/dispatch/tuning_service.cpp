@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -236,7 +237,9 @@ TuningService::Adopted TuningService::checked_for(const Problem& problem, const 
   const Candidate& candidate = trial.candidate;
   const CompiledCode code = load(problem, candidate, fmt::format("the winner of {}", to_string(tuning.problem)));
   if (problem.extents == tuning.problem.extents) {  // it may be another candidate than the one that the tuning verified
-    const Tuning check = choose_by_measuring(core_.device(), problem, {.only = {candidate}}, core_.memo());
+    const std::chrono::milliseconds budget(std::llround(tuning.compile_ms + tuning.measure_ms));
+    const Tuning check =
+        choose_by_measuring(core_.device(), problem, {.budget = budget, .only = {candidate}}, core_.memo());
     if (!check.winner)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{} cannot serve {}: {}", problem.family->space().to_string(candidate.policy),
