@@ -12,6 +12,7 @@
 #include <hone/error.h>
 #include <hone/reduce_axis.h>
 
+#include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/gather_buffers.h"
 #include "runtime/dispatch/winner_checks.h"
@@ -129,7 +130,17 @@ class AllReduceCall {
     if (spec_.op == ReduceOp::dot) call.check_array("b", arrays.other, spec_.dtype, has_elements);
     if (normalization_) check_normalization(arrays.out);
     else call.check_array("out", arrays.out, spec_.result_dtype(), shape_.rows > 0);
+    if (session_.options().validate_pointers) check_memory_of(arrays, has_elements);
     make_layout();
+  }
+
+  /// Before the exchange, where the other ranks still learn of it.
+  void check_memory_of(const Arrays& arrays, bool has_elements) const {
+    const std::string call = fmt::format("{}({})", function_, text());
+    const Device& device = *session_.device();
+    if (has_elements) check_memory(device, call, "in", arrays.in);
+    if (has_elements && spec_.op == ReduceOp::dot) check_memory(device, call, "b", arrays.other);
+    if (normalization_ ? has_elements : shape_.rows > 0) check_memory(device, call, "out", arrays.out);
   }
 
   void check_normalization(const void* out) const {

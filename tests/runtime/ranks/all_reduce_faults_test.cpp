@@ -73,6 +73,23 @@ TEST_F(AllReduceFaults, OfOneRankAreKnownToAll) {
   expect_works();
 }
 
+TEST_F(AllReduceFaults, OfMemoryThatIsNotTheDevicesAreKnownToAll) {
+  SessionOptions strict = session_->options();
+  strict.validate_pointers = true;
+  Session validating(device_, strict);
+  const bool is_culprit = rank() == 1;
+  const std::vector<float> on_host(100, 1);
+  const float* const in = is_culprit ? on_host.data() : in_.as<float>();
+  try {
+    tuned_all_reduce(validating, *communicator_, sum, in, 100, out_.as<float>(), nullptr);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), is_culprit ? ErrorCode::invalid_argument : ErrorCode::device_failed);
+    EXPECT_THAT(error.what(), Names("'in' at", "host memory"));
+  }
+  expect_works();
+}
+
 TEST_F(AllReduceFaults, OfARankThatDoesNotCallEndTheOthersInTime) {
   MpiCommunicator impatient(MPI_COMM_WORLD, {.checked = true, .timeout = milliseconds(300)});
   const auto begin = steady_clock::now();
