@@ -291,7 +291,8 @@ ReduceSpec sums_of(const SoftmaxSpec& spec) {
   return {.op = ReduceOp::logsumexp,
           .dtype = spec.dtype,
           .accumulator = spec.accumulator_dtype(),
-          .result = spec.accumulator_dtype()};
+          .result = spec.accumulator_dtype(),
+          .numerics = spec.numerics};
 }
 
 RowsShape rows_of(const SoftmaxShape& shape) {
@@ -316,7 +317,9 @@ Normalization normalization_of(const SoftmaxSpec& spec, bool is_logarithm, const
                                std::uint32_t alignment) {
   Normalization normalization{.problem = normalize_rows_problem(spec, is_logarithm, shape, alignment)};
   if (shape.over_columns) normalization.refusal = "takes the rows of a matrix; pass SoftmaxShape::rows()";
-  else if (spec.scale != 1) normalization.refusal = fmt::format("takes no scale but 1, not {}", spec.scale);
+  else if (spec.scale != 1)
+    normalization.refusal = fmt::format("takes no scale but 1, not {}, since the logsumexp of each rank's part has none; "
+                                        "scale the elements beforehand", spec.scale);
   return normalization;
 }
 
