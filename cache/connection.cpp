@@ -9,6 +9,7 @@
 
 #include "cache/errors.h"
 #include "cache/guarded_vfs.h"
+#include "cache/mount_locks.h"
 #include "cache/place.h"
 
 namespace hone::cache {
@@ -70,12 +71,14 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
       limits_(std::make_unique<Limits>(Limits{.deadline = Clock::now() + kDeadline})),
       vfs_(std::make_unique<GuardedVfs>()) {
   Place place = find_place(path);
+  if (access == Access::write && trust != Trust::alone) require_locks(place.path);
   if (!place.exists && access == Access::write && place.distrust.empty()) {
     prepare_folder(place.path);
     place = find_place(place.path);
   }
-  if (trust == Trust::owned) require_trust(place);
-  if (place.distrust.empty()) open(place, access);
+  if (trust != Trust::any) require_trust(place);
+  const bool is_shared = access == Access::read && place.distrust.empty() && !lock_distrust(place.path).empty();
+  if (place.distrust.empty() && !is_shared) open(place, access);
   else open_immutable(place);
   require_same(place);
   configure(access);
@@ -91,7 +94,7 @@ void Connection::open(const Place& place, Access access) {
   if (is_displaced()) throw store_error(path_, StoreFault::untrusted, "its name was given to another file");
 }
 
-/// Somebody else may have put anything beside it: a journal would be played back and deleted.
+/// Somebody else may have put anything beside it, or may be writing it: a journal would be played back and deleted.
 void Connection::open_immutable(const Place& place) {
   require_finished(place.path);
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI;

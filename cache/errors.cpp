@@ -19,7 +19,7 @@ struct FaultText {
   std::string_view advice;
 };
 
-constexpr std::array<FaultText, 10> kFaultTexts{{
+constexpr std::array<FaultText, 11> kFaultTexts{{
     {StoreFault::unopenable, "cannot be opened",
      "check the path and its permissions, or set HONE_CACHE to another file"},
     {StoreFault::not_a_database, "is a file of another kind", "set HONE_CACHE to another file"},
@@ -37,6 +37,9 @@ constexpr std::array<FaultText, 10> kFaultTexts{{
     {StoreFault::untrusted, "is not trusted with code",
      "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or set HONE_CACHE to"
      " another file"},
+    {StoreFault::unlocked, "cannot be written to safely",
+     "set HONE_CACHE to a file on a disk of this machine and put it in place with hone cache snapshot; or if one machine"
+     " alone uses the file, write its host name into the file of the same name with .machine behind it"},
     {StoreFault::failed, "failed", "set HONE_CACHE to another file if this persists"},
 }};
 

@@ -178,7 +178,11 @@ void require_finished(const fs::path& path) {
                       "a write to it was interrupted (" + journal.native() + "), and it is not trusted to be undone");
 }
 
-void require_trusted_place(const fs::path& path) { require_trust(find_place(fs::absolute(path))); }
+void require_writable_place(const fs::path& path) {
+  const Place place = find_place(fs::absolute(path));
+  require_trust(place);
+  require_locks(place.path);
+}
 
 void require_same(const Place& before) {
   const Place now = find_place(before.path);

@@ -31,6 +31,7 @@ bool is_lasting(StoreFault fault) {
     case StoreFault::read_only:
     case StoreFault::corrupt:
     case StoreFault::untrusted:
+    case StoreFault::unlocked:
       return true;
     default:
       return false;

@@ -53,9 +53,9 @@ std::string companion_distrust(const std::filesystem::path& path, bool& exists);
 /// something else than a file in the place of its journal or write-ahead log.
 void require_finished(const std::filesystem::path& path);
 
-/// Whether whatever is written at an absolute `path` would be trusted. Throws StoreError as find_place(), and
-/// StoreFault::untrusted; makes nothing.
-void require_trusted_place(const std::filesystem::path& path);
+/// Whether whatever is written at `path` would be trusted, and locks keep other writers out. Throws StoreError as
+/// find_place(), and StoreFault::untrusted or unlocked; makes nothing.
+void require_writable_place(const std::filesystem::path& path);
 
 /// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,
 /// or when no file can be made there.

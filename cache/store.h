@@ -25,6 +25,7 @@ enum class StoreFault {
   corrupt,         ///< SQLite or a digest found damage
   full,            ///< no space is left
   untrusted,       ///< somebody else may have written the file, or may write to its folders
+  unlocked,        ///< other machines do not see locks on it, and might write at the same time
   failed,          ///< anything else SQLite reports
 };
 

@@ -1,16 +1,16 @@
 #include "benchmarks/collectives/gpu.h"
 
 #include <algorithm>
-#include <barrier>
 #include <chrono>
-#include <mutex>
 #include <random>
 #include <stdexcept>
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <hone/error.h>
 #include <hone/nccl_communicator.h>
+#include <hone/softmax.h>
 
 #include "benchmarks/common/report.h"
 
@@ -21,6 +21,15 @@ constexpr std::int64_t kPattern = 1 << 20;
 constexpr int kMostResults = 1 << 16;
 constexpr int kCallsOfGraph = 100;
 const ReduceSpec kSum{.op = ReduceOp::sum, .dtype = DType::f32};
+const SoftmaxSpec kSoftmax{.dtype = DType::f32};
+
+/// NCCL takes the current GPU. Rank 0 makes the id.
+ncclComm* connect(int rank, const Nccl& nccl, Meeting& meeting) {
+  if (cudaSetDevice(rank) != cudaSuccess) throw std::runtime_error("this GPU cannot be made the current one");
+  if (rank == 0) meeting.nccl_id = nccl.unique_id().bytes;
+  meeting.arrive();
+  return nccl.init_rank(meeting.ranks(), {meeting.nccl_id}, rank);
+}
 
 RunOptions for_gpu(RunOptions options, int gpu) {
   options.device = fmt::format("cuda:{}", gpu);
@@ -29,45 +38,16 @@ RunOptions for_gpu(RunOptions options, int gpu) {
 
 }  // namespace
 
-struct Meeting::State {
-  explicit State(int ranks) : barrier(ranks) {}
-  std::barrier<> barrier;
-  mutable std::mutex mutex;
-  std::string failure;
-};
-
-Meeting::Meeting(int ranks) : state_(std::make_unique<State>(ranks)) {}
-Meeting::~Meeting() = default;
-
-void Meeting::arrive() {
-  state_->barrier.arrive_and_wait();
-  const std::string why = failure();
-  state_->barrier.arrive_and_wait();  // so that all see the same
-  if (!why.empty()) throw std::runtime_error(why);
-}
-
-void Meeting::fail(const std::string& why) {
-  {
-    const std::scoped_lock lock(state_->mutex);
-    if (state_->failure.empty()) state_->failure = why;
-  }
-  state_->barrier.arrive_and_drop();
-}
-
-std::string Meeting::failure() const {
-  const std::scoped_lock lock(state_->mutex);
-  return state_->failure;
-}
-
-Gpu::Gpu(int rank, const Nccl& nccl, ncclComm* communicator, const RunOptions& options, CommunicatorOptions exchange,
+Gpu::Gpu(int rank, const Nccl& nccl, Meeting& meeting, const RunOptions& options, CommunicatorOptions exchange,
          std::int64_t elements)
     : rank_(rank),
       nccl_(nccl),
-      communicator_(communicator),
+      meeting_(meeting),
       session_(make_session(for_gpu(options, rank))),
       device_(session_.device()),
+      communicator_(connect(rank, nccl, meeting)),
       stream_(*device_),
-      ranks_(nccl_communicator(communicator, exchange)),
+      ranks_(nccl_communicator(communicator_, exchange)),
       in_(device_, static_cast<std::size_t>(elements) * sizeof(float)),
       scratch_(device_, in_.size_bytes()),
       out_(device_, kMostResults * sizeof(float)) {
@@ -97,33 +77,52 @@ void Gpu::enqueue(Contender contender, std::int64_t n, float* out, Stream stream
   }
 }
 
-double Gpu::time_us(Contender contender, std::int64_t n, LaunchContext context, int calls, int rounds,
-                    Meeting& meeting) {
+double Gpu::time_us(const std::function<void()>& call, const Batches& batches) {
   const Stream stream = stream_.get();
-  for (const LaunchContext each : {LaunchContext::stream, LaunchContext::graph})
-    prepare_all_reduce(session_, *ranks_, kSum, n, kMaxAlignment, each);
   const auto work = [&] {
-    for (int i = 0; i < calls; ++i) enqueue(contender, n, out_.as<float>(), stream);
+    for (int i = 0; i < batches.calls; ++i) call();
   };
-  meeting.arrive();
+  meeting_.arrive();
   work();  // allocates and connects
   device_->synchronize(stream);
-  meeting.arrive();
+  meeting_.arrive();
   std::unique_ptr<CapturedWork> graph;
-  if (context == LaunchContext::graph) graph = device_->capture(stream, work);
-  std::vector<double> samples(static_cast<std::size_t>(rounds));
+  if (batches.context == LaunchContext::graph) graph = device_->capture(stream, work);
+  std::vector<double> samples(static_cast<std::size_t>(batches.rounds));
   for (double& sample : samples) {
-    meeting.arrive();
+    meeting_.arrive();
     sample = device_->time_us(stream, [&] {
       if (graph) device_->replay(*graph, stream);
       else work();
-    }) / calls;
+    }) / batches.calls;
   }
-  meeting.arrive();
+  meeting_.arrive();
   return median(samples);
 }
 
-std::vector<float> Gpu::results(std::int64_t n, LaunchContext context, int repetitions, Meeting& meeting) {
+double Gpu::time_us(Contender contender, std::int64_t n, const Batches& batches) {
+  for (const LaunchContext each : {LaunchContext::stream, LaunchContext::graph})
+    prepare_all_reduce(session_, *ranks_, kSum, n, kMaxAlignment, each);
+  return time_us([&] { enqueue(contender, n, out_.as<float>(), stream_.get()); }, batches);
+}
+
+double Gpu::softmax_us(bool is_whole, const SoftmaxShape& shape, const Batches& batches) {
+  for (const LaunchContext each : {LaunchContext::stream, LaunchContext::graph}) {
+    prepare_all_softmax(session_, *ranks_, kSoftmax, shape, kMaxAlignment, each);
+    Problem problem = softmax_problem(kSoftmax, shape);
+    problem.launch_context = each;
+    session_.prepare(problem);
+  }
+  return time_us(
+      [&] {
+        if (is_whole)
+          tuned_all_softmax(session_, *ranks_, kSoftmax, in_.data(), shape, scratch_.data(), stream_.get());
+        else tuned_softmax(session_, kSoftmax, in_.data(), shape, scratch_.data(), stream_.get());
+      },
+      batches);
+}
+
+std::vector<float> Gpu::results(std::int64_t n, LaunchContext context, int repetitions) {
   const Stream stream = stream_.get();
   const bool is_graph = context == LaunchContext::graph;
   const int batch = is_graph ? kCallsOfGraph : std::min(repetitions, kMostResults);
@@ -131,22 +130,36 @@ std::vector<float> Gpu::results(std::int64_t n, LaunchContext context, int repet
   const auto work = [&] {
     for (int i = 0; i < batch; ++i) enqueue(Contender::hone, n, out_.as<float>() + i, stream);
   };
-  meeting.arrive();
+  meeting_.arrive();
   std::unique_ptr<CapturedWork> graph;
   if (is_graph) graph = device_->capture(stream, work);
-  meeting.arrive();
+  meeting_.arrive();
   std::vector<float> found;
   while (static_cast<int>(found.size()) < repetitions) {
-    std::vector<float> some(static_cast<std::size_t>(batch));
-    device_->fill_bytes(out_.data(), 0xff, some.size() * sizeof(float), stream);
+    device_->fill_bytes(out_.data(), 0xff, static_cast<std::size_t>(batch) * sizeof(float), stream);
     if (graph) device_->replay(*graph, stream);
     else work();
-    device_->copy_to_host(some.data(), out_.data(), some.size() * sizeof(float), stream);
-    device_->synchronize(stream);
+    const std::vector<float> some = fetch(out_, batch);
     found.insert(found.end(), some.begin(), some.end());
   }
-  meeting.arrive();
+  meeting_.arrive();
   return found;
+}
+
+std::vector<float> Gpu::softmax(const SoftmaxShape& shape) {
+  const std::int64_t n = shape.extents[0] * shape.extents[1];
+  device_->fill_bytes(scratch_.data(), 0xff, static_cast<std::size_t>(n) * sizeof(float), stream_.get());
+  tuned_all_softmax(session_, *ranks_, kSoftmax, in_.data(), shape, scratch_.data(), stream_.get());
+  return fetch(scratch_, n);
+}
+
+std::vector<float> Gpu::elements(std::int64_t n) { return fetch(in_, n); }
+
+std::vector<float> Gpu::fetch(const DeviceBuffer& from, std::int64_t n) {
+  std::vector<float> values(static_cast<std::size_t>(n));
+  device_->copy_to_host(values.data(), from.data(), values.size() * sizeof(float), stream_.get());
+  device_->synchronize(stream_.get());
+  return values;
 }
 
 double Gpu::local_sum(std::int64_t n) {

@@ -21,7 +21,8 @@ Nccl::Nccl() {
   };
   look_up("ncclGetVersion", get_version_);
   look_up("ncclGetErrorString", error_string_);
-  look_up("ncclCommInitAll", init_all_);
+  look_up("ncclGetUniqueId", get_unique_id_);
+  look_up("ncclCommInitRank", init_rank_);
   look_up("ncclAllReduce", all_reduce_);
   look_up("ncclCommDestroy", destroy_);
   look_up("ncclCommAbort", abort_);
@@ -30,10 +31,16 @@ Nccl::Nccl() {
   version_ = fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
-std::vector<ncclComm*> Nccl::init_all(int gpus) const {
-  std::vector<ncclComm*> communicators(static_cast<std::size_t>(gpus));
-  check(init_all_(communicators.data(), gpus, nullptr), "making communicators");
-  return communicators;
+Nccl::Id Nccl::unique_id() const {
+  Id id{};
+  check(get_unique_id_(&id), "making an id");
+  return id;
+}
+
+ncclComm* Nccl::init_rank(int ranks, const Id& id, int rank) const {
+  ncclComm* communicator = nullptr;
+  check(init_rank_(&communicator, ranks, id, rank), "making a communicator");
+  return communicator;
 }
 
 void Nccl::all_reduce(const void* in, void* out, std::size_t count, ncclComm* communicator, Stream stream) const {

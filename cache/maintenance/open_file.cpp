@@ -44,16 +44,16 @@ void ReadingFile::open(const std::filesystem::path& file) {
   schema_version_ = check_schema(*connection_, file, Access::read);
 }
 
-WritingFile::WritingFile(const std::filesystem::path& path) {
+WritingFile::WritingFile(const std::filesystem::path& path, Trust trust) {
   const std::filesystem::path file = absolute_path(path);
-  wait_for([&] { open(file); });
+  wait_for([&] { open(file, trust); });
   connection_->lift_deadline();
 }
 
-void WritingFile::open(const std::filesystem::path& file) {
+void WritingFile::open(const std::filesystem::path& file, Trust trust) {
   transaction_.reset();
   connection_.reset();
-  connection_ = std::make_unique<Connection>(file, Access::write);
+  connection_ = std::make_unique<Connection>(file, Access::write, trust);
   transaction_.emplace(*connection_, Access::write);
   // While we waited for the lock, a repaired file may have taken its place.
   if (connection_->is_displaced()) throw store_error(file, StoreFault::busy, "another file was put in its place");

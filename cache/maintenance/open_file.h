@@ -40,7 +40,8 @@ class ReadingFile {
 /// commit(), or not at all. Not movable. Throws StoreError.
 class WritingFile {
  public:
-  explicit WritingFile(const std::filesystem::path& path);
+  /// `trust`: owned or alone.
+  explicit WritingFile(const std::filesystem::path& path, Trust trust = Trust::owned);
 
   Connection& connection() { return *connection_; }
 
@@ -48,7 +49,7 @@ class WritingFile {
   void commit();
 
  private:
-  void open(const std::filesystem::path& file);
+  void open(const std::filesystem::path& file, Trust trust);
 
   std::unique_ptr<Connection> connection_;
   std::optional<Transaction> transaction_;

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cache/errors.h"
+#include "cache/mount_locks.h"
 
 namespace hone::cache {
 namespace {
@@ -43,6 +44,10 @@ fs::path unused_name(const fs::path& path, std::string_view suffix) {
     name += fmt::format("{}.{}", suffix, number);
   }
   return name;
+}
+
+fs::path own_name(const fs::path& path, std::string_view suffix) {
+  return unused_name(path, fmt::format("{}-{}-{}", suffix, this_machine(), ::getpid()));
 }
 
 void put_in_place(const fs::path& finished, const fs::path& path) {

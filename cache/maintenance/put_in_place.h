@@ -9,6 +9,10 @@ namespace hone::cache {
 /// `path` with `suffix`, or with a number behind it where something has that name already.
 std::filesystem::path unused_name(const std::filesystem::path& path, std::string_view suffix);
 
+/// The same with the name of this machine and the number of this process in it, so that nobody else makes it, wherever
+/// the folder is mounted.
+std::filesystem::path own_name(const std::filesystem::path& path, std::string_view suffix);
+
 /// Renames `finished` to `path`, over whatever is there; both are in one folder. Throws StoreError that names `path`.
 void put_in_place(const std::filesystem::path& finished, const std::filesystem::path& path);
 

@@ -18,6 +18,7 @@
 #include "cache/maintenance/salvage.h"
 #include "cache/maintenance/scratch_folder.h"
 #include "cache/maintenance/verify.h"
+#include "cache/mount_locks.h"
 #include "cache/place.h"
 #include "cache/properties.h"
 #include "cache/schema.h"
@@ -99,6 +100,7 @@ RepairReport repair(const fs::path& given_path) {
   RepairReport report;
   report.was_intact = is_intact(path);
   if (report.was_intact) return report;
+  require_locks(path);
 
   roll_back_leftovers(path);
   RawFile damaged(path);

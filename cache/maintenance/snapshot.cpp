@@ -32,10 +32,10 @@ CopyCounts snapshot(const fs::path& source_path, const fs::path& target_path, co
   const ReadingFile source(source_path);
   const fs::path target = resolved_path(target_path);
   check_target(source_path, target);
-  const UnfinishedFile unfinished(unused_name(target, ".unfinished"));
+  const UnfinishedFile unfinished(own_name(target, ".unfinished"));
   CopyCounts counts;
   {
-    WritingFile file(unfinished.path());
+    WritingFile file(unfinished.path(), Trust::alone);
     if (!source.is_empty()) counts = copy_entries(source.connection(), file.connection(), options);
     file.commit();
     file.connection().execute("VACUUM");

@@ -82,6 +82,8 @@ std::shared_ptr<Device> Device::open(std::string_view name) {
                                                 fmt::join(device_names(), ", ")));
 }
 
+std::string Device::memory_owner(const void*) const { return fmt::format("{} ({})", facts().name, name()); }
+
 DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes)
     : device_(std::move(device)), bytes_(bytes) {
   if (!device_)

@@ -12,6 +12,7 @@
 #include <hone/error.h>
 #include <hone/reduce_axis.h>
 
+#include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/gather_buffers.h"
 #include "runtime/dispatch/winner_checks.h"
@@ -129,7 +130,17 @@ class AllReduceCall {
     if (spec_.op == ReduceOp::dot) call.check_array("b", arrays.other, spec_.dtype, has_elements);
     if (normalization_) check_normalization(arrays.out);
     else call.check_array("out", arrays.out, spec_.result_dtype(), shape_.rows > 0);
+    if (session_.options().validate_pointers) check_memory_of(arrays, has_elements);
     make_layout();
+  }
+
+  /// Before the exchange, where the other ranks still learn of it.
+  void check_memory_of(const Arrays& arrays, bool has_elements) const {
+    const std::string call = fmt::format("{}({})", function_, text());
+    const Device& device = *session_.device();
+    if (has_elements) check_memory(device, call, "in", arrays.in);
+    if (has_elements && spec_.op == ReduceOp::dot) check_memory(device, call, "b", arrays.other);
+    if (normalization_ ? has_elements : shape_.rows > 0) check_memory(device, call, "out", arrays.out);
   }
 
   void check_normalization(const void* out) const {
@@ -280,7 +291,8 @@ ReduceSpec sums_of(const SoftmaxSpec& spec) {
   return {.op = ReduceOp::logsumexp,
           .dtype = spec.dtype,
           .accumulator = spec.accumulator_dtype(),
-          .result = spec.accumulator_dtype()};
+          .result = spec.accumulator_dtype(),
+          .numerics = spec.numerics};
 }
 
 RowsShape rows_of(const SoftmaxShape& shape) {
@@ -305,7 +317,9 @@ Normalization normalization_of(const SoftmaxSpec& spec, bool is_logarithm, const
                                std::uint32_t alignment) {
   Normalization normalization{.problem = normalize_rows_problem(spec, is_logarithm, shape, alignment)};
   if (shape.over_columns) normalization.refusal = "takes the rows of a matrix; pass SoftmaxShape::rows()";
-  else if (spec.scale != 1) normalization.refusal = fmt::format("takes no scale but 1, not {}", spec.scale);
+  else if (spec.scale != 1)
+    normalization.refusal = fmt::format("takes no scale but 1, not {}, since the logsumexp of each rank's part has none; "
+                                        "scale the elements beforehand", spec.scale);
   return normalization;
 }
 

@@ -29,6 +29,19 @@ void check_contents(Device& device, const Problem& problem, const std::vector<Bu
 
 }  // namespace
 
+void check_memory(const Device& device, std::string_view call, std::string_view name, const void* pointer) {
+  const MemoryKind kind = device.memory_kind(pointer);
+  if (kind == MemoryKind::device) return;
+  if (kind == MemoryKind::peer)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' at {} lies on {}, and the session is one of {}; call a session of the former, or "
+                            "copy the array to {} first",
+                            call, name, pointer, device.memory_owner(pointer), device.memory_owner(nullptr),
+                            device.name()));
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: '{}' at {} is host memory; copy it to {} first", call, name, pointer, device.name()));
+}
+
 void check_buffers(Device& device, const SessionOptions& options, const Problem& problem,
                    std::span<void* const> buffers, Stream stream) {
   for (std::size_t i = 0; i < buffers.size(); ++i)
@@ -51,9 +64,7 @@ void check_buffers(Device& device, const SessionOptions& options, const Problem&
     if (alignment_of(buffers[i]) < alignment)
       throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is not aligned to {} bytes",
                                                            to_string(problem), spec.name, buffers[i], alignment));
-    if (device.memory_kind(buffers[i]) != MemoryKind::device)
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is host memory; copy it to {} first",
-                                                           to_string(problem), spec.name, buffers[i], device.name()));
+    check_memory(device, to_string(problem), spec.name, buffers[i]);
   }
   check_contents(device, problem, specs, buffers, stream);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include <hone/device.h>
 #include <hone/problem.h>
@@ -9,8 +10,11 @@
 
 namespace hone {
 
+/// Throws invalid_argument, which names `call`, unless the memory at `pointer` is the device's own.
+void check_memory(const Device& device, std::string_view call, std::string_view name, const void* pointer);
+
 /// Throws invalid_argument for buffers that are null and, under SessionOptions::validate_pointers, for those that are
-/// misaligned, not device memory, or hold what the family refuses. For the last it waits for `stream`.
+/// misaligned, not memory of the device, or hold what the family refuses. For the last it waits for `stream`.
 void check_buffers(Device& device, const SessionOptions& options, const Problem& problem,
                    std::span<void* const> buffers, Stream stream);
 

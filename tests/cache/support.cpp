@@ -1,7 +1,9 @@
 #include "tests/cache/support.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <sqlite3.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,6 +177,14 @@ void write_bytes(const std::filesystem::path& file, const std::vector<std::byte>
 }
 
 void write_text(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
+
+bool may_mount() {
+  if (::unshare(CLONE_NEWNS) != 0) {
+    if (::geteuid() != 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    std::ofstream("/proc/self/uid_map") << "0 0 1";
+  }
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+}
 
 StoreFault fault_of(const std::function<void()>& action, const std::filesystem::path& path, const std::string& words) {
   try {

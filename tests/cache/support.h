@@ -107,6 +107,9 @@ std::vector<std::byte> read_bytes(const std::filesystem::path& file);
 void write_bytes(const std::filesystem::path& file, const std::vector<std::byte>& bytes);
 void write_text(const std::filesystem::path& file, const std::string& text);
 
+/// A mount namespace of this process's own, in which it may mount; false where the system does not allow that.
+bool may_mount();
+
 /// The fault that `action` throws; fails the test when it throws none, or when its message lacks `path` or `words`.
 StoreFault fault_of(const std::function<void()>& action, const std::filesystem::path& path, const std::string& words);
 

@@ -80,6 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"tune", "--preset", "quick", "--op", "sum"}, "and so does --op"},
                       WrongArguments{{"tune", "--missed", "--preset", "quick"}, "give one of them alone"},
                       WrongArguments{{"tune", "--shard", "3"}, "'3' is no shard"},
+                      WrongArguments{{"tune", "--shard", "1/99999999999"}, "at most 1000000 shards"},
                       WrongArguments{{"tune", "--shard", "0/8"}, "no shard 0 of 8"},
                       WrongArguments{{"tune", "--shard", "9/8"}, "no shard 9 of 8"},
                       WrongArguments{{"tune", "--shard", "1/8", "--missed"}, "--missed has no shards"},

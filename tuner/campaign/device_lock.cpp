@@ -58,7 +58,7 @@ int open_lock_file(const std::string& path) {
 DeviceLock::DeviceLock(const std::filesystem::path& cache, const std::string& device, const std::stop_token& stop,
                        const std::function<void(long process)>& on_wait) {
   const std::string path = cache.string() + "." + device + ".tuning";
-  cache::require_trusted_place(cache);
+  cache::require_writable_place(cache);
   const int descriptor = open_lock_file(path);
   for (bool has_waited = false; flock(descriptor, LOCK_EX | LOCK_NB) != 0; has_waited = true) {
     // Where locks are not supported, two campaigns are told apart by what the cache answers.

@@ -19,6 +19,9 @@ namespace {
 
 constexpr double kGiB = 1 << 30;
 
+/// More than any campaign has problems; each is a list in memory.
+constexpr std::size_t kMostShards = 1'000'000;
+
 /// Problems that one shard gets, as indices, and what they cost together.
 struct Part {
   std::vector<std::size_t> members;
@@ -82,6 +85,8 @@ Shard parse_shard(std::string_view text) {
   if (*index < 1 || *index > *count)
     throw CommandError(ExitCode::usage, fmt::format("there is no shard {} of {}: shards are numbered from 1 to their "
                                                     "count", *index, *count));
+  if (*count > kMostShards)
+    throw CommandError(ExitCode::usage, fmt::format("a campaign has at most {} shards, not {}", kMostShards, *count));
   return {*index, *count};
 }
 

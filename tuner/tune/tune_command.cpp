@@ -46,7 +46,7 @@ namespace fs = std::filesystem;
 
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
-  cache::require_trusted_place(path);  // a file that is not there yet would not be trusted either
+  cache::require_writable_place(path);  // a file that is not there yet would not be trusted either
   cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code error;

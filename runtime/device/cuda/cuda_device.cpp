@@ -72,6 +72,7 @@ class CudaDevice final : public Device {
   }
 
   MemoryKind memory_kind(const void* pointer) const override;
+  std::string memory_owner(const void* pointer) const override;
 
   Stream create_stream() override {
     const DeviceGuard guard(ordinal_);
@@ -107,6 +108,8 @@ class CudaDevice final : public Device {
   DeviceCondition condition() const override;
 
  private:
+  std::optional<cudaPointerAttributes> pointer_attributes(const void* pointer) const;
+
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Stream stream, std::string_view doing) {
     if (bytes == 0) return;
     const DeviceGuard guard(ordinal_);
@@ -151,29 +154,43 @@ int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::si
   return blocks;
 }
 
-// What kernels of this device can use as device memory: memory of this device, managed memory, and memory of a peer
-// that this device may access. Page-locked host memory is `host` although kernels can read it: over the bus, which is
-// not what anything is tuned for. The driver cannot tell ordinary host memory from an address that is nowhere; both
-// are `host`.
-MemoryKind CudaDevice::memory_kind(const void* pointer) const {
-  if (pointer == nullptr) return MemoryKind::unknown;
+/// What the driver knows about a pointer; nothing about those that it refuses to look at.
+std::optional<cudaPointerAttributes> CudaDevice::pointer_attributes(const void* pointer) const {
   const DeviceGuard guard(ordinal_);
   cudaPointerAttributes attributes{};
   const cudaError_t status = cudaPointerGetAttributes(&attributes, pointer);
   if (status == cudaErrorInvalidValue) {
     ignore(status);
-    return MemoryKind::unknown;
+    return std::nullopt;
   }
   check(status, "asking where a pointer points to");
-  switch (attributes.type) {
+  return attributes;
+}
+
+// Device memory is memory of this device, and managed memory. Kernels can also read what is page-locked on the host,
+// and a peer's memory where access is enabled: over a bus or a link, which is not what anything is tuned for. The
+// driver cannot tell ordinary host memory from an address that is nowhere; both are `host`.
+MemoryKind CudaDevice::memory_kind(const void* pointer) const {
+  if (pointer == nullptr) return MemoryKind::unknown;
+  const std::optional<cudaPointerAttributes> attributes = pointer_attributes(pointer);
+  if (!attributes) return MemoryKind::unknown;
+  switch (attributes->type) {
     case cudaMemoryTypeDevice:
+      if (attributes->device != ordinal_) return MemoryKind::peer;
+      [[fallthrough]];
     case cudaMemoryTypeManaged:
-      return attributes.devicePointer != nullptr ? MemoryKind::device : MemoryKind::unknown;
+      return attributes->devicePointer != nullptr ? MemoryKind::device : MemoryKind::unknown;
     case cudaMemoryTypeHost:
     case cudaMemoryTypeUnregistered:
       return MemoryKind::host;
   }
   return MemoryKind::unknown;
+}
+
+std::string CudaDevice::memory_owner(const void* pointer) const {
+  const std::optional<cudaPointerAttributes> attributes = pointer ? pointer_attributes(pointer) : std::nullopt;
+  if (!attributes || attributes->type != cudaMemoryTypeDevice) return Device::memory_owner(pointer);
+  return fmt::format("{} (cuda:{})", query_cuda_facts(attributes->device).name, attributes->device);
 }
 
 /// Whether a handle means a default stream: the one of whichever device is current.

@@ -17,7 +17,8 @@ namespace hone {
 ///
 /// All ranks get the same bits, whatever their winners and GPUs of one vendor are; and, with the same winners, the same
 /// ones from run to run. Indices of argmin and argmax count through the ranks; −1 if no rank has an element. Means and
-/// variances are weighted with the ranks' numbers of elements. Otherwise results are those of tuned_reduce().
+/// variances are weighted with the ranks' numbers of elements. Otherwise results are those of tuned_reduce(). With
+/// Numerics::reproducible, those of floating mean_variance and logsumexp are refused (docs/collectives.md).
 ///
 /// Every rank must call with the same spec (see CommunicatorOptions::checked). The first calls in a stream allocate
 /// device memory, on the stream's behalf; later ones do not, and with an asynchronous communicator do not wait. Before

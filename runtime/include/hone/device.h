@@ -33,8 +33,8 @@ struct DeviceCondition {
   std::string seen = {};      ///< the evidence, for people: "process 4711 uses 60 % of the SMs", or ""
 };
 
-/// The memory that a pointer points into.
-enum class MemoryKind { device, host, unknown };
+/// The memory that a pointer points into; `peer`: another device's.
+enum class MemoryKind { device, host, peer, unknown };
 
 /// Launches that were captured once and can be replayed: a CUDA graph, made by Device::capture(). It must not outlive
 /// the device, nor the code and memory that its launches use, and must not be destroyed while a replay is pending.
@@ -120,6 +120,10 @@ class Device {
 
   /// Asks the driver which memory a pointer points into. This costs about a microsecond.
   virtual MemoryKind memory_kind(const void* pointer) const = 0;
+
+  /// The device whose memory a pointer points into, for messages: "NVIDIA H100 80GB HBM3 (cuda:1)". By default this
+  /// one.
+  virtual std::string memory_owner(const void* pointer) const;
 
   // --- running ---
 

@@ -61,9 +61,11 @@ struct SessionOptions {
   /// Must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
 
-  /// Ask the driver on every call whether pointers are device memory, which takes about a microsecond a pointer, and
-  /// check the contents of index arrays such as the offsets of segments, which waits for the stream and copies them to
-  /// the host. For tests and for debugging. While a stream is being captured, contents cannot be checked.
+  /// Ask the driver on every call whether pointers are memory of the session's device, which takes about a microsecond
+  /// a pointer, and check the contents of index arrays such as the offsets of segments, which waits for the stream and
+  /// copies them to the host. Managed memory counts as the device's, memory of another GPU does not, even if peer access
+  /// is enabled: nothing is tuned for reading over the link. For tests and for debugging. While a stream is being
+  /// captured, contents cannot be checked.
   bool validate_pointers = false;
 
   /// The number of workspaces (1 MiB each) that are allocated ahead for stream capture, where nothing may be allocated.

@@ -1,7 +1,6 @@
 // No space: a file that may not grow, and a small file system that is really full.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sched.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -63,15 +62,6 @@ TEST(CacheFullDisk, FileThatMayNotGrowLosesNothing) {
   sqlite3_cancel_auto_extension(hook);
   EXPECT_GT(refused, 100);
   EXPECT_GT(campaign.of(Outcome::right), 100);
-}
-
-/// A mount namespace of this process's own, in which it may mount; false where the system does not allow that.
-bool may_mount() {
-  if (::unshare(CLONE_NEWNS) != 0) {
-    if (::geteuid() != 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-    std::ofstream("/proc/self/uid_map") << "0 0 1";
-  }
-  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
 TEST(CacheFullDisk, SmallFileSystemLosesNothing) {

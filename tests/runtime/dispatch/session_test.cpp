@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <hone/error.h>
+#include <hone/sdk/forwarding_device.h>
 #include <hone/tuned_reduce.h>
 
 #include "tests/runtime/support/session_fixture.h"
@@ -255,6 +256,40 @@ TEST_F(SessionTest, ValidationSeesHostPointersWrongCountsAndMisalignment) {
   refuse({in_.data()}, "takes 2 buffers, 1 were passed");
   refuse({in_.as<std::byte>() + 4, out_.data()}, "'in' at");
   refuse({in_.data(), in_.as<std::byte>() + 4}, "'out' at");
+}
+
+/// A device that one array is not on.
+class BesideAnother : public ForwardingDevice {
+ public:
+  BesideAnother(std::shared_ptr<Device> inner, const void* far) : ForwardingDevice(std::move(inner)), far_(far) {}
+  MemoryKind memory_kind(const void* pointer) const override {
+    return pointer == far_ ? MemoryKind::peer : ForwardingDevice::memory_kind(pointer);
+  }
+  std::string memory_owner(const void* pointer) const override {
+    return pointer == far_ ? "Another GPU (cuda:7)" : ForwardingDevice::memory_owner(pointer);
+  }
+
+ private:
+  const void* far_;
+};
+
+TEST_F(SessionTest, ValidationNamesBothDevicesOfAnArrayThatLiesOnAnother) {
+  SessionOptions strict = options();
+  strict.validate_pointers = true;
+  const std::string mine = device_->facts().name;
+  for (const bool is_input : {true, false}) {
+    const DeviceBuffer& far = is_input ? in_ : out_;
+    Session session(std::make_shared<BesideAnother>(device_, far.data()), strict);
+    std::string message;
+    const std::array<void*, 2> buffers{in_.data(), out_.data()};
+    EXPECT_EQ(code_of([&] { session.launch(family_.problem(kSize), buffers, nullptr); }, &message),
+              ErrorCode::invalid_argument);
+    EXPECT_THAT(message, Names(is_input ? "'in'" : "'out'", "lies on Another GPU (cuda:7)", "session", mine));
+    const Plan plan = session.make_plan(family_.problem(kSize));
+    EXPECT_EQ(code_of([&] { plan.launch(family_.problem(kSize), buffers, nullptr); }, &message),
+              ErrorCode::invalid_argument);
+    EXPECT_THAT(message, Names("Another GPU (cuda:7)"));
+  }
 }
 
 TEST_F(SessionTest, WithoutValidationTheDeviceIsNotAsked) {

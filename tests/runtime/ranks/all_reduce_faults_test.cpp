@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include <hone/all_softmax.h>
 #include <hone/error.h>
 
 #include "tests/runtime/ranks/ranks.h"
@@ -73,6 +74,23 @@ TEST_F(AllReduceFaults, OfOneRankAreKnownToAll) {
   expect_works();
 }
 
+TEST_F(AllReduceFaults, OfMemoryThatIsNotTheDevicesAreKnownToAll) {
+  SessionOptions strict = session_->options();
+  strict.validate_pointers = true;
+  Session validating(device_, strict);
+  const bool is_culprit = rank() == 1;
+  const std::vector<float> on_host(100, 1);
+  const float* const in = is_culprit ? on_host.data() : in_.as<float>();
+  try {
+    tuned_all_reduce(validating, *communicator_, sum, in, 100, out_.as<float>(), nullptr);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), is_culprit ? ErrorCode::invalid_argument : ErrorCode::device_failed);
+    EXPECT_THAT(error.what(), Names("'in' at", "host memory"));
+  }
+  expect_works();
+}
+
 TEST_F(AllReduceFaults, OfARankThatDoesNotCallEndTheOthersInTime) {
   MpiCommunicator impatient(MPI_COMM_WORLD, {.checked = true, .timeout = milliseconds(300)});
   const auto begin = steady_clock::now();
@@ -95,6 +113,28 @@ TEST_F(AllReduceFaults, OfAnUncheckedCommunicatorAreTheSame) {
   EXPECT_EQ(*out_.as<float>(), static_cast<float>(1000 * ranks()));
   EXPECT_THROW(tuned_all_reduce(*session_, unchecked, sum, static_cast<float*>(nullptr), 1, out_.as<float>(), nullptr),
                Error);
+}
+
+TEST_F(AllReduceFaults, OfReproducibleMomentsAndExponentialsAreRefusedByName) {
+  for (const ReduceOp op : {ReduceOp::mean_variance, ReduceOp::logsumexp})
+    EXPECT_THAT(failure_of({.op = op, .numerics = Numerics::reproducible}, in_.data(), {.rows = 2, .columns = 5}).what(),
+                Names(std::string(name(op)), "reproducible", "fast"));
+  const auto softmax = [&](const SoftmaxSpec& spec) {
+    tuned_all_softmax(*session_, *communicator_, spec, in_.data(), SoftmaxShape::rows(2, 5), out_.data(), nullptr);
+  };
+  try {
+    softmax({.numerics = Numerics::reproducible});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), Names("tuned_all_softmax", "reproducible"));
+  }
+  try {
+    softmax({.scale = 0.5});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), Names("scale", "0.5", "beforehand"));
+  }
+  expect_works();
 }
 
 TEST_F(AllReduceFaults, OfNumbersByRowAreRefused) {

@@ -29,10 +29,12 @@ class RanksTest : public testing::Test {
     communicator_ = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD);
   }
 
-  /// Lets rank 0 compile what all ranks will launch, which then find it in the cache.
-  template <class Work>
-  void first_on_rank_0(const Work& work) {
-    if (rank() == 0) work();
+  /// Lets rank 0 compile one part of what all ranks will launch and rank 1 the other, at once; then all find it in the
+  /// cache.
+  template <class Part, class Other>
+  void first_on_two_ranks(const Part& part, const Other& other) {
+    if (rank() == 0) part();
+    if (rank() == std::min(1, ranks() - 1)) other();
     communicator_->exchange(*device_, "");
   }
 

@@ -44,6 +44,7 @@ class ForwardingDevice : public Device {
     inner_->fill_bytes(to, byte_value, bytes, stream);
   }
   MemoryKind memory_kind(const void* pointer) const override { return inner_->memory_kind(pointer); }
+  std::string memory_owner(const void* pointer) const override { return inner_->memory_owner(pointer); }
   Stream create_stream() override { return inner_->create_stream(); }
   void destroy_stream(Stream stream) noexcept override { inner_->destroy_stream(stream); }
   void synchronize(Stream stream) override { inner_->synchronize(stream); }
