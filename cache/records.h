@@ -50,6 +50,7 @@ struct ProblemRecord {
   std::string launch_context;  ///< "stream", "graph"
   int alignment = 0;           ///< bytes
   std::array<RangeRecord, 3> sizes;
+  std::string objective = "time";  ///< what the winner was chosen by: "time", "energy"
 
   bool operator==(const ProblemRecord&) const = default;
 };
@@ -97,6 +98,8 @@ struct TrialRecord {
   bool is_default = false;
   std::string verdict;  ///< "ok", "wrong", "rejected", "failed"
   std::string reason;
+  double energy_uj = 0;  ///< of one call; 0: not measured
+  double energy_spread_uj = 0;
 
   bool operator==(const TrialRecord&) const = default;
 };
@@ -108,6 +111,7 @@ struct TuningRecord {
   double measure_ms = 0;
   bool budget_spent = false;
   std::vector<TrialRecord> trials;  ///< best first
+  double power_limit_w = 0;         ///< that the device enforced when energy was measured; 0: energy was not measured
 
   bool operator==(const TuningRecord&) const = default;
 };
@@ -164,6 +168,7 @@ struct Query {
   int alignment = 0;
   std::array<std::int64_t, 3> extents{1, 1, 1};
   CodeUse code = CodeUse::required;
+  std::string objective = "time";
 };
 
 /// A tuned winner for the key of a Query whatever the extents, without its code: where a search may begin.
