@@ -165,7 +165,7 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["chosen"].erase("registers"); }, "'chosen' has no 'registers'"},
       {[](Json& w) { w["chosen"]["more"] = 1; }, "'chosen' has 16 members, 15 are known"},
       {[](Json& w) { w["more"] = 1; }, "'winner' has 9 members, 8 are known"},
-      {[](Json& w) { w["tuning"]["more"] = 1; }, "'tuning' has 6 members, 5 are known"},
+      {[](Json& w) { w["tuning"]["more"] = 1; }, "'tuning' has 7 members, 6 are known"},
       {[](Json& w) { w["chosen"]["registers"] = "32"; },
        "'registers' of 'chosen' is \"32\", not a whole number from 0 to 2147483647"},
       {[](Json& w) { w["chosen"]["registers"] = -1; }, "not a whole number from 0"},
