@@ -116,6 +116,12 @@ struct TuningRecord {
   bool operator==(const TuningRecord&) const = default;
 };
 
+/// The tuning of a winner as a file has it.
+struct FoundTuning {
+  std::optional<TuningRecord> tuning;  ///< none: the winner is untuned or unknown, or is_damaged
+  bool is_damaged = false;             ///< there is one, but the digest does not hold
+};
+
 /// Compiled code.
 struct BinaryRecord {
   std::string format;  ///< "cubin" or "elf"

@@ -277,13 +277,24 @@ std::vector<StoredWinner> Store::winners(std::string_view family, std::string_vi
 }
 
 std::optional<TuningRecord> Store::tuning(std::int64_t winner_id) const {
-  return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) -> std::optional<TuningRecord> {
-    std::optional<TuningRow> row = read_tuning(connection, winner_id);
-    if (!row) return std::nullopt;
-    if (!row->intact)
-      throw store_error(path_, StoreFault::corrupt, "the trials of this winner do not have their digest");
-    return std::move(row->tuning);
+  FoundTuning found = std::move(tunings(std::span(&winner_id, 1)).front());
+  if (found.is_damaged)
+    throw store_error(path_, StoreFault::corrupt, "the trials of this winner do not have their digest");
+  return std::move(found.tuning);
+}
+
+std::vector<FoundTuning> Store::tunings(std::span<const std::int64_t> winner_ids) const {
+  std::vector<FoundTuning> found = read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) {
+    std::vector<FoundTuning> read;
+    for (const std::int64_t id : winner_ids) {
+      std::optional<TuningRow> row = read_tuning(connection, id);
+      FoundTuning& last = read.emplace_back(FoundTuning{.tuning = {}, .is_damaged = row && !row->intact});
+      if (row && row->intact) last.tuning = std::move(row->tuning);
+    }
+    return read;
   });
+  found.resize(winner_ids.size());  // without a file, nothing was read
+  return found;
 }
 
 }  // namespace hone::cache
