@@ -113,6 +113,26 @@ Json summary_json(const ExplainedWinner& explained) {
           {"never_tried", std::move(untried)}};
 }
 
+/// There are thousands of candidates: an initializer list would make an array of every field first.
+Json candidate_json(const CandidateFate& candidate) {
+  const cache::TrialRecord& trial = *candidate.trial;
+  Json json = Json::object();
+  auto& fields = json.get_ref<Json::object_t&>();
+  fields.reserve(11);
+  fields.emplace("policy", trial.candidate.policy);
+  fields.emplace("max_blocks", trial.candidate.max_blocks);
+  fields.emplace("bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm);
+  fields.emplace("predicted_us", trial.predicted_us);
+  fields.emplace("median_us", trial.median_us);
+  fields.emplace("spread_us", trial.spread_us);
+  fields.emplace("samples", trial.samples);
+  fields.emplace("is_default", trial.is_default);
+  fields.emplace("fate", name(candidate.fate));
+  fields.emplace("gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr));
+  fields.emplace("why", candidate.why);
+  return json;
+}
+
 Json explanation_json(const ExplainedWinner& explained) {
   Json json = to_json(explained.stored, &explained.measured);
   const Explanation& explanation = explained.explanation;
@@ -124,20 +144,9 @@ Json explanation_json(const ExplainedWinner& explained) {
   json["rank_correlation"] = explanation.rank_correlation;
   json.update(summary_json(explained));
   json["predicted_before_winner"] = explanation.place_of_winner ? Json(*explanation.place_of_winner) : Json(nullptr);
-  for (const CandidateFate& candidate : explanation.candidates) {
-    const cache::TrialRecord& trial = *candidate.trial;
-    json["candidates"].push_back({{"policy", trial.candidate.policy},
-                                  {"max_blocks", trial.candidate.max_blocks},
-                                  {"bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm},
-                                  {"predicted_us", trial.predicted_us},
-                                  {"median_us", trial.median_us},
-                                  {"spread_us", trial.spread_us},
-                                  {"samples", trial.samples},
-                                  {"is_default", trial.is_default},
-                                  {"fate", name(candidate.fate)},
-                                  {"gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr)},
-                                  {"why", candidate.why}});
-  }
+  Json::array_t& candidates = json["candidates"].get_ref<Json::array_t&>();
+  candidates.reserve(explanation.candidates.size());
+  for (const CandidateFate& candidate : explanation.candidates) candidates.push_back(candidate_json(candidate));
   return json;
 }
 
