@@ -24,10 +24,13 @@
 #include "tuner/explain/trial_formats.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 #include "tuner/winners/parameter_effects.h"
 #include "tuner/winners/problem_winners.h"
 #include "tuner/winners/winner_detail.h"
@@ -182,19 +185,19 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& 
 void set_up_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* sub = app.add_subcommand("explain");
   sub->add_option("ID", options.id);
-  sub->add_option("--family", options.family)->take_last();
-  sub->add_option("--op", options.op)->take_last();
-  sub->add_option("--dtype", options.dtype)->take_last();
+  one_of(sub->add_option("--family", options.family)->take_last(), family_words);
+  one_of(sub->add_option("--op", options.op)->take_last(), operation_words);
+  one_of(sub->add_option("--dtype", options.dtype)->take_last(), dtype_words);
   sub->add_option("--size", options.size)->take_last();
-  sub->add_option("--align", options.alignment)->take_last();
-  sub->add_option("--context", options.context)->take_last();
-  sub->add_option("--nan", options.nan)->take_last();
-  sub->add_option("--numerics", options.numerics)->take_last();
-  sub->add_option("--device", options.device)->take_last();
-  sub->add_option("--cache", options.cache)->take_last();
+  one_of(sub->add_option("--align", options.alignment)->take_last(), words_in(kAlignmentWords));
+  one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
+  one_of(sub->add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
+  one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--counters", options.counters)->disable_flag_override();
-  sub->add_option("--format", options.format)->take_last();
+  one_of(sub->add_option("--format", options.format)->take_last(), words_in(kTrialFormats));
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
