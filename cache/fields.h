@@ -96,6 +96,7 @@ void each_field(Some<TrialRecord> auto& trial, Visit visit) {
   visit("reason", trial.reason);
   visit("energy_uj", trial.energy_uj);
   visit("energy_spread_uj", trial.energy_spread_uj);
+  visit("sequence", trial.sequence);
 }
 
 /// Without its trials.

@@ -100,6 +100,7 @@ struct TrialRecord {
   std::string reason;
   double energy_uj = 0;  ///< of one call; 0: not measured
   double energy_spread_uj = 0;
+  int sequence = 0;  ///< 1 for the first one that was measured; 0: not measured, or not recorded
 
   bool operator==(const TrialRecord&) const = default;
 };

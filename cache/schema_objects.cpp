@@ -113,6 +113,7 @@ constexpr std::string_view kTrial = R"sql(CREATE TABLE trial (
   reason TEXT NOT NULL,
   energy_uj REAL NOT NULL DEFAULT 0,
   energy_spread_uj REAL NOT NULL DEFAULT 0,
+  sequence INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (winner, rank)
 ) STRICT, WITHOUT ROWID)sql";
 
@@ -243,7 +244,8 @@ constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
 SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
        w.extent2, r.verdict, r.reason, r.is_default, r.policy, r.max_blocks, r.block_threads, r.registers,
        r.static_smem_bytes, r.local_bytes, r.resident_blocks, r.bytes_in_flight_per_sm, r.predicted_us, r.median_us,
-       r.spread_us, r.samples, w.objective, r.energy_uj, r.energy_spread_uj, w.bytes_moved / r.median_us / 1000.0 AS gbps, u.started_at
+       r.spread_us, r.samples, r.sequence, w.objective, r.energy_uj, r.energy_spread_uj,
+       w.bytes_moved / r.median_us / 1000.0 AS gbps, u.started_at
 FROM trial r JOIN tuning u ON u.winner = r.winner JOIN winner w ON w.id = r.winner
      JOIN device d ON d.id = w.device)sql";
 
@@ -283,6 +285,10 @@ Schema replaced(Schema objects, std::initializer_list<SchemaObject> others) {
 }
 
 struct Versions {
+  // Up to version 6 the order of measuring was not stored.
+  const std::string trial6 = replaced(kTrial, {{"  sequence INTEGER NOT NULL DEFAULT 0,\n", ""}});
+  const std::string trials6 =
+      replaced(kTrials, {{"r.sequence, ", ""}, {"energy_spread_uj,\n      ", "energy_spread_uj,"}});
   // Up to version 5 everything was chosen by its time.
   static constexpr std::array<std::string_view, 2> kNoColumn{"  objective TEXT NOT NULL DEFAULT 'time',\n", ""};
   static constexpr std::array<std::string_view, 2> kNoKey{", last2, objective)", ", last2)"};
@@ -291,10 +297,10 @@ struct Versions {
   const std::string claim5 = replaced(kClaim, {kNoColumn, kNoKey});
   const std::string tuning5 = replaced(kTuning, {{",\n  power_limit_w REAL NOT NULL DEFAULT 0", ""}});
   const std::string trial5 = replaced(
-      kTrial, {{"  energy_uj REAL NOT NULL DEFAULT 0,\n  energy_spread_uj REAL NOT NULL DEFAULT 0,\n", ""}});
+      trial6, {{"  energy_uj REAL NOT NULL DEFAULT 0,\n  energy_spread_uj REAL NOT NULL DEFAULT 0,\n", ""}});
   const std::string winners5 =
       replaced(kWinners, {{"w.objective, ", ""}, {" AND m.objective = w.objective\n                ", ""}});
-  const std::string trials5 = replaced(kTrials, {{"w.objective, r.energy_uj, r.energy_spread_uj, ", ""}});
+  const std::string trials5 = replaced(trials6, {{"w.objective, r.energy_uj, r.energy_spread_uj, ", ""}});
   const std::string misses5 = replaced(kMisses, {{"m.objective, ", ""}});
   const std::string claims5 = replaced(kClaims, {{"c.objective, ", ""}});
   // Up to version 3 binaries had no entries, and the column policy was called variant; version 1 kept binaries as long
@@ -306,7 +312,7 @@ struct Versions {
   const std::string winners3 = replaced(winners5, {{"policy", "variant"}});
   const std::string trials3 = replaced(trials5, {{"policy", "variant"}});
 
-  const Schema version6{
+  const Schema version7{
       {"table", "device", kDevice},
       {"table", "toolchain", kToolchain},
       {"table", "binary", kBinary},
@@ -324,6 +330,7 @@ struct Versions {
       {"view", "misses", kMisses},
       {"view", "claims", kClaims},
   };
+  const Schema version6 = replaced(version7, {{"table", "trial", trial6}, {"view", "trials", trials6}});
   // Version 4 has other words than version 5 in the column numerics.
   const Schema version5 = replaced(version6, {{"table", "winner", winner5},
                                                {"table", "tuning", tuning5},
@@ -362,6 +369,7 @@ std::span<const SchemaObject> schema_objects(std::int64_t version) {
   if (version == 3) return all.version3;
   if (version == 4 || version == 5) return all.version5;
   if (version == 6) return all.version6;
+  if (version == 7) return all.version7;
   return {};
 }
 

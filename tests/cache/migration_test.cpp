@@ -49,7 +49,7 @@ TEST_F(CacheMigration, OldFileIsReadAsItIs) {
 TEST_F(CacheMigration, FirstPublicationBringsEveryRowIntoOurSchema) {
   const std::vector<StoredWinner> before = store_.winners();
   store_.publish(another());
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("6"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("7"));
   EXPECT_THAT(sql(file_, "PRAGMA integrity_check"), ElementsAre("ok"));
   EXPECT_THAT(sql(file_, "PRAGMA foreign_key_check"), IsEmpty());
   EXPECT_THAT(sql(file_, "SELECT id FROM winner ORDER BY id"), ElementsAre("2", "3", "4", "5", "8"));
@@ -122,14 +122,15 @@ TEST_F(CacheMigration, ChangedOldFileIsForeign) {
   EXPECT_FALSE(std::filesystem::exists(backup_));
 }
 
-/// The columns that version 6 added to the rows of a query, as sql() prints them.
-std::string_view added_by_version_6(std::string_view query) {
+/// The columns that later versions added to the rows of a query, as sql() prints them.
+std::string added_since(int version, std::string_view query) {
   const auto asks = [&](std::string_view table) { return query.ends_with(table); };
-  if (asks("winner")) return "|time";
-  return asks("tuning") ? "|0.0" : asks("trial") ? "|0.0|0.0" : "";
+  if (asks("trial")) return version < 6 ? "|0.0|0.0|0" : "|0";
+  if (version > 5) return "";
+  return asks("winner") ? "|time" : asks("tuning") ? "|0.0" : "";
 }
 
-/// Versions 2 to 5, by their number. They have the tables of ours, but for columns, their names, and words.
+/// Versions 2 to 6, by their number. They have the tables of ours, but for columns, their names, and words.
 class CacheMigrationFrom : public testing::TestWithParam<int> {
  protected:
   CacheMigrationFrom() { make_fixture(file_, GetParam()); }
@@ -170,16 +171,16 @@ TEST_P(CacheMigrationFrom, EveryRowOfEveryTableIsKept) {
   for (const std::string& query : queries) {
     before.push_back(sql(file_, query));
     for (std::string& row : before.back())
-      row = std::regex_replace(row, std::regex("\\|reproducible\\|"), "|fast|") + std::string(added_by_version_6(query));
+      row = std::regex_replace(row, std::regex("\\|reproducible\\|"), "|fast|") + added_since(GetParam(), query);
   }
   Publication known = sample_publication();
   known.winner.tuned = false;  // does not replace what is there, so only the schema changes
   store_.publish(known);
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("6"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("7"));
   EXPECT_THAT(sql(file_, "PRAGMA integrity_check"), ElementsAre("ok"));
   for (std::size_t i = 0; i < queries.size(); ++i) EXPECT_EQ(sql(file_, queries[i]), before[i]) << queries[i];
   EXPECT_THAT(sql(file_, "SELECT name, value FROM property ORDER BY name"),
-              ElementsAre("max_bytes|1000000", "reads_from|6"));
+              ElementsAre("max_bytes|1000000", "reads_from|7"));
   EXPECT_THAT(sql(file_, "SELECT DISTINCT entries FROM binary"), ElementsAre(""));
   EXPECT_THAT(sql(file_, "SELECT objective FROM missed UNION ALL SELECT objective FROM claim"),
               ElementsAre("time", "time", "time"));
@@ -233,13 +234,14 @@ TEST_P(CacheMigrationFrom, OldFileIsMerged) {
   EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre(std::to_string(GetParam())));
 }
 
-/// A file of an earlier version knows winners by time alone, before and after it is migrated.
+/// A file of a version before 6 knows winners by time alone, before and after it is migrated.
 TEST_P(CacheMigrationFrom, WinnersWereChosenByTime) {
   Publication by_energy = sample_publication();
   by_energy.key.problem.objective = "energy";
   by_energy.tuning->power_limit_w = 700;
   by_energy.tuning->trials[0].energy_uj = 1250.5;
   by_energy.tuning->trials[0].energy_spread_uj = 12.5;
+  by_energy.tuning->trials[0].sequence = 3;
   Query query = matching_query(by_energy);
   query.objective = "energy";
   EXPECT_FALSE(store_.find(query));
@@ -251,9 +253,13 @@ TEST_P(CacheMigrationFrom, WinnersWereChosenByTime) {
   EXPECT_TRUE(verify(file_).intact());
   sql(file_, "UPDATE trial SET energy_uj = 1 WHERE energy_uj > 0");
   EXPECT_FALSE(verify(file_).intact()) << "digests cover what was added";
+  sql(file_, "UPDATE trial SET energy_uj = 1250.5 WHERE energy_uj > 0");
+  EXPECT_TRUE(verify(file_).intact());
+  sql(file_, "UPDATE trial SET sequence = 0");
+  EXPECT_FALSE(verify(file_).intact());
 }
 
-INSTANTIATE_TEST_SUITE_P(Version, CacheMigrationFrom, testing::Values(2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Version, CacheMigrationFrom, testing::Values(2, 3, 4, 5, 6));
 
 TEST(CacheMigrationFrom2, FiguresOfAnotherSizeLeaveTheView) {
   const TempFolder folder;

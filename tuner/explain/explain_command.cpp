@@ -121,7 +121,7 @@ Json candidate_json(const CandidateFate& candidate) {
   const cache::TrialRecord& trial = *candidate.trial;
   Json json = Json::object();
   auto& fields = json.get_ref<Json::object_t&>();
-  fields.reserve(11);
+  fields.reserve(12);
   fields.emplace("policy", trial.candidate.policy);
   fields.emplace("max_blocks", trial.candidate.max_blocks);
   fields.emplace("bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm);
@@ -129,6 +129,7 @@ Json candidate_json(const CandidateFate& candidate) {
   fields.emplace("median_us", trial.median_us);
   fields.emplace("spread_us", trial.spread_us);
   fields.emplace("samples", trial.samples);
+  fields.emplace("sequence", trial.sequence > 0 ? Json(trial.sequence) : Json(nullptr));
   fields.emplace("is_default", trial.is_default);
   fields.emplace("fate", name(candidate.fate));
   fields.emplace("gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -92,6 +93,22 @@ bool add_values(std::string_view policy, std::set<std::string_view>& values) {
     policy.remove_prefix(std::min(policy.size(), item.size() + 1));
   }
   return is_new;
+}
+
+/// The measured trials that were faster than all before them, in the order of measuring.
+std::set<const TrialRecord*> record_setters(const std::vector<TrialRecord>& trials) {
+  std::vector<const TrialRecord*> measured;
+  for (const TrialRecord& trial : trials)
+    if (trial.verdict == "ok" && trial.sequence > 0) measured.push_back(&trial);
+  std::ranges::sort(measured, {}, &TrialRecord::sequence);
+  std::set<const TrialRecord*> setters;
+  double best_us = std::numeric_limits<double>::infinity();
+  for (const TrialRecord* trial : measured) {
+    if (trial->median_us >= best_us) continue;
+    best_us = trial->median_us;
+    setters.insert(trial);
+  }
+  return setters;
 }
 
 /// A winner that may be shown, with the cache that it is of.
@@ -290,6 +307,7 @@ class Collector {
     std::size_t at = 0;
     const auto measured = static_cast<std::size_t>(std::ranges::count(tuning.trials, "ok", &TrialRecord::verdict));
     const Sample sample(measured, most_trials);
+    const std::set<const TrialRecord*> setters = record_setters(tuning.trials);
     std::set<std::string_view> values;
     for (const TrialRecord& trial : tuning.trials) {
       if (trial.verdict != "ok") continue;
@@ -297,7 +315,8 @@ class Collector {
                              trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
       if (is_winner) in_flight = trial.bytes_in_flight_per_sm;
       const bool has_new_value = add_values(trial.candidate.policy, values);
-      if (!sample.has(at++) && !is_winner && !trial.is_default && !has_new_value) continue;
+      const bool is_telling = is_winner || trial.is_default || has_new_value || setters.contains(&trial);
+      if (!sample.has(at++) && !is_telling) continue;
       trials.push_back(trial_row(trial, is_winner));
     }
     for (const ReasonCount& reason : count_reasons(tuning.trials))
@@ -328,6 +347,7 @@ class Collector {
             rounded(trial.median_us),
             rounded(trial.spread_us),
             trial.samples,
+            trial.sequence,
             (is_winner ? 1 : 0) + (trial.is_default ? 2 : 0),
             trial.reason.empty() ? 0 : texts_(trial.reason)};
   }
