@@ -34,6 +34,9 @@ constexpr milliseconds kPauseBetweenTries(8);
 constexpr milliseconds kDeadline(10000);
 constexpr int kInstructionsPerDeadlineCheck = 10000;
 
+/// One thread uses a connection, so none has to be kept out while a value is read.
+constexpr int kUsualFlags = SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
+
 /// Every character that could mean something in a URI is escaped.
 std::string immutable_uri(const std::filesystem::path& path) {
   std::string uri = "file:";
@@ -85,7 +88,7 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
 }
 
 void Connection::open(const Place& place, Access access) {
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
+  const int flags = kUsualFlags | SQLITE_OPEN_READWRITE | (access == Access::write ? SQLITE_OPEN_CREATE : 0);
   sqlite3* connection = nullptr;
   const int code = sqlite3_open_v2(place.path.c_str(), &connection, flags, vfs_->name());
   handle_.reset(connection);
@@ -97,7 +100,7 @@ void Connection::open(const Place& place, Access access) {
 /// Somebody else may have put anything beside it, or may be writing it: a journal would be played back and deleted.
 void Connection::open_immutable(const Place& place) {
   require_finished(place.path);
-  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI;
+  const int flags = kUsualFlags | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
   sqlite3* connection = nullptr;
   const int code = sqlite3_open_v2(immutable_uri(place.path).c_str(), &connection, flags, vfs_->name());
   handle_.reset(connection);

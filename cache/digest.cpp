@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <new>
 
@@ -26,24 +27,38 @@ Word encode(std::uint64_t value) {
 
 }  // namespace
 
+/// Fields are short and many, so they are collected: XXH3 takes long for each piece that it is given.
 struct Digest::State {
   XXH3_state_t xxh;
+  std::array<std::byte, 2048> collected;
+  std::size_t used = 0;
 
   State() { XXH3_128bits_reset(&xxh); }
 
-  void add_bytes(const void* data, std::size_t size) { XXH3_128bits_update(&xxh, data, size); }
-  void add_size(std::size_t size) {
-    const Word bytes = encode(size);
-    add_bytes(bytes.data(), bytes.size());
+  void flush() {
+    XXH3_128bits_update(&xxh, collected.data(), used);
+    used = 0;
   }
 
   /// `type` keeps the number 1 and the eight bytes of its encoding apart.
   void add_field(std::string_view tag, char type, const void* data, std::size_t size) {
-    add_size(tag.size());
-    add_bytes(tag.data(), tag.size());
-    add_bytes(&type, 1);
-    add_size(size);
-    add_bytes(data, size);
+    const std::size_t all = tag.size() + size + sizeof type + 2 * sizeof(Word);
+    if (all > collected.size() - used) flush();
+    const bool is_collected = all <= collected.size();
+    const auto put = [&](const void* from, std::size_t count) {
+      if (!is_collected) {
+        XXH3_128bits_update(&xxh, from, count);
+      } else if (count > 0) {
+        std::memcpy(collected.data() + used, from, count);
+        used += count;
+      }
+    };
+    const Word tag_size = encode(tag.size()), data_size = encode(size);
+    put(tag_size.data(), tag_size.size());
+    put(tag.data(), tag.size());
+    put(&type, sizeof type);
+    put(data_size.data(), data_size.size());
+    put(data, size);
   }
 };
 
@@ -74,6 +89,7 @@ Digest& Digest::add(std::string_view tag, double value) {
 }
 
 std::string Digest::hex() const {
+  state_->flush();
   const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, hash);

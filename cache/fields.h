@@ -56,6 +56,7 @@ void each_field(Some<ProblemRecord> auto& problem, Visit visit) {
   visit("last1", problem.sizes[1].last);
   visit("first2", problem.sizes[2].first);
   visit("last2", problem.sizes[2].last);
+  visit("objective", problem.objective);
 }
 
 template <class Visit>
@@ -93,6 +94,9 @@ void each_field(Some<TrialRecord> auto& trial, Visit visit) {
   visit("is_default", trial.is_default);
   visit("verdict", trial.verdict);
   visit("reason", trial.reason);
+  visit("energy_uj", trial.energy_uj);
+  visit("energy_spread_uj", trial.energy_spread_uj);
+  visit("sequence", trial.sequence);
 }
 
 /// Without its trials.
@@ -102,6 +106,7 @@ void each_field(Some<TuningRecord> auto& tuning, Visit visit) {
   visit("compile_ms", tuning.compile_ms);
   visit("measure_ms", tuning.measure_ms);
   visit("budget_spent", tuning.budget_spent);
+  visit("power_limit_w", tuning.power_limit_w);
 }
 
 template <class Visit>

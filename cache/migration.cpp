@@ -13,65 +13,74 @@
 namespace hone::cache {
 namespace {
 
-/// From one earlier version to ours. A table whose statement changed has to be made anew, since a file keeps the text
-/// that each was made with. Its rows, and those of the tables that refer to it, wait meanwhile in temporary tables, or
-/// under another name. A column that is renamed leaves the text as ours has it, so that its table may stay.
-struct Migration {
-  std::int64_t from;
-  std::span<const std::string_view> before;  ///< takes away what the new version has otherwise
-  std::span<const std::string_view> after;   ///< fills the new tables
+/// A statement for files of some earlier versions. A table whose statement changed has to be made anew, since a file
+/// keeps the text that each was made with: its rows, and those of the tables that refer to it, wait meanwhile in
+/// temporary tables, those of binaries under another name.
+struct Step {
+  std::int64_t first;  ///< of the versions
+  std::int64_t last;
+  std::string_view sql;
 };
 
-// Version 4 gave binaries their entries.
-constexpr std::string_view kSetBinariesAside = "ALTER TABLE binary RENAME TO old_binary";
-constexpr std::string_view kTakeBinaries =
-    "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary";
-constexpr std::string_view kDropOldBinaries = "DROP TABLE old_binary";
+// Take away what the new version has otherwise. Version 2 added usage, misses and claims, version 4 gave binaries their
+// entries, version 6 winners an objective and trials their energy, version 7 trials their sequence.
+constexpr std::array<Step, 19> kBefore{{
+    {1, 5, "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner"},
+    {1, 5, "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning"},
+    {1, 6, "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial"},
+    {2, 5, "CREATE TEMP TABLE old_usage AS SELECT * FROM main.usage"},
+    {2, 5, "CREATE TEMP TABLE old_missed AS SELECT * FROM main.missed"},
+    {2, 5, "CREATE TEMP TABLE old_claim AS SELECT * FROM main.claim"},
+    {1, 5, "CREATE TEMP TABLE old_sequence AS SELECT seq FROM main.sqlite_sequence WHERE name = 'winner'"},
+    {1, 5, "DROP VIEW winners"},
+    {1, 6, "DROP VIEW trials"},
+    {2, 5, "DROP VIEW misses"},
+    {2, 5, "DROP VIEW claims"},
+    {2, 3, "DROP VIEW binaries"},  // it names the table that gets another name
+    {2, 5, "DROP TABLE claim"},
+    {2, 5, "DROP TABLE missed"},
+    {2, 5, "DROP TABLE usage"},
+    {1, 6, "DROP TABLE trial"},
+    {1, 5, "DROP TABLE tuning"},
+    {1, 5, "DROP TABLE winner"},
+    {1, 3, "ALTER TABLE binary RENAME TO old_binary"},
+}};
 
-constexpr std::array<std::string_view, 10> kBefore1{
-    "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner",
-    "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning",
-    "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial",
-    "CREATE TEMP TABLE old_sequence AS SELECT seq FROM main.sqlite_sequence WHERE name = 'winner'",
-    "DROP VIEW winners",
-    "DROP VIEW trials",
-    "DROP TABLE trial",
-    "DROP TABLE tuning",
-    "DROP TABLE winner",
-    kSetBinariesAside,
-};
-
-// A row that breaks a constraint now did so before, by damage: it is left out, and the rest is kept.
-constexpr std::array<std::string_view, 11> kAfter1{
-    "INSERT OR IGNORE INTO winner SELECT * FROM old_winner"
-    " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)",
-    "INSERT OR IGNORE INTO tuning SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)",
-    "INSERT OR IGNORE INTO trial SELECT * FROM old_trial WHERE winner IN (SELECT winner FROM tuning)",
+// Fill the new tables. A row that breaks a constraint now did so before, by damage: it is left out, and the rest is
+// kept.
+constexpr std::array<Step, 18> kAfter{{
+    {1, 5, "INSERT OR IGNORE INTO winner SELECT *, 'time' FROM old_winner"
+           " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
+    {1, 5, "INSERT OR IGNORE INTO tuning SELECT *, 0 FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
+    {1, 5, "INSERT OR IGNORE INTO trial SELECT *, 0, 0, 0 FROM old_trial WHERE winner IN (SELECT winner FROM tuning)"},
+    {6, 6, "INSERT OR IGNORE INTO trial SELECT *, 0 FROM old_trial WHERE winner IN (SELECT winner FROM tuning)"},
+    {2, 5, "INSERT OR IGNORE INTO usage SELECT * FROM old_usage WHERE winner IN (SELECT id FROM winner)"},
+    {2, 5, "INSERT OR IGNORE INTO missed (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
+           " first0, last0, first1, last1, first2, last2, driver, reason, extent0, extent1, extent2, bytes_moved, weight,"
+           " missed_at) SELECT * FROM old_missed"
+           " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
+    {2, 5, "INSERT OR IGNORE INTO claim (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
+           " first0, last0, first1, last1, first2, last2, owner, process, taken_at_ms, expires_at_ms)"
+           " SELECT * FROM old_claim"
+           " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
     // Ids of winners are never used again, those of deleted ones included.
-    "DELETE FROM sqlite_sequence WHERE name = 'winner'",
-    "INSERT INTO sqlite_sequence (name, seq) SELECT 'winner', seq FROM old_sequence",
-    "DROP TABLE temp.old_winner",
-    "DROP TABLE temp.old_tuning",
-    "DROP TABLE temp.old_trial",
-    "DROP TABLE temp.old_sequence",
-    kTakeBinaries,
-    kDropOldBinaries,
-};
+    {1, 5, "DELETE FROM sqlite_sequence WHERE name = 'winner'"},
+    {1, 5, "INSERT INTO sqlite_sequence (name, seq) SELECT 'winner', seq FROM old_sequence"},
+    {1, 5, "DROP TABLE temp.old_winner"},
+    {1, 5, "DROP TABLE temp.old_tuning"},
+    {1, 6, "DROP TABLE temp.old_trial"},
+    {2, 5, "DROP TABLE temp.old_usage"},
+    {2, 5, "DROP TABLE temp.old_missed"},
+    {2, 5, "DROP TABLE temp.old_claim"},
+    {1, 5, "DROP TABLE temp.old_sequence"},
+    {1, 3, "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary"},
+    {1, 3, "DROP TABLE old_binary"},
+}};
 
-/// Versions 2 and 3 differ in the view `winners` alone.
-constexpr std::array<std::string_view, 6> kBefore2{
-    "DROP VIEW winners",
-    "DROP VIEW trials",
-    "DROP VIEW binaries",
-    "ALTER TABLE winner RENAME COLUMN variant TO policy",
-    "ALTER TABLE trial RENAME COLUMN variant TO policy",
-    kSetBinariesAside,
-};
-
-constexpr std::array<std::string_view, 2> kAfter2{kTakeBinaries, kDropOldBinaries};
-
-constexpr std::array<Migration, 4> kMigrations{
-    {{1, kBefore1, kAfter1}, {2, kBefore2, kAfter2}, {3, kBefore2, kAfter2}, {4, {}, {}}}};
+void execute(Connection& connection, std::span<const Step> steps, std::int64_t version) {
+  for (const Step& step : steps)
+    if (step.first <= version && version <= step.last) connection.execute(step.sql);
+}
 
 /// Up to version 4 the numerics `fast` were called `reproducible`. Digests cover the first word, so they hold.
 constexpr std::string_view kRenameNumerics =
@@ -87,14 +96,11 @@ std::filesystem::path backup_path(const std::filesystem::path& path, std::int64_
 
 void migrate(Connection& connection, const std::filesystem::path& path, std::int64_t version) {
   replace_file(backup_path(path, version), connection.content());
-  for (const Migration& migration : kMigrations) {
-    if (migration.from != version) continue;
-    for (const std::string_view sql : migration.before) connection.execute(sql);
-    create_schema(connection);
-    for (const std::string_view sql : migration.after) connection.execute(sql);
-    for (const std::string_view table : {"winner", "missed", "claim"})
-      connection.execute(fmt::format(kRenameNumerics, table));
-  }
+  execute(connection, kBefore, version);
+  create_schema(connection);
+  execute(connection, kAfter, version);
+  for (const std::string_view table : {"winner", "missed", "claim"})
+    if (version < 5) connection.execute(fmt::format(kRenameNumerics, table));
   check_schema(connection, path, Access::write);
 }
 

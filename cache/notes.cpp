@@ -30,7 +30,7 @@ void remove_within(Connection& connection, std::string_view table, const KeyReco
   Statement statement = connection.prepare(fmt::format(
       "DELETE FROM {} WHERE device = ? AND toolchain = ? AND family = ? AND operation = ? AND dtype = ? AND numerics = ?"
       " AND launch_context = ? AND alignment = ?"
-      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ?{}",
+      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ? AND objective = ?{}",
       table, condition));
   statement.bind(device).bind(toolchain);
   each_field(key.problem, Binder{statement});

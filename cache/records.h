@@ -50,6 +50,7 @@ struct ProblemRecord {
   std::string launch_context;  ///< "stream", "graph"
   int alignment = 0;           ///< bytes
   std::array<RangeRecord, 3> sizes;
+  std::string objective = "time";  ///< what the winner was chosen by: "time", "energy"
 
   bool operator==(const ProblemRecord&) const = default;
 };
@@ -97,6 +98,9 @@ struct TrialRecord {
   bool is_default = false;
   std::string verdict;  ///< "ok", "wrong", "rejected", "failed"
   std::string reason;
+  double energy_uj = 0;  ///< of one call; 0: not measured
+  double energy_spread_uj = 0;
+  int sequence = 0;  ///< 1 for the first one that was measured; 0: not measured, or not recorded
 
   bool operator==(const TrialRecord&) const = default;
 };
@@ -108,8 +112,15 @@ struct TuningRecord {
   double measure_ms = 0;
   bool budget_spent = false;
   std::vector<TrialRecord> trials;  ///< best first
+  double power_limit_w = 0;         ///< that the device enforced when energy was measured; 0: energy was not measured
 
   bool operator==(const TuningRecord&) const = default;
+};
+
+/// The tuning of a winner as a file has it.
+struct FoundTuning {
+  std::optional<TuningRecord> tuning;  ///< none: the winner is untuned or unknown, or is_damaged
+  bool is_damaged = false;             ///< there is one, but the digest does not hold
 };
 
 /// Compiled code.
@@ -164,6 +175,7 @@ struct Query {
   int alignment = 0;
   std::array<std::int64_t, 3> extents{1, 1, 1};
   CodeUse code = CodeUse::required;
+  std::string objective = "time";
 };
 
 /// A tuned winner for the key of a Query whatever the extents, without its code: where a search may begin.

@@ -20,6 +20,10 @@ using Names = std::vector<std::string_view>;
 
 /// The expression that selects a column of ours from a file of an earlier version.
 inline std::string_view stored_name(std::string_view name, std::int64_t schema_version) {
+  if (schema_version < 7 && name == "sequence") return "0";
+  if (schema_version < 6 && name == "objective") return "'time'";
+  if (schema_version < 6 && (name == "energy_uj" || name == "energy_spread_uj" || name == "power_limit_w"))
+    return "0.0";
   if (schema_version < 5 && name == "numerics") return "replace(numerics, 'reproducible', 'fast')";
   if (schema_version >= 4) return name;
   if (name == "policy") return "variant";

@@ -158,7 +158,7 @@ std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view
 
 std::optional<TuningRow> read_tuning(Connection& connection, std::int64_t winner_id) {
   Names names;
-  append_names<TuningRecord>(names);
+  append_names<TuningRecord>(names, connection.schema_version());
   Statement statement =
       connection.prepare(fmt::format("SELECT {}, digest FROM tuning WHERE winner = ?", fmt::join(names, ", ")));
   statement.bind(winner_id);

@@ -1,6 +1,7 @@
 #include "cache/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -73,8 +74,9 @@ constexpr std::string_view kWinner = R"sql(CREATE TABLE winner (
   spread_us REAL NOT NULL,
   created_at INTEGER NOT NULL,
   digest TEXT NOT NULL,
+  objective TEXT NOT NULL DEFAULT 'time',
   UNIQUE (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
-          first0, last0, first1, last1, first2, last2),
+          first0, last0, first1, last1, first2, last2, objective),
   CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
 ) STRICT)sql";
 
@@ -86,7 +88,8 @@ constexpr std::string_view kTuning = R"sql(CREATE TABLE tuning (
   compile_ms REAL NOT NULL,
   measure_ms REAL NOT NULL,
   budget_spent INTEGER NOT NULL CHECK (budget_spent IN (0, 1)),
-  digest TEXT NOT NULL
+  digest TEXT NOT NULL,
+  power_limit_w REAL NOT NULL DEFAULT 0
 ) STRICT)sql";
 
 constexpr std::string_view kTrial = R"sql(CREATE TABLE trial (
@@ -108,6 +111,9 @@ constexpr std::string_view kTrial = R"sql(CREATE TABLE trial (
   is_default INTEGER NOT NULL CHECK (is_default IN (0, 1)),
   verdict TEXT NOT NULL,
   reason TEXT NOT NULL,
+  energy_uj REAL NOT NULL DEFAULT 0,
+  energy_spread_uj REAL NOT NULL DEFAULT 0,
+  sequence INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (winner, rank)
 ) STRICT, WITHOUT ROWID)sql";
 
@@ -117,6 +123,7 @@ constexpr std::string_view kUsage = R"sql(CREATE TABLE usage (
   loads INTEGER NOT NULL
 ) STRICT)sql";
 
+/// The columns of the key come first: integrity_check of SQLite 3.40 misreads other tables without row ids.
 constexpr std::string_view kMissed = R"sql(CREATE TABLE missed (
   device INTEGER NOT NULL REFERENCES device ON DELETE CASCADE,
   toolchain INTEGER NOT NULL REFERENCES toolchain ON DELETE CASCADE,
@@ -132,6 +139,7 @@ constexpr std::string_view kMissed = R"sql(CREATE TABLE missed (
   last1 INTEGER NOT NULL,
   first2 INTEGER NOT NULL,
   last2 INTEGER NOT NULL,
+  objective TEXT NOT NULL DEFAULT 'time',
   driver TEXT NOT NULL,
   reason TEXT NOT NULL,
   extent0 INTEGER NOT NULL,
@@ -141,7 +149,7 @@ constexpr std::string_view kMissed = R"sql(CREATE TABLE missed (
   weight INTEGER NOT NULL,
   missed_at INTEGER NOT NULL,
   PRIMARY KEY (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
-               first0, last0, first1, last1, first2, last2),
+               first0, last0, first1, last1, first2, last2, objective),
   CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
 ) STRICT, WITHOUT ROWID)sql";
 
@@ -160,12 +168,13 @@ constexpr std::string_view kClaim = R"sql(CREATE TABLE claim (
   last1 INTEGER NOT NULL,
   first2 INTEGER NOT NULL,
   last2 INTEGER NOT NULL,
+  objective TEXT NOT NULL DEFAULT 'time',
   owner TEXT NOT NULL,
   process TEXT NOT NULL,
   taken_at_ms INTEGER NOT NULL,
   expires_at_ms INTEGER NOT NULL,
   PRIMARY KEY (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
-               first0, last0, first1, last1, first2, last2),
+               first0, last0, first1, last1, first2, last2, objective),
   CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
 ) STRICT, WITHOUT ROWID)sql";
 
@@ -206,7 +215,7 @@ FROM winner w JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.tool
 /// A time is that of extent0 … 2, so a class that does not hold them has none: its winner was measured elsewhere.
 constexpr std::string_view kWinners = R"sql(CREATE VIEW winners AS
 SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
-       w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
+       w.launch_context, w.objective, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
        CASE WHEN w.tuned THEN iif(w.has_extents, 'tuned', 'lent')
             ELSE iif(w.has_extents, 'heuristic', 'nearest') END AS how,
        w.tuned, w.policy, w.max_blocks, w.block_threads, nullif(w.registers, 0) AS registers,
@@ -223,7 +232,8 @@ SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, 
                  AND m.operation = w.operation AND m.dtype = w.dtype AND m.numerics = w.numerics
                  AND m.launch_context = w.launch_context AND m.alignment = w.alignment
                  AND m.first0 = w.first0 AND m.last0 = w.last0 AND m.first1 = w.first1 AND m.last1 = w.last1
-                 AND m.first2 = w.first2 AND m.last2 = w.last2 AND m.driver <> w.driver) AS stale
+                 AND m.first2 = w.first2 AND m.last2 = w.last2 AND m.objective = w.objective
+                 AND m.driver <> w.driver) AS stale
 FROM (SELECT *, tuned AND has_extents AS is_measured
       FROM (SELECT *, extent0 BETWEEN first0 AND last0 AND extent1 BETWEEN first1 AND last1
                       AND extent2 BETWEEN first2 AND last2 AS has_extents
@@ -234,7 +244,8 @@ constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
 SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
        w.extent2, r.verdict, r.reason, r.is_default, r.policy, r.max_blocks, r.block_threads, r.registers,
        r.static_smem_bytes, r.local_bytes, r.resident_blocks, r.bytes_in_flight_per_sm, r.predicted_us, r.median_us,
-       r.spread_us, r.samples, w.bytes_moved / r.median_us / 1000.0 AS gbps, u.started_at
+       r.spread_us, r.samples, r.sequence, w.objective, r.energy_uj, r.energy_spread_uj,
+       w.bytes_moved / r.median_us / 1000.0 AS gbps, u.started_at
 FROM trial r JOIN tuning u ON u.winner = r.winner JOIN winner w ON w.id = r.winner
      JOIN device d ON d.id = w.device)sql";
 
@@ -245,21 +256,22 @@ FROM binary b)sql";
 
 constexpr std::string_view kMisses = R"sql(CREATE VIEW misses AS
 SELECT d.kind AS device_kind, d.name AS device, d.architecture, m.family, m.operation, m.dtype, m.numerics,
-       m.launch_context, m.alignment, m.first0, m.last0, m.first1, m.last1, m.first2, m.last2,
+       m.launch_context, m.objective, m.alignment, m.first0, m.last0, m.first1, m.last1, m.first2, m.last2,
        m.driver, m.reason, m.extent0, m.extent1, m.extent2, m.bytes_moved, m.weight, m.missed_at, t.compiler,
        t.family_digest
 FROM missed m JOIN device d ON d.id = m.device JOIN toolchain t ON t.id = m.toolchain)sql";
 
 constexpr std::string_view kClaims = R"sql(CREATE VIEW claims AS
 SELECT d.kind AS device_kind, d.name AS device, d.architecture, c.family, c.operation, c.dtype, c.numerics,
-       c.launch_context, c.alignment, c.first0, c.last0, c.first1, c.last1, c.first2, c.last2,
+       c.launch_context, c.objective, c.alignment, c.first0, c.last0, c.first1, c.last1, c.first2, c.last2,
        c.owner, c.process, c.taken_at_ms, c.expires_at_ms
 FROM claim c JOIN device d ON d.id = c.device)sql";
 
-/// A statement of an earlier version: that of a later one, but for one text.
-std::string replaced(std::string_view sql, std::string_view text, std::string_view by) {
+/// A statement of an earlier version: that of a later one, but for texts and what was there instead.
+std::string replaced(std::string_view sql, std::initializer_list<std::array<std::string_view, 2>> texts) {
   std::string earlier(sql);
-  return earlier.replace(earlier.find(text), text.size(), by);
+  for (const auto& [text, by] : texts) earlier.replace(earlier.find(text), text.size(), by);
+  return earlier;
 }
 
 using Schema = std::vector<SchemaObject>;
@@ -273,16 +285,34 @@ Schema replaced(Schema objects, std::initializer_list<SchemaObject> others) {
 }
 
 struct Versions {
+  // Up to version 6 the order of measuring was not stored.
+  const std::string trial6 = replaced(kTrial, {{"  sequence INTEGER NOT NULL DEFAULT 0,\n", ""}});
+  const std::string trials6 =
+      replaced(kTrials, {{"r.sequence, ", ""}, {"energy_spread_uj,\n      ", "energy_spread_uj,"}});
+  // Up to version 5 everything was chosen by its time.
+  static constexpr std::array<std::string_view, 2> kNoColumn{"  objective TEXT NOT NULL DEFAULT 'time',\n", ""};
+  static constexpr std::array<std::string_view, 2> kNoKey{", last2, objective)", ", last2)"};
+  const std::string winner5 = replaced(kWinner, {kNoColumn, kNoKey});
+  const std::string missed5 = replaced(kMissed, {kNoColumn, kNoKey});
+  const std::string claim5 = replaced(kClaim, {kNoColumn, kNoKey});
+  const std::string tuning5 = replaced(kTuning, {{",\n  power_limit_w REAL NOT NULL DEFAULT 0", ""}});
+  const std::string trial5 = replaced(
+      trial6, {{"  energy_uj REAL NOT NULL DEFAULT 0,\n  energy_spread_uj REAL NOT NULL DEFAULT 0,\n", ""}});
+  const std::string winners5 =
+      replaced(kWinners, {{"w.objective, ", ""}, {" AND m.objective = w.objective\n                ", ""}});
+  const std::string trials5 = replaced(trials6, {{"w.objective, r.energy_uj, r.energy_spread_uj, ", ""}});
+  const std::string misses5 = replaced(kMisses, {{"m.objective, ", ""}});
+  const std::string claims5 = replaced(kClaims, {{"c.objective, ", ""}});
   // Up to version 3 binaries had no entries, and the column policy was called variant; version 1 kept binaries as long
   // as their winners.
-  const std::string binary3 = replaced(kBinary, ",\n  entries TEXT NOT NULL DEFAULT ''", "");
-  const std::string winner3 = replaced(kWinner, "policy", "variant");
-  const std::string winner1 = replaced(winner3, "binary TEXT NOT NULL", "binary TEXT NOT NULL REFERENCES binary");
-  const std::string trial3 = replaced(kTrial, "policy", "variant");
-  const std::string winners3 = replaced(kWinners, "policy", "variant");
-  const std::string trials3 = replaced(kTrials, "policy", "variant");
+  const std::string binary3 = replaced(kBinary, {{",\n  entries TEXT NOT NULL DEFAULT ''", ""}});
+  const std::string winner3 = replaced(winner5, {{"policy", "variant"}});
+  const std::string winner1 = replaced(winner3, {{"binary TEXT NOT NULL", "binary TEXT NOT NULL REFERENCES binary"}});
+  const std::string trial3 = replaced(trial5, {{"policy", "variant"}});
+  const std::string winners3 = replaced(winners5, {{"policy", "variant"}});
+  const std::string trials3 = replaced(trials5, {{"policy", "variant"}});
 
-  const Schema version5{  // and version 4, whose rows have other words in the column numerics
+  const Schema version7{
       {"table", "device", kDevice},
       {"table", "toolchain", kToolchain},
       {"table", "binary", kBinary},
@@ -300,6 +330,17 @@ struct Versions {
       {"view", "misses", kMisses},
       {"view", "claims", kClaims},
   };
+  const Schema version6 = replaced(version7, {{"table", "trial", trial6}, {"view", "trials", trials6}});
+  // Version 4 has other words than version 5 in the column numerics.
+  const Schema version5 = replaced(version6, {{"table", "winner", winner5},
+                                               {"table", "tuning", tuning5},
+                                               {"table", "trial", trial5},
+                                               {"table", "missed", missed5},
+                                               {"table", "claim", claim5},
+                                               {"view", "winners", winners5},
+                                               {"view", "trials", trials5},
+                                               {"view", "misses", misses5},
+                                               {"view", "claims", claims5}});
   const Schema version3 = replaced(version5, {{"table", "binary", binary3},
                                                {"table", "winner", winner3},
                                                {"table", "trial", trial3},
@@ -312,7 +353,7 @@ struct Versions {
       {"table", "binary", binary3},
       {"table", "winner", winner1},
       {"index", "winner_binary", kWinnerBinary},
-      {"table", "tuning", kTuning},
+      {"table", "tuning", tuning5},
       {"table", "trial", trial3},
       {"view", "winners", kWinners1},
       {"view", "trials", trials3},
@@ -327,6 +368,8 @@ std::span<const SchemaObject> schema_objects(std::int64_t version) {
   if (version == 2) return all.version2;
   if (version == 3) return all.version3;
   if (version == 4 || version == 5) return all.version5;
+  if (version == 6) return all.version6;
+  if (version == 7) return all.version7;
   return {};
 }
 

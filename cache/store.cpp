@@ -24,26 +24,26 @@ constexpr std::chrono::milliseconds kReleasePatience(1000);
 constexpr std::string_view kHasKey =
     "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
     " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND {} = ?9"
-    " AND w.launch_context = ?10 AND w.alignment = ?11{}";
+    " AND w.launch_context = ?10 AND w.alignment = ?11 AND {} = ?12{}";
 
 Statement select_with_key(Connection& connection, std::string_view condition) {
-  const std::string_view numerics = stored_name("numerics", connection.schema_version());
-  return select_winners(connection, fmt::format(kHasKey, numerics, condition));
+  const auto stored = [&](std::string_view name) { return stored_name(name, connection.schema_version()); };
+  return select_winners(connection, fmt::format(kHasKey, stored("numerics"), stored("objective"), condition));
 }
 
 constexpr std::string_view kServesExtents =
-    " AND w.first0 <= ?12 AND w.last0 >= ?12 AND w.first1 <= ?13 AND w.last1 >= ?13"
-    " AND w.first2 <= ?14 AND w.last2 >= ?14 ORDER BY w.tuned DESC, w.driver = ?15 DESC, w.created_at DESC, w.id DESC";
+    " AND w.first0 <= ?13 AND w.last0 >= ?13 AND w.first1 <= ?14 AND w.last1 >= ?14"
+    " AND w.first2 <= ?15 AND w.last2 >= ?15 ORDER BY w.tuned DESC, w.driver = ?16 DESC, w.created_at DESC, w.id DESC";
 
 constexpr std::string_view kTunedWithin =
-    " AND w.tuned = 1 AND w.extent0 BETWEEN ?12 AND ?13 AND w.extent1 BETWEEN ?14 AND ?15"
-    " AND w.extent2 BETWEEN ?16 AND ?17";
+    " AND w.tuned = 1 AND w.extent0 BETWEEN ?13 AND ?14 AND w.extent1 BETWEEN ?15 AND ?16"
+    " AND w.extent2 BETWEEN ?17 AND ?18";
 
 void bind_key(Statement& statement, const Query& query) {
   statement.bind(query.device.kind).bind(query.device.architecture).bind(query.device.identity);
   statement.bind(query.toolchain.family_digest).bind(query.toolchain.compiler);
   statement.bind(query.family).bind(query.operation).bind(query.dtype).bind(query.numerics);
-  statement.bind(query.launch_context).bind(query.alignment);
+  statement.bind(query.launch_context).bind(query.alignment).bind(query.objective);
 }
 
 bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<RangeRecord, 3>& ranges) {
@@ -60,10 +60,10 @@ bool has_key(const KeyRecord& key, const Query& query) {
   const std::string& compiler = query.toolchain.compiler.empty() ? key.toolchain.compiler : query.toolchain.compiler;
   return std::tie(device.kind, device.architecture, device.identity, key.toolchain.family_digest,
                   key.toolchain.compiler, problem.family, problem.operation, problem.dtype, problem.numerics,
-                  problem.launch_context, problem.alignment) ==
+                  problem.launch_context, problem.alignment, problem.objective) ==
          std::tie(query.device.kind, query.device.architecture, query.device.identity, query.toolchain.family_digest,
                   compiler, query.family, query.operation, query.dtype, query.numerics, query.launch_context,
-                  query.alignment);
+                  query.alignment, query.objective);
 }
 
 /// When a winner was last loaded; 0 if that is not known. Version 1 did not tell.
@@ -277,13 +277,24 @@ std::vector<StoredWinner> Store::winners(std::string_view family, std::string_vi
 }
 
 std::optional<TuningRecord> Store::tuning(std::int64_t winner_id) const {
-  return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) -> std::optional<TuningRecord> {
-    std::optional<TuningRow> row = read_tuning(connection, winner_id);
-    if (!row) return std::nullopt;
-    if (!row->intact)
-      throw store_error(path_, StoreFault::corrupt, "the trials of this winner do not have their digest");
-    return std::move(row->tuning);
+  FoundTuning found = std::move(tunings(std::span(&winner_id, 1)).front());
+  if (found.is_damaged)
+    throw store_error(path_, StoreFault::corrupt, "the trials of this winner do not have their digest");
+  return std::move(found.tuning);
+}
+
+std::vector<FoundTuning> Store::tunings(std::span<const std::int64_t> winner_ids) const {
+  std::vector<FoundTuning> found = read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) {
+    std::vector<FoundTuning> read;
+    for (const std::int64_t id : winner_ids) {
+      std::optional<TuningRow> row = read_tuning(connection, id);
+      FoundTuning& last = read.emplace_back(FoundTuning{.tuning = {}, .is_damaged = row && !row->intact});
+      if (row && row->intact) last.tuning = std::move(row->tuning);
+    }
+    return read;
   });
+  found.resize(winner_ids.size());  // without a file, nothing was read
+  return found;
 }
 
 }  // namespace hone::cache

@@ -98,6 +98,9 @@ class Store {
   /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may
   /// be anybody's.
   std::optional<TuningRecord> tuning(std::int64_t winner_id) const;
+  /// The same of several winners, in their order, from one state of the file. A damaged one is no error here. Reading
+  /// keeps writers waiting, so ask for a few at a time.
+  std::vector<FoundTuning> tunings(std::span<const std::int64_t> winner_ids) const;
 
  private:
   std::filesystem::path path_;

@@ -31,6 +31,7 @@
 #include "tuner/stats/stats_command.h"
 #include "tuner/text/color.h"
 #include "tuner/text/command_error.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
 #include "tuner/tune/tune_command.h"
@@ -153,6 +154,8 @@ std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{} needs a value", named->get_name());
 }
 
+constexpr std::array<std::string_view, 3> kColorWords{"auto", "always", "never"};
+
 class Command {
  public:
   Command() {
@@ -217,15 +220,15 @@ class Command {
   /// What all commands have. Extras are allowed so that what is left over is named in our words.
   void set_up_common(CLI::App& part) {
     part.allow_extras();
-    part.add_option("--color", color_)->take_last();
+    one_of(part.add_option("--color", color_)->take_last(), words_in(kColorWords));
     for (CLI::App* sub : part.get_subcommands([](CLI::App*) { return true; })) set_up_common(*sub);
   }
 
   void choose_color(const Context& context) const {
-    constexpr std::array<std::string_view, 3> kWhen{"auto", "always", "never"};
-    if (std::find(kWhen.begin(), kWhen.end(), color_) == kWhen.end())
-      throw CommandError(ExitCode::usage, fmt::format("--color: unknown '{}'{}; it can be auto, always or never",
-                                                      printable(color_), did_you_mean(color_, kWhen)));
+    if (std::find(kColorWords.begin(), kColorWords.end(), color_) == kColorWords.end())
+      throw CommandError(ExitCode::usage,
+                         fmt::format("--color: unknown '{}'{}; known are {}", printable(color_),
+                                     did_you_mean(color_, kColorWords), fmt::join(kColorWords, ", ")));
     if (color_ == "auto") return;
     set_color(context.out, color_ == "always");
     set_color(context.err, color_ == "always");

@@ -84,7 +84,11 @@ class TuningRun {
   void keep_records(const Trial* winner) {
     std::optional<Candidate> chosen;
     if (winner) chosen = winner->candidate;
-    for (Contender& contender : exploration_.contenders()) tuning_.trials.push_back(std::move(contender.trial));
+    int measured = 0;
+    for (Contender& contender : exploration_.contenders()) {  // in the order of measuring
+      if (contender.trial.samples > 0) contender.trial.sequence = ++measured;
+      tuning_.trials.push_back(std::move(contender.trial));
+    }
     std::move(exploration_.rejected().begin(), exploration_.rejected().end(), std::back_inserter(tuning_.trials));
     std::stable_sort(tuning_.trials.begin(), tuning_.trials.end(), is_better);
     for (std::size_t i = 0; chosen && i < tuning_.trials.size() && !tuning_.winner; ++i)

@@ -108,7 +108,8 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
          .samples = trial.samples,
          .is_default = trial.is_default,
          .verdict = std::string(name(trial.verdict)),
-         .reason = CountedReason{trial.reason, trial.policies}.text()});
+         .reason = CountedReason{trial.reason, trial.policies}.text(),
+         .sequence = trial.sequence});
   return record;
 }
 
@@ -152,6 +153,7 @@ Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record) {
                              .median_us = stored.median_us,
                              .spread_us = stored.spread_us,
                              .samples = stored.samples,
+                             .sequence = stored.sequence,
                              .is_default = stored.is_default,
                              .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),
                              .reason = std::move(counted.reason)});

@@ -99,6 +99,7 @@ std::string fill_in(std::string_view words, Number number, std::string_view deta
 
 /// The reason of one code that a text is; nullopt where it is none.
 std::optional<Reason> parse_as(const Wording& wording, std::string_view left) {
+  if (!left.starts_with(wording.words.substr(0, wording.words.find('{')))) return std::nullopt;
   Reason reason;
   reason.code = wording.code;
   std::size_t at = 0;

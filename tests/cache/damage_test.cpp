@@ -134,6 +134,25 @@ TEST_F(CacheDamage, ChangedTrialsAreNamed) {
   }
 }
 
+TEST_F(CacheDamage, DamagedTrialsKeepNoOthersFromBeingRead) {
+  Publication other = sample_, untuned = untuned_publication();
+  other.key.problem.operation = "max";
+  untuned.key.problem.operation = "min";
+  store_.publish(std::vector{other, untuned});
+  const std::vector<StoredWinner> winners = store_.winners();
+  std::vector<std::int64_t> ids;
+  for (const StoredWinner& winner : winners) ids.push_back(winner.id);
+  sql(file_, "UPDATE trial SET median_us = 1 WHERE rank = 2 AND winner = " + std::to_string(ids.at(0)));
+  ids.push_back(99);
+  const std::vector<FoundTuning> found = store_.tunings(ids);
+  ASSERT_EQ(found.size(), ids.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].is_damaged, i == 0) << i;
+    EXPECT_EQ(found[i].tuning.has_value(), i != 0 && i < winners.size() && winners[i].winner.tuned) << i;
+  }
+  EXPECT_FALSE(Store(file_.string() + ".missing").tunings(ids).at(0).tuning);
+}
+
 TEST_F(CacheDamage, FlippedBytesAreNeverServed) {
   sample_.binary.code.resize(20'000);
   std::mt19937 random(1);

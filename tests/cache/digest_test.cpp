@@ -24,6 +24,13 @@ TEST(Digest, IsTheSameInEveryVersion) {
   EXPECT_EQ(hex, "5aac347fe34905f725c15072ad2d0765");
 }
 
+TEST(Digest, ManyAndLongFieldsAreThoseOfXxhash) {
+  Digest digest;
+  for (std::int64_t i = 0; i < 200; ++i) digest.add("count", i);
+  digest.add("text", std::string(5000, 'x')).add(std::string(3000, 't'), "y").add("last", std::int64_t{1});
+  EXPECT_EQ(digest.hex(), "5b9a1eb351f9caf628cd67b005100587");  // `xxhsum -H2` of all of these bytes in a row
+}
+
 TEST(Digest, SameFieldsGiveTheSameDigest) {
   EXPECT_EQ(Digest().add("a", "x").add("b", 1.5).hex(), Digest().add("a", "x").add("b", 1.5).hex());
 }

@@ -40,6 +40,7 @@ TEST_F(CacheStore, EveryKeyColumnCounts) {
       {"numerics", [](Query& query) { query.numerics = "reproducible"; }},
       {"launch_context", [](Query& query) { query.launch_context = "graph"; }},
       {"alignment", [](Query& query) { query.alignment = 8; }},
+      {"objective", [](Query& query) { query.objective = "energy"; }},
   };
   for (const auto& [name, change] : changes) {
     Query query = query_;

@@ -27,19 +27,21 @@ TEST_F(CacheSchema, TextOnlyChangesTogetherWithTheVersion) {
     for (const SchemaObject& object : schema_objects(version)) digest.add(object.name, object.sql);
     return digest.hex();
   };
-  EXPECT_EQ(kSchemaVersion, 5);
+  EXPECT_EQ(kSchemaVersion, 7);
   EXPECT_EQ(digest_of(1), "3922230b101e898878b3692f8d4db33a") << "an earlier version never changes";
   EXPECT_EQ(digest_of(2), "80f9f634334d75db66637f07e5c0cca5");
   EXPECT_EQ(digest_of(3), "ed1c5e0efcbfa14807f730a55756df49");
   EXPECT_EQ(digest_of(4), "d8bf755ee35f752fbadd2ff7a44d8582");
-  EXPECT_EQ(digest_of(5), digest_of(4)) << "raise kSchemaVersion, then add the new digest here";
+  EXPECT_EQ(digest_of(5), digest_of(4));
+  EXPECT_EQ(digest_of(6), "7950052984d0c6ce6915c584d93fff40");
+  EXPECT_EQ(digest_of(7), "b93acb170269d24409ce00e828ee409e") << "raise kSchemaVersion, then add the new digest here";
   EXPECT_THAT(schema_objects(0), IsEmpty());
-  EXPECT_THAT(schema_objects(6), IsEmpty());
+  EXPECT_THAT(schema_objects(8), IsEmpty());
 }
 
 TEST_F(CacheSchema, FileCarriesApplicationIdAndVersion) {
   EXPECT_THAT(sql(file_, "PRAGMA application_id"), ElementsAre("1215262309"));
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("5"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("7"));
 }
 
 TEST_F(CacheSchema, FileUsesARollbackJournal) { EXPECT_THAT(sql(file_, "PRAGMA journal_mode"), ElementsAre("delete")); }
@@ -81,15 +83,17 @@ TEST_F(CacheSchema, ViewsShowUseStalenessAndBinaries) {
   EXPECT_THAT(sql(file_, "SELECT binary_bytes, used_at, loads, stale FROM winners"), ElementsAre("4|NULL|NULL|0"));
   EXPECT_THAT(sql(file_, "SELECT format, architecture, bytes, winners FROM binaries"), ElementsAre("cubin|sm_90|4|1"));
   const std::string key = "device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
-                          " first0, last0, first1, last1, first2, last2";
+                          " first0, last0, first1, last1, first2, last2, objective";
   sql(file_, "INSERT INTO missed SELECT " + key + ", '590.2', 'driver', 500, 1, 1, 2000, 3, 99 FROM winner;"
              "INSERT INTO claim SELECT " + key + ", 'token', 'process', 10, 20 FROM winner;"
              "INSERT INTO usage SELECT id, 77, 2 FROM winner; DELETE FROM binary");
   EXPECT_THAT(sql(file_, "SELECT binary_bytes, used_at, loads, stale FROM winners"), ElementsAre("NULL|77|2|1"));
   EXPECT_THAT(sql(file_, "SELECT device, operation, first0, last0, driver, reason, extent0, weight FROM misses"),
               ElementsAre("Invented GPU|sum|1|1000|590.2|driver|500|3"));
-  EXPECT_THAT(sql(file_, "SELECT device_kind, dtype, owner, expires_at_ms FROM claims"),
-              ElementsAre("cuda|f32|token|20"));
+  EXPECT_THAT(sql(file_, "SELECT device_kind, dtype, objective, owner, expires_at_ms FROM claims"),
+              ElementsAre("cuda|f32|time|token|20"));
+  sql(file_, "UPDATE missed SET objective = 'energy'");
+  EXPECT_THAT(sql(file_, "SELECT stale FROM winners"), ElementsAre("0")) << "a miss by energy is none by time";
 }
 
 TEST_F(CacheSchema, AnotherTableIsForeign) {
@@ -116,10 +120,10 @@ TEST_F(CacheSchema, TriggerIsForeign) {
 
 TEST_F(CacheSchema, NewerVersionThatSaysSoIsReadButNotWritten) {
   sql(file_,
-      "PRAGMA user_version = 6; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
+      "PRAGMA user_version = 8; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
   EXPECT_TRUE(store_.find(matching_query(sample_publication())));
   EXPECT_EQ(store_.winners().size(), 1u);
-  const std::string words = "written by a newer Hone: its schema has version 6, this Hone knows 5";
+  const std::string words = "written by a newer Hone: its schema has version 8, this Hone knows 7";
   EXPECT_EQ(fault_of([&] { store_.publish(sample_publication()); }, file_, words), StoreFault::newer);
 }
 
@@ -134,8 +138,8 @@ TEST_F(CacheSchema, NewerVersionThatCannotBeReadIsNamed) {
   const std::vector<std::byte> whole = read_bytes(file_);
   for (const std::string& change : changes) {
     write_bytes(file_, whole);
-    sql(file_, "PRAGMA user_version = 6; " + change);
-    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 6"), StoreFault::newer) << change;
+    sql(file_, "PRAGMA user_version = 8; " + change);
+    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 8"), StoreFault::newer) << change;
   }
 }
 
@@ -143,16 +147,16 @@ TEST_F(CacheSchema, NewerVersionForNewerReadersIsNamed) {
   {
     Connection connection(file_, Access::write);
     Transaction transaction(connection, Access::write);
-    write_property(connection, kReadsFromProperty, 6);
-    connection.execute("PRAGMA user_version = 6");
+    write_property(connection, kReadsFromProperty, 8);
+    connection.execute("PRAGMA user_version = 8");
     transaction.commit();
   }
-  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 6"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 8"), StoreFault::newer);
 }
 
 /// Readers of earlier versions go by this: they would ask for columns and words that have other names now.
 TEST_F(CacheSchema, FileSaysWhichReadersItIsFor) {
-  EXPECT_THAT(sql(file_, "SELECT value FROM property WHERE name = 'reads_from'"), ElementsAre("5"));
+  EXPECT_THAT(sql(file_, "SELECT value FROM property WHERE name = 'reads_from'"), ElementsAre("7"));
 }
 
 TEST_F(CacheSchema, UnknownOldVersionIsForeign) {

@@ -131,7 +131,8 @@ Query matching_query(const Publication& publication) {
   const KeyRecord& key = publication.key;
   const ProblemRecord& problem = key.problem;
   return {key.device,       key.toolchain,          problem.family,    problem.operation, problem.dtype,
-          problem.numerics, problem.launch_context, problem.alignment, {500, 1, 1}};
+          problem.numerics, problem.launch_context, problem.alignment, {500, 1, 1},       CodeUse::required,
+          problem.objective};
 }
 
 std::vector<std::string> sql(const std::filesystem::path& file, const std::string& statements) {

@@ -15,6 +15,7 @@
 #include "tuner/problems/selection.h"
 #include "tuner/problems/shapes.h"
 #include "tuner/text/color.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 
 namespace hone::tuner {
@@ -46,14 +47,14 @@ void give_shape(InputFile& input, const std::string& text) {
 }  // namespace
 
 void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis) {
-  command.add_option("FILE", options.file);
-  command.add_option("--dtype", options.dtype)->take_last();
+  file_name(command.add_option("FILE", options.file));
+  one_of(command.add_option("--dtype", options.dtype)->take_last(), dtype_words);
   command.add_option("--shape", options.shape)->take_last();
   if (has_axis) command.add_option("--axis", options.axis)->take_last();
-  command.add_option("-o,--output", options.output)->take_last();
-  command.add_option("--device", options.device)->take_last();
-  command.add_option("--cache", options.cache)->take_last();
-  command.add_option("--on-miss", options.on_miss)->take_last();
+  file_name(command.add_option("-o,--output", options.output)->take_last());
+  one_of(command.add_option("--device", options.device)->take_last(), words_in(kDeviceWords));
+  file_name(command.add_option("--cache", options.cache)->take_last());
+  one_of(command.add_option("--on-miss", options.on_miss)->take_last(), words_in(kMissPolicyWords));
   command.add_option("--budget", options.budget)->take_last();
   command.add_flag("--time", options.time)->disable_flag_override();
   command.add_flag("--json", options.json)->disable_flag_override();

@@ -20,6 +20,7 @@
 #include "tuner/array/call_report.h"
 #include "tuner/array/reduce_axis_command.h"
 #include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 
 namespace hone::tuner {
 namespace {
@@ -120,11 +121,11 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
 void set_up_reduce(CLI::App& app, ReduceOptions& options) {
   CLI::App* sub = app.add_subcommand("reduce");
   add_array_options(*sub, options.array, true);
-  sub->add_option("--op", options.ops)->join(',');
-  sub->add_option("--nan", options.nan)->take_last();
-  sub->add_option("--numerics", options.numerics)->take_last();
-  sub->add_option("--accumulator", options.accumulator)->take_last();
-  sub->add_option("--result", options.result)->take_last();
+  some_of(sub->add_option("--op", options.ops)->join(','), operation_words, kEveryOp);
+  one_of(sub->add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
+  one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
+  one_of(sub->add_option("--accumulator", options.accumulator)->take_last(), dtype_words);
+  one_of(sub->add_option("--result", options.result)->take_last(), dtype_words);
 }
 
 ExitCode run_reduce(const ReduceOptions& options, const Context& context) {

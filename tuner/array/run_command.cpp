@@ -24,6 +24,7 @@
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -117,13 +118,14 @@ std::vector<std::int64_t> output_shape(const Problem& problem, std::int64_t elem
 
 void set_up_run(CLI::App& app, RunOptions& options) {
   CLI::App* sub = app.add_subcommand("run");
-  sub->add_option("FILES", options.files);
-  sub->add_option("-o,--output", options.outputs)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  file_name(sub->add_option("FILES", options.files));
+  CLI::Option* const output = sub->add_option("-o,--output", options.outputs);
+  file_name(output->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
   sub->add_option("--set", options.settings)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--size", options.size)->take_last();
-  sub->add_option("--device", options.array.device)->take_last();
-  sub->add_option("--cache", options.array.cache)->take_last();
-  sub->add_option("--on-miss", options.array.on_miss)->take_last();
+  one_of(sub->add_option("--device", options.array.device)->take_last(), words_in(kDeviceWords));
+  file_name(sub->add_option("--cache", options.array.cache)->take_last());
+  one_of(sub->add_option("--on-miss", options.array.on_miss)->take_last(), words_in(kMissPolicyWords));
   sub->add_option("--budget", options.array.budget)->take_last();
   sub->add_flag("--time", options.array.time)->disable_flag_override();
 }

@@ -11,6 +11,7 @@
 
 #include "tuner/array/axis.h"
 #include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -31,8 +32,8 @@ void set_up_softmax(CLI::App& app, SoftmaxOptions& options) {
   options.array.axis = "-1";
   add_array_options(*sub, options.array, true);
   sub->add_option("--scale", options.scale)->take_last();
-  sub->add_option("--result", options.result)->take_last();
-  sub->add_option("--numerics", options.numerics)->take_last();
+  one_of(sub->add_option("--result", options.result)->take_last(), dtype_words);
+  one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
   sub->add_flag("--log", options.log)->disable_flag_override();
 }
 

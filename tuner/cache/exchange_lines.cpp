@@ -160,10 +160,19 @@ class ObjectReader {
   std::size_t taken_ = 0;
 };
 
+/// Members that earlier formats had not: those of format 4 had no sequence, of format 3 no objective and no energy, of
+/// format 1 no entries.
+bool is_new_member(std::string_view name) {
+  return name == "objective" || name == "energy_uj" || name == "energy_spread_uj" || name == "power_limit_w" ||
+         name == "entries" || name == "sequence";
+}
+
 struct FieldReader {
   ObjectReader& object;
 
-  void operator()(std::string_view name, auto& value) const { object.read(name, value); }
+  void operator()(std::string_view name, auto& value) const {
+    if (object.has(name) || !is_new_member(name)) object.read(name, value);
+  }
 };
 
 template <class Record>
@@ -202,6 +211,9 @@ void check_entry(const Entry& entry) {
   if (!entry.tuning) return;
   require(entry.tuning->compile_ms, "compile_ms");
   require(entry.tuning->measure_ms, "measure_ms");
+  require(entry.tuning->power_limit_w, "power_limit_w");
+  for (const cache::TrialRecord& trial : entry.tuning->trials)
+    require(trial.energy_uj + trial.energy_spread_uj, "energy_uj");
 }
 
 Entry read_entry(const Json& json) {
@@ -243,10 +255,7 @@ HeaderLine read_header(const Json& json) {
 BinaryLine read_binary(const Json& json) {
   BinaryLine line;
   ObjectReader object(json, "binary");
-  each_field(line.binary, [&](std::string_view name, auto& value) {
-    // Format 1 had no entries.
-    if (name != "entries" || object.has(name)) object.read(name, value);
-  });
+  each_field(line.binary, FieldReader{object});
   object.read("digest", line.digest);
   object.finish();
   return line;

@@ -13,7 +13,7 @@
 namespace hone::tuner {
 
 /// Raise it with every change that an earlier reader would not understand. Earlier formats are read, too.
-inline constexpr std::uint64_t kExchangeFormat = 3;
+inline constexpr std::uint64_t kExchangeFormat = 5;
 
 /// No line may be longer: a cubin of ours has some kilobytes, and a tuning of a thousand trials some hundreds.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;

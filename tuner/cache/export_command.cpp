@@ -12,6 +12,7 @@
 #include "tuner/cache/exchange_lines.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/written_file.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
 
@@ -61,9 +62,9 @@ void report(const ExportCounts& counts, const std::filesystem::path& path, const
 
 void set_up_cache_export(CLI::App& cache, CacheExportOptions& options) {
   CLI::App* sub = cache.add_subcommand("export");
-  sub->add_option("FILE", options.file);
-  sub->add_option("--cache", options.cache)->take_last();
-  sub->add_option("--device", options.device)->take_last();
+  file_name(sub->add_option("FILE", options.file));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
   sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
 }
 

@@ -15,6 +15,7 @@
 #include "tuner/cache/cache_output.h"
 #include "tuner/cache/exchange_lines.h"
 #include "tuner/cache/import_lines.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -39,8 +40,8 @@ void open(const std::string& file, std::ifstream& in) {
 
 void set_up_cache_import(CLI::App& cache, CacheImportOptions& options) {
   CLI::App* sub = cache.add_subcommand("import");
-  sub->add_option("FILE", options.file);
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("FILE", options.file));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
   sub->add_flag("--dry-run", options.dry_run)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();

@@ -18,6 +18,7 @@
 #include "tuner/cache/cache_output.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/staleness.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
@@ -146,8 +147,8 @@ Json to_json(const Group& group) {
 
 void set_up_cache_list(CLI::App& cache, CacheListOptions& options) {
   CLI::App* sub = cache.add_subcommand("list");
-  sub->add_option("--cache", options.cache)->take_last();
-  sub->add_option("--device", options.device)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

@@ -10,14 +10,15 @@
 
 #include "cache/maintenance/merge.h"
 #include "tuner/cache/cache_output.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
 
 void set_up_cache_merge(CLI::App& cache, CacheMergeOptions& options) {
   CLI::App* sub = cache.add_subcommand("merge");
-  sub->add_option("FILES", options.files);
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("FILES", options.files));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
   sub->add_flag("--dry-run", options.dry_run)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();

@@ -8,12 +8,13 @@
 #include <system_error>
 
 #include "tuner/cache/cache_output.h"
+#include "tuner/text/option_values.h"
 
 namespace hone::tuner {
 
 void set_up_cache_path(CLI::App& cache, CachePathOptions& options) {
   CLI::App* sub = cache.add_subcommand("path");
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

@@ -14,6 +14,7 @@
 #include "tuner/cache/cache_output.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/staleness.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
@@ -63,8 +64,8 @@ void print_result(const std::filesystem::path& path, const CachePruneOptions& op
 
 void set_up_cache_prune(CLI::App& cache, CachePruneOptions& options) {
   CLI::App* sub = cache.add_subcommand("prune");
-  sub->add_option("--cache", options.cache)->take_last();
-  sub->add_option("--device", options.device)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
   sub->add_option("--older-than", options.older_than)->take_last();
   sub->add_option("--max-size", options.max_size)->take_last();
   sub->add_option("--limit", options.limit)->take_last();

@@ -10,6 +10,7 @@
 
 #include "cache/maintenance/repair.h"
 #include "tuner/cache/cache_output.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -39,7 +40,7 @@ void print_report(const std::filesystem::path& path, const RepairReport& report,
 
 void set_up_cache_repair(CLI::App& cache, CacheRepairOptions& options) {
   CLI::App* sub = cache.add_subcommand("repair");
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

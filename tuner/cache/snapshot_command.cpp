@@ -10,6 +10,7 @@
 
 #include "cache/maintenance/snapshot.h"
 #include "tuner/cache/cache_output.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -17,8 +18,8 @@ namespace hone::tuner {
 
 void set_up_cache_snapshot(CLI::App& cache, CacheSnapshotOptions& options) {
   CLI::App* sub = cache.add_subcommand("snapshot");
-  sub->add_option("FILE", options.file);
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("FILE", options.file));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--no-trials", options.no_trials)->disable_flag_override();
   sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();

@@ -15,6 +15,7 @@
 #include "tuner/cache/cache_output.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/staleness.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -75,7 +76,7 @@ void print_stats(const std::filesystem::path& path, const Summary& summary, cons
 
 void set_up_cache_stats(CLI::App& cache, CacheStatsOptions& options) {
   CLI::App* sub = cache.add_subcommand("stats");
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

@@ -11,6 +11,7 @@
 #include "cache/maintenance/verify.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/context/cache_path.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -41,7 +42,7 @@ void print_report(const std::filesystem::path& path, const VerifyReport& report,
 
 void set_up_cache_verify(CLI::App& cache, CacheVerifyOptions& options) {
   CLI::App* sub = cache.add_subcommand("verify");
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

@@ -147,19 +147,23 @@ CampaignFile read_campaign_file(const std::filesystem::path& path) {
   return parse_campaign(document.text, document.format, printable(path.string()));
 }
 
-CampaignFile read_preset(std::string_view name) {
+std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> names;
-  for (const SourceFile& preset : embedded::campaign_presets()) {
-    const std::string_view known = std::string_view(preset.name).substr(0, preset.name.find('.'));
-    if (known == name) {
-      CampaignFile file = parse_campaign(preset.text, FileFormat::json, preset.name);
-      add_parts_of_families(name, file);
-      return file;
-    }
-    names.push_back(known);
-  }
-  throw CommandError(ExitCode::usage, fmt::format("unknown preset '{}'{}; known are {}", printable(name),
-                                                  did_you_mean(name, names), fmt::join(names, ", ")));
+  for (const SourceFile& preset : embedded::campaign_presets())
+    names.push_back(std::string_view(preset.name).substr(0, preset.name.find('.')));
+  return names;
+}
+
+CampaignFile read_preset(std::string_view name) {
+  const std::vector<std::string_view> names = preset_names();
+  const auto known = std::find(names.begin(), names.end(), name);
+  if (known == names.end())
+    throw CommandError(ExitCode::usage, fmt::format("unknown preset '{}'{}; known are {}", printable(name),
+                                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  const SourceFile& preset = embedded::campaign_presets()[static_cast<std::size_t>(known - names.begin())];
+  CampaignFile file = parse_campaign(preset.text, FileFormat::json, preset.name);
+  add_parts_of_families(name, file);
+  return file;
 }
 
 }  // namespace hone::tuner

@@ -37,7 +37,10 @@ CampaignFile parse_campaign(std::string_view text, FileFormat format, std::strin
 /// The file at `path`; its name says what it is: .json or .toml. Throws CommandError(input).
 CampaignFile read_campaign_file(const std::filesystem::path& path);
 
-/// "quick", "standard" or "full": campaigns that come with the command. Throws CommandError(usage).
+/// "quick", "standard" and "full": the campaigns that come with the command.
+std::vector<std::string_view> preset_names();
+
+/// One of these. Throws CommandError(usage).
 CampaignFile read_preset(std::string_view name);
 
 }  // namespace hone::tuner

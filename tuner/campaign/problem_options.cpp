@@ -9,8 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/campaign/campaign_file.h"
 #include "tuner/problems/problem_selection.h"
+#include "tuner/problems/selection.h"
 #include "tuner/text/command_error.h"
+#include "tuner/text/option_values.h"
 
 namespace hone::tuner {
 namespace {
@@ -21,19 +24,22 @@ constexpr std::size_t kMostNamed = 6;
 }  // namespace
 
 void add_problem_options(CLI::App& sub, ProblemOptions& options) {
-  sub.add_option("FAMILY", options.family);
-  sub.add_option("--op", options.ops)->join(',');
-  sub.add_option("--dtype", options.dtypes)->join(',');
+  one_of(sub.add_option("FAMILY", options.family), family_words);
+  some_of(sub.add_option("--op", options.ops)->join(','), operation_words, kEveryOp);
+  some_of(sub.add_option("--dtype", options.dtypes)->join(','), dtype_words, kAll);
   sub.add_option("--size", options.sizes)->join(',');
   sub.add_option("--pitch", options.pitch)->take_last();
-  sub.add_option("--align", options.alignments)->take_last();
-  sub.add_option("--context", options.context)->take_last();
-  sub.add_option("--nan", options.nan)->take_last();
-  sub.add_option("--numerics", options.numerics)->take_last();
-  sub.add_option("--accumulator", options.accumulator)->take_last();
-  sub.add_option("--result", options.result)->take_last();
-  sub.add_option("--preset", options.preset)->take_last();
-  sub.add_option("--file", options.file)->take_last();
+  some_of(sub.add_option("--align", options.alignments)->take_last(), words_in(kAlignmentWords), kAll);
+  one_of(sub.add_option("--context", options.context)->take_last(), words_in(kContextWords));
+  one_of(sub.add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
+  one_of(sub.add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
+  one_of(sub.add_option("--accumulator", options.accumulator)->take_last(), dtype_words);
+  one_of(sub.add_option("--result", options.result)->take_last(), dtype_words);
+  one_of(sub.add_option("--preset", options.preset)->take_last(), [] {
+    const std::vector<std::string_view> names = preset_names();
+    return Words(names.begin(), names.end());
+  });
+  file_name(sub.add_option("--file", options.file)->take_last());
 }
 
 void require_one_source(const ProblemOptions& options, bool missed) {

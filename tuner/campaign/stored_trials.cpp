@@ -44,6 +44,7 @@ std::optional<Trial> trial_of(const cache::TrialRecord& record, const Problem& p
                .median_us = record.median_us,
                .spread_us = record.spread_us,
                .samples = record.samples,
+               .sequence = record.sequence,
                .is_default = record.is_default,
                .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),
                .reason = std::move(why.reason)};

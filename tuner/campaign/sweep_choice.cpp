@@ -208,13 +208,17 @@ std::optional<std::size_t> find_trial(const Tuning& tuning, const Candidate& can
 
 void hand_over(Tuning& tuning, const Tuning& comparison, const Candidate& chosen, const Candidate& former,
                const std::string& why) {
+  int last = 0;  // what the search has not measured comes after all of it
+  for (const Trial& trial : tuning.trials) last = std::max(last, trial.sequence);
   for (const Trial& measured : comparison.trials) {
     if (measured.candidate != chosen && measured.candidate != former) continue;
     const std::optional<std::size_t> known = find_trial(tuning, measured.candidate);
     Trial& trial = known ? tuning.trials[*known] : tuning.trials.emplace_back(measured);
     const bool is_default = trial.is_default;
+    const int sequence = trial.sequence;
     trial = measured;
     trial.is_default = is_default;
+    trial.sequence = known && sequence > 0 ? sequence : last + 1;
     if (measured.candidate == former) trial.reason = why;
   }
   tuning.winner = find_trial(tuning, chosen);

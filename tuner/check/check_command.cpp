@@ -26,6 +26,7 @@
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/extents.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -228,15 +229,20 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
 
 void set_up_check(CLI::App& app, CheckOptions& options) {
   CLI::App* sub = app.add_subcommand("check");
-  sub->add_option("file", options.file);
+  file_name(sub->add_option("file", options.file));
   sub->add_option("--entry", options.entry);
-  sub->add_option("--arch", options.architecture);
+  one_of(sub->add_option("--arch", options.architecture), known_architectures);
   sub->add_option("--grid", options.grid);
   sub->add_option("--block", options.block);
   sub->add_option("--smem", options.smem);
   sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--size", options.size)->take_last();
-  sub->add_option("--order", options.orders)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* const order = sub->add_option("--order", options.orders);
+  one_of(order->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll), [] {
+    Words words;
+    for (const HostOrder& each : default_host_orders()) words.push_back(to_string(each));
+    return words;
+  });
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

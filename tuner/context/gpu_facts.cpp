@@ -218,6 +218,12 @@ DeviceFacts read_facts(const std::filesystem::path& path) {
   return FactsReader(json, path.string()).read();
 }
 
+std::vector<std::string> gpu_words() {
+  std::vector<std::string> words{"auto"};
+  for (const KnownGpu& gpu : known_gpus()) words.emplace_back(gpu.name);
+  return words;
+}
+
 DeviceFacts choose_gpu(const std::string& gpu) {
   if (gpu.ends_with(".json")) return read_facts(gpu);
   if (const KnownGpu* const known = find_known_gpu(gpu)) return known->facts;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <hone/device_facts.h>
 
@@ -18,6 +19,9 @@ nlohmann::ordered_json facts_json(const DeviceFacts& facts);
 /// read, and CommandError(usage) for what is no such object, for a field that does not exist, for one that is missing,
 /// and for numbers that no GPU has.
 DeviceFacts read_facts(const std::filesystem::path& path);
+
+/// "auto" and the known GPUs, for completions.
+std::vector<std::string> gpu_words();
 
 /// The GPU that --gpu names: a known GPU ("h100", "NVIDIA H100 80GB HBM3"), a file that ends in .json, or a device of
 /// this machine: "cuda:0", or "auto" for the first CUDA device. Throws CommandError(usage) with the known names, and

@@ -18,10 +18,13 @@
 #include "tuner/problems/kernel_spec_file.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
 #include "tuner/problems/shapes.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 #include "tuner/winners/problem_winners.h"
 #include "tuner/winners/stored_facts.h"
 #include "tuner/winners/winner_detail.h"
@@ -83,14 +86,14 @@ std::string evidence(const StoredWinner& stored, const Problem& problem) {
 
 void set_up_emit(CLI::App& app, EmitOptions& options) {
   CLI::App* sub = app.add_subcommand("emit");
-  sub->add_option("FAMILY", options.family);
-  sub->add_option("--op", options.op)->take_last();
-  sub->add_option("--dtype", options.dtype)->take_last();
+  one_of(sub->add_option("FAMILY", options.family), family_words);
+  one_of(sub->add_option("--op", options.op)->take_last(), operation_words);
+  one_of(sub->add_option("--dtype", options.dtype)->take_last(), dtype_words);
   sub->add_option("--size", options.size)->take_last();
-  sub->add_option("--context", options.context)->take_last();
-  sub->add_option("--device", options.device)->take_last();
-  sub->add_option("--cache", options.cache)->take_last();
-  sub->add_option("-o,--output", options.output)->take_last();
+  one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
+  file_name(sub->add_option("-o,--output", options.output)->take_last());
 }
 
 ExitCode run_emit(const EmitOptions& options, const Context& context) {

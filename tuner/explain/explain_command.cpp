@@ -24,10 +24,13 @@
 #include "tuner/explain/trial_formats.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 #include "tuner/winners/parameter_effects.h"
 #include "tuner/winners/problem_winners.h"
 #include "tuner/winners/winner_detail.h"
@@ -113,6 +116,27 @@ Json summary_json(const ExplainedWinner& explained) {
           {"never_tried", std::move(untried)}};
 }
 
+/// There are thousands of candidates: an initializer list would make an array of every field first.
+Json candidate_json(const CandidateFate& candidate) {
+  const cache::TrialRecord& trial = *candidate.trial;
+  Json json = Json::object();
+  auto& fields = json.get_ref<Json::object_t&>();
+  fields.reserve(12);
+  fields.emplace("policy", trial.candidate.policy);
+  fields.emplace("max_blocks", trial.candidate.max_blocks);
+  fields.emplace("bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm);
+  fields.emplace("predicted_us", trial.predicted_us);
+  fields.emplace("median_us", trial.median_us);
+  fields.emplace("spread_us", trial.spread_us);
+  fields.emplace("samples", trial.samples);
+  fields.emplace("sequence", trial.sequence > 0 ? Json(trial.sequence) : Json(nullptr));
+  fields.emplace("is_default", trial.is_default);
+  fields.emplace("fate", name(candidate.fate));
+  fields.emplace("gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr));
+  fields.emplace("why", candidate.why);
+  return json;
+}
+
 Json explanation_json(const ExplainedWinner& explained) {
   Json json = to_json(explained.stored, &explained.measured);
   const Explanation& explanation = explained.explanation;
@@ -124,20 +148,9 @@ Json explanation_json(const ExplainedWinner& explained) {
   json["rank_correlation"] = explanation.rank_correlation;
   json.update(summary_json(explained));
   json["predicted_before_winner"] = explanation.place_of_winner ? Json(*explanation.place_of_winner) : Json(nullptr);
-  for (const CandidateFate& candidate : explanation.candidates) {
-    const cache::TrialRecord& trial = *candidate.trial;
-    json["candidates"].push_back({{"policy", trial.candidate.policy},
-                                  {"max_blocks", trial.candidate.max_blocks},
-                                  {"bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm},
-                                  {"predicted_us", trial.predicted_us},
-                                  {"median_us", trial.median_us},
-                                  {"spread_us", trial.spread_us},
-                                  {"samples", trial.samples},
-                                  {"is_default", trial.is_default},
-                                  {"fate", name(candidate.fate)},
-                                  {"gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr)},
-                                  {"why", candidate.why}});
-  }
+  Json::array_t& candidates = json["candidates"].get_ref<Json::array_t&>();
+  candidates.reserve(explanation.candidates.size());
+  for (const CandidateFate& candidate : explanation.candidates) candidates.push_back(candidate_json(candidate));
   return json;
 }
 
@@ -173,19 +186,19 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& 
 void set_up_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* sub = app.add_subcommand("explain");
   sub->add_option("ID", options.id);
-  sub->add_option("--family", options.family)->take_last();
-  sub->add_option("--op", options.op)->take_last();
-  sub->add_option("--dtype", options.dtype)->take_last();
+  one_of(sub->add_option("--family", options.family)->take_last(), family_words);
+  one_of(sub->add_option("--op", options.op)->take_last(), operation_words);
+  one_of(sub->add_option("--dtype", options.dtype)->take_last(), dtype_words);
   sub->add_option("--size", options.size)->take_last();
-  sub->add_option("--align", options.alignment)->take_last();
-  sub->add_option("--context", options.context)->take_last();
-  sub->add_option("--nan", options.nan)->take_last();
-  sub->add_option("--numerics", options.numerics)->take_last();
-  sub->add_option("--device", options.device)->take_last();
-  sub->add_option("--cache", options.cache)->take_last();
+  one_of(sub->add_option("--align", options.alignment)->take_last(), words_in(kAlignmentWords));
+  one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
+  one_of(sub->add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
+  one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--counters", options.counters)->disable_flag_override();
-  sub->add_option("--format", options.format)->take_last();
+  one_of(sub->add_option("--format", options.format)->take_last(), words_in(kTrialFormats));
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

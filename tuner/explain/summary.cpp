@@ -163,6 +163,8 @@ std::string found_text(const ExplainedWinner& explained, std::size_t candidates)
   const Explanation& found = explained.explanation;
   std::string text = fmt::format("{} of {} candidates measured{}", found.measured, candidates,
                                  explained.tuning.budget_spent ? ", until the budget was spent" : "");
+  if (found.winner != nullptr && found.winner->sequence > 0)
+    text += fmt::format(", the winner as number {}", found.winner->sequence);
   if (found.place_of_winner)
     text += fmt::format("; the model had put {} before the winner, its rank correlation is {:.2f}",
                         *found.place_of_winner, found.rank_correlation);

@@ -17,9 +17,12 @@
 #include "tuner/context/cache_path.h"
 #include "tuner/context/json_output.h"
 #include "tuner/inspect/winner_rows.h"
+#include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_filter.h"
 #include "tuner/winners/winner_json.h"
@@ -113,14 +116,14 @@ void explain_nothing(const Winners& all, const std::filesystem::path& path, cons
 void set_up_inspect(CLI::App& app, InspectOptions& options) {
   CLI::App* sub = app.add_subcommand("inspect");
   sub->add_option("ID", options.filter.id);
-  sub->add_option("--device", options.filter.device)->take_last();
-  sub->add_option("--family", options.filter.family)->take_last();
-  sub->add_option("--op", options.filter.ops)->join(',');
-  sub->add_option("--dtype", options.filter.dtypes)->join(',');
+  one_of(sub->add_option("--device", options.filter.device)->take_last(), words_in(kDeviceKinds));
+  one_of(sub->add_option("--family", options.filter.family)->take_last(), family_words);
+  some_of(sub->add_option("--op", options.filter.ops)->join(','), operation_words, kEveryOp);
+  some_of(sub->add_option("--dtype", options.filter.dtypes)->join(','), dtype_words, kAll);
   sub->add_option("--size", options.filter.size)->take_last();
-  sub->add_option("--context", options.filter.context)->take_last();
-  sub->add_option("--numerics", options.filter.numerics)->take_last();
-  sub->add_option("--cache", options.cache)->take_last();
+  one_of(sub->add_option("--context", options.filter.context)->take_last(), words_in(kContextWords));
+  one_of(sub->add_option("--numerics", options.filter.numerics)->take_last(), words_in(kNumericsNames));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }

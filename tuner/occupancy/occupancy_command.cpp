@@ -23,6 +23,7 @@
 #include "tuner/occupancy/occupancy_report.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/extents.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
@@ -135,9 +136,9 @@ void ask_of_grid(const OccupancyOptions& options, OccupancyQuestion& question) {
 
 void set_up_occupancy(CLI::App& app, OccupancyOptions& options) {
   CLI::App* sub = app.add_subcommand("occupancy");
-  sub->add_option("kernel", options.kernel);
+  file_name(sub->add_option("kernel", options.kernel));
   sub->add_option("--entry", options.entry);
-  sub->add_option("--gpu", options.gpu);
+  one_of(sub->add_option("--gpu", options.gpu), gpu_words);
   sub->add_option("--block", options.block);
   sub->add_option("--registers", options.registers);
   sub->add_option("--smem", options.smem);
@@ -147,7 +148,7 @@ void set_up_occupancy(CLI::App& app, OccupancyOptions& options) {
   sub->add_option("--in-flight", options.in_flight);
   sub->add_option("--sm-threads", options.sm_threads);
   sub->add_option("--sm-blocks", options.sm_blocks);
-  sub->add_option("--cache", options.cache);
+  file_name(sub->add_option("--cache", options.cache));
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

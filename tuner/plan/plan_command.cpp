@@ -17,7 +17,9 @@
 #include "tuner/context/gpu_facts.h"
 #include "tuner/context/json_output.h"
 #include "tuner/plan/plan_report.h"
+#include "tuner/problems/selection.h"
 #include "tuner/text/extents.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -35,7 +37,7 @@ std::shared_ptr<Device> device_of(const std::string& gpu) {
 
 std::size_t policies_of(const PlanOptions& options, std::size_t problems) {
   if (options.policies.empty()) return problems == 1 ? kPoliciesOfOne : 1;
-  if (options.policies == "all") return std::numeric_limits<std::size_t>::max();
+  if (options.policies == kAll) return std::numeric_limits<std::size_t>::max();
   const unsigned policies = parse_unsigned("--policies", options.policies);
   if (policies == 0) throw CommandError(ExitCode::usage, "--policies: at least one is compiled, or all");
   return policies;
@@ -58,9 +60,9 @@ void require_stored(const Session& session, const PlanOptions& options) {
 void set_up_plan(CLI::App& app, PlanOptions& options) {
   CLI::App* sub = app.add_subcommand("plan");
   add_problem_options(*sub, options.problems);
-  sub->add_option("--gpu", options.gpu)->take_last();
-  sub->add_option("--policies", options.policies)->take_last();
-  sub->add_option("--output,-o", options.output)->take_last();
+  one_of(sub->add_option("--gpu", options.gpu)->take_last(), gpu_words);
+  one_of(sub->add_option("--policies", options.policies)->take_last(), [] { return Words{std::string(kAll)}; });
+  file_name(sub->add_option("--output,-o", options.output)->take_last());
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

@@ -16,9 +16,6 @@
 namespace hone::tuner {
 namespace {
 
-constexpr std::array<std::string_view, 3> kMissPolicyNames{"tune", "heuristic", "error"};
-constexpr std::array<std::string_view, 5> kAlignmentNames{"1", "2", "4", "8", "16"};
-
 constexpr auto kDTypeNames = [] {
   std::array<std::string_view, kDTypes.size()> names{};
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kDTypes[i].name;
@@ -72,7 +69,7 @@ std::size_t pick(std::string_view kind, std::string_view word, std::span<const s
 }
 
 std::vector<std::size_t> pick_list(std::string_view kind, std::string_view text,
-                                   std::span<const std::string_view> known, std::string_view everything = "all") {
+                                   std::span<const std::string_view> known, std::string_view everything = kAll) {
   std::vector<std::string_view> known_or_all(known.begin(), known.end());
   known_or_all.push_back(everything);
   std::vector<std::size_t> chosen;
@@ -104,6 +101,20 @@ bool is_device_name(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::string> family_words() {
+  std::vector<std::string> words;
+  for (const FamilyRow& row : built_in_families()) words.emplace_back(row.family().name());
+  return words;
+}
+
+std::vector<std::string> operation_words() {
+  std::vector<std::string_view> known;
+  for (const FamilyRow& row : built_in_families()) add_names(row.family().operations(), known);
+  return {known.begin(), known.end()};
+}
+
+std::vector<std::string> dtype_words() { return {kDTypeNames.begin(), kDTypeNames.end()}; }
 
 std::vector<ReduceOp> parse_ops(std::string_view text) {
   std::vector<ReduceOp> ops;
@@ -156,25 +167,23 @@ std::optional<DType> parse_optional_dtype(std::string_view text) {
 }
 
 MissPolicy parse_miss_policy(std::string_view text) {
-  return static_cast<MissPolicy>(pick("miss policy", text, kMissPolicyNames));
+  return static_cast<MissPolicy>(pick("miss policy", text, kMissPolicyWords));
 }
 
 std::vector<std::uint32_t> parse_alignments(std::string_view text) {
   std::vector<std::uint32_t> alignments;
-  for (const std::size_t index : pick_list("alignment", text, kAlignmentNames)) alignments.push_back(1U << index);
+  for (const std::size_t index : pick_list("alignment", text, kAlignmentWords)) alignments.push_back(1U << index);
   return alignments;
 }
 
 std::vector<LaunchContext> parse_contexts(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kWords{kLaunchContextNames[0], kLaunchContextNames[1], "both"};
-  const std::size_t index = pick("launch context", text, kWords);
+  const std::size_t index = pick("launch context", text, kContextWords);
   if (index == 2) return {LaunchContext::stream, LaunchContext::graph};
   return {static_cast<LaunchContext>(index)};
 }
 
 NanPolicy parse_nan_policy(std::string_view text) {
-  constexpr std::array<std::string_view, 2> kWords{"propagate", "ignore"};
-  return static_cast<NanPolicy>(pick("NaN policy", text, kWords));
+  return static_cast<NanPolicy>(pick("NaN policy", text, kNanWords));
 }
 
 Numerics parse_numerics(std::string_view text) {
@@ -184,7 +193,7 @@ Numerics parse_numerics(std::string_view text) {
 std::vector<std::string> parse_devices(const std::string& text) {
   std::vector<std::string> names = device_names();
   if (text == "auto") return {names.front()};
-  if (text == "all") {
+  if (text == kAll) {
     if (names.size() > 1) std::erase(names, "host");
     return names;
   }

@@ -1,6 +1,7 @@
 // The words that choose what to work on: operations, dtypes, alignments, devices, miss policies.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,8 +22,19 @@ namespace hone::tuner {
 /// Each throws CommandError(usage) that lists the known words and suggests the one that was meant. Lists are
 /// separated by commas, "all" is every word (of operations kEveryOp, for "all" is one of them); repetitions are dropped
 /// and the order is kept.
-inline constexpr std::string_view kEveryOp = "every";
+inline constexpr std::string_view kEveryOp = "every", kAll = "all";
 std::vector<ReduceOp> parse_ops(std::string_view text);
+
+/// The words of closed sets, for those who parse them and for completions.
+inline constexpr std::array<std::string_view, 3> kMissPolicyWords{"tune", "heuristic", "error"};
+inline constexpr std::array<std::string_view, 5> kAlignmentWords{"1", "2", "4", "8", "16"};
+inline constexpr std::array<std::string_view, 3> kContextWords{kLaunchContextNames[0], kLaunchContextNames[1], "both"};
+inline constexpr std::array<std::string_view, 2> kNanWords{"propagate", "ignore"};
+inline constexpr std::array<std::string_view, 3> kDeviceWords{"auto", "cuda:0", "host"};
+inline constexpr std::array<std::string_view, 4> kCampaignDeviceWords{"auto", "cuda:0", "host", kAll};
+std::vector<std::string> family_words();
+std::vector<std::string> operation_words();  ///< of all built-in families
+std::vector<std::string> dtype_words();
 
 /// Indices into the family's operations().
 std::vector<std::uint8_t> parse_operations(const KernelFamily& family, std::string_view text);

@@ -13,10 +13,13 @@
 #include "cache/store.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/written_file.h"
+#include "tuner/problems/selection.h"
 #include "tuner/report/report_data.h"
 #include "tuner/report/report_page.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/device_filter.h"
 
 namespace hone::tuner {
 namespace {
@@ -70,16 +73,16 @@ void say_what_is_left_out(const ReportedCounts& counts, const fs::path& path, st
 
 void set_up_report(CLI::App& app, ReportOptions& options) {
   CLI::App* sub = app.add_subcommand("report");
-  sub->add_option("-o,--output", options.output)->take_last();
-  sub->add_option("--compare", options.compare)->take_last();
-  sub->add_option("--device", options.filter.device)->take_last();
-  sub->add_option("--family", options.filter.family)->take_last();
-  sub->add_option("--op", options.filter.ops)->join(',');
-  sub->add_option("--dtype", options.filter.dtypes)->join(',');
+  file_name(sub->add_option("-o,--output", options.output)->take_last());
+  file_name(sub->add_option("--compare", options.compare)->take_last());
+  one_of(sub->add_option("--device", options.filter.device)->take_last(), words_in(kDeviceKinds));
+  one_of(sub->add_option("--family", options.filter.family)->take_last(), family_words);
+  some_of(sub->add_option("--op", options.filter.ops)->join(','), operation_words, kEveryOp);
+  some_of(sub->add_option("--dtype", options.filter.dtypes)->join(','), dtype_words, kAll);
   sub->add_option("--size", options.filter.size)->take_last();
-  sub->add_option("--context", options.filter.context)->take_last();
-  sub->add_option("--numerics", options.filter.numerics)->take_last();
-  sub->add_option("--cache", options.cache)->take_last();
+  one_of(sub->add_option("--context", options.filter.context)->take_last(), words_in(kContextWords));
+  one_of(sub->add_option("--numerics", options.filter.numerics)->take_last(), words_in(kNumericsNames));
+  file_name(sub->add_option("--cache", options.cache)->take_last());
 }
 
 ExitCode run_report(const ReportOptions& options, const Context& context) {

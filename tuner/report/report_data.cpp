@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,6 +38,9 @@ constexpr std::size_t kTrialsOfAPage = 25'000;
 
 /// So many tunings that are too large for what is left end the search for smaller ones.
 constexpr int kMostMisfits = 8;
+
+/// Tunings that are read in one transaction: few enough to keep no writer waiting for long.
+constexpr std::size_t kTuningsAtOnce = 16;
 
 /// More tells nothing about a time, and takes room.
 constexpr int kDigits = 5;
@@ -89,6 +93,22 @@ bool add_values(std::string_view policy, std::set<std::string_view>& values) {
     policy.remove_prefix(std::min(policy.size(), item.size() + 1));
   }
   return is_new;
+}
+
+/// The measured trials that were faster than all before them, in the order of measuring.
+std::set<const TrialRecord*> record_setters(const std::vector<TrialRecord>& trials) {
+  std::vector<const TrialRecord*> measured;
+  for (const TrialRecord& trial : trials)
+    if (trial.verdict == "ok" && trial.sequence > 0) measured.push_back(&trial);
+  std::ranges::sort(measured, {}, &TrialRecord::sequence);
+  std::set<const TrialRecord*> setters;
+  double best_us = std::numeric_limits<double>::infinity();
+  for (const TrialRecord* trial : measured) {
+    if (trial->median_us >= best_us) continue;
+    best_us = trial->median_us;
+    setters.insert(trial);
+  }
+  return setters;
 }
 
 /// A winner that may be shown, with the cache that it is of.
@@ -163,28 +183,44 @@ class Collector {
     const std::size_t trials =
         std::clamp(kTrialsOfAPage / std::max<std::size_t>(entries.size(), 1), kFewestTrials, kMostTrials);
     int misfits = 0;
-    for (const Shown& entry : entries) {
-      const std::optional<cache::TuningRecord> tuning = read_tuning(entry);
-      if (!tuning || tuning->trials.empty()) continue;
-      std::string row = dumped(tuning_row(entry, *tuning, trials));
-      if (bytes_ + texts_.bytes() + row.size() > most_bytes_) {
-        if (++misfits == kMostMisfits) return;
-        continue;
+    for (std::span<const Shown> left(entries); !left.empty() && misfits < kMostMisfits;) {
+      const std::span<const Shown> some = left.first(std::min(left.size(), kTuningsAtOnce));
+      left = left.subspan(some.size());
+      const std::vector<cache::FoundTuning> found = read_tunings(some);
+      for (std::size_t i = 0; i < some.size() && misfits < kMostMisfits; ++i) {
+        if (found[i].is_damaged) ++counts_[some[i].cache].damaged_tunings;
+        if (found[i].tuning && !found[i].tuning->trials.empty() && !add_tuning(some[i], *found[i].tuning, trials))
+          ++misfits;
       }
-      bytes_ += row.size() + 1;
-      tunings_.append(tunings_.empty() ? "" : ",").append(row);
-      ++counts_[entry.cache].shown_tunings;
     }
   }
 
-  std::optional<cache::TuningRecord> read_tuning(const Shown& entry) {
-    try {
-      return cache::Store(caches_[entry.cache].path).tuning(entry.stored->id);
-    } catch (const cache::StoreError& error) {
-      if (error.fault() != cache::StoreFault::corrupt) throw;
-      ++counts_[entry.cache].damaged_tunings;
-      return std::nullopt;
+  /// False if there is no room for it.
+  bool add_tuning(const Shown& entry, const cache::TuningRecord& tuning, std::size_t most_trials) {
+    const std::string row = dumped(tuning_row(entry, tuning, most_trials));
+    if (bytes_ + texts_.bytes() + row.size() > most_bytes_) return false;
+    bytes_ += row.size() + 1;
+    tunings_.append(tunings_.empty() ? "" : ",").append(row);
+    ++counts_[entry.cache].shown_tunings;
+    return true;
+  }
+
+  /// Their tunings, in the order of `entries`, with one look into each cache.
+  std::vector<cache::FoundTuning> read_tunings(std::span<const Shown> entries) const {
+    std::vector<cache::FoundTuning> found(entries.size());
+    for (std::size_t cache = 0; cache < caches_.size(); ++cache) {
+      std::vector<std::int64_t> ids;
+      std::vector<std::size_t> places;
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (entries[i].cache != cache) continue;
+        ids.push_back(entries[i].stored->id);
+        places.push_back(i);
+      }
+      if (ids.empty()) continue;
+      std::vector<cache::FoundTuning> read = cache::Store(caches_[cache].path).tunings(ids);
+      for (std::size_t i = 0; i < places.size(); ++i) found[places[i]] = std::move(read[i]);
     }
+    return found;
   }
 
   std::size_t device_index(const Shown& entry) {
@@ -271,6 +307,7 @@ class Collector {
     std::size_t at = 0;
     const auto measured = static_cast<std::size_t>(std::ranges::count(tuning.trials, "ok", &TrialRecord::verdict));
     const Sample sample(measured, most_trials);
+    const std::set<const TrialRecord*> setters = record_setters(tuning.trials);
     std::set<std::string_view> values;
     for (const TrialRecord& trial : tuning.trials) {
       if (trial.verdict != "ok") continue;
@@ -278,7 +315,8 @@ class Collector {
                              trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
       if (is_winner) in_flight = trial.bytes_in_flight_per_sm;
       const bool has_new_value = add_values(trial.candidate.policy, values);
-      if (!sample.has(at++) && !is_winner && !trial.is_default && !has_new_value) continue;
+      const bool is_telling = is_winner || trial.is_default || has_new_value || setters.contains(&trial);
+      if (!sample.has(at++) && !is_telling) continue;
       trials.push_back(trial_row(trial, is_winner));
     }
     for (const ReasonCount& reason : count_reasons(tuning.trials))
@@ -309,6 +347,7 @@ class Collector {
             rounded(trial.median_us),
             rounded(trial.spread_us),
             trial.samples,
+            trial.sequence,
             (is_winner ? 1 : 0) + (trial.is_default ? 2 : 0),
             trial.reason.empty() ? 0 : texts_(trial.reason)};
   }

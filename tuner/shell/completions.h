@@ -5,21 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/text/option_values.h"
+
 namespace hone::tuner {
-
-/// The kind of a value that stands behind an option, or in an argument's place.
-enum class ValueKind {
-  none,   ///< a flag
-  words,  ///< one of ValueSet::words
-  list,   ///< some of them, with commas between
-  file,
-  other,  ///< a number, a size, a name: nothing to offer
-};
-
-struct ValueSet {
-  ValueKind kind = ValueKind::other;
-  std::vector<std::string> words = {};
-};
 
 struct CompletedOption {
   std::string name;     ///< "--size", "-o"

@@ -18,6 +18,7 @@
 
 #include "tuner/context/json_output.h"
 #include "tuner/text/extents.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -89,7 +90,7 @@ void print_table(const std::vector<Json>& sessions, const Context& context) {
 void set_up_stats(CLI::App& app, StatsOptions& options) {
   CLI::App* sub = app.add_subcommand("stats");
   sub->add_option("PID", options.process);
-  sub->add_option("--folder", options.folder)->take_last();
+  file_name(sub->add_option("--folder", options.folder)->take_last());
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 

@@ -34,6 +34,7 @@
 #include "tuner/problems/families.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
+#include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 #include "tuner/tune/tune_json.h"
@@ -159,12 +160,12 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   add_problem_options(*sub, options.problems);
   sub->add_flag("--missed", options.missed)->disable_flag_override();
   sub->add_option("--shard", options.shard)->take_last();
-  sub->add_option("--device", options.device)->take_last();
+  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kCampaignDeviceWords));
   sub->add_option("--budget", options.budget)->take_last();
   sub->add_option("--total-budget", options.total_budget)->take_last();
   sub->add_option("--regret", options.regret)->take_last();
   sub->add_option("--patience", options.patience)->take_last();
-  sub->add_option("--cache", options.cache)->take_last();
+  file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--again", options.again)->disable_flag_override();
   sub->add_flag("--exhaustive", options.exhaustive)->disable_flag_override();
   sub->add_flag("--warm", options.warm)->disable_flag_override();

@@ -81,6 +81,7 @@ Json to_json(const cache::TuningRecord& tuning) {
                       {"median_us", trial.median_us},
                       {"spread_us", trial.spread_us},
                       {"samples", trial.samples},
+                      {"sequence", known(trial.sequence)},
                       {"is_default", trial.is_default},
                       {"verdict", trial.verdict},
                       {"reason", trial.reason}});

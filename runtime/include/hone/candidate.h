@@ -58,6 +58,7 @@ struct Trial {
   double median_us = 0;  ///< measured, per call; after dropping out early: the leader's time × the ratio of the two
   double spread_us = 0;                      ///< half the interquartile range of the samples
   int samples = 0;
+  int sequence = 0;         ///< 1 for the first candidate that the search measured; 0: not measured, or not recorded
   bool is_default = false;  ///< the model's first choice, which MissPolicy::heuristic would have dispatched to
   Verdict verdict = Verdict::rejected;
   Reason reason = {};

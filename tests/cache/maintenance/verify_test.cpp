@@ -32,7 +32,7 @@ TEST_F(CacheVerify, IntactFileHasNoFindings) {
   const VerifyReport report = verify(file_);
   EXPECT_TRUE(report.intact());
   EXPECT_THAT(report.findings, IsEmpty());
-  EXPECT_EQ(report.schema_version, 5);
+  EXPECT_EQ(report.schema_version, 7);
   EXPECT_EQ(report.devices, 1);
   EXPECT_EQ(report.winners, 4);
   EXPECT_EQ(report.binaries, 4);

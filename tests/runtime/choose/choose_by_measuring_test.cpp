@@ -168,6 +168,20 @@ TEST_F(ChooseTest, EveryPolicyHasItsRecordAndTheBestComeFirst) {
   }
 }
 
+TEST_F(ChooseTest, MeasuredTrialsHaveTheirSequence) {
+  script({{"threads=128 work=1 finish=alone", {.compile_error = "broken"}}, {std::string(kFast), {.us = 5}}});
+  const Tuning tuning = tune();
+  std::vector<int> sequences;
+  for (const Trial& trial : tuning.trials) {
+    EXPECT_EQ(trial.sequence > 0, trial.samples > 0) << text(trial);
+    if (trial.sequence > 0) sequences.push_back(trial.sequence);
+    EXPECT_TRUE(!trial.is_default || trial.sequence == 1) << "the model's first choice is measured first";
+  }
+  EXPECT_FALSE(std::is_sorted(sequences.begin(), sequences.end())) << "the fastest come first";
+  std::sort(sequences.begin(), sequences.end());
+  for (std::size_t i = 0; i < sequences.size(); ++i) EXPECT_EQ(sequences[i], static_cast<int>(i) + 1);
+}
+
 TEST_F(ChooseTest, OneTrialIsTheDefault) {
   const Tuning tuning = tune();
   const auto is_default = [](const Trial& trial) { return trial.is_default; };

@@ -97,6 +97,25 @@ TEST(ExchangeLines, LinesOfFormat1AreRead) {
   EXPECT_EQ(std::get<BinaryLine>(parse_line(line.dump())).binary, binary.binary);
 }
 
+TEST(ExchangeLines, WinnersOfFormat3WereChosenByTime) {
+  Json winner = Json::parse(*to_line(sample()));
+  winner["winner"]["problem"].erase("objective");
+  winner["winner"]["tuning"].erase("power_limit_w");
+  for (Json& trial : winner["winner"]["tuning"]["trials"]) {
+    trial.erase("energy_uj");
+    trial.erase("energy_spread_uj");
+    trial.erase("sequence");
+  }
+  const auto back = std::get<Entry>(parse_line(winner.dump()));
+  EXPECT_EQ(back.key.problem.objective, "time");
+  EXPECT_EQ(cache::entry_digest(back), cache::entry_digest(sample()));
+
+  Entry by_energy = sample();
+  by_energy.key.problem.objective = "energy";
+  EXPECT_NE(cache::entry_digest(by_energy), cache::entry_digest(sample()));
+  EXPECT_EQ(std::get<Entry>(parse_line(*to_line(by_energy))).key.problem, by_energy.key.problem);
+}
+
 TEST(ExchangeLines, NumericsOfFormat2AreFastNow) {
   Entry entry = sample();
   for (const char* policy : {"", ", NaN ignored"}) {
@@ -147,7 +166,7 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["chosen"].erase("registers"); }, "'chosen' has no 'registers'"},
       {[](Json& w) { w["chosen"]["more"] = 1; }, "'chosen' has 16 members, 15 are known"},
       {[](Json& w) { w["more"] = 1; }, "'winner' has 9 members, 8 are known"},
-      {[](Json& w) { w["tuning"]["more"] = 1; }, "'tuning' has 6 members, 5 are known"},
+      {[](Json& w) { w["tuning"]["more"] = 1; }, "'tuning' has 7 members, 6 are known"},
       {[](Json& w) { w["chosen"]["registers"] = "32"; },
        "'registers' of 'chosen' is \"32\", not a whole number from 0 to 2147483647"},
       {[](Json& w) { w["chosen"]["registers"] = -1; }, "not a whole number from 0"},
@@ -162,6 +181,7 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["device"]["peak_bandwidth_gbps"] = nullptr; }, "'peak_bandwidth_gbps' of the winner"},
       {[](Json& w) { w["tuning"]["compile_ms"] = nullptr; }, "'compile_ms' of the winner is not a number"},
       {[](Json& w) { w["tuning"]["measure_ms"] = nullptr; }, "'measure_ms' of the winner is not a number"},
+      {[](Json& w) { w["tuning"]["trials"][0]["energy_uj"] = nullptr; }, "'energy_uj' of the winner is not"},
       {[](Json& w) { w["problem"]["last0"] = 0; }, "serves sizes from 1 to 0, which are none"},
       {[](Json& w) { w["tuning"]["trials"] = 3; }, "'trials' of 'tuning' is no list"},
       {[](Json& w) { w["tuning"]["trials"][0] = 3; }, "'trial' is no object"},
@@ -197,9 +217,9 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
       {R"({"end":{"binaries":-Infinity,"winners":0}})", "is no JSON"},
       {R"({"end":{"binaries":1e999,"winners":0}})", "larger than any double"},
       {R"({"end":{"binaries":0}})", "'end' has no 'winners'"},
-      {R"({"hone_cache_export":4,"binaries":true})", "has the format 4, this Hone knows 1 to 3; use a newer one"},
+      {R"({"hone_cache_export":6,"binaries":true})", "has the format 6, this Hone knows 1 to 5; use a newer one"},
       {R"({"hone_cache_export":0,"binaries":true})", "has the format 0"},
-      {R"({"hone_cache_export":"1","binaries":true})", "this Hone knows 1 to 3"},
+      {R"({"hone_cache_export":"1","binaries":true})", "this Hone knows 1 to 5"},
       {R"({"hone_cache_export":1})", "'header' has no 'binaries'"},
       {R"({"hone_cache_export":1,"binaries":true,"x":1})", "'header' has 3 members"},
       {R"({"binary":{"format":"cubin","architecture":"sm_90","code":"!","digest":"0"}})", "not base64"},

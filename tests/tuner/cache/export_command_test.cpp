@@ -24,7 +24,7 @@ TEST_F(CacheExportCommand, IsHeaderBinariesBeforeTheirWinnersAndEnd) {
   put(file_, cache::wider(cache::numbered(2)), kTime + 9);
   const std::vector<nlohmann::json> lines = parse(export_text());
   ASSERT_EQ(lines.size(), 1 + 3 + 4 + 1u);
-  EXPECT_EQ(lines.front(), nlohmann::json::parse(R"({"hone_cache_export": 3, "binaries": true})"));
+  EXPECT_EQ(lines.front(), nlohmann::json::parse(R"({"hone_cache_export": 5, "binaries": true})"));
   EXPECT_EQ(lines.back(), nlohmann::json::parse(R"({"end": {"binaries": 3, "winners": 4}})"));
   std::set<std::string> binaries;
   for (const nlohmann::json& line : lines) {

@@ -158,6 +158,8 @@ TEST(SweepChoice, NearestWinnerIsThatOfTheRunnerUpOrTheNearestWithThatWinner) {
 TEST(SweepChoice, HandedOverTuningHasTheNewFiguresAndTheReason) {
   Tuning tuning = times({{kA, 10}, {kB, 12}});
   tuning.trials[0].is_default = true;
+  tuning.trials[0].sequence = 2;
+  tuning.trials[1].sequence = 1;
   tuning.winner = 0;
   hand_over(tuning, times({{kA, 11}, {kB, 13}, {kC, 10.5}}), kC, kA, "why");
   ASSERT_THAT(tuning.trials, SizeIs(3));
@@ -168,6 +170,8 @@ TEST(SweepChoice, HandedOverTuningHasTheNewFiguresAndTheReason) {
   EXPECT_EQ(tuning.trials[1].median_us, 12) << "it has nothing to do with it";
   EXPECT_EQ(tuning.trials[2].median_us, 10.5);
   EXPECT_EQ(tuning.trials[2].reason, "");
+  EXPECT_EQ(tuning.trials[0].sequence, 2);
+  EXPECT_EQ(tuning.trials[2].sequence, 3) << "measured after the search";
 }
 
 }  // namespace

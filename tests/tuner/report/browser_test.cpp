@@ -117,6 +117,20 @@ TEST_F(ReportInABrowser, EveryPointLeadsToItsTrial) {
   EXPECT_EQ(count("#trials tr.chosen"), 1);
 }
 
+TEST_F(ReportInABrowser, SearchIsInTheOrderOfMeasuringWhereThatIsKnown) {
+  cache::Publication old = tuned_sum(24);
+  for (cache::TrialRecord& trial : old.tuning->trials) trial.sequence = 0;
+  store_.publish(std::vector{tuned_sum(20), old});
+  open();
+  const auto search_of = [&](const char* winner) {
+    browser_->open("file://" + page_.string() + "#w=" + winner, 1280);
+    return evaluate("document.querySelector('#problem-search').textContent").get<std::string>();
+  };
+  const std::string known = search_of("1"), unknown = search_of("2");
+  EXPECT_THAT(known, ::testing::AllOf(HasSubstr("in the order of measuring"), HasSubstr("is number 6 of 6")));
+  EXPECT_THAT(unknown, ::testing::AllOf(HasSubstr("Order not recorded"), HasSubstr("in the model's order")));
+}
+
 TEST_F(ReportInABrowser, NamesOutOfTheFileAreText) {
   cache::Publication hostile = tuned_sum(20, "<b id=\"planted\">sum</b>");
   hostile.key.device.name = "</script><script>window.planted = 1</script>";

@@ -70,8 +70,8 @@ TEST_F(ReportTest, EveryTuningHasItsTrialsReasonsAndLimit) {
   EXPECT_EQ(tuning[7].size(), 2U);
   const json texts = data_of(page())["texts"];
   EXPECT_EQ(texts[tuning[5][0].get<std::size_t>()], "memory bandwidth");
-  EXPECT_EQ(tuning[6][0][10], 1) << "the winner is marked";
-  EXPECT_EQ(tuning[6].back()[10], 2) << "and the model's first choice";
+  EXPECT_EQ(tuning[6][0][11], 1) << "the winner is marked";
+  EXPECT_EQ(tuning[6].back()[11], 2) << "and the model's first choice";
 }
 
 TEST_F(ReportTest, ShowsWhatTheOptionsName) {

@@ -60,6 +60,8 @@ cache::Publication tuned_sum(int k, const std::string& operation, const std::str
     for (const int threads : {512, 256})
       tuning.trials.push_back(trial(threads, unroll, us * (1 + 0.1 * (4 - unroll)) * (threads == 512 ? 1 : 1.03)));
   tuning.trials.back().is_default = true;
+  for (std::size_t i = 0; i < tuning.trials.size(); ++i)  // from the slowest to the fastest
+    tuning.trials[i].sequence = static_cast<int>(tuning.trials.size() - i);
   for (const char* reason :
        {"pruned: narrower vectors than there might be", "spills: 16 bytes of local memory per thread"}) {
     cache::TrialRecord rejected = trial(1024, 8, 0);

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
@@ -65,8 +68,60 @@ TEST(Completions, InBash) {
   EXPECT_THAT(in_bash("hone tune --tot"), Contains("--total-budget"));
   EXPECT_THAT(in_bash("hone tune --op sum,argm"), Contains("sum,argmax"));
   EXPECT_THAT(in_bash("hone plan --gpu h2"), Contains("h200"));
+  EXPECT_THAT(in_bash("hone explain --format ke"), Contains("kernel-tuner"));
+  EXPECT_THAT(in_bash("hone explain --context b"), Not(Contains("both")));
+  EXPECT_THAT(in_bash("hone tune --context b"), Contains("both"));
   EXPECT_THAT(in_bash("hone tune soft"), Contains("softmax"));
   EXPECT_THAT(in_bash("hone inspect --tot"), Not(Contains("--total-budget")));
+}
+
+struct OfferedOption {
+  std::string command, name;
+  bool has_words = false;  ///< else nothing, or files
+};
+
+/// The options that take a value, as the script for bash has them.
+std::vector<OfferedOption> offered_options() {
+  std::vector<OfferedOption> options;
+  std::istringstream script(script_of("bash"));
+  std::string command;
+  for (std::string line; std::getline(script, line);) {
+    std::smatch found;
+    if (std::regex_match(line, found, std::regex("    '(.*)'\\)"))) command = found[1];
+    if (std::regex_match(line, found, std::regex(" *(--[a-z-]+)\\) (.*); return ;;")) && found[2] != "_hone_files")
+      options.push_back({command, found[1], found[2].str().starts_with("_hone_words") ||
+                                                found[2].str().starts_with("_hone_list")});
+  }
+  return options;
+}
+
+/// What a command must be given for its options to be read.
+std::vector<std::string> needed_arguments(const std::string& command, const TemporaryFolder& folder) {
+  if (command == "explain" || command == "emit") return {"--size", "1000"};
+  if (command == "report") return {"-o", (folder / "report.html").string()};
+  if (command == "reduce") return {"missing.npy"};
+  if (command == "softmax" || command == "transpose" || command == "run") return {"missing.npy", "--dtype", "f32"};
+  if (command == "plan") return {"--size", "1000", "--gpu", "h100"};
+  return {};
+}
+
+/// Whoever refuses a word because it is none of a closed set names the set; those options offer it to shells, too.
+TEST(Completions, OfferEveryClosedSet) {
+  const TemporaryFolder folder;
+  std::set<std::string> closed;
+  for (const OfferedOption& option : offered_options()) {
+    std::vector<std::string> words;
+    std::istringstream path(option.command);
+    for (std::string word; path >> word;) words.push_back(word);
+    for (std::string& argument : needed_arguments(option.command, folder)) words.push_back(std::move(argument));
+    words.insert(words.end(), {option.name, "no-such-word"});
+    const testing::CommandRun run = run_hone(words, testing::isolated_environment(folder / "cache.sqlite"));
+    if (run.err.find("'no-such-word'") == std::string::npos || run.err.find("known are") == std::string::npos) continue;
+    closed.insert(option.name);
+    EXPECT_TRUE(option.has_words) << option.command << ' ' << option.name << " takes words: " << run.err;
+  }
+  EXPECT_THAT(closed, ::testing::IsSupersetOf({"--op", "--dtype", "--align", "--context", "--nan", "--numerics",
+                                               "--preset", "--format", "--on-miss", "--color", "--gpu", "--family"}));
 }
 
 TEST(Completions, InFish) {

@@ -39,10 +39,10 @@ for (const [index, measured, spent, compileMs, measureMs, limit, trials, rejecte
              slots: limit[5] },
     rejected: rejected.map(([verdict, reason, count]) => ({ verdict: D.texts[verdict], reason: clean(D.texts[reason]),
                                                             count })),
-    trials: trials.map(([policy, blocks, threads, registers, resident, inFlight, predicted, us, spread, samples, flags,
-                         reason], rank) => ({
+    trials: trials.map(([policy, blocks, threads, registers, resident, inFlight, predicted, us, spread, samples,
+                         sequence, flags, reason], rank) => ({
       rank, policy: clean(D.texts[policy]), blocks, threads, registers, resident, inFlight, predicted, us, spread,
-      samples, isWinner: (flags & 1) !== 0, isDefault: (flags & 2) !== 0, reason: reason ? clean(D.texts[reason]) : "",
+      samples, sequence, isWinner: (flags & 1) !== 0, isDefault: (flags & 2) !== 0, reason: reason ? clean(D.texts[reason]) : "",
       occupancy: w.p.device.max_threads_per_sm > 0 ? resident * threads / w.p.device.max_threads_per_sm : 0,
     })),
   };

@@ -37,28 +37,32 @@ function predictedFigure(w) {
     { legend: [...trialLegend(), legendLine("as predicted", "edge")] });
 }
 
-/** Best so far over candidates in the order in which the model put them: how deep a search had to look. */
+/** Best so far over the candidates in the order of measuring; where a cache has none, in the model's order. */
 function searchFigure(w) {
-  const trials = w.tuning.trials.filter((trial) => trial.predicted > 0).sort((a, b) => a.predicted - b.predicted);
+  const isRecorded = w.tuning.trials.every((trial) => trial.sequence > 0);
+  const trials = w.tuning.trials.filter((trial) => isRecorded || trial.predicted > 0)
+    .sort((a, b) => (isRecorded ? a.sequence - b.sequence : a.predicted - b.predicted));
   if (trials.length < 2) return null;
-  const p = plot({ x: axis({ values: [1, trials.length], kind: "linear", from: 1,
-    label: "measured candidates, in the model's order",
-                             format: String }),
+  const place = (i) => (isRecorded ? trials[i].sequence : i + 1), last = place(trials.length - 1);
+  const p = plot({ x: axis({ values: [1, last], kind: "linear", from: 1, format: String,
+                     label: isRecorded ? "measured candidates, in the order of measuring"
+                       : "measured candidates, in the model's order" }),
                    y: axis({ values: trials.map((trial) => trial.us), kind: "log", label: "µs", format: Number }) });
   let best = Infinity, d = "";
   trials.forEach((trial, i) => {
     const before = best;
     best = Math.min(best, trial.us);
-    d += i === 0 ? `M${p.px(1)} ${p.py(best)}` : `H${p.px(i + 1).toFixed(1)}` +
+    d += i === 0 ? `M${p.px(place(0))} ${p.py(best)}` : `H${p.px(place(i)).toFixed(1)}` +
       (best < before ? `V${p.py(best).toFixed(1)}` : "");
   });
   p.over.append(svg("path", { class: "path s0", d }));
-  trials.forEach((trial, i) => p.over.append(trialMark(p, p.px(i + 1), p.py(trial.us), w, trial)));
-  const place = trials.findIndex((trial) => trial.isWinner);
+  trials.forEach((trial, i) => p.over.append(trialMark(p, p.px(place(i)), p.py(trial.us), w, trial)));
+  const won = trials.findIndex((trial) => trial.isWinner);
+  const where = won >= 0 ? `the winner is number ${place(won)} of ${last}.` : "the winner is not among them.";
   return figure("problem-search", "The search: best so far", p.root,
     { legend: [legendLine("best so far", "path s0"), ...trialLegend()],
-    note: `The cache keeps no order of measuring: candidates stand in the order of the model's predictions` +
-      (place >= 0 ? `, the winner is number ${place + 1} of ${trials.length}.` : ".") });
+    note: isRecorded ? `In the order of measuring, ${where}`
+      : `Order not recorded: an earlier Hone wrote this tuning. In the order of the model's predictions, ${where}` });
 }
 
 /** For each parameter, the best time of each of its values. */
