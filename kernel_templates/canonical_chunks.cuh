@@ -7,7 +7,7 @@
 // read element by element.
 #pragma once
 
-#include "canonical_tree.cuh"
+#include "canonical_group.cuh"
 #include "monoids.cuh"
 #include "pack_range.cuh"
 
@@ -127,7 +127,7 @@ class CanonicalChunks {
       State of_chunk[kChunks];
 #pragma unroll
       for (unsigned k = 0; k < kChunks; ++k)
-        of_chunk[k] = Op::template of_chunk<kLanePacks, kPack, kWarpThreads, true>(
+        of_chunk[k] = chunk_of_lanes<Op, kLanePacks, kPack, kWarpThreads, true>(
             [&](unsigned u, unsigned e) { return Op::present(Op::prepared(packs[k][u])[e], true); },
             [&](unsigned u, unsigned e) { return (head_ + (u * kWarpThreads + lane) * kPack + e) % kElements; },
             [&] { return source_.element((chunk + k) * kElements); });
@@ -170,7 +170,7 @@ class CanonicalChunks {
 #pragma unroll
       for (unsigned u = 0; u < kRounds; ++u)
         if (is_there(u)) elements[u] = element(u);
-      return Op::template of_chunk<kRounds, 1, kWarpThreads, false>(
+      return chunk_of_lanes<Op, kRounds, 1, kWarpThreads, false>(
           [&](unsigned u, unsigned) { return Op::present(elements[u], is_there(u)); },
           [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
     } else {
