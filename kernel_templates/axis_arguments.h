@@ -26,6 +26,7 @@ struct ColumnsArguments {
   unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / kTileColumns⌉
   unsigned folds;
   unsigned parts;  ///< blocks per tile; if there are several, outer · tiles · parts fits 32 bits
+  unsigned run_levels = 0;  ///< of canonical_columns.cuh: a part has 2^run_levels chunks
 };
 
 /// staged_reduce.cuh

@@ -7,7 +7,7 @@
 // read element by element.
 #pragma once
 
-#include "canonical_tree.cuh"
+#include "canonical_group.cuh"
 #include "monoids.cuh"
 #include "pack_range.cuh"
 
@@ -64,7 +64,9 @@ class CanonicalChunks {
       : source_(source), n_(n), chunks_((n + kElements - 1) / kElements), head_(source.unaligned()) {
     packs_ = n < head_ ? 0 : (n - head_) / kPack;
     const bool is_last_lane = threadIdx.x % kWarpThreads == kWarpThreads - 1;
-    if constexpr (kIsRotated) mask_ = Mask::of_first((kPack - (is_last_lane ? head_ : 0)) * kElementBytes);
+    if constexpr (kIsRotated) {
+      if (head_ != 0) mask_ = Mask::of_first((kPack - (is_last_lane ? head_ : 0)) * kElementBytes);
+    }
   }
 
   __device__ Index count() const { return chunks_; }
@@ -81,15 +83,15 @@ class CanonicalChunks {
   __device__ State of_run(Index first, Index count) const {
     RunTree<Op, Index> tree;
     const Index end = chunks_ < first ? first : chunks_ - first < count ? chunks_ : first + count;
-    for (Index chunk = first; chunk < end; chunk += kChunks) {
-      if (is_inner(chunk)) {
+    for (Index chunk = first; chunk < end;) {
+      // A loop of its own, so that its code follows what is ahead of it, and that for single elements is behind.
+      for (; chunk < end && is_inner(chunk); chunk += kChunks) {
         const State state = of_batch(chunk);
         if (count == kChunks) return state;
         tree.template push<kBatchLevel>(state);
-      } else {
-#pragma unroll 1
-        for (Index each = chunk; each < end && each < chunk + kChunks; ++each) tree.template push<0>(of_elements(each));
       }
+#pragma unroll 1
+      for (unsigned k = 0; k < kChunks && chunk < end; ++k, ++chunk) tree.template push<0>(of_elements(chunk));
     }
     return tree.root();
   }
@@ -127,7 +129,7 @@ class CanonicalChunks {
       State of_chunk[kChunks];
 #pragma unroll
       for (unsigned k = 0; k < kChunks; ++k)
-        of_chunk[k] = Op::template of_chunk<kLanePacks, kPack, kWarpThreads, true>(
+        of_chunk[k] = chunk_of_lanes<Op, kLanePacks, kPack, kWarpThreads, true>(
             [&](unsigned u, unsigned e) { return Op::present(Op::prepared(packs[k][u])[e], true); },
             [&](unsigned u, unsigned e) { return (head_ + (u * kWarpThreads + lane) * kPack + e) % kElements; },
             [&] { return source_.element((chunk + k) * kElements); });
@@ -170,7 +172,7 @@ class CanonicalChunks {
 #pragma unroll
       for (unsigned u = 0; u < kRounds; ++u)
         if (is_there(u)) elements[u] = element(u);
-      return Op::template of_chunk<kRounds, 1, kWarpThreads, false>(
+      return chunk_of_lanes<Op, kRounds, 1, kWarpThreads, false>(
           [&](unsigned u, unsigned) { return Op::present(elements[u], is_there(u)); },
           [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
     } else {
@@ -183,7 +185,7 @@ class CanonicalChunks {
   Source source_;
   Index n_, chunks_, packs_;
   unsigned head_;  ///< elements before the first pack
-  Mask mask_;
+  Mask mask_;  ///< if head_ is not 0
 };
 
 }  // namespace hone

@@ -102,17 +102,16 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
                               rounded_product(b.sum, relative(b.reference, most)))};
   }
 
-  template <unsigned kRows, unsigned kPack, unsigned kLanes, bool, class At, class Residue, class First>
-  static __device__ State of_chunk(const At& at, const Residue&, const First&) {
-    Acc most = lowest<Acc>();
+  template <class Group>
+  static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
+    Acc most[Group::kStates], sum[Group::kStates];
+    group.template fold<CanonicalMax<Acc>>(
+        most, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); });
+    group.template fold<CanonicalSum<Acc>>(sum, [&](Optional<Acc> x, unsigned s, unsigned) {
+      return x.is_there ? relative(x.value, most[s]) : -Acc(0);
+    });
 #pragma unroll
-    for (unsigned u = 0; u < kRows; ++u)
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e)
-        if (at(u, e).is_there) most = larger<false>(most, at(u, e).value);
-#pragma unroll
-    for (unsigned mask = 1; mask < kLanes; mask *= 2) most = larger<false>(most, shuffle_xor(most, mask));
-    return {most, fold_terms<Acc, kRows, kPack, kLanes>(at, [&](Acc x) { return relative(x, most); })};
+    for (unsigned s = 0; s < Group::kStates; ++s) states[s] = {most[s], sum[s]};
   }
 
   template <class Out>

@@ -48,41 +48,34 @@ struct Canonical<FloatingMoments<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChu
                                   rounded_product(rounded_product(apart, apart), weight)));
   }
 
-  template <unsigned kRows, unsigned kPack, unsigned kLanes, bool kIsWhole, class At, class Residue, class First>
-  static __device__ State of_chunk(const At& at, const Residue& residue, const First& first) {
-    unsigned count = kRows * kPack * kLanes;
-    Acc pivot;
-    if constexpr (kIsWhole && !kIgnoreNan) {
-      pivot = convert<Acc>(first());
+  template <class Group>
+  static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
+    constexpr unsigned kStates = Group::kStates;
+    FirstElement<Acc> firsts[kStates];
+    if constexpr (Group::kKnowsFirst && !kIgnoreNan) {
+#pragma unroll
+      for (unsigned s = 0; s < kStates; ++s) firsts[s] = {0, group.count(s), convert<Acc>(group.first(s))};
     } else {
-      unsigned number = ~0u;  // of the first element that is there
-      count = 0;
-      pivot = Acc(0);
-#pragma unroll
-      for (unsigned u = 0; u < kRows; ++u)
-#pragma unroll
-        for (unsigned e = 0; e < kPack; ++e) {
-          if (!at(u, e).is_there) continue;
-          ++count;
-          if (residue(u, e) < number) number = residue(u, e), pivot = at(u, e).value;
-        }
-#pragma unroll
-      for (unsigned mask = 1; mask < kLanes; mask *= 2) {
-        const unsigned other = shuffle_xor(number, mask);
-        const Acc from = shuffle_xor(pivot, mask);
-        count += shuffle_xor(count, mask);
-        if (other < number) number = other, pivot = from;
-      }
+      group.template fold<CanonicalFirst<Acc>>(firsts, [&](Optional<Acc> x, unsigned, unsigned number) {
+        return FirstElement<Acc>::of(x, number);
+      });
     }
     constexpr Acc kMost = kSame<Acc, float> ? Acc(0x1p86) : Acc(0x1p982);
-    if (!(fabs(pivot) <= kMost)) pivot = Acc(0);
-    const Acc sum = fold_terms<Acc, kRows, kPack, kLanes>(at, [&](Acc x) { return x - pivot; });
-    const Acc mean = sum / static_cast<Acc>(count);
-    const Acc squares = fold_terms<Acc, kRows, kPack, kLanes>(at, [&](Acc x) {
-      const Acc deviation = (x - pivot) - mean;
-      return rounded_product(deviation, deviation);
+    Acc pivot[kStates], mean[kStates], sum[kStates], squares[kStates];
+#pragma unroll
+    for (unsigned s = 0; s < kStates; ++s) pivot[s] = fabs(firsts[s].value) <= kMost ? firsts[s].value : Acc(0);
+    group.template fold<CanonicalSum<Acc>>(sum, [&](Optional<Acc> x, unsigned s, unsigned) {
+      return x.is_there ? x.value - pivot[s] : -Acc(0);
     });
-    return count == 0 ? absent() : of_moments(count, pivot, sum, squares);
+#pragma unroll
+    for (unsigned s = 0; s < kStates; ++s) mean[s] = sum[s] / static_cast<Acc>(firsts[s].count);
+    group.template fold<CanonicalSum<Acc>>(squares, [&](Optional<Acc> x, unsigned s, unsigned) {
+      const Acc deviation = (x.value - pivot[s]) - mean[s];
+      return x.is_there ? rounded_product(deviation, deviation) : -Acc(0);
+    });
+#pragma unroll
+    for (unsigned s = 0; s < kStates; ++s)
+      states[s] = firsts[s].count == 0 ? absent() : of_moments(firsts[s].count, pivot[s], sum[s], squares[s]);
   }
 
   template <class Out>

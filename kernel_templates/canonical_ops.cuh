@@ -12,23 +12,18 @@
 // or, with kByChunk, instead of leaf() and with the lower numbers first in combine(),
 //
 //   present(element, is_there) an Optional: the element as an accumulator, unless it is absent
-//   of_chunk<kRows, kPack, kLanes, kIsWhole>(at, residue, first)   the State of a chunk that kLanes lanes share: a lane
-//                              has Optionals at(u, e), u < kRows, e < kPack, with the numbers residue(u, e); first() is
-//                              element 0, and asked for only if all are there
+//   of_chunk(group, States)    the States of the chunks that a group of threads shares, one each of kStates sequences:
+//                              LaneGroup, or the columns of canonical_column_chunk.cuh. All threads get
+//                              fold<Monoid>(results, leaf), the fold of leaf(Optional, sequence, number in the chunk);
+//                              if kKnowsFirst, first(s) and count(s) are element 0 and the number of elements
 #pragma once
 
-#include "canonical_tree.cuh"
+#include "canonical_group.cuh"
 #include "moment_ops.cuh"
 #include "reduce_ops.cuh"
 #include "widened.cuh"
 
 namespace hone {
-
-/// One rounding each: the compiler never makes these a part of a fused multiply-add.
-__device__ inline float rounded_sum(float a, float b) { return __fadd_rn(a, b); }
-__device__ inline double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
-__device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
-__device__ inline double rounded_product(double a, double b) { return __dmul_rn(a, b); }
 
 /// The quiet NaN that every NaN result becomes: devices differ in the NaNs that their arithmetic makes.
 template <class Out>
@@ -118,12 +113,6 @@ struct Canonical<MeanOfNumbers<In_, Acc, Index_>> {
   }
 };
 
-template <class Acc>
-struct Optional {
-  Acc value;
-  bool is_there;
-};
-
 /// The common part of operations with kByChunk.
 template <class Acc, bool kIgnoreNan>
 struct CanonicalByChunk {
@@ -137,22 +126,6 @@ struct CanonicalByChunk {
     return {value, is_there && !(kIgnoreNan && is_nan(value))};
   }
 };
-
-/// The sum, in the canonical tree, of a chunk's term(x) for the elements that are there.
-template <class Acc>
-struct CanonicalSum {
-  using State = Acc;
-  static __device__ Acc combine(Acc a, Acc b) { return rounded_sum(a, b); }
-};
-template <class Acc, unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Term>
-__device__ Acc fold_terms(const At& at, const Term& term) {
-  Acc values[kPack];
-#pragma unroll
-  for (unsigned e = 0; e < kPack; ++e)
-    values[e] = fold_leaves<CanonicalSum<Acc>, kRows>(
-        [&](unsigned u) { return at(u, e).is_there ? term(at(u, e).value) : -Acc(0); });
-  return fold_lanes<CanonicalSum<Acc>, kPack, 1, kLanes>(values);
-}
 
 /// Elements that are widened before anything else.
 template <class Op, class T>

@@ -37,14 +37,13 @@ struct CanonicalReduce {
     Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks> combine;
     const CanonicalChunks<Op, Source, kUnroll> chunks(Source::from(arguments.in), static_cast<Index>(arguments.n));
     const Index run = Index(kUnroll) << arguments.run_levels;
-    unsigned span = blockIdx.x, round = 0;
-    for (; span < arguments.partials; span += gridDim.x) {
-      if (kGrid != Grid::none && round == Block::kRounds) {
-        publish(arguments, span, round);
-        __syncthreads();
-        round = 0;
-      }
-      Block::keep(chunks.of_run((Index(span) * kWarps + Block::warp()) * run, run), round++);
+    unsigned span = blockIdx.x, round;
+    while (true) {
+      for (round = 0; span < arguments.partials && round < Block::kRounds; span += gridDim.x)
+        Block::keep(chunks.of_run((Index(span) * kWarps + Block::warp()) * run, run), round++);
+      if constexpr (kGrid != Grid::none) publish(arguments, span, round);
+      if (kGrid == Grid::none || span >= arguments.partials) break;
+      __syncthreads();
     }
     State state;
     bool is_first = false;
@@ -54,9 +53,8 @@ struct CanonicalReduce {
     } else if constexpr (kGrid == Grid::none) {
       is_first = Block::combine_kept(combine, state, round);
     } else {
-      publish(arguments, span, round);
       if constexpr (kGrid == Grid::publish) return;
-      __syncthreads();
+      if (round > 1) __syncthreads();  // a single span is published by thread 0, which takes the ticket
       if (!is_last_block(arguments.workspace)) return;
       state = of_partials(arguments);
       is_first = combine.to_first(state);

@@ -83,7 +83,7 @@ struct CanonicalRowLanes {
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) prepared[u] = Op::prepared(packs[u]);
     if constexpr (kIsByChunk<Op>) {
-      return Op::template of_chunk<kUnroll, kPack, kLanes, false>(
+      return chunk_of_lanes<Op, kUnroll, kPack, kLanes, false>(
           [&](unsigned u, unsigned e) { return Op::present(prepared[u][e], first_of(u) + e < columns); },
           [&](unsigned u, unsigned e) { return first_of(u) + e; }, [&] { return prepared[0][0]; });
     } else {

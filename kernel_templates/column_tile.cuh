@@ -44,6 +44,16 @@ struct ColumnTiling {
     if constexpr (kShiftedLoads) return Loaded::load(from);
     else return *reinterpret_cast<const ElementPack*>(from);
   }
+
+  /// Calls act(column) for each column of the tile: a block-stride loop, or at most one column per thread.
+  template <class Do>
+  static __device__ void for_columns(unsigned width, const Do& act) {
+    if constexpr (kTileColumns <= kBlockThreads) {
+      if (threadIdx.x < width) act(threadIdx.x);
+    } else {
+      for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) act(c);
+    }
+  }
 };
 
 /// The columns of a tile in one slice. If rows are folded, these are the columns of the long rows.

@@ -127,7 +127,7 @@ struct ColumnReduce {
   static __device__ void combine_row_lanes(const In* in, const Tile& tile,
                                            State (&of_column)[kThreadsPerOutput][kTileColumns]) {
     const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kTileColumns> smem(of_column[0], tile.width);
-    for_columns(tile.width, [&](unsigned c) {
+    Tiling::for_columns(tile.width, [&](unsigned c) {
       State state = smem.combined(c);
       for (Offset row = 0; tile.part == 0 && row < tile.rows; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
@@ -144,7 +144,7 @@ struct ColumnReduce {
   static __device__ unsigned combine_folds(const Tile& tile, State* states) {
     __syncthreads();
     if (tile.folds < kManyFolds) return tile.folds;
-    for_columns(kFoldsLeft * tile.inner, [&](unsigned c) {
+    Tiling::for_columns(kFoldsLeft * tile.inner, [&](unsigned c) {
       const unsigned count = (tile.folds - c / tile.inner + kFoldsLeft - 1) / kFoldsLeft;
       states[c] = Op::of_states(&states[c], count, kFoldsLeft * tile.inner);
     });
@@ -156,21 +156,11 @@ struct ColumnReduce {
   static __device__ void finish(const State* states, unsigned folds, const ColumnsArguments& all, const Tile& tile,
                                 unsigned long long output) {
     const unsigned width = kFolds ? tile.inner : tile.width;
-    for_columns(width, [&](unsigned c) {
+    Tiling::for_columns(width, [&](unsigned c) {
       const State state = Op::of_states(&states[c], folds, tile.inner);
       if (tile.parts != 1) partials_in<State>(all.workspace)[tile.part * all.outer * all.inner + output + c] = state;
       else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + c) * kValues);
     });
-  }
-
-  /// Calls act(column) for each column of the tile: a block-stride loop, or at most one column per thread.
-  template <class Do>
-  static __device__ void for_columns(unsigned width, const Do& act) {
-    if constexpr (kTileColumns <= kBlockThreads) {
-      if (threadIdx.x < width) act(threadIdx.x);
-    } else {
-      for (unsigned c = threadIdx.x; c < width; c += kBlockThreads) act(c);
-    }
   }
 };
 

@@ -5,6 +5,13 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
 endif()
 enable_language(CUDA)
 
+set(HONE_CCCL_INCLUDE "" CACHE PATH
+  "The folder of CCCL's headers (cub/, cuda/, thrust/) to compile peers with; empty: those of the CUDA toolkit")
+if(HONE_CCCL_INCLUDE)
+  include_directories(BEFORE SYSTEM ${HONE_CCCL_INCLUDE})
+  message(STATUS "Hone: CUB of ${HONE_CCCL_INCLUDE}")
+endif()
+
 set(elements
   "f16=__half" "bf16=__nv_bfloat16" "f32=float" "f64=double" "i8=signed char" "i16=short" "i32=int" "i64=long long"
   "u8=unsigned char" "u16=unsigned short" "u32=unsigned" "u64=unsigned long long" "bool=bool")
@@ -22,6 +29,14 @@ add_library(hone_cub_segments OBJECT peers/cub_segments.cu)
 target_compile_options(hone_cub_segments PRIVATE -std=c++20)
 target_include_directories(hone_cub_segments PRIVATE ${PROJECT_SOURCE_DIR})
 target_sources(hone_benchmarks PRIVATE $<TARGET_OBJECTS:hone_cub_segments>)
+if(HONE_CCCL_INCLUDE)
+  # determinism::gpu_to_gpu, which is not in the CUB of CUDA 13.0.
+  add_library(hone_cub_gpu_to_gpu OBJECT peers/cub_gpu_to_gpu.cu)
+  target_compile_options(hone_cub_gpu_to_gpu PRIVATE -std=c++20)
+  target_include_directories(hone_cub_gpu_to_gpu PRIVATE ${PROJECT_SOURCE_DIR})
+  target_sources(hone_benchmarks PRIVATE $<TARGET_OBJECTS:hone_cub_gpu_to_gpu>)
+  target_compile_definitions(hone_benchmarks PUBLIC HONE_WITH_CUB_GPU_TO_GPU)
+endif()
 target_sources(hone_benchmarks PRIVATE peers/cub_peer.cpp)
 target_compile_definitions(hone_benchmarks PUBLIC HONE_WITH_CUB)
 target_link_libraries(hone_benchmarks PUBLIC CUDA::cudart_static)

@@ -1,6 +1,7 @@
 #include "benchmarks/peers/cub_peer.h"
 
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -49,20 +50,20 @@ class CubCall final : public PeerCall {
   DeviceBuffer temp_;
 };
 
+using Column = std::span<const CubReduction>;
+
 class Cub final : public Peer {
  public:
-  explicit Cub(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  Cub(std::shared_ptr<Device> device, std::string_view name, std::vector<Column> columns)
+      : device_(std::move(device)), name_(name), columns_(std::move(columns)) {}
 
-  std::string_view name() const override { return "CUB"; }
+  std::string_view name() const override { return name_; }
   std::string version() const override {
     return fmt::format("{}.{}.{}", cub_version() / 100000, cub_version() / 100 % 1000, cub_version() % 100);
   }
 
   std::unique_ptr<PeerCall> plan(const PeerProblem& problem) override {
-    for (const auto& column : {cub_reductions_f16(), cub_reductions_bf16(), cub_reductions_f32(), cub_reductions_f64(),
-                               cub_reductions_i8(), cub_reductions_i16(), cub_reductions_i32(), cub_reductions_i64(),
-                               cub_reductions_u8(), cub_reductions_u16(), cub_reductions_u32(), cub_reductions_u64(),
-                               cub_reductions_bool()}) {
+    for (const Column& column : columns_) {
       for (const CubReduction& reduction : column) {
         if (reduction.dtype == info(problem.dtype).name && reduction.operation == problem.operation &&
             reduction.result == info(problem.result).name)
@@ -74,10 +75,25 @@ class Cub final : public Peer {
 
  private:
   std::shared_ptr<Device> device_;
+  std::string_view name_;
+  std::vector<Column> columns_;
 };
 
 }  // namespace
 
-std::unique_ptr<Peer> make_cub_peer(std::shared_ptr<Device> device) { return std::make_unique<Cub>(std::move(device)); }
+std::unique_ptr<Peer> make_cub_peer(std::shared_ptr<Device> device) {
+  return std::make_unique<Cub>(
+      std::move(device), "CUB",
+      std::vector<Column>{cub_reductions_f16(), cub_reductions_bf16(), cub_reductions_f32(), cub_reductions_f64(),
+                          cub_reductions_i8(), cub_reductions_i16(), cub_reductions_i32(), cub_reductions_i64(),
+                          cub_reductions_u8(), cub_reductions_u16(), cub_reductions_u32(), cub_reductions_u64(),
+                          cub_reductions_bool()});
+}
+
+#ifdef HONE_WITH_CUB_GPU_TO_GPU
+std::unique_ptr<Peer> make_cub_gpu_to_gpu_peer(std::shared_ptr<Device> device) {
+  return std::make_unique<Cub>(std::move(device), "g2g", std::vector<Column>{cub_gpu_to_gpu()});
+}
+#endif
 
 }  // namespace hone::benchmarks

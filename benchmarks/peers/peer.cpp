@@ -15,6 +15,9 @@ std::vector<std::unique_ptr<Peer>> make_peers([[maybe_unused]] const std::shared
 #ifdef HONE_WITH_CUB
   peers.push_back(make_cub_peer(device));
 #endif
+#ifdef HONE_WITH_CUB_GPU_TO_GPU
+  peers.push_back(make_cub_gpu_to_gpu_peer(device));
+#endif
 #ifdef HONE_WITH_CUBLAS
   peers.push_back(make_cublas_peer(device));
 #endif

@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/families/counts.h"
-#include "runtime/families/reduce_axis/axis_family.h"
-#include "runtime/families/reduce_axis/axis_policies.h"
+#include "runtime/families/reduce_axis/canonical_columns.h"
+#include "runtime/families/reduce_axis/columns_layout.h"
 
 namespace hone {
 namespace {
-
-/// What the states of a thread's columns may take: 32 registers.
-constexpr std::int64_t kMostStateBytes = 128;
 
 /// What the states of a block may take, so that several blocks of an SM have theirs; the most that is static is 48 KiB.
 constexpr std::int64_t kMostSharedBytes = 32 * 1024;
@@ -36,52 +32,7 @@ constexpr double kPipelineFillLatenciesOfLogsumexp = 6;
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
 
-/// A policy on a problem.
-struct Layout : ColumnsPolicy {
-  const Problem& problem;
-  AxisLayout axis = AxisLayout::of_columns(problem);
-  std::int64_t element = element_bytes(problem);
-  std::int64_t state = static_cast<std::int64_t>(axis_state_bytes(problem));
-  bool is_phase_matched;  ///< all rows of a thread have the same alignment
-  std::int64_t pack_elements;
-  std::int64_t columns;  ///< of a tile
-  bool may_fold;         ///< whether several rows fit a tile, in the whole size class
-  std::int64_t folds;    ///< rows that are taken as one
-  std::int64_t rows;     ///< what is left of the reduced extent then
-  std::int64_t slice_tiles;
-  std::int64_t tiles;  ///< of all slices
-  std::int64_t tile_rows = std::int64_t{threads_per_column} * unroll;
-
-  Layout(const Problem& of, const Policy& policy)
-      : ColumnsPolicy(policy.as<ColumnsPolicy>()),
-        problem(of),
-        is_phase_matched(!is_aligned(problem) && staging != Staging::shifted),
-        pack_elements(kMaxAlignment / element) {
-    while (pack_elements > 1 &&
-           (pack_elements * state > kMostStateBytes || (is_phase_matched && pack_elements > threads_per_column)))
-      pack_elements /= 2;
-    const bool shifts = is_phase_matched && pack_elements > 1;
-    columns = std::max(1, lanes() - (shifts ? 1 : 0)) * pack_elements;
-    may_fold = 2 * last_of(problem, 2) <= columns;
-    folds = may_fold && !has_gaps() ? columns / std::max<std::int64_t>(1, axis.inner) : 1;
-    rows = divide_up(axis.reduced, folds);
-    slice_tiles = may_fold ? 1 : divide_up(axis.inner, columns);
-    tiles = axis.outer * slice_tiles;
-  }
-
-  bool has_gaps() const { return axis.reduced_stride != axis.inner; }
-  StagedTile staged_tile() const { return {problem, block_threads, threads_per_column, unroll}; }
-  CombiningBlock combining_block() const { return {block_threads, last_of(problem, 2)}; }
-
-  std::int64_t parts(std::int64_t max_blocks) const {
-    if (!is_split()) return 1;
-    return std::clamp<std::int64_t>(max_blocks / std::max<std::int64_t>(1, tiles), 1,
-                                    std::max<std::int64_t>(1, divide_up(rows, threads_per_column)));
-  }
-
-  /// True if a thread takes its rows in at most so many tiles, in the whole size class.
-  bool takes_tiles_up_to(std::int64_t most) const { return !is_split() && last_of(problem, 1) <= most * tile_rows; }
-};
+using Layout = ColumnsLayout;
 
 struct View : PolicyView<Layout> {
   using PolicyView::PolicyView;
@@ -156,9 +107,14 @@ class ReduceColumnsFamily final : public AxisFamily {
  public:
   ReduceColumnsFamily()
       : AxisFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
-                   {"reduce_columns.cuh", "staged_reduce.cuh"}) {}
+                   {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}) {}
+
+  bool offers_reproducible(const Problem& problem) const override {
+    return reduce_spec_of(problem).is_reproducible();
+  }
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical())) return CanonicalColumns(problem_class.typical(), policy).is_valid(facts);
     const View view(problem_class, policy, facts);
     if (Reason reason = check_blocks(facts, view.block_threads); !reason.empty()) return reason;
     if (view.is_staged()) return view.staged_tile().is_valid(problem_class);
@@ -174,6 +130,7 @@ class ReduceColumnsFamily final : public AxisFamily {
   }
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical())) return CanonicalColumns::prune(problem_class, policy, facts);
     const View view(problem_class, policy, facts);
     if (Reason reason = pruned_by(kBoundsRules, view); !reason.empty()) return reason;
     if (!view.is_staged()) return pruned_by(kDirectRules, view);
@@ -182,6 +139,7 @@ class ReduceColumnsFamily final : public AxisFamily {
 
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
+    if (is_canonical(problem)) return CanonicalColumns(problem, policy).unit();
     const Layout layout(problem, policy);
     const int values = values_of(problem);
     const std::string bounds = launch_bounds(layout.block_threads, layout.min_blocks);
@@ -212,6 +170,7 @@ class ReduceColumnsFamily final : public AxisFamily {
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    if (is_canonical(problem)) return CanonicalColumns(problem, policy).shape();
     const Layout layout(problem, policy);
     WorkShape shape{
         .block_threads = layout.block_threads, .dependent_launch = true, .independent_blocks = !layout.is_split()};
@@ -236,6 +195,8 @@ class ReduceColumnsFamily final : public AxisFamily {
   }
 
   std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override {
+    if (is_canonical(problem_class.typical()))
+      return CanonicalColumns(problem_class.typical(), candidate.policy).workspace_bytes(candidate.geometry.max_blocks);
     const Layout layout(problem_class.typical(), candidate.policy);
     if (!layout.is_split()) return 0;
     // A block's outputs are those of its tile, whatever the shape: this holds for the whole size class.
@@ -245,9 +206,11 @@ class ReduceColumnsFamily final : public AxisFamily {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
+    const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    if (is_canonical(problem))
+      return CanonicalColumns(problem, candidate.policy).encode(most_blocks, buffers, workspace, launches);
     Layout layout(problem, candidate.policy);
     const AxisLayout& axis = layout.axis;
-    const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
     if (layout.is_staged() && !layout.has_gaps())
       return layout.staged_tile().add_launch(launches, axis, most_blocks, buffers);
     const auto parts = static_cast<unsigned>(layout.parts(candidate.geometry.max_blocks));

@@ -13,8 +13,8 @@ namespace hone {
 ///
 /// Each row is reduced as by tuned_reduce(): with the same results, types, NaN policies, ties and empty results, and
 /// with the same bits from run to run for one winner and one alignment. With Numerics::reproducible a row has the same
-/// bits wherever it is and however many rows there are. Indices of argmin and argmax count within the row. Elements in
-/// the gaps of a pitch may be read, but have no effect.
+/// bits wherever it is and however many rows there are, and a column those of a row of its elements. Indices of argmin
+/// and argmax count within the row. Elements in the gaps of a pitch may be read, but have no effect.
 ///
 /// `in` must be aligned to its element. Rows that all begin at a multiple of 16 bytes are another problem class than
 /// others. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on `stream`.

@@ -14,6 +14,7 @@
 #include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/expected_bits.h"
+#include "tests/runtime/support/sanitized.h"
 
 namespace hone {
 namespace {
@@ -55,6 +56,35 @@ TEST_F(NumericsResults, KernelsMeetTheExpectedBits) {
     ++compared;
   }
   if (compared == 0) GTEST_SKIP() << "no reduction of an array has reproducible kernels";
+}
+
+/// Columns of a matrix with any leading dimension, between others.
+TEST_F(NumericsResults, ColumnsMeetTheExpectedBits) {
+  Session session(device_, quick());
+  std::size_t turn = 0;
+  for (const ExpectedBits& expected : read_expected_bits()) {
+    if (info(expected.spec.op).inputs != 1 || expected.n == 0) continue;
+    if (++turn % (test::kSanitized ? 97 : 11) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+    const auto odd = static_cast<std::int64_t>(turn);
+    const std::int64_t n = expected.n, inner = 2 + odd % 6, pitch = inner + odd % 3, at = odd % inner;
+    const std::vector<std::byte> column = expected_bits_elements(expected.spec, 0, n);
+    const std::vector<std::byte> others = expected_bits_elements(expected.spec, 7, n);
+    const auto bytes = static_cast<std::int64_t>(info(expected.spec.dtype).size_bytes);
+    std::vector<std::byte> matrix(static_cast<std::size_t>(n * pitch * bytes));
+    for (std::int64_t i = 0; i < n * pitch; ++i)
+      std::memcpy(matrix.data() + i * bytes, (i % pitch == at ? column : others).data() + i / pitch * bytes,
+                  static_cast<std::size_t>(bytes));
+    const Array<std::byte> in = upload(matrix, 0);
+    const ColumnsShape shape{.reduced = n, .inner = inner, .pitch = pitch};
+    const std::size_t result_bytes = expected.results.size();
+    const DeviceBuffer out(device_, static_cast<std::size_t>(inner) * result_bytes);
+    tuned_reduce_columns(session, expected.spec, in.data, shape, out.data(), nullptr);
+    std::vector<std::byte> found(result_bytes);
+    device_->copy_to_host(found.data(), out.as<std::byte>() + static_cast<std::size_t>(at) * result_bytes, result_bytes,
+                          nullptr);
+    device_->synchronize(nullptr);
+    EXPECT_EQ(found, expected.results) << to_string(reduce_columns_problem(expected.spec, shape)) << " column " << at;
+  }
 }
 
 /// Batch invariance: alone, among others, at any row of a pitched matrix.

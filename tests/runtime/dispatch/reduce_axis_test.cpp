@@ -16,6 +16,7 @@
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/sanitized.h"
 #include "tests/runtime/support/temp_folder.h"
 #include "tests/support/names.h"
 
@@ -417,6 +418,32 @@ TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
     }
     EXPECT_FALSE(seen.empty()) << to_string(problem);
   }
+}
+
+/// Columns of one chunk and of several, whose last is short, and of folded rows; shared by blocks and not.
+TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
+  const auto shapes = std::to_array<std::pair<ColumnsShape, std::uint32_t>>({{{1, 5000, 7}, kMaxAlignment},
+                                                                             {{1, 3001, 64}, kMaxAlignment},
+                                                                             {{1, 2100, 133}, 1},
+                                                                             {{3, 700, 40, 48}, kMaxAlignment},
+                                                                             {{2, 1500, 3}, 1},
+                                                                             {{1, 31, 1025}, 1},
+                                                                             {{1, 9000, 16}, kMaxAlignment}});
+  std::size_t turn = 0;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes)
+      for (const NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore}) {
+        const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .nan = nan, .numerics = Numerics::reproducible};
+        if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
+        if (nan == NanPolicy::ignore && !dtype.is_floating()) continue;
+        if (++turn % (test::kSanitized ? 29 : 7) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+        const auto& [shape, alignment] = shapes[turn / 7 % shapes.size()];
+        const Problem problem = reduce_columns_problem(spec, shape, alignment);
+        ASSERT_EQ(refusal_of(problem), "");
+        const std::vector<Policy> policies = policies_of(problem);
+        ASSERT_FALSE(policies.empty()) << to_string(problem);
+        verify(problem, policies[turn * 131 % policies.size()]);
+      }
 }
 
 TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {

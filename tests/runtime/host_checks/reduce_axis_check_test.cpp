@@ -90,6 +90,9 @@ TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
 }
 
 constexpr ReduceSpec of(ReduceOp op, DType dtype) { return {.op = op, .dtype = dtype}; }
+constexpr ReduceSpec reproducible(ReduceOp op, DType dtype) {
+  return {.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
+}
 
 const AxisCase kCases[] = {
     {reduce_rows_family, {300, 8, 1}, 0, of(ReduceOp::sum, DType::f32),
@@ -141,6 +144,13 @@ const AxisCase kCases[] = {
     // 82 folded rows, in two steps, too.
     {reduce_columns_family, {1, 9000, 3}, 0, of(ReduceOp::sum, DType::f16),
      "block_threads=256 threads_per_column=8 unroll=2 scope=grid min_blocks=1"},
+    // Chunks that a block makes one after the other, of folded rows, and of which blocks make some each.
+    {reduce_columns_family, {1, 1300, 40}, 44, reproducible(ReduceOp::sum, DType::f32),
+     "block_threads=128 threads_per_column=16 unroll=2 scope=block staging=direct min_blocks=unset"},
+    {reduce_columns_family, {2, 600, 7}, 0, reproducible(ReduceOp::mean_variance, DType::f64),
+     "block_threads=128 threads_per_column=4 unroll=2 scope=block staging=direct min_blocks=unset"},
+    {reduce_columns_family, {1, 2600, 33}, 0, reproducible(ReduceOp::logsumexp, DType::f32),
+     "block_threads=128 threads_per_column=8 unroll=4 scope=grid min_blocks=unset"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, ReduceAxisCheck, testing::ValuesIn(kCases), [](const auto& instance) {

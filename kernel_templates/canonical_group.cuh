@@ -1,0 +1,93 @@
+// How the threads that share a chunk make its State, where that is more than the fold of its elements (kByChunk of
+// canonical_ops.cuh): a group folds what an operation makes of each element, and all of its threads get the result.
+#pragma once
+
+#include "canonical_tree.cuh"
+#include "monoids.cuh"
+
+namespace hone {
+
+/// One rounding each: the compiler never makes these a part of a fused multiply-add.
+__device__ inline float rounded_sum(float a, float b) { return __fadd_rn(a, b); }
+__device__ inline double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
+__device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+__device__ inline double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+
+template <class Acc>
+struct Optional {
+  Acc value;
+  bool is_there;
+};
+
+/// Monoids of folds. The result of those with kAnyOrder depends on no order.
+template <class Acc>
+struct CanonicalSum {
+  using State = Acc;
+  static __device__ Acc combine(Acc a, Acc b) { return rounded_sum(a, b); }
+};
+template <class Acc>
+struct CanonicalMax {
+  using State = Acc;
+  static constexpr bool kAnyOrder = true;
+  static __device__ Acc combine(Acc a, Acc b) { return larger<false>(a, b); }
+};
+
+/// The element with the lowest number, and how many there are.
+template <class Acc>
+struct FirstElement {
+  unsigned number, count;
+  Acc value;
+
+  static __device__ FirstElement of(Optional<Acc> x, unsigned number) {
+    return x.is_there ? FirstElement{number, 1, x.value} : FirstElement{~0u, 0, Acc(0)};
+  }
+};
+template <class Acc>
+struct CanonicalFirst {
+  using State = FirstElement<Acc>;
+  static constexpr bool kAnyOrder = true;
+  static __device__ State combine(State a, State b) {
+    const bool is_b = b.number < a.number;
+    return {is_b ? b.number : a.number, a.count + b.count, is_b ? b.value : a.value};
+  }
+};
+
+/// The chunk of one sequence, shared by kLanes lanes of a warp: a lane has Optionals at(u, e), u < kRows, e < kPack,
+/// with the numbers residue(u, e). kIsWhole: all elements of the chunk are there, and element(), asked for only then,
+/// is the first.
+template <unsigned kRows, unsigned kPack, unsigned kLanes, bool kIsWhole, class At, class Residue, class Element>
+struct LaneGroup {
+  static constexpr unsigned kStates = 1;
+  static constexpr bool kKnowsFirst = kIsWhole;
+  const At& at;
+  const Residue& residue;
+  const Element& element;
+
+  __device__ auto first(unsigned) const { return element(); }
+  __device__ unsigned count(unsigned) const { return kRows * kPack * kLanes; }
+
+  template <class Monoid, class T, class Leaf>
+  __device__ void fold(T (&results)[1], const Leaf& leaf) const {
+    T values[kPack];
+#pragma unroll
+    for (unsigned e = 0; e < kPack; ++e)
+      values[e] = fold_leaves<Monoid, kRows>([&](unsigned u) { return leaf(at(u, e), 0u, residue(u, e)); });
+    if constexpr (requires { Monoid::kAnyOrder; }) {
+      T all = combine_tree<Monoid, kPack>(values);
+#pragma unroll
+      for (unsigned mask = 1; mask < kLanes; mask *= 2) all = Monoid::combine(all, shuffle_xor(all, mask));
+      results[0] = all;
+    } else {
+      results[0] = fold_lanes<Monoid, kPack, 1, kLanes>(values);
+    }
+  }
+};
+template <class Op, unsigned kRows, unsigned kPack, unsigned kLanes, bool kIsWhole, class At, class Residue,
+          class Element>
+__device__ typename Op::State chunk_of_lanes(const At& at, const Residue& residue, const Element& element) {
+  typename Op::State states[1];
+  Op::of_chunk(LaneGroup<kRows, kPack, kLanes, kIsWhole, At, Residue, Element>{at, residue, element}, states);
+  return states[0];
+}
+
+}  // namespace hone

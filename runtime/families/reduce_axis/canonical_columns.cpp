@@ -1,0 +1,172 @@
+#include "runtime/families/reduce_axis/canonical_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "runtime/families/reduce/reduce_family.h"
+
+namespace hone {
+namespace {
+
+/// kThreadSpans of canonical_columns.cuh.
+constexpr std::int64_t kThreadSpans = 8;
+
+/// Spans for each block of a grid, at most: the last round of a grid is the shorter, the shorter they are.
+constexpr std::int64_t kSpansOfBlock = 4;
+
+constexpr std::int64_t kLeastRowBytes = 128;    ///< a memory transaction
+constexpr std::int64_t kMostStateBytes = 64;    ///< of a thread's columns, which has several nodes of each
+constexpr std::int64_t kMostPackBytes = 128;    ///< in a thread's registers: packs that it loads at once
+constexpr std::int64_t kMostNodeBytes = 192;    ///< the same, of the nodes of its batches
+
+int bits_of(std::int64_t count) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count))); }
+
+/// True if a chunk's State is more than the fold of its elements (kByChunk of canonical_ops.cuh).
+bool is_by_chunk(const Problem& problem) {
+  const ReduceOp op = reduce_spec_of(problem).op;
+  return op == ReduceOp::mean_variance || op == ReduceOp::logsumexp;
+}
+
+struct View : PolicyView<CanonicalColumns> {
+  using PolicyView::PolicyView;
+
+  std::int64_t pack_bytes = pack_elements * element;
+  std::int64_t width = std::max<std::int64_t>(1, std::min(columns, folds * axis.inner));  ///< of a tile
+};
+
+constexpr std::array<PruneRule<View>, 11> kRules{{
+    {"launch bounds were not tried here", kNotMeasured,
+     [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
+    {"the rows of a tile are not worth a memory transaction", kNotMeasured,
+     [](const View& v) { return v.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
+    {"a thread's packs do not fit the registers", kNotMeasured,
+     [](const View& v) { return v.unroll * v.pack_bytes > kMostPackBytes; }},
+    {"the nodes of a thread's batches do not fit the registers", kNotMeasured,
+     [](const View& v) {
+       const std::int64_t node = is_by_chunk(v.problem) ? v.accumulator_bytes() : v.state;
+       return v.batch_levels * v.pack_elements * node > kMostNodeBytes;
+     }},
+    {"a tile has more columns than rows are long", kNotMeasured,
+     [](const View& v) { return !v.may_fold && 3 * v.axis.inner < 2 * v.columns && v.lanes() > 8; }},
+    {"there are too few rows for so many threads", kNotMeasured,
+     [](const View& v) { return v.threads_per_column > 1 && v.threads_per_column >= 2 * v.rows; }},
+    {"threads load more rows at once than there are", kNotMeasured,
+     [](const View& v) { return v.unroll > 2 && v.tile_rows >= 2 * v.rows; }},
+    {"columns of one chunk are not shared by blocks", kNotMeasured,
+     [](const View& v) { return v.is_split() && v.chunks() < 2; }},
+    {"there are tiles enough for all blocks", kNotMeasured,
+     [](const View& v) { return v.is_split() && v.tiles > 8 * v.facts.sm_count; }},
+    {"the tiles leave most SMs idle", kNotMeasured,
+     [](const View& v) { return !v.is_split() && v.chunks() > 8 && 2 * v.tiles < v.facts.sm_count; }},
+    {"a tile of few threads to a column has many rows, where narrower ones would keep more SMs busy", kNotMeasured,
+     [](const View& v) {
+       return v.threads_per_column < 8 && v.rows >= v.chunk && v.lanes() > 8 &&
+              v.tiles * v.chunks() < v.facts.sm_count;
+     }},
+}};
+
+}  // namespace
+
+CanonicalColumns::CanonicalColumns(const Problem& of, const Policy& policy)
+    : ColumnsLayout(of, policy, kMostStateBytes) {
+  folds = std::min<std::int64_t>(chunk, std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, folds))));
+  rows = divide_up(axis.reduced, folds);
+  const std::int64_t most = std::max<std::int64_t>(1, last_of(problem, 1));
+  batch_levels = bits_of((std::min(chunk, most) - 1) / tile_rows);
+  levels = bits_of(divide_up(most, chunk) - 1);
+}
+
+std::int64_t CanonicalColumns::smem_bytes() const {
+  const std::int64_t nodes = levels * columns * state;
+  if (!is_by_chunk(problem)) return 2 * threads_per_column * columns * state + nodes;
+  const ReduceSpec spec = reduce_spec_of(problem);
+  const std::int64_t acc = accumulator_bytes();
+  const bool finds_first = spec.op == ReduceOp::mean_variance && spec.nan == NanPolicy::ignore;
+  return (threads_per_column + 1) * columns * (acc + (finds_first ? acc + 8 : 0)) + nodes;
+}
+
+Reason CanonicalColumns::is_valid(const DeviceFacts& facts) const {
+  return first_reason(
+      {check_blocks(facts, block_threads), reason_if(lanes() < 2, "each thread has a share of the same column"),
+       reason_if(staging != Staging::direct, "the canonical tree has no staged and no shifted columns"),
+       reason_if(tile_rows > chunk, "threads load more rows at once than a chunk has"), check_static_smem(smem_bytes())});
+}
+
+Reason CanonicalColumns::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {
+  return pruned_by(kRules, View(problem_class, policy, facts));
+}
+
+Spans CanonicalColumns::spans(std::int64_t max_blocks) const {
+  if (!is_split()) return {};
+  const CombiningBlock block = combining_block();
+  const std::int64_t room = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes) / state;
+  const std::int64_t most = std::min({kThreadSpans * (block.threads / block.outputs),
+                                      kSpansOfBlock * max_blocks / std::max<std::int64_t>(1, tiles),
+                                      room / std::max<std::int64_t>(1, axis.outputs())});
+  return Spans::of(chunks(), std::max<std::int64_t>(1, most));
+}
+
+Unit CanonicalColumns::unit() const {
+  const std::string_view starts = is_aligned(problem) ? "aligned" : "phase_matched";
+  const int values = values_of(problem);
+  Unit unit = unit_of(
+      axis_prologue(problem, "canonical_columns.cuh") +
+          fmt::format("using Columns = hone::CanonicalColumns<Op, {}, {}, {}, {}, hone::RowStarts::{}, {},\n"
+                      "                                       {}, {}, {}, Out, {}>;\n"
+                      "static_assert(Columns::kTileColumns == {} && hone::kThreadSpans == {} &&\n"
+                      "              hone::kChunkElements<In> == {}, \"host and device disagree\");\n",
+                      block_threads, threads_per_column, pack_elements, unroll, starts, may_fold, batch_levels, levels,
+                      is_split(), values, columns, kThreadSpans, chunk),
+      {kernel_entry("Columns::reduce", launch_bounds(block_threads, min_blocks))});
+  if (is_split()) {
+    const CombiningBlock block = combining_block();
+    unit.entries.push_back(kernel_entry(
+        fmt::format("hone::combine_spans<Op, {}, {}, Out, {}>", block.threads, block.outputs, values),
+        std::to_string(block.threads)));
+  }
+  return unit;
+}
+
+WorkShape CanonicalColumns::shape() const {
+  WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = !is_split()};
+  shape.tiles = std::max<std::int64_t>(1, tiles) * (is_split() ? chunks() : 1);
+  shape.launches = is_split() ? 2 : 1;
+  const std::int64_t used_columns = std::min(columns, folds * axis.inner);
+  const std::int64_t at_once = std::min({tile_rows, rows, chunk / folds});
+  shape.bytes_in_flight_per_block = std::max<std::int64_t>(1, at_once * used_columns * element);
+  return shape;
+}
+
+std::size_t CanonicalColumns::workspace_bytes(std::int64_t max_blocks) const {
+  if (!is_split()) return 0;
+  // The outputs of a tile are at most its columns, whatever the shape: this holds for the whole size class.
+  const std::int64_t outputs = std::min(columns, last_of(problem, 2));
+  const auto partials = static_cast<std::size_t>(kSpansOfBlock * max_blocks * outputs * state);
+  return std::min<std::size_t>(kWorkspaceBytes, kWorkspaceHeaderBytes + partials);
+}
+
+void CanonicalColumns::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
+                              LaunchList& launches) const {
+  const Spans division = spans(max_blocks);
+  const auto parts = static_cast<unsigned>(division.count);
+  const ColumnsArguments arguments{.in = buffers[0],
+                                   .out = buffers[1],
+                                   .workspace = workspace,
+                                   .outer = static_cast<std::uint64_t>(axis.outer),
+                                   .reduced = static_cast<std::uint64_t>(axis.reduced),
+                                   .inner = static_cast<std::uint64_t>(axis.inner),
+                                   .pitch = static_cast<std::uint64_t>(axis.reduced_stride),
+                                   .slice_pitch = static_cast<std::uint64_t>(axis.outer_stride),
+                                   .rows = static_cast<std::uint64_t>(rows),
+                                   .slice_tiles = static_cast<std::uint64_t>(slice_tiles),
+                                   .folds = static_cast<unsigned>(folds),
+                                   .parts = parts,
+                                   .run_levels = static_cast<unsigned>(division.levels)};
+  add_launch(launches, std::min(tiles * parts, max_blocks), block_threads, arguments);
+  if (parts > 1) add_combining_launch(launches, combining_block(), axis, parts, workspace, buffers[1]);
+}
+
+}  // namespace hone

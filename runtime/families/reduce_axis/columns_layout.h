@@ -1,0 +1,63 @@
+// ColumnsLayout: what a policy of reduce_columns makes of a problem.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/families/counts.h"
+#include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
+
+namespace hone {
+
+/// What the states of a thread's columns may take: 32 registers.
+inline constexpr std::int64_t kMostColumnStateBytes = 128;
+
+/// A policy on a problem.
+struct ColumnsLayout : ColumnsPolicy {
+  const Problem& problem;
+  AxisLayout axis = AxisLayout::of_columns(problem);
+  std::int64_t element = element_bytes(problem);
+  std::int64_t state = static_cast<std::int64_t>(axis_state_bytes(problem));
+  bool is_phase_matched;  ///< all rows of a thread have the same alignment
+  std::int64_t pack_elements;
+  std::int64_t columns;  ///< of a tile
+  bool may_fold;         ///< whether several rows fit a tile, in the whole size class
+  std::int64_t folds;    ///< rows that are taken as one
+  std::int64_t rows;     ///< what is left of the reduced extent then
+  std::int64_t slice_tiles;
+  std::int64_t tiles;  ///< of all slices
+  std::int64_t tile_rows = std::int64_t{threads_per_column} * unroll;
+
+  ColumnsLayout(const Problem& of, const Policy& policy, std::int64_t most_state_bytes = kMostColumnStateBytes)
+      : ColumnsPolicy(policy.as<ColumnsPolicy>()),
+        problem(of),
+        is_phase_matched(!is_aligned(problem) && staging != Staging::shifted),
+        pack_elements(kMaxAlignment / element) {
+    while (pack_elements > 1 &&
+           (pack_elements * state > most_state_bytes || (is_phase_matched && pack_elements > threads_per_column)))
+      pack_elements /= 2;
+    const bool shifts = is_phase_matched && pack_elements > 1;
+    columns = std::max(1, lanes() - (shifts ? 1 : 0)) * pack_elements;
+    may_fold = 2 * last_of(problem, 2) <= columns;
+    folds = may_fold && !has_gaps() ? columns / std::max<std::int64_t>(1, axis.inner) : 1;
+    rows = divide_up(axis.reduced, folds);
+    slice_tiles = may_fold ? 1 : divide_up(axis.inner, columns);
+    tiles = axis.outer * slice_tiles;
+  }
+
+  bool has_gaps() const { return axis.reduced_stride != axis.inner; }
+  StagedTile staged_tile() const { return {problem, block_threads, threads_per_column, unroll}; }
+  CombiningBlock combining_block() const { return {block_threads, last_of(problem, 2)}; }
+
+  std::int64_t parts(std::int64_t max_blocks) const {
+    if (!is_split()) return 1;
+    return std::clamp<std::int64_t>(max_blocks / std::max<std::int64_t>(1, tiles), 1,
+                                    std::max<std::int64_t>(1, divide_up(rows, threads_per_column)));
+  }
+
+  /// True if a thread takes its rows in at most so many tiles, in the whole size class.
+  bool takes_tiles_up_to(std::int64_t most) const { return !is_split() && last_of(problem, 1) <= most * tile_rows; }
+};
+
+}  // namespace hone
