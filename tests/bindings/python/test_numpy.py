@@ -73,6 +73,23 @@ def test_bfloat16_of_ml_dtypes():
     assert hone.max(x).dtype == ml_dtypes.bfloat16
 
 
+def test_float8_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = numpy.array([1, 2.5, -3], ml_dtypes.float8_e4m3fn)
+    assert hone.sum(x) == 0.5
+    assert hone.sum(x).dtype == "float32"
+    assert hone.max(x) == 2.5
+    assert hone.max(x).dtype == x.dtype
+    assert hone.sum(x, dtype="float8_e4m3fn").dtype == x.dtype
+    with pytest.raises(ValueError, match="f8e4m3"):
+        hone.softmax(x)
+
+
+@pytest.mark.parametrize("keepdims", [1, numpy.True_, True])
+def test_flags_are_taken_as_numpy_takes_them(keepdims):
+    assert hone.sum(CUBE, keepdims=keepdims).shape == (1, 1, 1)
+
+
 @pytest.mark.parametrize("spelling", ["float64", "f64", numpy.float64, numpy.dtype("float64"), float])
 def test_spellings_of_dtypes(spelling):
     assert hone.sum(numpy.ones(4, "float32"), dtype=spelling).dtype == "float64"
