@@ -140,7 +140,7 @@ def min(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
     stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
-    """Find the smallest element. Of no elements it is the largest value of the dtype, +∞ for floats.
+    """Find the smallest element. Of no elements there is none, which is a ValueError.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def max(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
     stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
-    """Find the largest element. Of no elements it is the smallest value of the dtype, −∞ for floats.
+    """Find the largest element. Of no elements there is none, which is a ValueError.
 
     Parameters
     ----------
