@@ -171,16 +171,6 @@ hone_status call(hone_session* session, hone_choice* choice, const Call& work) {
   return guarded([&] { write_choice(work(required(session, "session").session), choice); });
 }
 
-/// Gives the caller a problem that `make` makes, of a power of two for an alignment.
-template <class Make>
-hone_status make_problem(std::uint32_t alignment, hone_problem** problem, const Make& make) {
-  return guarded([&] {
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
-      throw Error(ErrorCode::invalid_argument, fmt::format("alignment is {}: no power of two", alignment));
-    required(problem, "problem") = new hone_problem{make(std::min(alignment, kMaxAlignment))};
-  });
-}
-
 }  // namespace
 }  // namespace hone::c
 

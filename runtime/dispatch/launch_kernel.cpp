@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -32,17 +36,37 @@ void check_array(const Problem& problem, const KernelSpec& spec, const KernelArg
     refuse(problem, fmt::format("{} at {} is not aligned to {} bytes", argument.name, array, needed));
 }
 
+/// A conversion to an integer that cannot hold the number is undefined.
+void check_number(const Problem& problem, const KernelArgument& argument, double number) {
+  const bool fits = with_element_type(argument.dtype, [number]<class T>(T) {
+    if constexpr (std::is_integral_v<T>) {
+      constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+      return number >= static_cast<double>(std::numeric_limits<T>::min()) && number < kEnd &&
+             number == std::floor(number);
+    } else {
+      return true;
+    }
+  });
+  if (!fits)
+    refuse(problem, fmt::format("{} is {}, which {} cannot hold", argument.name, number, info(argument.dtype).name));
+}
+
 }  // namespace
 
 Choice Session::launch(const TunableKernel& kernel, std::initializer_list<KernelValue> values,
                        const KernelExtents& extents, Stream stream) {
+  return launch(kernel, std::span(values.begin(), values.size()), extents, stream);
+}
+
+Choice Session::launch(const TunableKernel& kernel, std::span<const KernelValue> values, const KernelExtents& extents,
+                       Stream stream) {
   const KernelSpec& spec = kernel.spec();
   const auto& family = static_cast<const SpecFamily&>(kernel.family());
   Problem problem = kernel.problem(extents);
   std::array<void*, Arguments::kCapacity> buffers{};
   std::size_t arrays = 0, scalars = 0;
   const bool is_empty = std::ranges::find(problem.extents, 0) != problem.extents.end();
-  const KernelValue* value = values.begin();
+  auto value = values.begin();
   for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
     const KernelArgument& argument = spec.arguments[i];
     if (argument.kind == KernelArgument::Kind::extent) continue;
@@ -53,6 +77,7 @@ Choice Session::launch(const TunableKernel& kernel, std::initializer_list<Kernel
                                                         : "a number, and an array was passed",
                                   list_arguments(spec)));
     if (!argument.is_array()) {
+      check_number(problem, argument, value->number());
       problem.scalars[scalars++] = value->number();
     } else {
       if (!is_empty) check_array(problem, spec, argument, value->array());

@@ -12,21 +12,23 @@ set(ENV{PKG_CONFIG} "${PKG_CONFIG}")
 run("${PKG_CONFIG}" --print-errors --exact-version=${VERSION} hone-c)
 file(MAKE_DIRECTORY "${SCRATCH}/c")
 
-# built_and_run(<program> <compiler and flags> <file>...): must print the sum of a million halves.
-function(built_and_run program compiler)
+# built_and_run(<program> <expected> <compiler and flags> <file>...): what it prints must match.
+function(built_and_run program expected compiler)
   set(ENV{PROGRAM} "${SCRATCH}/c/${program}")
   list(JOIN ARGN "' '" files)
   run(sh -c "cd \"${SCRATCH}/c\" && eval \"${compiler} '${files}' -o \\\"\\\$PROGRAM\\\" \$(\"\$PKG_CONFIG\" --cflags --libs hone-c)\"")
   execute_process(COMMAND "$ENV{PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0 OR NOT output MATCHES "500000[.]0")
+  if(NOT status EQUAL 0 OR NOT output MATCHES "${expected}")
     message(FATAL_ERROR "${program} ended with ${status} and printed: ${output}")
   endif()
 endfunction()
 
-built_and_run(c "${CC} -std=c11 -Wall -Wextra -pedantic -Werror" "${SOURCE}/examples/c/sum.c")
+set(c_compiler "${CC} -std=c11 -Wall -Wextra -pedantic -Werror")
+built_and_run(c "500000[.]0" "${c_compiler}" "${SOURCE}/examples/c/sum.c")
+built_and_run(own_kernel "2[.]5 . 1 [+] 1 = 3[.]5" "${c_compiler}" "${SOURCE}/examples/c/own_kernel.c")
 if(FORTRAN)
-  built_and_run(fortran "${FORTRAN} -Wall -Wextra -Werror" "${PREFIX}/share/hone/fortran/hone.f90"
+  built_and_run(fortran "500000[.]0" "${FORTRAN} -Wall -Wextra -Werror" "${PREFIX}/share/hone/fortran/hone.f90"
                 "${SOURCE}/examples/fortran/sum.f90")
 else()
-  message("SKIPPED: gfortran was not found; the program in C ran")
+  message("SKIPPED: gfortran was not found; the programs in C ran")
 endif()

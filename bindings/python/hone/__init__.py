@@ -47,6 +47,7 @@ from ._errors import (  # noqa: E402
     NotTunedError,
     UnsupportedError,
 )
+from ._kernel import Kernel, kernel  # noqa: E402
 from ._native import Problem  # noqa: E402
 from ._session import Session, devices  # noqa: E402
 from ._tuning import Explanation, Tuning, explain, prepare, print_progress, problem, tune  # noqa: E402
@@ -54,9 +55,9 @@ from ._tuning import Explanation, Tuning, explain, prepare, print_progress, prob
 __version__ = _native.version()
 
 __all__ = [
-    "CacheError", "CompileError", "DeviceError", "DeviceLostError", "Error", "Explanation", "Fused", "NotTunedError",
+    "CacheError", "CompileError", "DeviceError", "DeviceLostError", "Error", "Explanation", "Fused", "Kernel", "NotTunedError",
     "Problem", "Reduction", "Session", "Tuning", "UnsupportedError", "all", "any", "argmax", "argmin", "command_path",
-    "count_nonzero", "devices", "dot", "explain", "fuse", "inspect", "log_softmax", "logsumexp", "max", "mean",
+    "count_nonzero", "devices", "dot", "explain", "fuse", "inspect", "kernel", "log_softmax", "logsumexp", "max", "mean",
     "mean_var", "min", "minmax", "norm", "prepare", "print_progress", "problem", "prod", "rms_norm", "segment_reduce",
     "softmax", "sum", "transpose", "tune", "var",
 ]  # fmt: skip

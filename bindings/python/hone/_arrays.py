@@ -11,7 +11,7 @@ from . import _native
 # In the order of the numbers of the library.
 _NAMES = (
     "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-    "uint64", "bool",
+    "uint64", "bool", "float8_e4m3fn",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(_NAMES)}
 
@@ -70,10 +70,10 @@ def empty(like: Any, shape: tuple[int, ...], dtype: int) -> Any:
 def _numpy_dtype(name: str) -> Any:
     import numpy
 
-    if name == "bfloat16":
+    if name in ("bfloat16", "float8_e4m3fn"):
         import ml_dtypes
 
-        return numpy.dtype(ml_dtypes.bfloat16)
+        return numpy.dtype(getattr(ml_dtypes, name))
     return numpy.dtype(name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -139,7 +140,7 @@ def min(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
     stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
-    """Find the smallest element. Of no elements it is the largest value of the dtype, +∞ for floats.
+    """Find the smallest element. Of no elements there is none, which is a ValueError.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def max(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
     stream: Any = None, session: Session | None = None, copy: bool = False,
 ) -> Array:  # fmt: skip
-    """Find the largest element. Of no elements it is the smallest value of the dtype, −∞ for floats.
+    """Find the largest element. Of no elements there is none, which is a ValueError.
 
     Parameters
     ----------
@@ -340,6 +341,8 @@ def var(
     >>> hone.var(numpy.array([1, 2, 3, 4], "float64"), correction=1)
     array(1.66666667)
     """
+    if not isinstance(correction, numbers.Real):
+        raise TypeError(f"correction: a number is wanted, not the {type(correction).__name__} {correction!r}")
     if (correction or out is not None) and stream is not None:
         raise ValueError("correction and out work in the current stream: make that the one to work in instead")
     if correction and ignore_nan:

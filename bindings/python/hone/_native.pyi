@@ -43,6 +43,21 @@ class Reduction:
     def reduce(self, x: Any, out: Any, stream: Any, session: Any, copy: bool) -> Any: ...
     def problem(self, x: Any) -> Problem: ...
 
+class Kernel:
+    def __init__(
+        self,
+        fields: Sequence[tuple[str, str]],
+        parameters: Sequence[tuple[str, Sequence[str]]],
+        arguments: Sequence[tuple[int, int, str, str | None, str | None, float, int]],
+        extents: Sequence[str],
+        name: str,
+        reference: Callable[[list[Any], tuple[int, ...]], None] | None,
+    ) -> None: ...
+    def launch_values(
+        self, values: Sequence[Any], extents: Sequence[int | None], out: Any, stream: Any, session: Any, copy: bool
+    ) -> Any: ...
+    def problem_of_values(self, values: Sequence[Any], extents: Sequence[int | None], out: Any) -> Problem: ...
+
 def reduce(
     op: int, x: Any, axis: Any, keepdims: bool, dtype: int, accumulator: int, ignore_nan: bool, out: Any, stream: Any,
     session: Any, copy: bool, numerics: int = 0,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import numbers
 import os
 from typing import Any
 
@@ -21,6 +23,14 @@ def devices() -> list[str]:
     """
     names: list[str] = json.loads(_native.devices_json())
     return names
+
+
+def _milliseconds(seconds: float, name: str) -> int:
+    if not isinstance(seconds, numbers.Real):
+        raise TypeError(f"{name}: a number of seconds is wanted, not the {type(seconds).__name__} {seconds!r}")
+    if not math.isfinite(seconds):
+        raise ValueError(f"{name} is {seconds}: a finite number of seconds is wanted")
+    return round(seconds * 1000)
 
 
 class Session(_native.Session):
@@ -76,7 +86,7 @@ class Session(_native.Session):
         super().__init__(
             device,
             None if on_miss is None else _ON_MISS[on_miss],
-            None if tune_budget is None else round(tune_budget * 1000),
+            None if tune_budget is None else _milliseconds(tune_budget, "tune_budget"),
             None if cache is None else os.fspath(cache),
             capture_workspaces,
             cache_read_only,

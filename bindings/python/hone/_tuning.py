@@ -12,7 +12,7 @@ from . import _native
 from ._calls import Array, Axis, _dtype, _numerics
 from ._composed import Fused, Reduction
 from ._errors import NotTunedError
-from ._session import Session
+from ._session import Session, _milliseconds
 
 Progress = Callable[[str, int, int, float], object]
 Operation = str | Fused | Reduction
@@ -118,6 +118,13 @@ def print_progress(phase: str, done: int, total: int, best_us: float) -> None:
     print(f"\r{phase} {done}/{total}{best}".ljust(60), end=ends, file=sys.stderr, flush=True)
 
 
+def _reported(progress: Progress | None) -> Callable[[int, int, int, float], object] | None:
+    """The library's callback for a caller's function."""
+    if progress is None:
+        return None
+    return lambda phase, done, total, best_us: progress(_PHASES[phase], done, total, best_us)
+
+
 def problem(
     op: Operation, x: Array, offsets: Array | None = None, /, *, axis: Axis | Any = ..., dtype: Any = None,
     accumulator: Any = None, ignore_nan: bool = False, numerics: str = "fast", weight: bool = False,
@@ -146,6 +153,10 @@ def problem(
     >>> print(hone.problem("sum", numpy.zeros((8, 16), "float32"), axis=1))
     reduce_rows sum f32 n=8×16
     """
+    if not isinstance(op, (str, Fused, Reduction)):
+        raise TypeError(
+            f"op: the name of an operation, or what hone.fuse or hone.Reduction made is wanted, not a {type(op).__name__}"
+        )
     if not isinstance(op, str):
         if axis is not ... or dtype is not None or accumulator is not None or offsets is not None:
             raise TypeError(f"{op!r} reduces all elements and has its own dtypes: give none, and no axis or offsets")
@@ -209,13 +220,8 @@ def tune(
         op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
         weight=weight, residual=residual, graph=graph,
     )  # fmt: skip
-    report = None
-    if progress is not None:
-
-        def report(phase: int, done: int, total: int, best_us: float) -> None:
-            progress(_PHASES[phase], done, total, best_us)
-
-    return Tuning(json.loads(_native.session_of(session, x).tune_problem(described, round(budget * 1000), report)))
+    found = _native.session_of(session, x).tune_problem(described, _milliseconds(budget, "budget"), _reported(progress))
+    return Tuning(json.loads(found))
 
 
 def prepare(

@@ -17,7 +17,7 @@ struct DTypeRow {
   std::uint8_t bytes;
   char kind;  // of __cuda_array_interface__
 };
-constexpr std::array<DTypeRow, 13> kDTypes{{{kDLFloat, 2, 'f'},
+constexpr std::array<DTypeRow, 14> kDTypes{{{kDLFloat, 2, 'f'},
                                             {kDLBfloat, 2, 0},
                                             {kDLFloat, 4, 'f'},
                                             {kDLFloat, 8, 'f'},
@@ -29,8 +29,16 @@ constexpr std::array<DTypeRow, 13> kDTypes{{{kDLFloat, 2, 'f'},
                                             {kDLUInt, 2, 'u'},
                                             {kDLUInt, 4, 'u'},
                                             {kDLUInt, 8, 'u'},
-                                            {kDLBool, 1, 'b'}}};
-constexpr std::int32_t kBFloat16 = 1;
+                                            {kDLBool, 1, 'b'},
+                                            {kDLFloat8E4M3, 1, 0}}};
+
+/// Dtypes that buffers do not have: they are lent as the integers of their size.
+struct UnbufferedDType {
+  const char* name;
+  const char* integer;
+  std::int32_t dtype;
+};
+constexpr std::array<UnbufferedDType, 2> kUnbufferedDTypes{{{"bfloat16", "uint16", 1}, {"float8_e4m3fn", "uint8", 13}}};
 
 template <class Matches>
 std::int32_t find_dtype(const Matches& matches) {
@@ -204,15 +212,18 @@ bool Array::read_exchange(const char* name) {
 bool Array::read_buffer(const char* name) {
   if (PyObject_CheckBuffer(object_.ptr()) == 0) return false;
   if (kind_of(object_) == "MaskedArray") raise_type(name, "masked arrays are not taken");
-  // Buffers have no bfloat16: its bits are lent as integers.
-  nb::object lender = object_;
-  const nb::object its = attribute_of(object_, "dtype");
-  const bool is_bfloat16 = its.is_valid() && nb::str(its).equal(nb::str("bfloat16"));
-  if (is_bfloat16) lender = object_.attr("view")("uint16");
   auto buffer = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(lender.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) {
-    PyErr_Clear();  // a dtype that buffers do not have, of which __dlpack__ may know more
-    return false;
+  const UnbufferedDType* unbuffered = nullptr;
+  if (PyObject_GetBuffer(object_.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    const nb::object its = attribute_of(object_, "dtype");
+    const auto found = std::find_if(
+        kUnbufferedDTypes.begin(), kUnbufferedDTypes.end(),
+        [&](const UnbufferedDType& known) { return its.is_valid() && nb::str(its).equal(nb::str(known.name)); });
+    if (found == kUnbufferedDTypes.end()) return false;  // __dlpack__ may know more
+    unbuffered = found;
+    const nb::object integers = object_.attr("view")(found->integer);
+    if (PyObject_GetBuffer(integers.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) throw nb::python_error();
   }
   Py_buffer* const held = buffer.release();
   lent_.give_back = [held] {
@@ -222,7 +233,8 @@ bool Array::read_buffer(const char* name) {
   check_dims(held->ndim, name);
   data = held->buf;
   is_read_only = held->readonly != 0;
-  dtype = is_bfloat16 ? kBFloat16 : dtype_of(held->format == nullptr ? "B" : held->format, held->itemsize);
+  dtype = unbuffered != nullptr ? unbuffered->dtype
+                                : dtype_of(held->format == nullptr ? "B" : held->format, held->itemsize);
   if (dtype < 0) return true;
   shape.ndim = held->ndim;
   std::copy_n(held->shape, held->ndim, shape.size.begin());

@@ -1,5 +1,7 @@
 #include "src/calls.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,14 @@ void need_vector(const Array& array, const char* name) {
   if (array.shape.ndim != 1)
     throw nb::value_error(
         (std::string(name) + " has the shape " + text_of(array.shape) + "; one axis is wanted").c_str());
+}
+
+/// Raises ValueError where the extreme of no elements is asked for, as NumPy does. The library's would be the largest
+/// or the smallest value of the dtype.
+void need_elements(std::int32_t op) {
+  static const std::array<std::int32_t, 3> extremes{hone_op("min"), hone_op("max"), hone_op("minmax")};
+  if (std::find(extremes.begin(), extremes.end(), op) != extremes.end())
+    throw nb::value_error((std::string("x has no elements to take the ") + hone_op_name(op) + " of").c_str());
 }
 
 /// The order of the axes in which those that are reduced come last.
@@ -129,6 +139,7 @@ nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bo
   Session& session = session_for(options.session, in, "x");
   const Axes axes = parse_axes(axis, in.shape.ndim);
   const Shape shape = with_outputs(reduced_shape(in.shape, axes, keepdims), what.op);
+  if (in.shape.elements() == 0 && shape.elements() != 0) need_elements(what.op);
   std::optional<Layout> layout = find_layout(in, axes, reorder_of(what.op));
   if (!layout) {
     layout = rows_of(in.shape, axes);
@@ -185,6 +196,7 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
     throw nb::value_error("out: one array for each operation is wanted");
   for (const nb::handle op : ops) {
     const auto number = nb::cast<std::int32_t>(op);
+    if (in.shape.elements() == 0) need_elements(number);
     const hone_reduce_spec spec = spec_of({number, -1, -1, ignore_nan}, in);
     const nb::object given = has_outs ? nb::object(options.out[outs.size()]) : nb::none();
     outs.push_back(results_of(in, given_out(given), with_outputs(Shape{}, number), result_dtype(spec)));

@@ -29,9 +29,9 @@ Array with_rows(nb::handle x, const void* const* stream) {
 void need_like(const Array& array, const char* name, const Array& x, const Shape& shape) {
   if (array.device != x.device) throw nb::value_error((std::string(name) + " is on another device than x").c_str());
   if (array.dtype != x.dtype)
-    throw nb::type_error((std::string(name) + " has the dtype " + hone_dtype_name(array.dtype) + ", x " +
-                          hone_dtype_name(x.dtype))
-                             .c_str());
+    throw nb::type_error(
+        (std::string(name) + " has the dtype " + hone_dtype_name(array.dtype) + ", x " + hone_dtype_name(x.dtype))
+            .c_str());
   if (!(array.shape == shape))
     throw nb::value_error(
         (std::string(name) + " has the shape " + text_of(array.shape) + "; " + text_of(shape) + " is wanted").c_str());

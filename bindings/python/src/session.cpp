@@ -39,9 +39,21 @@ std::int32_t report(void* context, std::int32_t phase, std::int32_t done, std::i
 
 }  // namespace
 
+RaisedInReference& raised_in_reference() {
+  static thread_local RaisedInReference raised;
+  return raised;
+}
+
 void check(hone_status status) {
   if (status == HONE_OK) return;
   const nb::object kind = nb::cast<nb::dict>(hooks().errors)[nb::int_(status)];
+  if (raised_in_reference().error) {
+    nb::python_error error = *raised_in_reference().error;
+    raised_in_reference().error.reset();
+    if (!error.matches(PyExc_Exception)) throw nb::python_error(error);
+    nb::raise_from(error, kind, "the reference of the kernel '%s' raised %s; nothing is stored",
+                   raised_in_reference().kernel.c_str(), PyExceptionClass_Name(error.type().ptr()));
+  }
   PyErr_SetString(kind.ptr(), hone_last_error());
   throw nb::python_error();
 }

@@ -14,7 +14,15 @@
 
 namespace hone::python {
 
-/// Raises the package's exception for `status`, with the library's message.
+/// What the Python function that is the reference of a kernel raised, while this thread tunes.
+struct RaisedInReference {
+  std::string kernel;
+  std::optional<nb::python_error> error;
+};
+RaisedInReference& raised_in_reference();
+
+/// Raises the package's exception for `status`, with the library's message. Where a reference raised something, that is
+/// its cause, or is raised itself if it is no Exception, such as KeyboardInterrupt.
 void check(hone_status status);
 
 /// Runs a call of the library without the GIL, and raises what it reports.
@@ -68,7 +76,9 @@ class Session {
   std::string device_name() const { return hone_device_name(device_); }
   std::string facts() const;
   std::string counters() const;
-  void pin() { run([&] { return hone_session_pin(session_); }); }
+  void pin() {
+    run([&] { return hone_session_pin(session_); });
+  }
 
   /// Waits until all work in the stream is done.
   void synchronize(std::uintptr_t stream);

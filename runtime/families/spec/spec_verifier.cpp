@@ -197,7 +197,7 @@ std::string SpecVerifier::verify(const Problem& problem, const Candidate& candid
     values[i] = {.data = arrays[i].data(), .elements = static_cast<std::size_t>(elements)};
   }
   try {
-    spec.reference.call(values.data());
+    spec.reference.call(values, std::span(problem.extents).first(family_.extent_names().size()));
   } catch (const std::exception& error) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the reference of the kernel '{}' threw an exception for {}: {}", spec.name,

@@ -20,7 +20,15 @@ KernelReference KernelReference::kernel(std::string source) {
   return reference;
 }
 
-KernelExtents::KernelExtents(std::initializer_list<std::int64_t> extents) : count_(extents.size()) {
+KernelReference KernelReference::function(std::vector<Parameter> parameters, Function function) {
+  KernelReference reference;
+  reference.kind_ = Kind::function;
+  reference.parameters_ = std::move(parameters);
+  reference.function_ = std::move(function);
+  return reference;
+}
+
+KernelExtents::KernelExtents(std::span<const std::int64_t> extents) : count_(extents.size()) {
   if (extents.size() < 1 || extents.size() > values_.size())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a kernel was called with {} extents; there may be one to three", extents.size()));

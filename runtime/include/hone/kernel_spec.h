@@ -105,6 +105,13 @@ class KernelReference {
       KernelReference(Function function)  // NOLINT(google-explicit-constructor): a lambda stands for it
       : KernelReference(signature(&Function::operator()), std::move(function)) {}
 
+  /// A function whose parameters are known only while the program runs: it gets the values of all arguments, in order,
+  /// and the extents.
+  using Function = std::function<void(std::span<const Value> values, std::span<const std::int64_t> extents)>;
+
+  /// Results agree with what `function` computes. `parameters` say of each argument of the kernel what it is there.
+  static KernelReference function(std::vector<Parameter> parameters, Function function);
+
   /// Results agree with those of a plain kernel, the only __global__ function of a text. It takes the same arguments as
   /// the tuned kernel, and runs with one thread for each point of the extents, in blocks of 256, 16 × 16 or 8 × 8 × 4.
   static KernelReference kernel(std::string source);
@@ -112,7 +119,7 @@ class KernelReference {
   Kind kind() const { return kind_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::string& source() const { return source_; }
-  void call(const Value* values) const { function_(values); }
+  void call(std::span<const Value> values, std::span<const std::int64_t> extents) const { function_(values, extents); }
 
  private:
   template <class... Parameters>
@@ -136,7 +143,7 @@ class KernelReference {
   template <class Function, class... Parameters>
   KernelReference(Signature<Parameters...>, Function function)
       : kind_(Kind::function), parameters_{Adapter<std::remove_cvref_t<Parameters>>::parameter()...} {
-    function_ = [function = std::move(function)](const Value* values) {
+    function_ = [function = std::move(function)](std::span<const Value> values, std::span<const std::int64_t>) {
       [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
         function(Adapter<std::remove_cvref_t<Parameters>>::value(values[kIndices])...);
       }
@@ -146,7 +153,7 @@ class KernelReference {
 
   Kind kind_ = Kind::default_policy;
   std::vector<Parameter> parameters_;
-  std::function<void(const Value*)> function_;
+  Function function_;
   std::string source_;
 };
 

@@ -174,6 +174,8 @@ class Session {
   /// launched, and the Choice has no winner. Throws invalid_argument, too, where the values do not fit the arguments.
   Choice launch(const TunableKernel& kernel, std::initializer_list<KernelValue> values, const KernelExtents& extents,
                 Stream stream);
+  Choice launch(const TunableKernel& kernel, std::span<const KernelValue> values, const KernelExtents& extents,
+                Stream stream);
 
   /// Makes sure that calls of `problem` will hit, without launching. Calls that will be captured are another problem:
   /// set launch_context to graph. Unless the policy tunes, the winner for streams may serve a graph problem. Throws

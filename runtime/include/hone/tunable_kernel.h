@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <type_traits>
 
 #include <hone/device.h>
@@ -19,7 +20,10 @@ class KernelExtents {
   template <std::integral Integer>
   KernelExtents(Integer n)  // NOLINT(google-explicit-constructor): a number stands for it
       : KernelExtents(std::initializer_list<std::int64_t>{static_cast<std::int64_t>(n)}) {}
-  KernelExtents(std::initializer_list<std::int64_t> extents);  ///< throws Error(invalid_argument) for more than three
+  KernelExtents(std::initializer_list<std::int64_t> extents)
+      : KernelExtents(std::span(extents.begin(), extents.size())) {}
+  explicit KernelExtents(
+      std::span<const std::int64_t> extents);  ///< throws Error(invalid_argument) for more than three
 
   const Extents& values() const { return values_; }
   std::size_t count() const { return count_; }

@@ -73,6 +73,23 @@ def test_bfloat16_of_ml_dtypes():
     assert hone.max(x).dtype == ml_dtypes.bfloat16
 
 
+def test_float8_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = numpy.array([1, 2.5, -3], ml_dtypes.float8_e4m3fn)
+    assert hone.sum(x) == 0.5
+    assert hone.sum(x).dtype == "float32"
+    assert hone.max(x) == 2.5
+    assert hone.max(x).dtype == x.dtype
+    assert hone.sum(x, dtype="float8_e4m3fn").dtype == x.dtype
+    with pytest.raises(ValueError, match="f8e4m3"):
+        hone.softmax(x)
+
+
+@pytest.mark.parametrize("keepdims", [1, numpy.True_, True])
+def test_flags_are_taken_as_numpy_takes_them(keepdims):
+    assert hone.sum(CUBE, keepdims=keepdims).shape == (1, 1, 1)
+
+
 @pytest.mark.parametrize("spelling", ["float64", "f64", numpy.float64, numpy.dtype("float64"), float])
 def test_spellings_of_dtypes(spelling):
     assert hone.sum(numpy.ones(4, "float32"), dtype=spelling).dtype == "float64"
@@ -141,12 +158,18 @@ def test_empty_arrays():
     assert_array_equal(hone.sum(empty, axis=0), [0, 0, 0])
     assert hone.sum(empty, axis=1).shape == (0,)
     assert hone.sum(empty) == 0
-    assert hone.max(empty) == -numpy.inf
+    assert hone.max(empty, axis=1).shape == (0,)
     assert numpy.isnan(hone.mean(empty))
     assert hone.softmax(empty).shape == (0, 3)
     assert hone.transpose(empty).shape == (3, 0)
     with pytest.raises(ValueError, match="empty"):
         hone.argmax(empty)
+    for name in ("min", "max", "minmax"):
+        for axis in (None, 0, (0, 1)):
+            with pytest.raises(ValueError, match=f"no elements to take the {name}"):
+                getattr(hone, name)(empty, axis=axis)
+        with pytest.raises(ValueError, match="no elements"):
+            hone.fuse("sum", name)(empty)
 
 
 def test_arrays_without_axes():

@@ -42,6 +42,37 @@ def test_dtypes(x, dtype):
     assert hone.max(ones).dtype == ones.dtype
 
 
+def test_float8(x):
+    eighths = torch.tensor([1, 2.5, -3], device=x.device).to(torch.float8_e4m3fn)
+    assert hone.sum(eighths).item() == 0.5
+    assert hone.max(eighths).float().item() == 2.5
+    assert hone.max(eighths).dtype == torch.float8_e4m3fn
+
+
+def test_a_kernel_of_ones_own(x):
+    @hone.kernel(
+        source="""extern "C" __global__ void scaled(const float* x, float by, float* y, int n) {
+          const int i = blockIdx.x * block_threads + threadIdx.x;
+          if (i < n) y[i] = by * x[i];
+        }""",
+        parameters={"block_threads": [64, 128]},
+        arguments=[
+            {"in": "x", "type": torch.float32}, {"scalar": "by", "type": torch.float32},
+            {"out": "y", "type": torch.float32}, {"extent": "n", "type": "i32"},
+        ],
+    )  # fmt: skip
+    def scaled(x, by):
+        return x * by
+
+    result = scaled(x, 3)
+    assert result.device == x.device
+    torch.testing.assert_close(result, 3 * x)
+    assert scaled.tune(x, 3, budget=1).winner is not None
+    torch.testing.assert_close(scaled(x, 3), 3 * x)
+    with pytest.raises(BufferError, match="detach"):
+        scaled(x.requires_grad_(), 3)
+
+
 def test_dtype_and_out(x):
     assert hone.sum(x, dtype=torch.float64).dtype == torch.float64
     out = torch.empty(5, 6, device=x.device)
