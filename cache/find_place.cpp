@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cache/errors.h"
+#include "cache/mount_locks.h"
 #include "cache/place.h"
 #include "cache/private_group.h"
 
