@@ -83,7 +83,9 @@ Row measure(Session& session, const InputArena& arena, CacheFlush& flush, const 
   const std::shared_ptr<Device> device = session.device();
   const OwnStream stream(*device);
   const Problem exact = cell.problem(options.op, Numerics::reproducible), fast = cell.problem(options.op, Numerics::fast);
-  Row row{.cell = cell, .bytes = exact.family->bytes_moved(exact)};
+  Row row;
+  row.cell = cell;
+  row.bytes = exact.family->bytes_moved(exact);
   row.policy = exact.family->space().to_string(session.prepare(exact).winner->candidate.policy);
   session.prepare(fast);
   const InputLayout layout =
