@@ -35,7 +35,7 @@ def table(result):
             cell = cells[step, size]
             parts += [f"{cell['us']:.4g}", f"{cell['gbps']:.{1 if cell['gbps'] < 100 else 0}f}", f"{cell['percent_of_ceiling']:.0f}"]
         if errors:
-            parts.append(f"{errors[step]:.1e}")
+            parts.append(f"{errors[step]:.1e}" if step in errors else "–")
         lines.append("| " + " | ".join(parts) + " |")
     return "\n".join(lines)
 

@@ -70,6 +70,10 @@ long double InputArena::sum_of_first(std::int64_t n) const {
   return static_cast<long double>(n / count) * sum(count) + sum(n % count);
 }
 
+long double InputArena::max_of_first(std::int64_t n) const {
+  return *std::max_element(values_.begin(), values_.begin() + std::min<std::int64_t>(n, std::ssize(values_)));
+}
+
 long double InputArena::value_at(const void* address) const {
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.as<std::byte>());
   return values_[offset % pattern_.size() * values_.size() / pattern_.size()];

@@ -40,6 +40,9 @@ class InputArena {
   /// The sum of the first n elements, exact but for the rounding of a long double. Only after fill().
   long double sum_of_first(std::int64_t n) const;
 
+  /// The largest of these.
+  long double max_of_first(std::int64_t n) const;
+
   /// The element at an address inside of the arena, as fill() left it.
   long double value_at(const void* address) const;
 

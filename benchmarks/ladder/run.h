@@ -40,8 +40,8 @@ std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, 
                                          const CacheFlush& flush, std::int64_t rows, std::int64_t columns,
                                          LaunchContext context, const TimingOptions& options);
 
-/// How far each step's sum of `n` copies of 1.23f is off, relative to the exact sum; Hone last. Takes memory for them
-/// and for one step's copy.
+/// How far the sums of `n` copies of 1.23f are off, relative to the exact one: of each step that adds, and of Hone last.
+/// Takes memory for them and for one step's copy.
 struct LadderError {
   std::string step;
   double found = 0;

@@ -27,6 +27,8 @@ constexpr LadderStep kSteps[] = {
      "a grid-stride loop: lanes read side by side; 1024 blocks, whose last wave is not full"},
     {"grid_stride", "grid_stride", atomic, LadderGrid::wave,
      "the same with exactly the blocks that are resident at once"},
+    {"cas_max", "cas_max", atomic, LadderGrid::wave,
+     "the largest element instead: no float atomicMax, so a loop of atomicCAS", true},
     {"vector_loads", "vector_loads", atomic, LadderGrid::wave, "16-byte loads, four in flight per thread"},
     {"two_kernels", "two_kernels", two_kernels, LadderGrid::wave,
      "a second kernel instead of atomics and zeroing: the same bits in every run"},
@@ -91,6 +93,8 @@ std::size_t ladder_scratch_bytes(const LadderStep& step, std::int64_t n) {
   const std::int64_t floats = blocks_for(n, kLadderBlockThreads) * of_block;
   return kTicketBytes + static_cast<std::size_t>(floats) * sizeof(float);
 }
+
+int ladder_start_byte(const LadderStep& step) { return step.is_max ? 0xff : 0; }
 
 Unit ladder_unit(const LadderStep& step) {
   const std::span<const SourceFile> files = embedded::ladder_kernels();

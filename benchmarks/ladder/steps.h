@@ -1,4 +1,4 @@
-// The steps of the ladder: sums of floats, from a tree in global memory to a last block, as data.
+// The steps of the ladder: sums of floats (and a maximum), from a tree in global memory to a last block, as data.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace hone::benchmarks {
 /// How block sums become one sum.
 enum class LadderFinish {
   levels,       ///< the kernel is launched on its own results until one is left
-  atomic,       ///< atomics on the result, which is zeroed before
+  atomic,       ///< atomics on the result, which is filled with ladder_start_byte() before
   two_kernels,  ///< a second kernel
   last_block,   ///< the last block to arrive
 };
@@ -32,6 +32,7 @@ struct LadderStep {
   LadderFinish finish;
   LadderGrid grid;
   std::string_view teaches;  ///< what it changes in the step before
+  bool is_max = false;       ///< it finds the largest element, not the sum
 };
 
 std::span<const LadderStep> ladder_steps();
@@ -49,9 +50,13 @@ struct LadderBuffers {
 
 std::size_t ladder_scratch_bytes(const LadderStep& step, std::int64_t n);
 
+/// Every byte of *out before a step that finishes with atomics: a sum begins with 0, a maximum with a NaN, which gives
+/// way to any number.
+int ladder_start_byte(const LadderStep& step);
+
 Unit ladder_unit(const LadderStep& step);
 
-/// The launches of a call, in stream order; a step that finishes with atomics wants *out zeroed first. `most_blocks` is
+/// The launches of a call, in stream order; a step that finishes with atomics wants *out filled first. `most_blocks` is
 /// what the device holds at once of the step's kernel.
 std::vector<Launch> ladder_launches(const LadderStep& step, const LadderBuffers& buffers, std::int64_t n,
                                     std::int64_t most_blocks);

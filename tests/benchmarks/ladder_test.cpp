@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "benchmarks/ladder/code_lines.h"
@@ -23,7 +24,8 @@ TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
   for (const std::int64_t n : {1, 31, 33, 256, 257, 4095, 4097, 70003}) {
     std::vector<float> in(static_cast<std::size_t>(n));
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i * 7 % 11) - 3;
-    const float expected = std::accumulate(in.begin(), in.end(), 0.0f);
+    const float expected =
+        step.is_max ? *std::max_element(in.begin(), in.end()) : std::accumulate(in.begin(), in.end(), 0.0f);
 
     HostCheck check;
     check.unit = ladder_unit(step);
@@ -35,7 +37,8 @@ TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
       float* const out = run.buffer<float>(1);
       // Twice: the second call finds what the first one left in the scratch memory.
       for (int call = 0; call < 2; ++call) {
-        *out = step.finish == LadderFinish::atomic ? 0.0f : -1.0f;
+        *out = -1.0f;
+        if (step.finish == LadderFinish::atomic) std::memset(out, ladder_start_byte(step), sizeof(float));
         const LadderBuffers buffers{run.buffer<const float>(0), out, run.buffer<std::byte>(2)};
         for (const Launch& launch : ladder_launches(step, buffers, n, kMostBlocks)) run.launch(launch);
         sums.push_back(*out);
