@@ -14,8 +14,8 @@ std::vector<std::string> undefined_tls_symbols(std::span<const std::byte> object
 
 /// A thread-local variable of a shared object.
 struct TlsSymbol {
-  std::string name;          ///< as the source has it, without the function around it
-  std::size_t begin = 0;     ///< in the thread-local segment
+  std::string name;       ///< as the source has it, without the function around it
+  std::size_t begin = 0;  ///< in the thread-local segment
 };
 
 /// The variable at `offset` in the thread-local segment of a shared object that was not stripped; without a name if

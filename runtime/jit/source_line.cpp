@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "runtime/jit/run_program.h"
 #include "runtime/jit/compile_folder.h"
+#include "runtime/jit/run_program.h"
 
 namespace hone {
 namespace {

@@ -72,16 +72,26 @@ void write_bytes(const std::filesystem::path& path, const void* data, std::size_
 /// NumPy's name of an element type that a reference computes with.
 std::string_view numpy_name(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "float64";
-    case DType::i8: return "int8";
-    case DType::i16: return "int16";
-    case DType::i32: return "int32";
-    case DType::i64: return "int64";
-    case DType::u8: return "uint8";
-    case DType::u16: return "uint16";
-    case DType::u32: return "uint32";
-    case DType::u64: return "uint64";
-    default: return "bool";
+    case DType::f64:
+      return "float64";
+    case DType::i8:
+      return "int8";
+    case DType::i16:
+      return "int16";
+    case DType::i32:
+      return "int32";
+    case DType::i64:
+      return "int64";
+    case DType::u8:
+      return "uint8";
+    case DType::u16:
+      return "uint16";
+    case DType::u32:
+      return "uint32";
+    case DType::u64:
+      return "uint64";
+    default:
+      return "bool";
   }
 }
 
@@ -101,9 +111,12 @@ nlohmann::json call_json(const KernelSpec& spec, const std::string& expression,
                             {"dtype", numpy_name(parameter.dtype)},
                             {"is_read", arguments[i].kind != KernelArgument::Kind::out},
                             {"is_written", parameter.is_written}};
-    if (parameter.is_array) argument["elements"] = values[i].elements;
-    else if (parameter.dtype == DType::f64) argument["value"] = values[i].number;
-    else argument["value"] = static_cast<std::int64_t>(values[i].number);
+    if (parameter.is_array)
+      argument["elements"] = values[i].elements;
+    else if (parameter.dtype == DType::f64)
+      argument["value"] = values[i].number;
+    else
+      argument["value"] = static_cast<std::int64_t>(values[i].number);
     call["arguments"].push_back(std::move(argument));
   }
   for (std::size_t i = 0; i < spec.extents.size(); ++i) call["extents"][spec.extents[i]] = extents[i];

@@ -103,8 +103,7 @@ AccessTrace::Page* AccessTrace::page_of(std::uintptr_t address) {
 void AccessTrace::touch(Cell& cell, AccessIndex index, std::uintptr_t address) {
   const Access& now = accesses_[index];
   const auto compare = [&](AccessIndex before) {
-    if (before != 0 && before != index && !are_ordered(accesses_[before], now))
-      add_race(before, index, address);
+    if (before != 0 && before != index && !are_ordered(accesses_[before], now)) add_race(before, index, address);
   };
   compare(cell.write);
   if (!now.writes()) {

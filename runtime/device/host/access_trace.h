@@ -56,9 +56,9 @@ class AccessTrace {
   /// Equal accesses, such as those of a loop, are one.
   struct Access {
     hone_host::Index3 thread{};
-    std::uint32_t block = 0;  ///< a number that counts blocks
-    std::uint32_t epoch = 0;  ///< barriers before it
-    std::uint32_t clock = 0;  ///< of its lane in the warp
+    std::uint32_t block = 0;   ///< a number that counts blocks
+    std::uint32_t epoch = 0;   ///< barriers before it
+    std::uint32_t clock = 0;   ///< of its lane in the warp
     std::uint32_t fences = 0;  ///< of all lanes, before it
     std::uint16_t lane = 0;
     hone_host::AccessKind kind{};

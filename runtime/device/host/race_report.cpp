@@ -26,9 +26,12 @@ std::string index_text(const hone_host::Index3& i) { return fmt::format("({},{},
 
 std::string_view verb(AccessKind kind) {
   switch (kind) {
-    case AccessKind::read: return "reads";
-    case AccessKind::write: return "writes";
-    case AccessKind::atomic: break;
+    case AccessKind::read:
+      return "reads";
+    case AccessKind::write:
+      return "writes";
+    case AccessKind::atomic:
+      break;
   }
   return "updates atomically";
 }
