@@ -96,8 +96,9 @@ Candidate candidate_of(const Problem& problem, const Policy& policy) {
   return {policy, {.max_blocks = is_fixed ? Geometry::kMostBlocks : kPersistentBlocks}};
 }
 
-/// Sizes just beyond 2^31 elements for each number of extents, and just below it for kernels that take no more.
-constexpr Extents kLargeExtents[][2] = {{{2147484655, 1, 1}, {2147483647, 1, 1}},
+/// Sizes just beyond 2^31 elements for each number of extents, and below it for kernels that take no more: by as much
+/// as a tile may reach beyond the end.
+constexpr Extents kLargeExtents[][2] = {{{2147484655, 1, 1}, {2146435071, 1, 1}},
                                         {{46351, 46349, 1}, {46339, 46337, 1}},
                                         {{1297, 1291, 1289}, {1289, 1287, 1283}}};
 
