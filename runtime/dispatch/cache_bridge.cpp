@@ -33,12 +33,31 @@ std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   return places;
 }
 
+/// The first policy in the order of ParameterSpace::all() that continues `begun` and passes, found without listing the
+/// others: spaces of programs may have 10^5 policies, and a lookup comes here.
+template <class Passes>
+std::optional<Policy> first_policy(const ParameterSpace& space, const Policy& begun, const Passes& passes) {
+  const auto next = static_cast<std::size_t>(begun.size());
+  if (next == space.parameters().size()) return passes(begun) ? std::optional(begun) : std::nullopt;
+  const Parameter& parameter = space.parameters()[next];
+  const auto with = [&](std::int32_t value) {
+    Policy longer = begun;
+    longer.push_back(value);
+    return first_policy(space, longer, passes);
+  };
+  if (!space.exists(next, begun)) return with(parameter.absent_value);
+  for (const std::int32_t value : parameter.values)
+    if (const std::optional<Policy> found = with(value)) return found;
+  return std::nullopt;
+}
+
 std::string digest_of_sources(const Problem& problem, const DeviceFacts& facts, const std::string& family) {
   if (!tune_arguments(problem).empty()) return family;
-  for (const Policy& policy : problem.family->space().all())
-    if (problem.family->is_valid(problem, policy, facts).empty())
-      return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, policy))).hex();
-  return family;
+  const std::optional<Policy> first = first_policy(problem.family->space(), {}, [&](const Policy& policy) {
+    return problem.family->is_valid(problem, policy, facts).empty();
+  });
+  if (!first) return family;
+  return cache::Digest().add("family", family).add("unit", unit_digest(unit_of(problem, *first))).hex();
 }
 
 }  // namespace

@@ -97,7 +97,16 @@ std::string dynamic_smem_assembly(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<std::string> compile_options(bool has_line_numbers) {
+/// The sanitizers that a module is compiled with: those of the library, or none.
+std::string_view sanitizers_of(HostInstrumentation instrumentation) {
+  return instrumentation == HostInstrumentation::traced ? std::string_view() : HONE_SANITIZERS;
+}
+
+bool reports_to_engine(HostInstrumentation instrumentation) {
+  return instrumentation != HostInstrumentation::none && sanitizers_of(instrumentation).empty();
+}
+
+std::vector<std::string> compile_options(HostInstrumentation instrumentation) {
   std::vector<std::string> options{
       "-x", "c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
       // Kernels load 16 bytes of any type at once, which CUDA compilers allow.
@@ -107,12 +116,16 @@ std::vector<std::string> compile_options(bool has_line_numbers) {
       // A lane's stack is 64 KiB, and no frame may step over the guard page below it.
       "-fstack-clash-protection",
       "-Werror=frame-larger-than=40960", "-Wframe-larger-than=40960"};
-  constexpr std::string_view kSanitizers = HONE_SANITIZERS;
+  const std::string_view sanitizers = sanitizers_of(instrumentation);
+  const bool is_traced = instrumentation == HostInstrumentation::traced;
   // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast, and still more where each access
-  // is checked. ThreadSanitizer gains nothing from it.
-  options.emplace_back(kSanitizers == "thread" ? "-O2" : "-O3");
-  if (has_line_numbers && kSanitizers.empty()) options.emplace_back("-g1");
-  if (!kSanitizers.empty()) {
+  // is checked. ThreadSanitizer gains nothing from it. Traced code keeps the accesses and the lines of its source.
+  options.emplace_back(is_traced ? "-O1" : sanitizers == "thread" ? "-O2" : "-O3");
+  if (reports_to_engine(instrumentation)) {
+    options.emplace_back("-g1");
+    options.emplace_back(is_traced ? "-fsanitize=thread" : "-fsanitize=signed-integer-overflow");
+  }
+  if (!sanitizers.empty()) {
     options.insert(options.end(), {"-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
                                    "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined",
                                    // Poisoning each loop's locals keeps packs in memory: the sum is 3 times slower.
@@ -121,8 +134,8 @@ std::vector<std::string> compile_options(bool has_line_numbers) {
   return options;
 }
 
-std::vector<std::string> link_options() {
-  if (!std::string_view(HONE_SANITIZERS).empty()) return {"-shared", "-fsanitize=" HONE_SANITIZERS};
+std::vector<std::string> link_options(HostInstrumentation instrumentation) {
+  if (!sanitizers_of(instrumentation).empty()) return {"-shared", "-fsanitize=" HONE_SANITIZERS};
   return {"-shared", "-nostdlib", "-Wl,-z,defs"};
 }
 
@@ -173,8 +186,9 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
 
 }  // namespace
 
-HostCompiler::HostCompiler(const std::string& requested, std::string architecture, bool has_line_numbers)
-    : requested_(requested), architecture_(std::move(architecture)), has_line_numbers_(has_line_numbers) {
+HostCompiler::HostCompiler(const std::string& requested, std::string architecture,
+                           HostInstrumentation instrumentation)
+    : requested_(requested), architecture_(std::move(architecture)), instrumentation_(instrumentation) {
   static constexpr std::array<std::string_view, 3> kUsual{"c++", "g++", "clang++"};
   if (!requested.empty()) compiler_ = find_on_path(requested);
   for (std::size_t i = 0; requested.empty() && compiler_.empty() && i < kUsual.size(); ++i) {
@@ -210,7 +224,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
   const auto append = [&command](const std::vector<std::string>& more) {
     command.insert(command.end(), more.begin(), more.end());
   };
-  append(compile_options(has_line_numbers_));
+  append(compile_options(instrumentation_));
   command.push_back("-ffile-prefix-map=" + folder.string() + "=.");  // reports name the unit's files, not the folder
   append({"-I.", "-include", "../prelude/cuda_on_host.h", "-c", std::string(kUnitFile), "-o", "../unit.o"});
   run_or_throw(unit, folder, command);
@@ -220,8 +234,12 @@ Binary HostCompiler::compile(const Unit& unit) const {
   std::erase(dynamic_names, kSmemSymbol);
   write_file(temp.path() / "smem.s", dynamic_smem_assembly(dynamic_names));
   command = {compiler_.string()};
-  append(link_options());
-  append({"../unit.o", "../smem.s", "-lm", "-lc", "-lgcc", "-o", "../unit.so"});
+  append(link_options(instrumentation_));
+  append({"../unit.o"});
+  if (reports_to_engine(instrumentation_)) {
+    append({"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "../prelude/instrumentation.cpp"});
+  }
+  append({"../smem.s", "-lm", "-lc", "-lgcc", "-o", "../unit.so"});
   run_or_throw(unit, folder, command);
   return {"elf", architecture_, read_bytes(temp.path() / "unit.so")};
 }

@@ -8,13 +8,21 @@
 
 namespace hone {
 
+/// What a module tells beside its results. Under the sanitizers of the library, which see more, `checked` adds nothing.
+enum class HostInstrumentation {
+  none,
+  checked,  ///< tables for source_lines(), and the overflow of signed integers
+  traced,   ///< the same tables, and every access of memory; without sanitizers
+};
+
 /// Immutable and thread-safe: any number of units may be compiled at once, each in a private folder under $TMPDIR or
 /// /tmp that is removed afterwards.
 class HostCompiler {
  public:
   /// `requested`: a name to look up on PATH or a path; "": the first of c++, g++ and clang++. Never fails.
-  /// `architecture` is what the binaries are marked with; `has_line_numbers` adds tables for source_line().
-  HostCompiler(const std::string& requested, std::string architecture, bool has_line_numbers = false);
+  /// `architecture` is what the binaries are marked with.
+  HostCompiler(const std::string& requested, std::string architecture,
+               HostInstrumentation instrumentation = HostInstrumentation::none);
 
   /// The compiler's file, its size and the sanitizers; "" when there is no compiler. Runs nothing.
   std::string identity() const;
@@ -27,7 +35,7 @@ class HostCompiler {
  private:
   std::string requested_;
   std::string architecture_;
-  bool has_line_numbers_;
+  HostInstrumentation instrumentation_;
   std::filesystem::path compiler_;  ///< empty: none found
 };
 

@@ -173,11 +173,145 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
   EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
 }
 
+constexpr std::string_view kFlip = R"(extern "C" __global__
+void flip(const float* in, float* out, int width, int height) {
+  __shared__ float tile[block_x];
+  const int x = blockIdx.x * block_x + threadIdx.x, y = blockIdx.y;
+  if (x < width) tile[threadIdx.x] = in[(long long)y * width + x];
+  __syncthreads();
+  const int from = blockIdx.x * block_x + (block_x - 1 - threadIdx.x);
+  if (x < width && from < width) out[(long long)y * width + x] = tile[block_x - 1 - threadIdx.x];
+  else if (x < width) out[(long long)y * width + x] = 0;
+}
+)";
+
+constexpr std::string_view kFlipFile = R"({
+  "file": "flip.cu",
+  "parameters": {"block_x": [64]},
+  "block": ["block_x"],
+  "extents": ["width", "height"],
+  "arguments": [
+    {"in": "in", "type": "f32"},
+    {"out": "out", "type": "f32"},
+    {"extent": "width", "type": "i32"},
+    {"extent": "height", "type": "i32"}
+  ]
+})";
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(KernelFile, PlantedBugsAreFoundWithTheirLines) {
+  const auto check = [&](const char* name, const std::string& source) {
+    write_file(folder_ / "flip.cu", source);
+    write_file(folder_ / name, kFlipFile);
+    return hone({"check", path(name)});
+  };
+  const CommandRun right = check("right.json", std::string(kFlip));
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_THAT(right.out, Names("32-bit", "46351x46349"));
+
+  const CommandRun race = check("race.json", replaced(kFlip, "  __syncthreads();", ""));
+  EXPECT_EQ(race.code, 1);
+  EXPECT_THAT(race.out, ::testing::AllOf(test::HasLine("flip.cu:5", "writes"), test::HasLine("flip.cu:8", "reads"),
+                                         test::HasLine("\"tile\""), HasSubstr("1 of 1 policies")));
+  EXPECT_TRUE(race.out.ends_with("put __syncthreads() between these two\n")) << race.out;
+
+  const CommandRun overflow =
+      check("overflow.json", replaced(kFlip, "out[(long long)y * width + x] = tile", "out[y * width + x] = tile"));
+  EXPECT_EQ(overflow.code, 1);
+  EXPECT_THAT(overflow.out, ::testing::AllOf(test::HasLine("flip.cu:8", "thread"), Names("46351x46349", "'int'")));
+}
+#endif
+
+TEST_F(KernelFile, AReportMayBeJson) {
+  const CommandRun right = hone({"check", path("axpy.json"), "--order", "forward", "--json"});
+  EXPECT_EQ(right.code, 0) << right.err;
+  const auto report = nlohmann::json::parse(right.out);
+  EXPECT_EQ(report["failed"], 0);
+  EXPECT_EQ(report["orders"], nlohmann::json({"forward"}));
+  ASSERT_EQ(report["policies"].size(), 4u);
+  EXPECT_EQ(report["policies"][0]["policy"], "block_threads=64 unroll=1");
+  EXPECT_EQ(report["policies"][0]["ok"], true);
+  EXPECT_EQ(report["policies"][0]["failure"], nullptr);
+
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
+  write_file(folder_ / "unguarded.json", kKernel);
+  const CommandRun wrong = hone({"check", path("unguarded.json"), "--order", "forward", "--json"});
+  EXPECT_EQ(wrong.code, 1);
+  const auto found = nlohmann::json::parse(wrong.out);
+  EXPECT_EQ(found["failed"], 2);
+  EXPECT_EQ(found["policies"][1]["ok"], false);
+  EXPECT_EQ(found["policies"][1]["failed_order"], "forward");
+  EXPECT_THAT(found["policies"][1]["failure"].get<std::string>(), HasSubstr("axpy.cu:4"));
+}
+
 TEST_F(KernelFile, AWrongPolicyIsFoundByComparingWithTheDefaultOne) {
   write_file(folder_ / "axpy.cu", replaced(kSource, "a * x[i]", "(unroll == 2 ? 1.01f : 1.0f) * a * x[i]"));
   const CommandRun run = hone({"check", path("axpy.json"), "--order", "forward"});
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.out, Names("unroll=2", "y[0]", "reference"));
+}
+
+/// The kernel file with a NumPy expression for the reference, which begins in line 12, column 26.
+std::string with_numpy(std::string_view expression) {
+  return replaced(kKernel, "\n  ]\n}", "\n  ],\n  \"reference\": {\"numpy\": \"" + std::string(expression) + "\"}\n}");
+}
+
+bool has_numpy() {
+  return std::system("${HONE_PYTHON:-python3} -c 'import numpy' > /dev/null 2>&1") == 0;
+}
+
+TEST_F(KernelFile, TheReferenceMayBeANumPyExpression) {
+  if (!has_numpy()) GTEST_SKIP() << "there is no Python with NumPy; HONE_PYTHON may name one";
+  write_file(folder_ / "right.json", with_numpy("a * x + y"));
+  const CommandRun right = hone({"check", path("right.json"), "--order", "forward"});
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  write_file(folder_ / "axpy.json", with_numpy("np.add(a * x, y)"));
+  EXPECT_EQ(tune().code, 0);
+
+  write_file(folder_ / "wrong.json", with_numpy("1.01 * a * x + y"));
+  const CommandRun wrong = hone({"check", path("wrong.json"), "--order", "forward"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.out, Names("4 of 4 policies", "y[0]", "reference"));
+}
+
+TEST_F(KernelFile, ComplaintsOfNumPyNameThePlaceOfTheExpression) {
+  if (!has_numpy()) GTEST_SKIP() << "there is no Python with NumPy; HONE_PYTHON may name one";
+  const auto complaint_of = [&](const char* name, const char* expression) {
+    write_file(folder_ / name, with_numpy(expression));
+    const CommandRun run = hone({"check", path(name), "--order", "forward"});
+    EXPECT_NE(run.code, 0) << expression;
+    return run.err;
+  };
+  EXPECT_THAT(complaint_of("a.json", "a * z + y"), Names("a.json:12:26: reference.numpy", "NameError", "'z'"));
+  EXPECT_THAT(complaint_of("b.json", "a * x +"), Names("b.json:12:26", "SyntaxError"));
+  EXPECT_THAT(complaint_of("c.json", "x[:7]"), Names("c.json:12:26", "y has 1003 elements", "7"));
+  EXPECT_THAT(complaint_of("d.json", "(x, y)"), Names("d.json:12:26", "2 results", "1 arrays"));
+  EXPECT_THAT(complaint_of("e.json", "open('/dev/null')"), Names("e.json:12:26", "NameError", "'open'"));
+  write_file(folder_ / "axpy.json", with_numpy("a * z + y"));
+  const CommandRun tuned = tune();
+  EXPECT_NE(tuned.code, 0);
+  EXPECT_THAT(tuned.err, Names("axpy.json:12:26", "NameError"));
+  EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("axpy run")));
+}
+
+TEST_F(KernelFile, WhereThereIsNoPythonOrNoNumPyTheErrorSaysSo) {
+  write_file(folder_ / "numpy.json", with_numpy("a * x + y"));
+  write_file(folder_ / "numpy.py", "raise ImportError('not here')\n");
+  const char* const before = std::getenv("HONE_PYTHON");
+  const std::string python = before ? before : "";
+  const auto complaint_with = [&](const char* variable, const std::string& value) {
+    setenv(variable, value.c_str(), 1);
+    const CommandRun run = hone({"check", path("numpy.json"), "--order", "forward"});
+    EXPECT_NE(run.code, 0);
+    return run.err;
+  };
+  if (std::system("${HONE_PYTHON:-python3} -c pass > /dev/null 2>&1") == 0) {
+    EXPECT_THAT(complaint_with("PYTHONPATH", path("")), Names("NumPy", "not here", "pip", "HONE_PYTHON"));
+    unsetenv("PYTHONPATH");
+  }
+  EXPECT_THAT(complaint_with("HONE_PYTHON", path("no_python")), Names("no_python", "NumPy", "HONE_PYTHON"));
+  if (before) setenv("HONE_PYTHON", python.c_str(), 1);
+  else unsetenv("HONE_PYTHON");
 }
 
 TEST_F(KernelFile, AKernelThatNeverReturnsStoresNothing) {
@@ -204,6 +338,27 @@ TEST_F(KernelFile, ErrorsNameFileLineAndColumn) {
   EXPECT_THAT(complaint("e.json", replaced(kKernel, "axpy.cu", "nothing.cu")), StartsWith("e.json:2:11: "));
   EXPECT_THAT(complaint("f.json", replaced(kKernel, "{\"in\": \"x\"", "{\"elements\": 3")),
               StartsWith("f.json:8:5: an argument has one of in, out, inout, scalar, extent"));
+  EXPECT_THAT(complaint("g.json", replaced(kKernel, "[64, 128]", "[64, 64]")),
+              ::testing::AllOf(StartsWith("g.json:3:18: "), Names("64", "twice", "block_threads")));
+  EXPECT_THAT(complaint("h.json", replaced(kKernel, "\"x\"", "\"y\"")),
+              ::testing::AllOf(StartsWith("h.json:8:12: "), Names("'y'", "twice")));
+  EXPECT_THAT(complaint("i.json", replaced(kKernel, "\"in\": \"x\"", "\"in\": \"x\", \"value\": 3")),
+              ::testing::AllOf(StartsWith("i.json:8:17: "), Names("'value'", "scalars", "'x'")));
+  EXPECT_THAT(complaint("j.json", replaced(kKernel, "\"in\": \"x\"", "\"in\": \"x\", \"indices_below\": \"n\"")),
+              Names("j.json", "indices_below", "'x'", "f32"));
+  EXPECT_THAT(complaint("k.json", replaced(kKernel, "\"type\": \"i32\"", "\"type\": 32")),
+              StartsWith("k.json:10:29: 'type' is a number"));
+  EXPECT_THAT(complaint("l.json", replaced(kKernel, "thread\": \"unroll\"", "thread\": \"0 * unroll\"")),
+              ::testing::AllOf(StartsWith("l.json:5:26: "), Names("0 * unroll", "0")));
+}
+
+TEST_F(KernelFile, APolicyWithoutALaunchIsNotTried) {
+  write_file(folder_ / "axpy.json", replaced(replaced(kKernel, "thread\": \"unroll\"",
+                                                      "thread\": \"2 / (unroll - 1)\""),
+                                             "[1, 2]", "[1, 3]"));
+  const CommandRun run = tune();
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("t x3"));
 }
 
 TEST_F(KernelFile, ArgumentsThatAreNotTheKernelsStoreNothing) {

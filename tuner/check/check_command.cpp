@@ -174,24 +174,79 @@ void print_host(const HostCheckReport& report, const HostCheck& check, std::ostr
            "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
     return;
   }
-  out << report.failure << "\n  to see it again: " << replay_options(check.orders, report.failed_order) << "\n";
+  out << "  to see it again: " << replay_options(check.orders, report.failed_order) << "\n" << report.failure << "\n";
+}
+
+nlohmann::ordered_json report_json(const HostCheckReport& report) {
+  if (report.ok()) return {{"ok", true}, {"failure", nullptr}, {"failed_order", nullptr}};
+  return {{"ok", false}, {"failure", report.failure}, {"failed_order", to_string(report.failed_order)}};
 }
 
 nlohmann::ordered_json host_json(const HostCheckReport& report, const HostCheck& check) {
-  nlohmann::ordered_json json{{"ok", report.ok()}, {"orders", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = report_json(report);
+  json["orders"] = nlohmann::ordered_json::array();
   for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
-  json["failure"] = report.ok() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(report.failure);
-  json["failed_order"] =
-      report.ok() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(to_string(report.failed_order));
   return json;
 }
 
 /// Sizes that no tile divides, and that take a moment.
 constexpr std::array<std::string_view, 3> kCheckedSizes{"1003", "67x45", "19x13x7"};
 
-/// Every policy of a kernel file. All that fail are named, and the first is reported.
+/// What the policies of a kernel file were checked with.
+struct KernelFileCheck {
+  std::string file;
+  Problem problem;
+  std::vector<HostOrder> orders;
+  std::vector<PolicyCheck> policies;
+};
+
+std::string replay_command(const KernelFileCheck& check, const HostOrder& failed) {
+  return fmt::format("hone check {} {}", shell_quoted(check.file), replay_options(check.orders, failed));
+}
+
+/// All policies that fail are named, and the first is reported; what to do ends the report.
+void print_policies(const KernelFileCheck& check, std::ostream& out) {
+  out << printable(fmt::format("{}: {} policies for {}, in the orders {}", check.file, check.policies.size(),
+                               problem_label(check.problem), orders_text(check.orders)))
+      << '\n';
+  std::vector<const PolicyCheck*> failed;
+  for (const PolicyCheck& each : check.policies)
+    if (!each.report.ok()) failed.push_back(&each);
+  for (const PolicyCheck* each : failed) out << "  failed: " << each->policy << '\n';
+  if (!failed.empty()) {
+    const PolicyCheck& first = *failed.front();
+    out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
+                       check.policies.size(), replay_command(check, first.report.failed_order), first.policy,
+                       first.report.failure);
+    return;
+  }
+  const PolicyCheck& any = check.policies.front();
+  const std::string& not_run = any.report.large_not_run;
+  out << "  no check found anything, and all agree with the reference\n";
+  if (any.large.empty()) out << "  32-bit indices were not checked: the kernel takes no more than 2^31 elements\n";
+  else if (!not_run.empty()) out << fmt::format("  32-bit indices were not checked for {}: {}\n", any.large, not_run);
+  else out << fmt::format("  32-bit indices were checked for {}, in blocks at the corners of the grid\n", any.large);
+  out << fmt::format("  next: hone tune {}\n", shell_quoted(check.file));
+}
+
+/// The fields of one host check are those of a .cu file.
+nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
+  nlohmann::ordered_json json{{"file", check.file}, {"problem", problem_label(check.problem)}};
+  json["orders"] = nlohmann::ordered_json::array();
+  for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
+  json["failed"] = std::ranges::count_if(check.policies, [](const PolicyCheck& each) { return !each.report.ok(); });
+  json["policies"] = nlohmann::ordered_json::array();
+  for (const PolicyCheck& each : check.policies) {
+    nlohmann::ordered_json policy{{"policy", each.policy}};
+    policy.update(report_json(each.report));
+    const bool is_large_run = each.report.ok() && !each.large.empty() && each.report.large_not_run.empty();
+    policy["large"] = is_large_run ? nlohmann::ordered_json(each.large) : nlohmann::ordered_json(nullptr);
+    json["policies"].push_back(std::move(policy));
+  }
+  return json;
+}
+
 ExitCode check_kernel_file(const CheckOptions& options, const Context& context) {
-  if (options.json) throw CommandError(ExitCode::usage, "--json is for .cu files; the report of a kernel file is text");
   if (!options.block.empty() || !options.arguments.empty() || !options.entry.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
                                                     "out", printable(options.file)));
@@ -201,28 +256,15 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   const std::vector<Problem> problems = list_problems({.family = options.file, .sizes = size});
   if (problems.size() != 1)
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
-  const std::vector<HostOrder> orders = orders_of(options);
-  const std::vector<PolicyCheck> checks = check_policies(problems.front(), orders);
-  const auto failed = std::ranges::count_if(checks, [](const PolicyCheck& check) { return !check.report.ok(); });
-  context.out << printable(fmt::format("{}: {} policies for {}, in the orders {}", options.file, checks.size(),
-                                       problem_label(problems.front()), orders_text(orders)))
-              << '\n';
-  if (checks.empty()) throw CommandError(ExitCode::usage, "no policy is valid on the host device");
-  if (failed == 0) {
-    context.out << fmt::format("  no check found anything, and all agree with the reference\n"
-                               "  next: hone tune {}\n", shell_quoted(options.file));
-    return ExitCode::ok;
-  }
-  const PolicyCheck* first = nullptr;
-  for (const PolicyCheck& check : checks) {
-    if (check.report.ok()) continue;
-    if (!first) first = &check;
-    context.out << "  failed: " << check.policy << '\n';
-  }
-  context.out << '\n' << first->policy << '\n' << first->report.failure << '\n';
-  context.out << fmt::format("  {} of {} policies failed; to see it again: hone check {} {}\n", failed, checks.size(),
-                             shell_quoted(options.file), replay_options(orders, first->report.failed_order));
-  return ExitCode::failed;
+  KernelFileCheck check{options.file, problems.front(), orders_of(options), {}};
+  check.policies = check_policies(check.problem, check.orders);
+  if (check.policies.empty())
+    throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device",
+                                                    printable(options.file), problem_label(check.problem)));
+  if (options.json) print_json(policies_json(check), context);
+  else print_policies(check, context.out);
+  const bool all_pass = std::ranges::all_of(check.policies, [](const PolicyCheck& each) { return each.report.ok(); });
+  return all_pass ? ExitCode::ok : ExitCode::failed;
 }
 
 }  // namespace

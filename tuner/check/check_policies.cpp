@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "tuner/check/check_process.h"
+#include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
 namespace {
@@ -79,15 +81,49 @@ std::string fault_of(const Problem& problem, const Candidate& candidate, const H
                      const HostCheckReport& report) {
   const Verifier& verifier = problem.family->verifier();
   const Contents outputs = outputs_of(problem, report.buffers);
-  if (verifier.has_reference_kernel()) return verifier.compare(problem, candidate, reference_outputs(problem), outputs);
   Contents patterns;
   for (const CheckBuffer& buffer : check.buffers) patterns.push_back(buffer.initial);
-  return verifier.verify(problem, candidate, patterns, outputs);
+  const std::string fault = verifier.has_reference_kernel()
+                                ? verifier.compare(problem, candidate, reference_outputs(problem), outputs)
+                                : verifier.verify(problem, candidate, patterns, outputs);
+  if (fault.empty()) return "";
+  return fault + "\n  compare what the kernel computes in this policy with its reference; 'tolerance' says how much "
+                 "results may differ";
 }
 
 Candidate candidate_of(const Problem& problem, const Policy& policy) {
   const bool is_fixed = problem.family->shape(problem, policy).one_block_per_tile;
   return {policy, {.max_blocks = is_fixed ? Geometry::kMostBlocks : kPersistentBlocks}};
+}
+
+/// Sizes just beyond 2^31 elements for each number of extents, and below it for kernels that take no more: by as much
+/// as a tile may reach beyond the end.
+constexpr Extents kLargeExtents[][2] = {{{2147484655, 1, 1}, {2146435071, 1, 1}},
+                                        {{46351, 46349, 1}, {46339, 46337, 1}},
+                                        {{1297, 1291, 1289}, {1289, 1287, 1283}}};
+
+/// The same call with extents of kLargeExtents; none if the family refuses both.
+std::optional<Problem> large_problem(const Problem& problem) {
+  for (const Extents& extents : kLargeExtents[problem.family->extent_names().size() - 1]) {
+    Problem large = problem;
+    large.extents = extents;
+    if (large.family->refuse(large).empty()) return large;
+  }
+  return std::nullopt;
+}
+
+std::optional<HostLargeRun> large_run(const Problem& large, const Policy& policy, const DeviceFacts& facts) {
+  if (!large.family->is_valid(large, policy, facts).empty()) return std::nullopt;
+  HostLargeRun run{.label = problem_label(large), .buffer_bytes = {}, .run = {}};
+  for (const BufferSpec& buffer : large.family->buffers(large)) run.buffer_bytes.push_back(buffer.size_bytes());
+  run.run = [large, policy, count = run.buffer_bytes.size()](const HostRun& host) {
+    LaunchList launches;
+    // As many blocks as there may be, so that each makes few rounds of a grid-stride loop.
+    const Candidate candidate{policy, {.max_blocks = Geometry::kMostBlocks}};
+    large.family->encode(large, candidate, pointers_of(host, count), nullptr, launches);
+    for (const Launch& launch : launches) host.launch(launch);
+  };
+  return run;
 }
 
 }  // namespace
@@ -108,11 +144,14 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
+  const std::optional<Problem> large = large_problem(problem);
   std::vector<PolicyCheck> checks;
   for (const Policy& policy : family.space().all()) {
     if (!family.is_valid(problem, policy, facts).empty()) continue;
-    const HostCheck check = policy_check(problem, policy, orders);
-    PolicyCheck& result = checks.emplace_back(PolicyCheck{family.space().to_string(policy), {}});
+    HostCheck check = policy_check(problem, policy, orders);
+    if (large) check.large = large_run(*large, policy, facts);
+    PolicyCheck& result = checks.emplace_back(
+        PolicyCheck{family.space().to_string(policy), check.large ? check.large->label : std::string(), {}});
     try {
       result.report = check_in_child(check, [&](const HostCheckReport& report) {
         return fault_of(problem, candidate_of(problem, policy), check, report);

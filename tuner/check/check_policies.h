@@ -13,15 +13,18 @@ namespace hone::tuner {
 /// The findings of the checks in one policy.
 struct PolicyCheck {
   std::string policy;  ///< "block_threads=256 unroll=4"
+  std::string large;   ///< the call of HostCheck::large; "": none of that size is taken
   HostCheckReport report;
 };
 
-/// A check of one policy: `run` makes its launches on random inputs, the first kind of the family's verifier.
+/// A check of one policy: `run` makes its launches on random inputs, the first kind of the family's verifier. Without
+/// HostCheck::large, which check_policies() adds.
 HostCheck policy_check(const Problem& problem, const Policy& policy, const std::vector<HostOrder>& orders);
 
 /// The valid policies of the problem's family on the host device, in the order of its space, each checked in a process
-/// of its own: what check_on_host() sees, and results that differ from the family's reference. Throws what
-/// check_in_child() throws; a unit that does not compile in one policy is a report of that one.
+/// of its own: what check_on_host() sees, also with more than 2^31 elements where the family takes them, and results
+/// that differ from the family's reference. Throws what check_in_child() throws; a unit that does not compile in one
+/// policy is a report of that one.
 std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders);
 
 }  // namespace hone::tuner

@@ -32,7 +32,9 @@ std::string checked(const HostCheck& check, const Judge& judge) {
   try {
     HostCheckReport report = check_on_host(check);
     if (report.ok() && judge) report.failure = judge(report);
-    json = {{"failure", report.failure}, {"order", to_string(report.failed_order)}};
+    json = {{"failure", report.failure},
+            {"order", to_string(report.failed_order)},
+            {"large_not_run", report.large_not_run}};
   } catch (const Error& error) {
     json = {{"error", static_cast<int>(error.code())}, {"message", error.what()}};
   }
@@ -106,6 +108,7 @@ HostCheckReport check_in_child(const HostCheck& check, const Judge& judge) {
   if (json.contains("error")) throw Error(static_cast<ErrorCode>(json["error"].get<int>()), json["message"]);
   report.failure = json["failure"];
   report.failed_order = parse_host_order(json["order"].get<std::string>());
+  report.large_not_run = json["large_not_run"];
   return report;
 }
 

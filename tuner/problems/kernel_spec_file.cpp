@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/problems/numpy_reference.h"
 #include "tuner/problems/selection.h"
 #include "tuner/text/document_reader.h"
 #include "tuner/text/table.h"
@@ -48,7 +49,13 @@ constexpr std::string_view kSizes = "sizes";
 constexpr std::array<std::string_view, 5> kArgumentKinds{"in", "out", "inout", "scalar", "extent"};
 constexpr std::array<std::string_view, 9> kArgumentFields{"in",   "out",      "inout",         "scalar", "extent",
                                                           "type", "elements", "indices_below", "value"};
-constexpr std::array<std::string_view, 2> kReferenceFields{"file", "source"};
+/// The fields that say something of some kinds of arguments alone.
+struct FieldUse {
+  std::string_view field;
+  bool of_arrays;  ///< else of scalars
+};
+constexpr std::array<FieldUse, 3> kFieldUses{{{"elements", true}, {"indices_below", true}, {"value", false}}};
+constexpr std::array<std::string_view, 3> kReferenceFields{"file", "source", "numpy"};
 
 /// What `hone tune` tunes where neither --size nor the file says anything, for each number of extents.
 constexpr std::array<std::string_view, 3> kUsualSizes{"2^24", "2^12x2^12", "2^8x2^8x2^8"};
@@ -62,6 +69,7 @@ class KernelReader : DocumentReader {
     known.push_back(kSizes);
     require_known(table, known, "a kernel");
     for (const FileField& field : table) read_field(field, sizes);
+    if (!numpy_.empty()) spec_.reference = numpy_reference(spec_, numpy_, numpy_place_);
     try {
       return TunableKernel(spec_);
     } catch (const KernelSpecError& problem) {
@@ -175,7 +183,8 @@ class KernelReader : DocumentReader {
       }
       if (field.name == "type") {
         type = &field;
-        argument.dtype = located(field.value.at, [&] { return parse_one_dtype(read_text(field)); });
+        const std::string text = read_text(field);
+        argument.dtype = located(field.value.at, [&] { return parse_one_dtype(text); });
       }
       if (field.name == "elements") argument.elements = read_word(field, field.value);
       if (field.name == "indices_below") argument.below = read_word(field, field.value);
@@ -184,6 +193,13 @@ class KernelReader : DocumentReader {
     if (!kind)
       throw error(at, fmt::format("an argument has one of {}, with its name", fmt::join(kArgumentKinds, ", ")));
     if (!type) throw error(at, fmt::format("the argument '{}' has no type, such as \"f32\"", printable(argument.name)));
+    for (const FieldUse& use : kFieldUses) {
+      const auto field = std::ranges::find(table, use.field, &FileField::name);
+      const bool is_fitting = use.of_arrays ? argument.is_array() : argument.kind == KernelArgument::Kind::scalar;
+      if (field != table.end() && !is_fitting)
+        throw error(field->at, fmt::format("'{}' is for {}, and '{}' is none", use.field,
+                                           use.of_arrays ? "arrays" : "scalars", printable(argument.name)));
+    }
     if (argument.kind == KernelArgument::Kind::extent) argument.elements = argument.name;
     spec_.arguments.push_back(std::move(argument));
   }
@@ -191,12 +207,20 @@ class KernelReader : DocumentReader {
   void read_reference(const FileField& field) {
     if (const auto* text = std::get_if<std::string>(&field.value.content)) {
       if (*text == "default") return;
-      throw error(field.value.at, "'reference' is \"default\" (the default policy), { file = … } or { source = … }");
+      throw error(field.value.at,
+                  "'reference' is \"default\" (the default policy), { file = … }, { source = … } or { numpy = … }");
     }
     const FileTable& table = read_table(field, field.value);
     require_known(table, kReferenceFields, "a reference");
-    if (table.size() != 1) throw error(field.value.at, "a reference has either a file or a source");
+    if (table.size() != 1) throw error(field.value.at, "a reference has either a file, a source or a NumPy expression");
     const std::string text = read_text(table.front());
+    if (table.front().name == "numpy") {
+      if (text.find_first_not_of(" \n\r\t") == std::string::npos)
+        throw error(table.front().value.at, "the NumPy expression is empty");
+      numpy_ = text;
+      numpy_place_ = error(table.front().value.at, "").what();
+      return;
+    }
     if (table.front().name == "source") return void(spec_.reference = KernelReference::kernel(text));
     try {
       spec_.reference = KernelReference::kernel(read_kernel_file(folder_ / text, {""}).source);
@@ -227,6 +251,7 @@ class KernelReader : DocumentReader {
 
   fs::path folder_;
   KernelSpec spec_;
+  std::string numpy_, numpy_place_;  ///< the expression of the reference, and "axpy.toml:10:23: "; "" if there is none
   std::deque<std::string> names_;  ///< what the parameters' views point into
 };
 

@@ -21,8 +21,8 @@ bool names_kernel_file(std::string_view word);
 ///                  where: [expr…], extents: [TEXT…], arguments: [argument…], block: [expr…],
 ///                  elements_per_block: [expr…], elements_per_thread: [expr…], grid_stride: BOOL,
 ///                  dynamic_smem_bytes: expr, cluster_blocks: expr, dependent_launch: expr, alignment: NUMBER,
-///                  reference: "default" | {file: TEXT} | {source: TEXT}, tolerance: NUMBER, inputs: [TEXT…],
-///                  sizes: TEXT
+///                  reference: "default" | {file: TEXT} | {source: TEXT} | {numpy: TEXT}, tolerance: NUMBER,
+///                  inputs: [TEXT…], sizes: TEXT
 ///     argument  := in: TEXT | out: TEXT | inout: TEXT | scalar: TEXT | extent: expr, type: DTYPE,
 ///                  elements: expr, indices_below: expr, value: NUMBER
 ///     expr      := TEXT | NUMBER

@@ -50,6 +50,14 @@ std::string winner_text(const CampaignItem& item, double peak) {
                                                       : "");
 }
 
+/// The message of a compiler has several lines.
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    lines += printable(text.substr(0, end)) + "\n  ";
+  return lines + printable(text);
+}
+
 std::string finished_text(const CampaignItem& item, double peak) {
   const std::string label = problem_label(item.problem);
   std::string text = label;
@@ -201,7 +209,7 @@ void TuneProgressPrinter::finished(const CampaignItem& item, std::size_t lane) {
   progress_->end(now(), lane);
   if (quiet_) return;
   erase();
-  context_.err << position << on_device(lane) << ' ' << printable(finished_text(item, devices_[lane].peak_gbps))
+  context_.err << position << on_device(lane) << ' ' << printable_lines(finished_text(item, devices_[lane].peak_gbps))
                << std::endl;
 }
 

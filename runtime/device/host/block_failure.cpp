@@ -11,6 +11,11 @@ using Kind = BlockFailure::Kind;
 
 std::string spell(const hone_host::Index3& i) { return fmt::format("({},{},{})", i.x, i.y, i.z); }
 
+std::string spell(const hone_host::Overflow& overflow) {
+  if (overflow.operation == '~') return fmt::format("-({}) does not fit {}", overflow.left, overflow.type);
+  return fmt::format("{} {} {} does not fit {}", overflow.left, overflow.operation, overflow.right, overflow.type);
+}
+
 std::string what_was_found(const BlockFailure& f) {
   switch (f.kind) {
     case Kind::none: return "nothing";
@@ -34,6 +39,7 @@ std::string what_was_found(const BlockFailure& f) {
     case Kind::wild_access:
       return fmt::format("a thread accessed the address {:#x}, where there is no memory for it", f.number);
     case Kind::arithmetic_fault: return "a thread divided an integer by zero";
+    case Kind::signed_overflow: return "signed overflow: " + spell(f.overflow);
     case Kind::dynamic_smem_overrun:
       return fmt::format("dynamic shared memory was written beyond the {} bytes of the launch", f.number);
     case Kind::trap: return "__trap()";
@@ -66,6 +72,8 @@ std::string_view what_to_do(Kind kind) {
       return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters; under "
              "AddressSanitizer the report has the source line";
     case Kind::arithmetic_fault: return "a GPU gives some value instead; do not divide where the divisor is 0";
+    case Kind::signed_overflow:
+      return "compute it in a wider type, as (long long)y * width + x does, or in an unsigned one if it shall wrap";
     case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
     case Kind::deadline:
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";
@@ -79,7 +87,7 @@ std::string_view what_to_do(Kind kind) {
 
 }  // namespace
 
-std::string describe(const BlockFailure& failure, const std::string& kernel) {
+std::string describe(const BlockFailure& failure, const std::string& kernel, const std::string& details) {
   std::string text = fmt::format("the host device stopped kernel {} in block {}: {}", kernel, spell(failure.block),
                                  what_was_found(failure));
   for (int i = 0; i < failure.lane_count; ++i) {
@@ -87,6 +95,7 @@ std::string describe(const BlockFailure& failure, const std::string& kernel) {
     text += fmt::format("\n  thread {} {}", spell(lane.thread), lane.what);
     if (lane.site.file != nullptr) text += fmt::format(" {}:{}", lane.site.file, lane.site.line);
   }
+  text += details;
   const std::string_view advice = what_to_do(failure.kind);
   if (!advice.empty()) text += fmt::format("\n  {}", advice);
   return text;

@@ -32,6 +32,7 @@ struct BlockFailure {
     stack_overflow,
     wild_access,
     arithmetic_fault,
+    signed_overflow,
     dynamic_smem_overrun,
     trap,
     assertion,
@@ -50,6 +51,7 @@ struct BlockFailure {
   int source_lane = 0;       ///< shuffles: the lane that was to be read
   const char* text = "";     ///< assertions: the expression
   std::uint64_t number = 0;  ///< a size, a width, milliseconds or an address
+  hone_host::Overflow overflow{};  ///< signed_overflow: what was computed
   std::uint64_t code_address = 0;  ///< where in its module a signal met the kernel; 0: not known
 
   void add(const LaneReport& lane) {
@@ -57,7 +59,8 @@ struct BlockFailure {
   }
 };
 
-/// What was found, where, on both sides, and what to do. `kernel` names entry and unit.
-std::string describe(const BlockFailure& failure, const std::string& kernel);
+/// What was found, where, on both sides, and what to do, in the last line. `kernel` names entry and unit; `details` are
+/// lines that say more, each after a line break.
+std::string describe(const BlockFailure& failure, const std::string& kernel, const std::string& details = "");
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/device/host/access_trace.h"
 #include "runtime/device/host/block_state.h"
 #include "runtime/device/host/warp_exchange.h"
 
@@ -51,6 +52,7 @@ unsigned BlockState::barrier(BarrierOp op, bool predicate, Site site) {
     barrier_votes = 0;
     arrived = 0;
     ++barrier_number;
+    if (work->trace) work->trace->barrier();
     for (int k = lane_count; k-- > 0;) make_ready(lanes[order[static_cast<std::size_t>(k)]]);
   }
   wait_for_others();
@@ -143,6 +145,7 @@ void BlockState::complete_warp_op(Lane& caller, Warp& warp) {
       fail(error->bad_width ? Kind::shuffle_width : Kind::shuffle_from_outside, {&at_fault});
     }
   }
+  if (work->trace && caller.call->op == hone_host::WarpOp::sync) work->trace->sync_warp(first_of_warp, mask);
   warp.waiting &= ~mask;
   for (unsigned k = static_cast<unsigned>(std::popcount(warp.existing)); k-- > 0;) {
     Lane& partner = lanes[warp_order[first_of_warp + k]];
@@ -184,6 +187,25 @@ void BlockState::poll(Site site) {
   wait_for_others();
 }
 
+void on_access(const void* address, unsigned long bytes, hone_host::AccessKind kind, const void* return_address) {
+  auto& state = static_cast<BlockState&>(hone_host::this_block());
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const bool is_local = at - reinterpret_cast<std::uintptr_t>(state.arena) < hone_host::kArenaBytes ||
+                        at - reinterpret_cast<std::uintptr_t>(&state) < sizeof(state);
+  if (state.work->trace == nullptr || is_local) return;
+  const Lane& lane = state.self();
+  state.work->trace->access(lane.index, lane.thread, at, bytes, kind,
+                            reinterpret_cast<std::uintptr_t>(return_address) - state.work->code.module_begin);
+}
+
+void on_overflow(const hone_host::Overflow& overflow) {
+  auto& state = static_cast<BlockState&>(hone_host::this_block());
+  Lane& lane = state.self();
+  lane.site = overflow.site;
+  state.failure.overflow = overflow;
+  state.fail(Kind::signed_overflow, {&lane});
+}
+
 const hone_host::Services kHostServices{
     .barrier = [](BarrierOp op, bool predicate, Site site) {
       return static_cast<BlockState&>(hone_host::this_block()).barrier(op, predicate, site);
@@ -196,6 +218,7 @@ const hone_host::Services kHostServices{
       sanitizer::acquire(token);
       sanitizer::release(token);
       __atomic_thread_fence(__ATOMIC_SEQ_CST);
+      if (state.work->trace) state.work->trace->fence(state.self().index, scope);
     },
     .poll = [](Site site) { static_cast<BlockState&>(hone_host::this_block()).poll(site); },
     .trap = [](Site site) {

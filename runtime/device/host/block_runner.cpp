@@ -7,6 +7,7 @@
 #include <new>
 #include <random>
 
+#include "runtime/device/host/access_trace.h"
 #include "runtime/device/host/block_state.h"
 
 namespace hone {
@@ -56,6 +57,8 @@ BlockRunner::~BlockRunner() = default;
 BlockFailure BlockRunner::run(const BlockWork& work, const SharedMemory& shared, hone_host::Index3 block) {
   poison_shared_memory(shared, work.smem_fill);
   state_->prepare(work, block);
+  if (work.trace)
+    work.trace->begin_block(block, shared.begin, shared.static_bytes + shared.dynamic_reserved_bytes);
   const bool has_guard = shared.dynamic_reserved_bytes >= shared.dynamic_bytes + BlockState::kGuardBytes;
   state_->smem_guard = has_guard ? shared.begin + shared.static_bytes + shared.dynamic_bytes : nullptr;
   state_->dynamic_smem_bytes = shared.dynamic_bytes;

@@ -13,6 +13,8 @@
 
 namespace hone {
 
+class AccessTrace;
+
 /// Where a module's machine code lies.
 struct CodeRange {
   std::uintptr_t begin = 0;
@@ -22,6 +24,7 @@ struct CodeRange {
 
 /// What all blocks of a launch have in common.
 struct BlockWork {
+  AccessTrace* trace = nullptr;  ///< HostOptions::trace
   void (*call)(void* const* arguments) = nullptr;  ///< runs one lane
   CodeRange code;  ///< that `call` belongs to
   void* const* arguments = nullptr;

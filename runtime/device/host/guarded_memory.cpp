@@ -19,6 +19,9 @@ std::byte pattern_of(std::size_t number) { return static_cast<std::byte>((0xb5 +
 /// (`ulimit -v`) it is less.
 [[maybe_unused]] constexpr std::size_t kGuardBytes = std::size_t{1} << 30, kLeastGuardBytes = std::size_t{1} << 20;
 
+/// An index that wraps in 32 bits leads 2^31 elements away; buffers that are large enough for that have such a guard.
+[[maybe_unused]] constexpr std::size_t kLargeBytes = std::size_t{1} << 31, kLargeGuardBytes = std::size_t{1} << 35;
+
 [[maybe_unused]] std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
@@ -38,9 +41,10 @@ GuardedMemory::GuardedMemory(std::size_t bytes, std::size_t pattern, Place place
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t aligned = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
   const std::size_t inside = round_up(aligned, page);
-  if (aligned < bytes || inside + 2 * kGuardBytes < bytes) throw std::bad_alloc();
+  const std::size_t most = bytes < kLargeBytes ? kGuardBytes : kLargeGuardBytes;
+  if (aligned < bytes || inside + 2 * most < bytes) throw std::bad_alloc();
   void* mapped = MAP_FAILED;
-  for (const std::size_t guard : {kGuardBytes, kLeastGuardBytes}) {
+  for (const std::size_t guard : {most, kLeastGuardBytes}) {
     guard_bytes_ = round_up(guard, page);
     mapped = mmap(nullptr, inside + 2 * guard_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped != MAP_FAILED) break;

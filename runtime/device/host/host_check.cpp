@@ -4,21 +4,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <memory>
+#include <new>
 
 #include <hone/error.h>
 
 #include "runtime/device/host/fiber_annotations.h"
+#include "runtime/device/host/access_trace.h"
 #include "runtime/device/host/guarded_memory.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/device/host/race_report.h"
 #include "runtime/jit/source_line.h"
 
 namespace hone {
 namespace {
-
-std::string spell(const CheckBuffer& buffer) {
-  return fmt::format("buffer \"{}\" of {} bytes", buffer.name, buffer.initial.size());
-}
 
 using Contents = std::vector<std::vector<std::byte>>;
 
@@ -29,43 +29,56 @@ struct Compiled {
   const Module& module;
 };
 
-/// One run with its buffers in guarded memory.
+/// One run with its buffers in guarded memory, which HostCheck::large has of its own.
 class Run {
  public:
-  Run(const Compiled& compiled, const HostOptions& options, GuardedMemory::Place place)
-      : compiled_(compiled), options_(options) {
-    for (const CheckBuffer& buffer : compiled.check.buffers) {
-      pointers_.push_back(memory_.emplace_back(buffer.initial.size(), memory_.size(), place).data());
-      std::copy(buffer.initial.begin(), buffer.initial.end(), memory_.back().data());
+  Run(const Compiled& compiled, const HostOptions& options, GuardedMemory::Place place,
+      const HostLargeRun* large = nullptr)
+      : compiled_(compiled), options_(options), make_(large ? large->run : compiled.check.run) {
+    for (std::size_t i = 0; i < compiled.check.buffers.size(); ++i) {
+      const std::vector<std::byte>& initial = compiled.check.buffers[i].initial;
+      pointers_.push_back(memory_.emplace_back(large ? large->buffer_bytes.at(i) : initial.size(), i, place).data());
+      if (!large) std::copy(initial.begin(), initial.end(), memory_.back().data());
     }
     options_.sm_count = sanitizer::kThread ? 0 : 1;
     options_.describe_code = [&code = compiled.binary.code](std::uint64_t address) {
-      return source_line(code, address);
+      return source_lines(code, {address}).front();
     };
     options_.describe_address = [this](std::uintptr_t address) {
-      for (std::size_t i = 0; i < memory_.size(); ++i) {
-        const std::string found = memory_[i].place_of(address);
-        if (found.empty()) continue;
-        has_left_buffer_ = true;
-        return "\n  " + spell(compiled_.check.buffers[i]) + ": " + found;
-      }
-      return std::string();
+      const std::string found = place_of(address);
+      if (found.empty()) return found;
+      has_left_buffer_ = true;
+      return "\n  " + found;
+    };
+    options_.on_failure = [this](const BlockFailure& failure) {
+      has_overflowed_ = failure.kind == BlockFailure::Kind::signed_overflow;
     };
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  void run() { compiled_.check.run(HostRun(*make_host_device(options_), compiled_.module, pointers_)); }
+  void run() { make_(HostRun(*make_host_device(options_), compiled_.module, pointers_)); }
 
   /// Whether the kernel was stopped when it accessed memory near a buffer.
   bool has_left_buffer() const { return has_left_buffer_; }
+
+  /// Whether it was stopped at a signed overflow.
+  bool has_overflowed() const { return has_overflowed_; }
+
+  /// "buffer "y" of 4000 bytes: at byte 12", for an address in or near one; "" for all others.
+  std::string place_of(std::uintptr_t address) const {
+    for (std::size_t i = 0; i < memory_.size(); ++i)
+      if (const std::string found = memory_[i].place_of(address); !found.empty())
+        return fmt::format("{}: {}", spell(i), found);
+    return "";
+  }
 
   /// What was written around the buffers; "" when nothing was.
   std::string overwritten() const {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       if (const std::string place = memory_[i].overwritten(); !place.empty())
         return fmt::format("{} was written {}\n  compare indices with the sizes of the buffers; under "
-                           "AddressSanitizer the report has the source line", spell(compiled_.check.buffers[i]), place);
+                           "AddressSanitizer the report has the source line", spell(i), place);
     }
     return "";
   }
@@ -78,11 +91,16 @@ class Run {
   }
 
  private:
+  std::string spell(std::size_t buffer) const {
+    return fmt::format("buffer \"{}\" of {} bytes", compiled_.check.buffers[buffer].name, memory_[buffer].size());
+  }
+
   const Compiled& compiled_;
   HostOptions options_;
+  const std::function<void(const HostRun&)>& make_;
   std::vector<GuardedMemory> memory_;
   std::vector<void*> pointers_;
-  bool has_left_buffer_ = false;
+  bool has_left_buffer_ = false, has_overflowed_ = false;
 };
 
 /// The contents of all buffers after one run.
@@ -133,9 +151,66 @@ std::string uninitialised(const Compiled& compiled, const Contents& results) {
                        check.unit.name, differs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::device_failed) throw;
-    return fmt::format("{}\n  with threads in the order {}, and other contents of shared memory before it is set",
-                       error.what(), to_string(order));
+    return fmt::format("with threads in the order {}, and other contents of shared memory before it is set: {}",
+                       to_string(order), error.what());
   }
+}
+
+/// Runs once more, traced: the accesses that results depend on the order of. Lines that each follow a line break.
+std::string racing_accesses(const HostCheck& check) {
+  if (HONE_TSAN) return "\n  there is a race: the reports of ThreadSanitizer have the lines";
+  AccessTrace trace;
+  HostOptions options = usual_host_options();
+  options.instrumentation = HostInstrumentation::traced;
+  options.trace = &trace;
+  options.order = check.orders.front();
+  std::string races;
+  try {
+    const std::shared_ptr<Device> device = make_host_device(options);
+    const Binary binary = device->compile(check.unit);
+    const std::unique_ptr<Module> module = device->load(binary, check.unit.entries);
+    const Compiled compiled{check, binary, *module};
+    Run run(compiled, options, GuardedMemory::Place::near_end);
+    run.run();
+    races = describe_races(trace.races(), binary.code, [&run](std::uintptr_t address) {
+      const std::string place = run.place_of(address);
+      return place.empty() ? "memory that is no buffer" : place;
+    });
+  } catch (const Error& error) {
+    return fmt::format("\n  there is a race: look for a missing barrier or fence (its lines are not known: {})",
+                       error.what());
+  }
+  if (!races.empty()) return races;
+  return "\n  no two accesses were found that nothing orders: the order of atomic functions decides, or a fence is "
+         "missing; do not compare what float atomics add up, since they round in their order";
+}
+
+/// Runs HostCheck::large: the report of an access out of bounds or a signed overflow, "" when there is none.
+std::string large_fault(const Compiled& compiled, HostCheckReport& report) {
+  if (!compiled.check.large) return "";
+  const HostLargeRun& large = *compiled.check.large;
+  if (HONE_ASAN || HONE_TSAN) {
+    report.large_not_run = "sanitizers take memory for all of a buffer";
+    return "";
+  }
+  HostOptions options = usual_host_options();
+  options.order = compiled.check.orders.front();
+  options.corner_blocks_only = true;
+  // A thread that walks through all of a buffer shows nothing more.
+  options.block_deadline = std::chrono::seconds(2);
+  std::string fault;
+  try {
+    Run run(compiled, options, GuardedMemory::Place::near_end, &large);
+    try {
+      run.run();
+      fault = run.overwritten();
+    } catch (const Error& error) {
+      if (run.has_left_buffer() || run.has_overflowed()) fault = error.what();
+    }
+  } catch (const std::bad_alloc&) {
+    report.large_not_run = "there are no addresses for its buffers";
+  }
+  return fault.empty() ? "" : fmt::format("with {}: {}", large.label, fault);
 }
 
 }  // namespace
@@ -174,7 +249,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
                 fmt::format("checking \"{}\": HostCheck::orders is empty, so nothing would run", check.unit.name));
   }
   HostOptions options = usual_host_options();
-  options.has_line_numbers = true;
+  options.instrumentation = HostInstrumentation::checked;
   const std::shared_ptr<Device> device = make_host_device(options);
   const Binary binary = device->compile(check.unit);
   const std::unique_ptr<Module> module = device->load(binary, check.unit.entries);
@@ -198,17 +273,17 @@ HostCheckReport check_on_host(const HostCheck& check) {
       report.failure = difference(check, report.buffers, run.contents());
       if (report.failure.empty()) continue;
       report.failure = fmt::format(
-          "the result of \"{}\" depends on the order in which threads and blocks run: in the orders {} and {} {}\n"
-          "  there is a race: look for a missing barrier or fence, or build with ThreadSanitizer to see the lines",
-          check.unit.name, to_string(check.orders.front()), to_string(order), report.failure);
+          "the result of \"{}\" depends on the order in which threads and blocks run: in the orders {} and {} {}{}",
+          check.unit.name, to_string(check.orders.front()), to_string(order), report.failure, racing_accesses(check));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::device_failed) throw;
-      report.failure = fmt::format("{}\n  with threads in the order {}", error.what(), to_string(order));
+      report.failure = fmt::format("with threads in the order {}: {}", to_string(order), error.what());
     }
     return report;
   }
   report.failed_order = {};
   report.failure = uninitialised(compiled, report.buffers);
+  if (report.failure.empty()) report.failure = large_fault(compiled, report);
   return report;
 }
 

@@ -9,12 +9,16 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include <hone/error.h>
 
+#include "runtime/device/host/access_trace.h"
 #include "runtime/device/host/block_queue.h"
+#include "runtime/device/host/block_state.h"
 #include "runtime/device/host/host_facts.h"
 #include "runtime/device/host/host_module.h"
 #include "runtime/device/host/host_streams.h"
@@ -41,7 +45,7 @@ class HostDevice final : public Device {
   explicit HostDevice(const HostOptions& options)
       : options_(options),
         facts_(host_facts(options.sm_count)),
-        compiler_(options.compiler, facts_.architecture, options.has_line_numbers),
+        compiler_(options.compiler, facts_.architecture, options.instrumentation),
         watchdog_(std::make_unique<Watchdog>(options.block_deadline)),
         pool_(std::make_unique<SmPool>(facts_.sm_count)) {}
 
@@ -224,6 +228,29 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
   }
 }
 
+/// The numbers of the blocks at the corners of a grid.
+std::vector<std::uint64_t> corner_blocks(const Dim3& grid) {
+  std::set<std::uint64_t> corners;
+  for (int corner = 0; corner < 8; ++corner) {
+    const std::uint64_t x = (corner & 1) != 0 ? grid.x - 1 : 0, y = (corner & 2) != 0 ? grid.y - 1 : 0,
+                        z = (corner & 4) != 0 ? grid.z - 1 : 0;
+    corners.insert((z * grid.y + y) * grid.x + x);
+  }
+  return {corners.begin(), corners.end()};
+}
+
+/// While it lives, a module tells of its lanes.
+class Hooks {
+ public:
+  explicit Hooks(const HostModule& module) : module_(module) { module_.set_hooks(on_access, on_overflow); }
+  ~Hooks() { module_.set_hooks(nullptr, nullptr); }
+  Hooks(const Hooks&) = delete;
+  Hooks& operator=(const Hooks&) = delete;
+
+ private:
+  const HostModule& module_;
+};
+
 static_assert(Arguments::kBytes == hone_host::kMostParameterBytes);
 
 void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream stream) {
@@ -232,7 +259,8 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
   check_launch(kernel, launch);
   void* arguments[Arguments::kCapacity];
   for (int i = 0; i < launch.arguments.count(); ++i) arguments[i] = const_cast<void*>(launch.arguments.value(i));
-  const BlockWork work{.call = kernel.entry->call,
+  const BlockWork work{.trace = options_.trace,
+                       .call = kernel.entry->call,
                        .code = kernel.module->code(),
                        .arguments = arguments,
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
@@ -240,7 +268,10 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
                        .order = options_.order,
                        .smem_fill = options_.smem_fill,
                        .deadline = options_.block_deadline};
-  const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const std::uint64_t grid_blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const std::vector<std::uint64_t> corners =
+      options_.corner_blocks_only ? corner_blocks(launch.grid) : std::vector<std::uint64_t>();
+  const std::uint64_t blocks = corners.empty() ? grid_blocks : corners.size();
   const std::uint64_t sms = std::min(blocks, static_cast<std::uint64_t>(pool_->size()));
   const BlockOrder order(options_.order, blocks);
   BlockQueue queue(blocks, sms);
@@ -250,7 +281,7 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
     const SharedMemory shared = kernel.module->shared_memory(launch.dynamic_smem_bytes);
     const FaultGuard guard = sm.guard(*watchdog_);
     for (std::uint64_t i = queue.first(); i < queue.size(); i = queue.after(i)) {
-      const std::uint64_t block = order(i);
+      const std::uint64_t block = corners.empty() ? order(i) : corners[i];
       const std::uint64_t row = block / launch.grid.x;
       const BlockFailure failure =
           sm.run(work, shared,
@@ -267,6 +298,8 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
     const std::lock_guard lock(launch_mutex_);
     try {
       watchdog_->start();
+      if (options_.trace) options_.trace->begin_launch();
+      const Hooks hooks(*kernel.module);
       pool_->run(static_cast<int>(sms), run_blocks);
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the host device has no memory for the stacks of its threads");
@@ -275,11 +308,13 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
     }
   }
   if (first_failure.kind != BlockFailure::Kind::none) {
-    std::string text = describe(first_failure, kernel.label);
-    if (first_failure.kind == BlockFailure::Kind::wild_access) text += options_.describe_address(first_failure.number);
+    options_.on_failure(first_failure);
+    std::string details;
+    if (first_failure.kind == BlockFailure::Kind::wild_access)
+      details = options_.describe_address(first_failure.number);
     const std::string line = first_failure.code_address != 0 ? options_.describe_code(first_failure.code_address) : "";
-    if (!line.empty()) text += "\n  it was stopped at " + line;
-    throw Error(ErrorCode::device_failed, text);
+    if (!line.empty()) details += "\n  it was stopped at " + line;
+    throw Error(ErrorCode::device_failed, describe(first_failure, kernel.label, details));
   }
 }
 

@@ -34,12 +34,17 @@ class HostModule final : public Module {
   std::size_t static_smem_bytes() const { return static_smem_bytes_; }
   CodeRange code() const { return code_; }
 
+  /// Lets the module tell what happens, as far as it was compiled for that; null: nobody. Not during a launch.
+  void set_hooks(hone_host::AccessHook on_access, hone_host::OverflowHook on_overflow) const;
+
  private:
   class Library;
   std::shared_ptr<Library> library_;
   const hone_host::ModuleDescriptor* descriptor_ = nullptr;
   std::size_t static_smem_bytes_ = 0;
   CodeRange code_;
+  hone_host::AccessHook* access_hook_ = nullptr;  ///< null: it has none
+  hone_host::OverflowHook* overflow_hook_ = nullptr;
   std::vector<HostKernel> host_kernels_;
   std::vector<Kernel> kernels_;
 };

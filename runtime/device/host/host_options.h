@@ -8,7 +8,12 @@
 
 #include <hone/host_check.h>
 
+#include "runtime/device/host/block_failure.h"
+#include "runtime/jit/host_compiler.h"
+
 namespace hone {
+
+class AccessTrace;
 
 struct HostOptions {
   /// SMs, each an OS thread; 0: one per processor.
@@ -27,8 +32,17 @@ struct HostOptions {
   /// that uses ten times as much in all.
   std::chrono::milliseconds block_deadline{20000};
 
-  /// Whether what is compiled has line numbers for source_line().
-  bool has_line_numbers = false;
+  /// For what is compiled.
+  HostInstrumentation instrumentation = HostInstrumentation::none;
+
+  /// Is told the accesses of modules that are `traced`. With one SM alone; null: nobody is.
+  AccessTrace* trace = nullptr;
+
+  /// Of each launch, only the blocks at the corners of the grid run.
+  bool corner_blocks_only = false;
+
+  /// Hears of a failure before launch() throws it.
+  std::function<void(const BlockFailure&)> on_failure = [](const BlockFailure&) {};
 
   /// The line of an address in the module that a kernel was stopped at; "" when it is not known.
   std::function<std::string(std::uint64_t)> describe_code = [](std::uint64_t) { return std::string(); };

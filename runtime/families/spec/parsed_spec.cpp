@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -130,6 +131,10 @@ void ParsedSpec::check_names() const {
     add("parameters", parameter.name);
     if (parameter.values.empty())
       fail("parameters", parameter.name, fmt::format("has no values for the parameter {}", parameter.name));
+    std::set<std::string> values;
+    for (const std::int32_t value : parameter.values)
+      if (const std::string text = parameter.spell(value); !values.insert(text).second)
+        fail("parameters", parameter.name, fmt::format("has the value {} twice for {}", text, parameter.name));
     if (parameter.kind() == ParameterKind::ordinal &&
         std::any_of(parameter.values.begin(), parameter.values.end(), [](std::int32_t value) { return value < 1; }))
       fail("parameters", parameter.name,
@@ -141,8 +146,18 @@ void ParsedSpec::check_names() const {
          fmt::format("has {} extents; there may be one to three, and further numbers as scalars", spec.extents.size()));
   for (const std::string& extent : spec.extents) add("extents", extent);
   std::size_t scalars = 0;
+  std::set<std::string_view> named;
   for (const KernelArgument& argument : spec.arguments) {
     if (argument.kind == KernelArgument::Kind::extent) continue;
+    if (!is_identifier(argument.name))
+      fail("arguments", argument.name,
+           fmt::format("has '{}' among its arguments, which is no C++ name", argument.name));
+    if (!named.insert(argument.name).second)
+      fail("arguments", argument.name, fmt::format("has the argument '{}' twice; rename one", argument.name));
+    if (!argument.below.empty() && info(argument.dtype).is_floating())
+      fail("arguments", argument.name,
+           fmt::format("has indices_below for '{}', whose elements are {}; indices are integers", argument.name,
+                       info(argument.dtype).name));
     if (std::find(spec.extents.begin(), spec.extents.end(), argument.name) != spec.extents.end())
       fail("arguments", argument.name,
            fmt::format("has an argument with the name of the extent {}; pass that as hone::extent<int>(\"{}\")",
@@ -307,19 +322,45 @@ void ParsedSpec::check_reference() const {
   }
 }
 
+/// Says which part of a policy's launch is below 1, whatever the extents.
+ParsedSpec::EmptyLaunch ParsedSpec::empty_launch(const Policy& policy) const {
+  const Variables known = variables(policy);
+  constexpr std::uint64_t kParameters = (std::uint64_t{1} << Policy::kMaxParameters) - 1;
+  const std::pair<std::string_view, const std::vector<Expression>*> parts[] = {
+      {"block", &block}, {"elements_per_block", &elements_per_block}, {"elements_per_thread", &elements_per_thread}};
+  for (const auto& [field, expressions] : parts)
+    for (const Expression& each : *expressions) {
+      if ((each.used_variables() & ~kParameters) != 0) continue;
+      try {
+        if (const std::int64_t value = each.evaluate(known); value < 1)
+          return {field, each.text(), fmt::format("{} is {} for {}", each.text(), value, space.to_string(policy))};
+      } catch (const Error& error) {
+        return {field, each.text(), fmt::format("{}, for {}", error.what(), space.to_string(policy))};
+      }
+    }
+  return {};
+}
+
 void ParsedSpec::choose_default_policy() {
   std::size_t policies = 1;
   for (const Parameter& parameter : space.parameters())
     if ((policies *= parameter.values.size()) > kMostPolicies)
       fail("parameters", "", fmt::format("has more than {} policies; give its parameters fewer values", kMostPolicies));
   const std::vector<Policy> known_policies = space.all();
-  const auto first = std::find_if(known_policies.begin(), known_policies.end(), [&](const Policy& policy) {
+  const auto is_allowed = [&](const Policy& policy) {
     const Variables known = variables(policy);
     return std::all_of(where.begin(), where.end(), [&](const Expression& each) { return each.evaluate(known) != 0; });
-  });
-  if (first == known_policies.end())
+  };
+  if (std::none_of(known_policies.begin(), known_policies.end(), is_allowed))
     fail("where", "",
          fmt::format("has no policy that meets {}; loosen a condition or add values", fmt::join(spec.where, " and ")));
+  const auto first = std::find_if(known_policies.begin(), known_policies.end(), [&](const Policy& policy) {
+    return is_allowed(policy) && empty_launch(policy).why.empty();
+  });
+  if (first == known_policies.end()) {
+    const EmptyLaunch empty = empty_launch(*std::ranges::find_if(known_policies, is_allowed));
+    fail(empty.field, empty.item, fmt::format("has no policy that can be launched: {}", empty.why));
+  }
   default_policy = *first;
 }
 
@@ -355,12 +396,13 @@ ParsedSpec::Variables ParsedSpec::variables(const Policy& policy, const Extents&
 
 ParsedSpec::Grid ParsedSpec::grid(const Extents& extents, const Policy& policy) const {
   const Variables known = variables(policy, extents);
-  Grid grid{.tiles = {1, 1, 1}, .block = {1, 1, 1}};
+  Grid grid{.tiles = {1, 1, 1}, .block = {1, 1, 1}, .elements = {1, 1, 1}};
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (axis < block.size()) grid.block[axis] = block[axis].evaluate(known);
     std::int64_t per_block = grid.block[axis];
     if (axis < elements_per_block.size()) per_block = elements_per_block[axis].evaluate(known);
     if (axis < elements_per_thread.size()) per_block *= elements_per_thread[axis].evaluate(known);
+    grid.elements[axis] = per_block;
     const std::int64_t extent = axis < extent_names.size() ? extents[axis] : 1;
     if (extent == 0)
       grid.tiles[axis] = 0;

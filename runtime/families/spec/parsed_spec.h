@@ -25,6 +25,7 @@ struct ParsedSpec {
   struct Grid {
     std::array<std::int64_t, 3> tiles;
     std::array<std::int64_t, 3> block;
+    std::array<std::int64_t, 3> elements;  ///< of a block
 
     std::int64_t total() const { return tiles[0] * tiles[1] * tiles[2]; }
   };
@@ -70,6 +71,11 @@ struct ParsedSpec {
   void parse_arguments();
   void check_parameters_are_used() const;
   void check_reference() const;
+  struct EmptyLaunch {
+    std::string_view field;
+    std::string item, why;  ///< why: "" if there is none
+  };
+  EmptyLaunch empty_launch(const Policy& policy) const;
   void choose_default_policy();
   int digest() const;
 

@@ -71,7 +71,8 @@ std::string SpecFamily::refuse(const Problem& problem) const {
   return "";
 }
 
-Reason SpecFamily::is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const {
+Reason SpecFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
+                            const DeviceFacts& facts) const try {
   const ParsedSpec::Variables known = parsed_.variables(policy);
   for (const Expression& each : parsed_.where)
     if (each.evaluate(known) == 0) return fmt::format("where {}", each.text());
@@ -85,6 +86,9 @@ Reason SpecFamily::is_valid(const ProblemClass& problem_class, const Policy& pol
     if (side < 1) return fmt::format("a block of {} × {} × {} threads", grid.block[0], grid.block[1], grid.block[2]);
     threads *= std::min<std::int64_t>(side, 1 << 20);
   }
+  for (const std::int64_t elements : grid.elements)
+    if (elements < 1)
+      return fmt::format("{} × {} × {} elements a block", grid.elements[0], grid.elements[1], grid.elements[2]);
   if (threads > std::numeric_limits<int>::max()) threads = std::numeric_limits<int>::max();
   if (grid.block[2] > 64) return fmt::format("{} threads along z, and 64 are possible", grid.block[2]);
   const std::int64_t cluster = parsed_.cluster_blocks.evaluate(known),
@@ -99,6 +103,8 @@ Reason SpecFamily::is_valid(const ProblemClass& problem_class, const Policy& pol
       grid.tiles[2] > kMostBlocksAside)
     no_grid = fmt::format("a grid of {} × {} × {} blocks", grid.tiles[0], grid.tiles[1], grid.tiles[2]);
   return first_reason({check_blocks(facts, static_cast<int>(threads), static_cast<int>(cluster)), no_space, no_grid});
+} catch (const Error& error) {  // an expression that has no value for this policy
+  return error.what();
 }
 
 WorkShape SpecFamily::shape(const Problem& problem, const Policy& policy) const {

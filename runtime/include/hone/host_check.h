@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,12 +80,21 @@ class HostRun {
   std::span<void* const> buffers_;
 };
 
+/// A run with extents of more than 2^31 elements, for indices that 32 bits cannot hold. Its buffers read as zero, and
+/// take memory only where they are written; of each launch, the blocks at the corners of the grid run.
+struct HostLargeRun {
+  std::string label;                            ///< for messages: "46351x46349 elements"
+  std::vector<std::uint64_t> buffer_bytes;      ///< the size of each of HostCheck::buffers in this run
+  std::function<void(const HostRun&)> run;      ///< makes the launches
+};
+
 /// The kernels to check, their buffers and their launches.
 struct HostCheck {
   Unit unit;
   std::vector<CheckBuffer> buffers;
-  std::function<void(const HostRun&)> run;  ///< makes the launches; called for each order, and up to three times more
+  std::function<void(const HostRun&)> run;  ///< makes the launches; called for each order, and a few times more
   std::vector<HostOrder> orders = default_host_orders();
+  std::optional<HostLargeRun> large = {};
 };
 
 struct HostCheckReport {
@@ -93,6 +103,7 @@ struct HostCheckReport {
   std::string failure;
   HostOrder failed_order;
   std::vector<std::vector<std::byte>> buffers;  ///< HostCheck::buffers after the run of the first order
+  std::string large_not_run;                    ///< why HostCheck::large was not run; "" if it was, or there is none
 
   bool ok() const { return failure.empty(); }
 
@@ -110,6 +121,9 @@ struct HostCheckReport {
 ///   of bounds ends the launch with its thread and line. In these two runs only such accesses count. A buffer that ends
 ///   at the page is aligned to the largest power of two that divides its size; all others are aligned to 256 bytes.
 /// - with other contents of shared memory that the kernel has not set.
+///
+/// After these, HostCheck::large is run, of which only accesses out of bounds and signed overflow count. If results
+/// depend on the order, one more run traces all accesses and names those that nothing orders.
 ///
 /// In a library that was built with a sanitizer, the sanitizer watches the bounds of buffers instead. ThreadSanitizer
 /// reports races itself, and runs the kernel on several SMs.

@@ -16,6 +16,9 @@
 #include <functional>
 #include <new>
 #include <string_view>
+#include <vector>
+
+#include <hone/tunable_kernel.h>
 
 #include "tests/runtime/support/session_fixture.h"
 
@@ -84,6 +87,29 @@ TEST_F(HitPathTest, AHitDoesNotAllocate) {
   const std::uint64_t before = allocations;
   ::operator delete(::operator new(1));
   EXPECT_EQ(allocations, before + 1) << "the count sees nothing";
+}
+
+// On the host device, whose launch itself may allocate.
+TEST_F(HitPathTest, AHitOfAKernelOfOnesOwnAllocatesNoMoreThanThatOfItsProblem) {
+  const TunableKernel scale({.source = "__global__ void scale(float a, const float* x, float* y, int n) {\n"
+                                       "  const int i = blockIdx.x * block_threads + threadIdx.x;\n"
+                                       "  if (i < n) y[i] = a * x[i];\n}\n",
+                             .parameters = {ordinal("block_threads", {64})},
+                             .arguments = {scalar<float>("a"), in<float>("x"), out<float>("y"), extent<int>("n")}});
+  Session session(Device::open("host"), {.tune_budget = std::chrono::minutes(1), .cache_path = {}});
+  const DeviceBuffer x(session.device(), std::vector<float>(kSize, 2)), y(session.device(), kSize * sizeof(float));
+  Problem problem = scale.problem(kSize);
+  problem.scalars[0] = 3.0;
+  const auto allocations_of = [](const auto& call) {
+    call();
+    const std::uint64_t before = allocations;
+    for (int i = 0; i < 100; ++i) call();
+    return allocations - before;
+  };
+  const std::uint64_t as_problem =
+      allocations_of([&] { session.launch(problem, std::array<void*, 2>{x.data(), y.data()}, nullptr); });
+  EXPECT_EQ(allocations_of([&] { session.launch(scale, {3.0f, x, y}, kSize, nullptr); }), as_problem);
+  EXPECT_EQ(y.to_host<float>().back(), 6);
 }
 
 }  // namespace

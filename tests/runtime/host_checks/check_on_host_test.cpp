@@ -11,6 +11,7 @@ namespace hone::test {
 namespace {
 
 using testing::AllOf;
+using testing::Not;
 
 HostCheck check_of(const std::string& body) {
   HostCheck check;
@@ -41,6 +42,88 @@ TEST(CheckOnHost, ASeedGivesTheSameBytesEveryTime) {
   const HostCheckReport report = check_on_host(check);
   EXPECT_THAT(report.failure, Names("random:7", "random:8"));
   EXPECT_EQ(to_string(report.failed_order), "random:8");
+}
+#endif
+
+#if !defined(__SANITIZE_THREAD__)  // which reports races itself
+TEST(CheckOnHost, ARaceNamesBothAccessesTheirThreadsAndTheArray) {
+  HostCheck check = check_of("__shared__ int other[8], tile[32];\n"
+                             "other[threadIdx.x % 8] = 0;\n"
+                             "__syncthreads();\n"
+                             "tile[threadIdx.x] = blockIdx.x + threadIdx.x;\n"
+                             "out[blockIdx.x * 32 + threadIdx.x] = tile[31 - threadIdx.x] + other[0];");
+  EXPECT_THAT(check_on_host(check).failure,
+              AllOf(HasLine("unit.cu:3", "writes"), HasLine("unit.cu:3", "thread (8,0,0)"),
+                    HasLine("unit.cu:5", "writes", "thread"), HasLine("unit.cu:6", "reads", "thread"),
+                    HasLine("\"tile\"", "shared memory"), HasLine("__syncthreads()", "between")));
+}
+
+TEST(CheckOnHost, ARaceFromOneRoundOfALoopToTheNextIsNamed) {
+  const std::string body = "__shared__ int tile[32];\n"
+                           "int v = threadIdx.x;\n"
+                           "for (int i = 0; i < 3; ++i) {\n"
+                           "  tile[threadIdx.x] = v;\n"
+                           "  __syncthreads();\n"
+                           "  v += tile[31 - threadIdx.x];\n";
+  const std::string failure =
+      check_on_host(check_of(body + "}\nout[blockIdx.x * 32 + threadIdx.x] = v;")).failure;
+  EXPECT_THAT(failure, AllOf(HasLine("unit.cu:7", "reads"), HasLine("unit.cu:5", "writes"), HasLine("next", "loop")));
+  const std::string mended = body + "  __syncthreads();\n}\nout[blockIdx.x * 32 + threadIdx.x] = v;";
+  EXPECT_EQ(check_on_host(check_of(mended)).failure, "");
+}
+
+TEST(CheckOnHost, ARaceInAnIncludedFileIsNamedThere) {
+  HostCheck check = check_of("__shared__ int tile[32];\nfill(tile);\n"
+                             "out[blockIdx.x * 32 + threadIdx.x] = last(tile, out);");
+  check.unit.source.insert(0, "#include \"tile.cuh\"\n");
+  check.unit.headers = {{"tile.cuh", "__device__ void fill(int* tile) {\n  tile[threadIdx.x] = threadIdx.x;\n}\n"
+                                     "__device__ int last(const int* tile, const int*) {\n"
+                                     "  return __ldg(tile + 31 - threadIdx.x);\n}\n"}};
+  EXPECT_THAT(check_on_host(check).failure, AllOf(HasLine("tile.cuh:2", "writes"), HasLine("tile.cuh:5", "reads")));
+}
+
+TEST(CheckOnHost, ARaceInGlobalMemoryNamesTheBuffer) {
+  EXPECT_THAT(check_on_host(check_of("out[threadIdx.x] = blockIdx.x;")).failure,
+              AllOf(HasLine("unit.cu:2", "block (0,0,0)", "writes"), HasLine("unit.cu:2", "block (1,0,0)"),
+                    HasLine("\"out\"", "byte 0"), HasLine("no barrier orders blocks")));
+  EXPECT_THAT(check_on_host(check_of("out[threadIdx.x / 2 + 32 * blockIdx.x] = threadIdx.x;")).failure,
+              AllOf(HasLine("unit.cu:2", "thread (0,0,0)"), HasLine("unit.cu:2", "thread (1,0,0)"),
+                    HasLine("one thread alone")));
+}
+
+TEST(CheckOnHost, FencesAndWarpBarriersAreNoRace) {
+  HostCheck check = check_of("__shared__ int tile[32];\n"
+                             "tile[threadIdx.x] = threadIdx.x;\n__syncwarp();\n"
+                             "const int v = tile[31 - threadIdx.x];\n__syncwarp();\ntile[threadIdx.x] = v;\n"
+                             "__threadfence();\n"
+                             "out[blockIdx.x * 32 + threadIdx.x] = v + atomicAdd(out + 64, 1);");
+  EXPECT_THAT(check_on_host(check).failure, AllOf(Names("depends", "atomic"), Not(testing::HasSubstr("reads"))));
+}
+#endif
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
+  static constexpr int kWidth = 46351, kHeight = 46349;
+  const auto failure = [&](const std::string& body) {
+    HostCheck check = check_of(body);
+    check.large = HostLargeRun{.label = "46351x46349 elements",
+                               .buffer_bytes = {std::uint64_t{kWidth} * kHeight * sizeof(int)},
+                               .run = [](const HostRun& run) {
+                                 const Dim3 grid{(kWidth + 31) / 32, kHeight}, block{32};
+                                 run.launch(grid, block, 0, run.buffer<int>(0));
+                               }};
+    const HostCheckReport report = check_on_host(check);
+    EXPECT_EQ(report.large_not_run, "");
+    return report.failure;
+  };
+  const std::string place = "const int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y, width = 46351;\n"
+                            "if (gridDim.x > 2 && x < width)\n";
+  EXPECT_THAT(failure(place + "  out[y * width + x] = 1;"),
+              AllOf(Names("46351x46349", "46348", "46351", "'int'", "long long"), HasLine("thread", "unit.cu:4")));
+  EXPECT_EQ(failure(place + "  out[(long long)y * width + x] = 1;"), "");
+  // Unsigned arithmetic wraps, which is right in C++, and leads out of the buffer as an int.
+  EXPECT_THAT(failure(place + "  out[(int)(blockIdx.y * width + x)] = 1;"),
+              AllOf(Names("46351x46349", "before"), HasLine("unit.cu:4"), HasLine("buffer", "\"out\"")));
 }
 #endif
 

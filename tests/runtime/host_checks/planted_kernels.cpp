@@ -149,7 +149,11 @@ constexpr PlantedKernel kKernels[] = {
     {.name = "sum_that_overflows", .source = R"(
     const int big = 0x7fffff00 + in[threadIdx.x];
     out[threadIdx.x] = WRONG ? big + 255 : big;  // <-
-)", .finding = {kUnseen, "signed integer overflow", kUnseen}},
+)", .finding = {"signed overflow", "signed integer overflow", kUnseen}},
+    {.name = "product_that_overflows", .source = R"(
+    const int side = in[threadIdx.x] + (WRONG ? 46341 : 46241);
+    out[threadIdx.x] = side * side;  // <-
+)", .finding = {"signed overflow", "signed integer overflow", kUnseen}, .block = {32, 1, 1}},
 
     // --- races in a block ---
     {.name = "missing_syncthreads", .source = R"(

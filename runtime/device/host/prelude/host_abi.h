@@ -75,6 +75,21 @@ struct Services {
   unsigned long long (*nanoseconds)();
 };
 
+enum class AccessKind : int { read, write, atomic };
+
+/// A signed operation whose exact result its type cannot hold. `right` means nothing for a negation, '~'.
+struct Overflow {
+  Site site;
+  char operation;
+  const char* type;  ///< "'int'"
+  long long left, right;
+};
+
+/// What the engine hears of modules that were compiled for a check (instrumentation.cpp): null until it is set, under
+/// the names hone_host_on_access and hone_host_on_overflow.
+using AccessHook = void (*)(const void* address, unsigned long bytes, AccessKind kind, const void* return_address);
+using OverflowHook = void (*)(const Overflow& overflow);
+
 struct LaneView {
   Index3 thread;
 };

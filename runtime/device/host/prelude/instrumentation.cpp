@@ -1,0 +1,126 @@
+// Linked into modules that are compiled for a check. Compilers instrument code for ThreadSanitizer and for
+// UndefinedBehaviorSanitizer by calls of the functions below; here they tell the engine, and no sanitizer is needed.
+#include "host_abi.h"
+
+using hone_host::AccessKind;
+
+extern "C" {
+
+[[gnu::visibility("default")]] hone_host::AccessHook hone_host_on_access = nullptr;
+[[gnu::visibility("default")]] hone_host::OverflowHook hone_host_on_overflow = nullptr;
+
+// --- -fsanitize=thread: __tsan_…, one call for each access of memory ---
+
+#define HONE_SEE(address, bytes, kind) \
+  (hone_host_on_access ? hone_host_on_access(address, bytes, kind, __builtin_return_address(0)) : void())
+
+#define HONE_ACCESSES(prefix, bytes) \
+  void __tsan_##prefix##read##bytes(void* at) { HONE_SEE(at, bytes, AccessKind::read); } \
+  void __tsan_##prefix##write##bytes(void* at) { HONE_SEE(at, bytes, AccessKind::write); }
+#define HONE_ACCESSES_OF_EVERY_SIZE(prefix) \
+  HONE_ACCESSES(prefix, 1) \
+  HONE_ACCESSES(prefix, 2) HONE_ACCESSES(prefix, 4) HONE_ACCESSES(prefix, 8) HONE_ACCESSES(prefix, 16)
+HONE_ACCESSES_OF_EVERY_SIZE()
+HONE_ACCESSES_OF_EVERY_SIZE(unaligned_)
+HONE_ACCESSES_OF_EVERY_SIZE(volatile_)
+HONE_ACCESSES_OF_EVERY_SIZE(unaligned_volatile_)
+
+void __tsan_read_range(void* at, unsigned long bytes) { HONE_SEE(at, bytes, AccessKind::read); }
+void __tsan_write_range(void* at, unsigned long bytes) { HONE_SEE(at, bytes, AccessKind::write); }
+
+void* __tsan_memset(void* to, int value, unsigned long bytes) {
+  HONE_SEE(to, bytes, AccessKind::write);
+  return __builtin_memset(to, value, bytes);
+}
+void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+  HONE_SEE(from, bytes, AccessKind::read);
+  HONE_SEE(to, bytes, AccessKind::write);
+  return __builtin_memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+  HONE_SEE(from, bytes, AccessKind::read);
+  HONE_SEE(to, bytes, AccessKind::write);
+  return __builtin_memmove(to, from, bytes);
+}
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) {}
+
+#define HONE_FETCH(bits, type, operation) \
+  type __tsan_atomic##bits##_fetch_##operation(volatile type* at, type value, int) { \
+    HONE_SEE(const_cast<type*>(at), bits / 8, AccessKind::atomic); \
+    return __atomic_fetch_##operation(at, value, __ATOMIC_SEQ_CST); \
+  }
+#define HONE_COMPARE_EXCHANGE(bits, type, name) \
+  int __tsan_atomic##bits##_compare_exchange_##name(volatile type* at, type* expected, type value, int, int) { \
+    HONE_SEE(const_cast<type*>(at), bits / 8, AccessKind::atomic); \
+    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  }
+#define HONE_ATOMICS(bits, type) \
+  type __tsan_atomic##bits##_load(const volatile type* at, int) { \
+    HONE_SEE(const_cast<const type*>(at), bits / 8, AccessKind::atomic); \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST); \
+  } \
+  void __tsan_atomic##bits##_store(volatile type* at, type value, int) { \
+    HONE_SEE(const_cast<type*>(at), bits / 8, AccessKind::atomic); \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST); \
+  } \
+  type __tsan_atomic##bits##_exchange(volatile type* at, type value, int) { \
+    HONE_SEE(const_cast<type*>(at), bits / 8, AccessKind::atomic); \
+    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST); \
+  } \
+  type __tsan_atomic##bits##_compare_exchange_val(volatile type* at, type expected, type value, int, int) { \
+    HONE_SEE(const_cast<type*>(at), bits / 8, AccessKind::atomic); \
+    __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    return expected; \
+  } \
+  HONE_COMPARE_EXCHANGE(bits, type, strong) HONE_COMPARE_EXCHANGE(bits, type, weak) \
+  HONE_FETCH(bits, type, add) HONE_FETCH(bits, type, sub) HONE_FETCH(bits, type, and) \
+  HONE_FETCH(bits, type, or) HONE_FETCH(bits, type, xor) HONE_FETCH(bits, type, nand)
+HONE_ATOMICS(8, unsigned char)
+HONE_ATOMICS(16, unsigned short)
+HONE_ATOMICS(32, unsigned)
+HONE_ATOMICS(64, unsigned long)
+
+// --- -fsanitize=signed-integer-overflow: __ubsan_…, called where a result does not fit ---
+
+/// As compilers lay it out. Bit 0 of `info` says that the type is signed, the others the binary logarithm of its bits.
+struct UbsanType {
+  unsigned short kind, info;
+  char name[1];
+};
+struct UbsanOverflow {
+  const char* file;
+  unsigned line, column;
+  const UbsanType* type;
+};
+
+static void overflow(const UbsanOverflow* data, char operation, unsigned long left, unsigned long right) {
+  if (!hone_host_on_overflow) return;
+  const int bits = 1 << (data->type->info >> 1);
+  // Wider values are passed by address; their numbers are not shown.
+  const auto value = [bits](unsigned long word) {
+    return bits > 64 ? 0LL : static_cast<long long>(word << (64 - bits)) >> (64 - bits);
+  };
+  hone_host_on_overflow(
+      {{data->file, static_cast<int>(data->line)}, operation, data->type->name, value(left), value(right)});
+}
+
+void __ubsan_handle_add_overflow(UbsanOverflow* data, unsigned long left, unsigned long right) {
+  overflow(data, '+', left, right);
+}
+void __ubsan_handle_sub_overflow(UbsanOverflow* data, unsigned long left, unsigned long right) {
+  overflow(data, '-', left, right);
+}
+void __ubsan_handle_mul_overflow(UbsanOverflow* data, unsigned long left, unsigned long right) {
+  overflow(data, '*', left, right);
+}
+void __ubsan_handle_divrem_overflow(UbsanOverflow* data, unsigned long left, unsigned long right) {
+  overflow(data, '/', left, right);
+}
+void __ubsan_handle_negate_overflow(UbsanOverflow* data, unsigned long value) { overflow(data, '~', value, 0); }
+
+}  // extern "C"
