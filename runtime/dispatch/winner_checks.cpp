@@ -32,9 +32,9 @@ std::string call_text(const Problem& problem, const Winner& winner) {
 bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
   const KernelFamily& family = problem_class.family();
   const std::int64_t blocks = candidate.geometry.max_blocks;
-  if (!family.is_valid(problem_class, candidate.policy, facts).empty()) return false;
   const WorkShape shape = family.shape(problem_class.typical(), candidate.policy);
-  return (!shape.one_block || blocks == shape.cluster_blocks) && blocks <= std::numeric_limits<std::int32_t>::max() &&
+  return family.is_valid(problem_class, candidate.policy, facts).empty() &&
+         (!shape.one_block || blocks == shape.cluster_blocks) && blocks <= std::numeric_limits<std::int32_t>::max() &&
          family.workspace_bytes(problem_class, candidate) <= kWorkspaceBytes;
 }
 

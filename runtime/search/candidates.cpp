@@ -77,8 +77,7 @@ PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, st
   for (const Policy& policy : policies) {
     Reason reason = family.is_valid(problem_class, policy, facts);
     if (reason.empty() && pruning == Pruning::on) reason = family.prune(problem_class, policy, facts);
-    // A policy that is not valid need not have a shape.
-    const WorkShape shape = reason.empty() ? family.shape(problem, policy) : WorkShape();
+    const WorkShape shape = family.shape(problem, policy);
     const int resident =
         reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
     if (reason.empty() && resident == 0) reason = ReasonCode::no_block_fits;

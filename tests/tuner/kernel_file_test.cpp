@@ -207,7 +207,7 @@ TEST_F(KernelFile, PlantedBugsAreFoundWithTheirLines) {
   };
   const CommandRun right = check("right.json", std::string(kFlip));
   EXPECT_EQ(right.code, 0) << right.out << right.err;
-  EXPECT_THAT(right.out, Names("32-bit", "46351x46349"));
+  EXPECT_THAT(right.out, Names("32-bit", "131101x16411"));
 
   const CommandRun race = check("race.json", replaced(kFlip, "  __syncthreads();", ""));
   EXPECT_EQ(race.code, 1);
@@ -218,7 +218,7 @@ TEST_F(KernelFile, PlantedBugsAreFoundWithTheirLines) {
   const CommandRun overflow =
       check("overflow.json", replaced(kFlip, "out[(long long)y * width + x] = tile", "out[y * width + x] = tile"));
   EXPECT_EQ(overflow.code, 1);
-  EXPECT_THAT(overflow.out, ::testing::AllOf(test::HasLine("flip.cu:8", "thread"), Names("46351x46349", "'int'")));
+  EXPECT_THAT(overflow.out, ::testing::AllOf(test::HasLine("flip.cu:8", "thread"), Names("131101x16411", "'int'")));
 }
 #endif
 

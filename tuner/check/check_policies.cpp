@@ -97,9 +97,9 @@ Candidate candidate_of(const Problem& problem, const Policy& policy) {
 }
 
 /// Sizes just beyond 2^31 elements for each number of extents, and below it for kernels that take no more: by as much
-/// as a tile may reach beyond the end.
+/// as a tile may reach beyond the end. Along y and z, all sizes of their class are possible as blocks of a grid.
 constexpr Extents kLargeExtents[][2] = {{{2147484655, 1, 1}, {2146435071, 1, 1}},
-                                        {{46351, 46349, 1}, {46339, 46337, 1}},
+                                        {{131101, 16411, 1}, {131071, 16381, 1}},
                                         {{1297, 1291, 1289}, {1289, 1287, 1283}}};
 
 /// The same call with extents of kLargeExtents; none if the family refuses both.

@@ -107,7 +107,7 @@ Reason SpecFamily::is_valid(const ProblemClass& problem_class, const Policy& pol
   return error.what();
 }
 
-WorkShape SpecFamily::shape(const Problem& problem, const Policy& policy) const {
+WorkShape SpecFamily::shape(const Problem& problem, const Policy& policy) const try {
   const ParsedSpec::Grid grid = parsed_.grid(problem.extents, policy);
   const ParsedSpec::Variables known = parsed_.variables(policy);
   std::int64_t input_bytes = 0;
@@ -126,6 +126,8 @@ WorkShape SpecFamily::shape(const Problem& problem, const Policy& policy) const 
       .cluster_blocks = static_cast<int>(std::clamp<std::int64_t>(parsed_.cluster_blocks.evaluate(known), 1, 1 << 10)),
       .independent_blocks = true,
       .one_block_per_tile = !parsed_.spec.grid_stride};
+} catch (const Error&) {  // likewise: the policy is not valid, and any shape will do
+  return {};
 }
 
 std::int64_t SpecFamily::bytes_moved(const Problem& problem) const {
