@@ -80,11 +80,14 @@ constexpr std::string_view kInOrder =
     "ORDER BY d.kind, d.name, d.architecture, d.identity, w.family, w.operation, w.dtype, w.alignment, w.first0,"
     " w.first1, w.first2, w.id";
 
-std::vector<StoredWinner> read_intact(Statement rows) {
+/// Takes what time it needs: the rows of our own tables are as many as the file has room for, and a person has asked.
+std::vector<StoredWinner> read_intact(Connection& connection, Statement rows, std::uint64_t* damaged) {
+  connection.lift_deadline();
   std::vector<StoredWinner> winners;
   while (rows.step()) {
     WinnerRow row = read_winner(rows);
     if (row.intact) winners.push_back(std::move(row.stored));
+    else if (damaged != nullptr) ++*damaged;
   }
   return winners;
 }
@@ -257,18 +260,19 @@ std::vector<StoredMiss> Store::misses() const {
   });
 }
 
-std::vector<StoredWinner> Store::winners() const {
-  return read_file(path_, Trust::any, [](Connection& connection, std::int64_t) {
-    return read_intact(select_winners(connection, kInOrder));
+std::vector<StoredWinner> Store::winners(std::uint64_t* damaged) const {
+  return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) {
+    return read_intact(connection, select_winners(connection, kInOrder), damaged);
   });
 }
 
-std::vector<StoredWinner> Store::winners(std::string_view family, std::string_view operation) const {
+std::vector<StoredWinner> Store::winners(std::string_view family, std::string_view operation,
+                                         std::uint64_t* damaged) const {
   return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) {
     Statement statement =
         select_winners(connection, std::string("WHERE w.family = ? AND w.operation = ? ").append(kInOrder));
     statement.bind(family).bind(operation);
-    std::vector<StoredWinner> winners = read_intact(std::move(statement));
+    std::vector<StoredWinner> winners = read_intact(connection, std::move(statement), damaged);
     std::erase_if(winners, [&](const StoredWinner& stored) {  // as has_key()
       return stored.key.problem.family != family || stored.key.problem.operation != operation;
     });

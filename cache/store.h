@@ -90,10 +90,12 @@ class Store {
   /// anybody's.
   std::vector<StoredMiss> misses() const;
 
-  /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's.
-  std::vector<StoredWinner> winners() const;
+  /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's. Rows whose
+  /// digest does not hold are left out; their number is added to `*damaged`.
+  std::vector<StoredWinner> winners(std::uint64_t* damaged = nullptr) const;
   /// Those of one operation of a family, found by an index.
-  std::vector<StoredWinner> winners(std::string_view family, std::string_view operation) const;
+  std::vector<StoredWinner> winners(std::string_view family, std::string_view operation,
+                                    std::uint64_t* damaged = nullptr) const;
 
   /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may
   /// be anybody's.

@@ -80,12 +80,13 @@ Context report_context(const ArrayOptions& options, const Context& context) {
   return {.out = is_taken ? context.err : context.out, .err = context.err, .environment = context.environment};
 }
 
-std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::size_t results, const Context& context) {
+std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::span<const DType> results,
+                                        const Context& context) {
   if (options.output.empty()) return nullptr;
-  if (results != 1)
+  if (results.size() != 1)
     throw CommandError(ExitCode::usage,
-                       fmt::format("--output holds the result of one operation, and --op names {}", results));
-  return std::make_unique<OutputFile>(options.output, context.out);
+                       fmt::format("--output holds the result of one operation, and --op names {}", results.size()));
+  return std::make_unique<OutputFile>(options.output, results.front(), context.out);
 }
 
 void warn_of_failed_cache(const Session& session, const Context& context) {
@@ -98,7 +99,9 @@ void warn_of_failed_cache(const Session& session, const Context& context) {
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
                       const Context& context) {
   const SessionOptions chosen = session_options(options, context);
-  const std::unique_ptr<OutputFile> output = open_output(options, calls.size(), context);
+  std::vector<DType> results;
+  for (const ArrayCall& call : calls) results.push_back(call.dtype);
+  const std::unique_ptr<OutputFile> output = open_output(options, results, context);
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());
@@ -114,7 +117,7 @@ ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& call
                  return call.launch(session, in.data(), out.data(), stream.get());
                }));
   }
-  if (output) output->save(calls.front().dtype, calls.front().shape, out.data(), *device, stream.get());
+  if (output) output->save(calls.front().shape, out.data(), *device, stream.get());
   warn_of_failed_cache(session, context);
   const Context said = report_context(options, context);
   options.json ? report.print_json(said) : report.print_text(Align::left, said);

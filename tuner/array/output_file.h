@@ -18,15 +18,16 @@ namespace hone::tuner {
 /// what is written to, and when.
 class OutputFile {
  public:
-  /// Throws Error(io_failed) that names the path and the reason.
-  OutputFile(const std::filesystem::path& path, std::ostream& standard_output)
-      : is_npy_(path.extension() == ".npy"), file_(path, standard_output) {}
+  /// For an array of `dtype`. Throws CommandError(usage) if a .npy file cannot hold that, and Error(io_failed) that
+  /// names the path and the reason.
+  OutputFile(const std::filesystem::path& path, DType dtype, std::ostream& standard_output);
 
   /// Writes a C-ordered array of `shape` from `memory` through a staging buffer of a few MiB; waits for `stream`. Once
-  /// only. Throws Error: io_failed, and unsupported for a dtype that such a file cannot hold.
-  void save(DType dtype, std::span<const std::int64_t> shape, const void* memory, Device& device, Stream stream);
+  /// only. Throws Error(io_failed).
+  void save(std::span<const std::int64_t> shape, const void* memory, Device& device, Stream stream);
 
  private:
+  DType dtype_;
   bool is_npy_;
   WrittenFile file_;
 };

@@ -82,7 +82,12 @@ std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
 ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<ReduceOp>& ops,
                     const ArrayOptions& options, const SessionOptions& chosen, const Context& context) {
   spec.dtype = input.dtype;
-  const std::unique_ptr<OutputFile> output = open_output(options, ops.size(), context);
+  std::vector<DType> results;
+  for (const ReduceOp op : ops) {
+    spec.op = op;
+    results.push_back(spec.result_dtype());
+  }
+  const std::unique_ptr<OutputFile> output = open_output(options, results, context);
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());
@@ -103,7 +108,7 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
   }
   if (output) {
     const std::vector<std::int64_t> shape(info(spec.op).outputs == 1 ? 0U : 1U, info(spec.op).outputs);
-    output->save(spec.result_dtype(), shape, out.data(), *device, stream.get());
+    output->save(shape, out.data(), *device, stream.get());
   }
   warn_of_failed_cache(session, context);
   const Context said = report_context(options, context);

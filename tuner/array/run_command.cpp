@@ -147,7 +147,8 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
                          fmt::format("'{}' has {} elements, and {} of {} has {}", printable(inputs[i].path.string()),
                                      inputs[i].elements, read[i]->name, problem_label(problem), specs[i].elements));
   std::deque<OutputFile> outputs;
-  for (const std::string& path : options.outputs) outputs.emplace_back(path, context.out);
+  for (std::size_t i = 0; i < written.size(); ++i)
+    outputs.emplace_back(options.outputs[i], written[i]->dtype, context.out);
 
   const std::shared_ptr<Device> device = open_device(options.array.device);
   const OwnStream stream(*device);
@@ -165,8 +166,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
     const auto buffer = static_cast<std::size_t>(
         std::ranges::find_if(specs, [&](const BufferSpec& each) { return each.name == written[i]->name; }) -
         specs.begin());
-    outputs[i].save(specs[buffer].dtype, output_shape(problem, specs[buffer].elements), pointers[buffer], *device,
-                    stream.get());
+    outputs[i].save(output_shape(problem, specs[buffer].elements), pointers[buffer], *device, stream.get());
   }
   warn_of_failed_cache(session, context);
   const bool is_taken = std::ranges::any_of(options.outputs, [](const auto& path) { return is_standard_output(path); });

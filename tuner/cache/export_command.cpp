@@ -48,7 +48,8 @@ ExportCounts write_lines(const std::filesystem::path& path, const CacheExportOpt
 }
 
 void report(const ExportCounts& counts, const std::filesystem::path& path, const Context& context) {
-  if (counts.lines.winners == 0) say_nothing_there(path, context);
+  if (counts.lines.winners == 0)
+    say_nothing_there(path, context, static_cast<std::uint64_t>(counts.pass.damaged_winners));
   const auto warn = [&](std::int64_t count, std::string_view singular, std::string_view what) {
     if (count > 0) context.err << fmt::format("hone: {} {}\n", count_text(count, singular), what);
   };

@@ -154,11 +154,13 @@ void set_up_cache_list(CLI::App& cache, CacheListOptions& options) {
 
 ExitCode run_cache_list(const CacheListOptions& options, const Context& context) {
   const std::filesystem::path path = cache_file(options.cache, context);
-  std::vector<StoredWinner> winners = cache::Store(path).winners();
+  std::uint64_t damaged = 0;
+  std::vector<StoredWinner> winners = cache::Store(path).winners(&damaged);
+  say_damaged(path, damaged, context);
   const std::size_t all = winners.size();
   std::erase_if(winners, [&](const StoredWinner& w) { return !matches_device(w.key.device, options.device); });
   if (all == 0)
-    say_nothing_there(path, context);
+    say_nothing_there(path, context, damaged);
   else if (winners.empty())
     context.err << fmt::format("hone: none of the {} in {} is for the device '{}'; list them with: hone cache list\n",
                                count_text(static_cast<std::int64_t>(all), "winner"), printable(path.string()),

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "tuner/text/command_error.h"
+#include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -49,7 +50,17 @@ void choose_cache(SessionOptions& options, const std::string& option) {
   options.report_cache_failure = nullptr;
 }
 
-void say_nothing_there(const std::filesystem::path& path, const Context& context) {
+void say_damaged(const std::filesystem::path& path, std::uint64_t damaged, const Context& context) {
+  if (damaged == 0) return;
+  const std::string option = printable(shell_quoted(path.string()));
+  context.err << fmt::format("hone: {} in {} {} damaged and left out; see what is wrong with: hone cache verify --cache "
+                             "{}, and save the rest with: hone cache repair --cache {}\n",
+                             count_text(static_cast<std::int64_t>(damaged), "winner"), printable(path.string()),
+                             damaged == 1 ? "is" : "are", option, option);
+}
+
+void say_nothing_there(const std::filesystem::path& path, const Context& context, std::uint64_t damaged) {
+  if (damaged > 0) return;
   std::error_code ignored;
   const std::string file = printable(path.string());
   context.err << fmt::format("hone: {}; fill it with: hone tune --cache {}\n",

@@ -1,6 +1,7 @@
 // Which cache file a subcommand works with.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -24,7 +25,11 @@ std::filesystem::path required_cache_path(const std::string& option, const Sessi
 /// the environment says, and "off" turns every file off. The subcommands report failures of the cache themselves.
 void choose_cache(SessionOptions& options, const std::string& option);
 
-/// Says on standard error that there is nothing to work on, and what to run.
-void say_nothing_there(const std::filesystem::path& path, const Context& context);
+/// Says on standard error that there is nothing to work on, and what to run. `damaged`: winners that say_damaged() has
+/// spoken of; with them, the file is not empty.
+void say_nothing_there(const std::filesystem::path& path, const Context& context, std::uint64_t damaged = 0);
+
+/// Says on standard error, where there are any, that damaged winners are left out, and what to do.
+void say_damaged(const std::filesystem::path& path, std::uint64_t damaged, const Context& context);
 
 }  // namespace hone::tuner

@@ -47,9 +47,13 @@ Problem named_problem(const EmitOptions& options) {
 }
 
 /// The one winner that the present source of the family has.
-StoredWinner find_winner(const EmitOptions& options, const Problem& problem, const std::filesystem::path& path) {
+StoredWinner find_winner(const EmitOptions& options, const Problem& problem, const std::filesystem::path& path,
+                         const Context& context) {
   const KernelFamily& family = *problem.family;
-  std::vector<StoredWinner> all = cache::Store(path).winners(family.name(), family.operations()[problem.operation]);
+  std::uint64_t damaged = 0;
+  std::vector<StoredWinner> all =
+      cache::Store(path).winners(family.name(), family.operations()[problem.operation], &damaged);
+  say_damaged(path, damaged, context);
   std::erase_if(all, [&](const StoredWinner& stored) {
     return stored.key.toolchain.family_digest != source_digest(problem, stored_facts(stored.key.device));
   });
@@ -99,7 +103,7 @@ void set_up_emit(CLI::App& app, EmitOptions& options) {
 ExitCode run_emit(const EmitOptions& options, const Context& context) {
   const Problem problem = named_problem(options);
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
-  const StoredWinner stored = find_winner(options, problem, path);
+  const StoredWinner stored = find_winner(options, problem, path, context);
   std::string fault;
   const std::optional<Policy> policy = problem.family->space().parse(stored.winner.candidate.policy, &fault);
   if (!policy) throw CommandError(ExitCode::cache, fmt::format("winner {} cannot be read: {}", stored.id, fault));

@@ -218,9 +218,11 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
+  std::uint64_t damaged = 0;
   const std::vector<StoredWinner> all =
-      problem ? store.winners(problem->family->name(), problem->family->operations()[problem->operation])
-              : store.winners();
+      problem ? store.winners(problem->family->name(), problem->family->operations()[problem->operation], &damaged)
+              : store.winners(&damaged);
+  say_damaged(path, damaged, context);
   std::vector<StoredWinner> winners;
   if (id > 0) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(winners),

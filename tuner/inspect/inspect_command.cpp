@@ -105,8 +105,9 @@ std::filesystem::path path_unless_wrong(const InspectOptions& options, const Con
 }
 
 /// Says what there is instead of the winners that were asked for.
-void explain_nothing(const Winners& all, const std::filesystem::path& path, const Context& context) {
-  if (all.empty()) return say_nothing_there(path, context);
+void explain_nothing(const Winners& all, std::uint64_t damaged, const std::filesystem::path& path,
+                     const Context& context) {
+  if (all.empty()) return say_nothing_there(path, context, damaged);
   context.err << fmt::format("hone: none of the {} winners in {} matches; list them with: hone inspect --cache {}\n",
                              all.size(), printable(path.string()), printable(shell_quoted(path.string())));
 }
@@ -131,12 +132,14 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
 ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   const std::filesystem::path path = path_unless_wrong(options, context);
   const cache::Store store(path);
-  const Winners all = store.winners();
+  std::uint64_t damaged = 0;
+  const Winners all = store.winners(&damaged);
+  say_damaged(path, damaged, context);
   const WinnerFilter filter(options.filter, all);
   const Winners winners = filter.matches(all);
 
   const bool in_detail = !winners.empty() && (options.all || filter.names_one_problem());
-  if (winners.empty()) explain_nothing(all, path, context);
+  if (winners.empty()) explain_nothing(all, damaged, path, context);
   if (options.json) {
     Json json{{"cache", path.string()}, {"winners", Json::array()}};
     for (const StoredWinner& stored : winners) {
@@ -154,6 +157,7 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   } else {
     print_winners(winners, context);
   }
+  if (all.empty() && damaged > 0) return ExitCode::cache;
   return winners.empty() && !options.filter.id.empty() ? ExitCode::usage : ExitCode::ok;
 }
 

@@ -68,7 +68,10 @@ void ask_of_file(const OccupancyOptions& options, OccupancyQuestion& question) {
 cache::StoredWinner find_winner(const OccupancyOptions& options, const Context& context) {
   const std::int64_t id = parse_winner_id(options.kernel);
   const auto path = required_cache_path(options.cache, context.environment.session_options());
-  for (cache::StoredWinner& stored : cache::Store(path).winners())
+  std::uint64_t damaged = 0;
+  std::vector<cache::StoredWinner> all = cache::Store(path).winners(&damaged);
+  say_damaged(path, damaged, context);
+  for (cache::StoredWinner& stored : all)
     if (stored.id == id) return std::move(stored);
   refuse(fmt::format("there is no winner {} in {}; see: hone inspect", id, printable(path.string())));
 }

@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostDataBytes = 1'800'000;
 
 ReportedCache read_cache(const fs::path& path, const FilterOptions& filter) {
-  ReportedCache read{.path = path, .all = cache::Store(path).winners(), .named = {}};
+  ReportedCache read{.path = path, .all = {}, .named = {}};
+  read.all = cache::Store(path).winners(&read.damaged_winners);
   const WinnerFilter named(filter, read.all);
   for (std::size_t i = 0; i < read.all.size(); ++i)
     if (named.passes(read.all[i])) read.named.push_back(i);
@@ -96,8 +97,9 @@ ExitCode run_report(const ReportOptions& options, const Context& context) {
   file.stream() << page;
   file.finish();
 
-  if (caches.front().all.size() == 0)
-    say_nothing_there(path, context);
+  for (const ReportedCache& read : caches) say_damaged(read.path, read.damaged_winners, context);
+  if (caches.front().all.empty())
+    say_nothing_there(path, context, caches.front().damaged_winners);
   else if (caches.front().named.empty())
     context.err << fmt::format("hone: none of the {} winners in {} matches\n", caches.front().all.size(),
                                printable(path.string()));

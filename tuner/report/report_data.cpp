@@ -377,7 +377,8 @@ class Collector {
                         {"shown", counts_[i].shown_winners},
                         {"tunings", counts_[i].tunings},
                         {"shown_tunings", counts_[i].shown_tunings},
-                        {"damaged", counts_[i].damaged_tunings}});
+                        {"damaged", counts_[i].damaged_tunings},
+                        {"damaged_winners", caches_[i].damaged_winners}});
     const Json head{{"version", HONE_VERSION}, {"made_at", made_at},    {"caches", std::move(caches)},
                     {"devices", devices_},     {"problems", problems_}, {"families", spaces()},
                     {"texts", texts_.texts()}};

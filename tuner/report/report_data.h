@@ -17,6 +17,7 @@ struct ReportedCache {
   std::filesystem::path path;
   std::vector<cache::StoredWinner> all;  ///< of the file: ceilings are those of all
   std::vector<std::size_t> named;        ///< indices of those that the options name
+  std::uint64_t damaged_winners = 0;     ///< left out of `all`
 };
 
 /// The counts that a report has of each cache, for the line that the command prints.

@@ -105,8 +105,8 @@ TEST(Axis, FortranOrderIsRefusedByName) {
 
 class OutputFileTest : public ::testing::Test {
  protected:
-  void save(OutputFile& output, DType dtype, const Shape& shape, const std::string& bytes) {
-    output.save(dtype, shape, bytes.data(), device_, nullptr);
+  void save(OutputFile& output, const Shape& shape, const std::string& bytes) {
+    output.save(shape, bytes.data(), device_, nullptr);
   }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_.path()), {}));
@@ -118,44 +118,45 @@ class OutputFileTest : public ::testing::Test {
 
 TEST_F(OutputFileTest, NpyHasAHeaderAndOthersDoNot) {
   const std::string bytes = "abcdefghijklmnopqrstuvwx";
-  OutputFile npy(folder_ / "a.npy", std::cout);
-  save(npy, DType::f32, {2, 3}, bytes);
+  OutputFile npy(folder_ / "a.npy", DType::f32, std::cout);
+  save(npy, {2, 3}, bytes);
   EXPECT_EQ(content_of(folder_ / "a.npy"), make_npy_header(DType::f32, Shape{2, 3}) + bytes);
   EXPECT_EQ(open_input(folder_ / "a.npy", std::nullopt).shape, (Shape{2, 3}));
-  OutputFile raw(folder_ / "a.bin", std::cout);
-  save(raw, DType::bf16, {12}, bytes);
+  OutputFile raw(folder_ / "a.bin", DType::bf16, std::cout);
+  save(raw, {12}, bytes);
   EXPECT_EQ(content_of(folder_ / "a.bin"), bytes);
   EXPECT_EQ(files(), 2U);
 }
 
 TEST_F(OutputFileTest, LargeArraysAreWrittenInPieces) {
   const std::string bytes((std::size_t{9} << 20) + 3, 'x');
-  OutputFile output(folder_ / "a.bin", std::cout);
-  save(output, DType::i8, {static_cast<std::int64_t>(bytes.size())}, bytes);
+  OutputFile output(folder_ / "a.bin", DType::i8, std::cout);
+  save(output, {static_cast<std::int64_t>(bytes.size())}, bytes);
   EXPECT_EQ(content_of(folder_ / "a.bin"), bytes);
 }
 
 TEST_F(OutputFileTest, AnEmptyArrayIsAHeader) {
-  OutputFile output(folder_ / "a.npy", std::cout);
-  save(output, DType::f32, {0, 5}, "");
+  OutputFile output(folder_ / "a.npy", DType::f32, std::cout);
+  save(output, {0, 5}, "");
   EXPECT_EQ(content_of(folder_ / "a.npy"), make_npy_header(DType::f32, Shape{0, 5}));
 }
 
 TEST_F(OutputFileTest, WhatWasThereStaysUntilTheNewOneIsWhole) {
   testing::write_file(folder_ / "a.npy", "before");
   {
-    OutputFile abandoned(folder_ / "a.npy", std::cout);
+    OutputFile abandoned(folder_ / "a.npy", DType::f32, std::cout);
     EXPECT_EQ(content_of(folder_ / "a.npy"), "before");
   }
   EXPECT_EQ(files(), 1U);
-  OutputFile output(folder_ / "a.npy", std::cout);
-  EXPECT_THAT(message_of([&] { save(output, DType::bf16, {1}, "xx"); }), Names("NumPy", "no bf16"));
+  for (const DType dtype : {DType::bf16, DType::f8e4m3})
+    EXPECT_THAT(message_of([&] { OutputFile(folder_ / "a.npy", dtype, std::cout); }),
+                Names("a.npy", "NumPy", "no " + std::string(info(dtype).name), "raw"));
   EXPECT_EQ(content_of(folder_ / "a.npy"), "before");
 }
 
 TEST_F(OutputFileTest, WhatCannotBeWrittenIsRefusedAtOnce) {
-  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", std::cout); }), Names("No such", "directory"));
-  EXPECT_THAT(message_of([&] { OutputFile(folder_.path(), std::cout); }), Names("directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", DType::f32, std::cout); }), Names("No such", "directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_.path(), DType::f32, std::cout); }), Names("directory"));
 }
 
 }  // namespace

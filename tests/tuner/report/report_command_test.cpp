@@ -108,6 +108,7 @@ TEST_F(ReportTest, DamagedTrialsAreLeftOutAndCounted) {
   EXPECT_EQ(data["winners"].size(), 24U);
   EXPECT_EQ(data["tunings"].size(), 18U);
   EXPECT_EQ(data["caches"][0]["damaged"], 1);
+  EXPECT_EQ(data["caches"][0]["damaged_winners"], 1);
 }
 
 TEST_F(ReportTest, MarkupAndTerminalEscapesAreText) {

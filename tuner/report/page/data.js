@@ -16,7 +16,8 @@ const devices = D.devices.map((device, index) => {
 
 const problems = D.problems.map(([device, family, op, dtype, numerics, context, align, label], index) => ({
   index, device: devices[device], family: clean(family), op: clean(op), dtype: clean(dtype), numerics: clean(numerics),
-  context: clean(context), align, label: clean(label) + (align === 16 ? "" : `, align ${align}`),
+  context: clean(context), align,
+  label: clean(label).replace(/^(\S+) \1 /, "$1 ") + (align === 16 ? "" : `, align ${align}`),  // "softmax softmax f16"
 }));
 
 const winners = D.winners.map((row, index) => {
@@ -42,7 +43,8 @@ for (const [index, measured, spent, compileMs, measureMs, limit, trials, rejecte
     trials: trials.map(([policy, blocks, threads, registers, resident, inFlight, predicted, us, spread, samples,
                          sequence, flags, reason], rank) => ({
       rank, policy: clean(D.texts[policy]), blocks, threads, registers, resident, inFlight, predicted, us, spread,
-      samples, sequence, isWinner: (flags & 1) !== 0, isDefault: (flags & 2) !== 0, reason: reason ? clean(D.texts[reason]) : "",
+      samples, sequence, isWinner: (flags & 1) !== 0, isDefault: (flags & 2) !== 0,
+      reason: reason ? clean(D.texts[reason]) : "",
       occupancy: w.p.device.max_threads_per_sm > 0 ? resident * threads / w.p.device.max_threads_per_sm : 0,
     })),
   };
@@ -98,8 +100,10 @@ const shortPolicy = (policy) => policy.split(" ").map((item) => {
   if (name === "vector_bytes") return value + "B";
   if (name === "unroll") return "x" + value;
   if (item === "min_blocks=1" || value === undefined) return value === undefined ? item : "";
-  return /^-?\d+$/.test(value) ? item : value;
+  return value === "unset" || /^-?\d+$/.test(value) ? item : value;
 }).filter(Boolean).join(" ");
+
+const clipped = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
 const parametersOf = (policy) => policy.split(" ").map((item) => item.split("=")).filter((pair) => pair.length === 2);
 

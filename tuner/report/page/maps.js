@@ -81,7 +81,7 @@ function regretSection(shown) {
   const sweep = sweeps.find((group) => String(group[0].p.index) === state.sweep) || sweeps[0];
   const columns = [...sweep].sort((a, b) => a.bytes - b.bytes).slice(0, 18);
   const rows = [...groupBy(columns, (w) => keyOf(w.won)).values()];
-  const size = { w: 50, h: 25 }, left = 330, top = 40;
+  const size = { w: 50, h: 25 }, left = 370, top = 40;
   const width = left + size.w * columns.length + 10, height = top + size.h * rows.length + 8;
   const root = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": "regret" });
@@ -93,7 +93,7 @@ function regretSection(shown) {
       : sizeText(w.extents[0]))));
   rows.forEach((row, r) => {
     root.append(svg("text", { x: left - 8, y: top + size.h * (r + .5) + 4, "text-anchor": "end" },
-      shortPolicy(row[0].policy).slice(0, 46) + ", " + blocksText(row[0].blocks)));
+      clipped(shortPolicy(row[0].policy), 54) + ", " + blocksText(row[0].blocks)));
     columns.forEach((w, c) => {
       const trial = w.tuning.trials.find((each) => keyOf(each) === keyOf(row[0].won));
       const x = left + size.w * c, y = top + size.h * r;

@@ -60,7 +60,8 @@ function about() {
   const caches = D.caches.map((cache, i) => [comparing ? `${"AB"[i]}: ` : "", el("code", {}, clean(cache.path)),
     `, ${countText(cache.shown, "winner")}` + (cache.shown < cache.all ? ` of ${cache.all}` : "") +
     `, the trials of ${cache.shown_tunings}` + (cache.shown_tunings < cache.tunings ? ` of ${cache.tunings}` : "") +
-    (cache.damaged ? `, ${cache.damaged} with damaged trials` : "") + "; "]);
+    (cache.damaged ? `, ${cache.damaged} with damaged trials` : "") +
+    (cache.damaged_winners ? `, ${countText(cache.damaged_winners, "damaged winner")} left out` : "") + "; "]);
   fill(document.getElementById("about"), {}, [caches, `made ${made} UTC by hone ${clean(D.version)}.`]);
 }
 

@@ -50,22 +50,25 @@ function answers(shown) {
                 `its best, and the next best one ${costText(top.next)}: ` +
                  `geometric means of ${countText(top.problems, "problem")}. `,
                 el("a", { href: "#parameters" }, "All parameters")),
-             costs[1] ? el("p", { class: "soft" }, "Then: " + costs.slice(1, 4).map((each) =>
-               each.name + (each.family === top.family ? "" : ` (${each.family})`) +
-                 ` ${(1 + each.worst).toFixed(2)}×`).join(", ")) : null]
+             costs[1] ? el("p", { class: "soft" }, "Then, by what all problems would lose together: " +
+               costs.slice(1, 4).map((each) => `${each.name} of ${each.family}, ${(1 + each.worst).toFixed(2)}× in ` +
+                 countText(each.problems, "problem")).join("; ") + ".") : null]
         : el("p", { class: "soft" }, "No trials are stored with these winners.")),
     el("div", { class: "card", id: "answer-limit" }, el("h2", {}, "What is the limit?"),
       known.length ? [el("p", { class: "big" }, main[0]),
              stack(counts, known.length), stackKey(counts.filter((each) => each[2]).map(([name, className, count]) =>
                [`${name} ${count}`, className])),
-             el("p", {}, `of ${countText(known.length, "tuned problem")}. The largest, `, winnerLink(largest),
-                `, is limited by ${largest.tuning.limit.name} at ${gbpsText(largest.gbps)} GB/s.`)]
+             el("p", {}, `So many of ${countText(known.length, "tuned problem")} are limited by each. The largest, `,
+                winnerLink(largest), `, is limited by ${largest.tuning.limit.name}: it moves ` +
+                `${gbpsText(largest.gbps)} GB/s` + (largest.p.device.read_gbps > 0
+                  ? ` where ${gbpsText(largest.p.device.read_gbps)} are the read ceiling.` : "."))]
         : el("p", { class: "soft" }, "No trials are stored with these winners.")),
     el("div", { class: "card", id: "answer-far" }, el("h2", {}, "Where is it far from it?"),
       el("p", { class: "big" }, `${percentText(shareOfRoofline(far[0]))} of the roofline at worst`),
-      el("ol", {}, far.map((w) => el("li", {}, winnerLink(w), `: ${percentText(shareOfRoofline(w))}` +
-        (w.tuning ? `, ${w.tuning.limit.name}` : "")))),
-      el("p", { class: "soft" }, "The roofline is one launch and the bytes at the read ceiling. ",
+      el("ol", {}, far.map((w) => el("li", {}, winnerLink(w), `: ${usText(w.us)} µs, the roofline is ` +
+        `${usText(w.us * shareOfRoofline(w))} µs: ${percentText(shareOfRoofline(w))}` +
+        (w.tuning ? ` (${w.tuning.limit.name})` : "")))),
+      el("p", { class: "soft" }, "The roofline is the time of one launch and of the bytes at the read ceiling. ",
          el("a", { href: "#shapes" }, "All shapes"))));
 }
 
@@ -210,7 +213,7 @@ function modelSection(shown) {
     `of five are between ${quantile(ratios, .1).toFixed(2)} and ${quantile(ratios, .9).toFixed(2)} times.` +
       (firsts.length ? ` They are ` +
     `${geometricMean(firsts).toFixed(2)} times as fast as the model's first choices (geometric mean).` : ""),
-    el("div", { class: "figures" },
+    el("div", { class: "figures wide" },
       figure("model-winners", "Winners", p.root,
         { legend: [families.length > 1 ? families.map((name, i) => legendMark(name, i, "hollow")) : [],
         legendLine("as predicted", "edge")].flat() }),
