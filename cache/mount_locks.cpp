@@ -62,9 +62,10 @@ std::string unescaped(std::string_view text) {
   const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && std::all_of(&text[i + 1], &text[i + 4], is_octal)) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
+    const std::string_view digits = text.substr(i + 1, 3);
+    if (text[i] == '\\' && digits.size() == 3 && std::ranges::all_of(digits, is_octal)) {
+      plain += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + (digits[2] - '0'));
+      i += digits.size();
     } else {
       plain += text[i];
     }
@@ -126,8 +127,8 @@ std::string lock_distrust(const std::filesystem::path& path) {
   std::ostringstream mountinfo;
   mountinfo << std::ifstream("/proc/self/mountinfo").rdbuf();
   std::string why = local_locks(mountinfo.str(), major(found.st_dev), minor(found.st_dev));
-  if (why.empty() || first_line(machine_file(path)) == this_machine()) return "";
-  return why;
+  const std::string owner = why.empty() ? "" : first_line(machine_file(path));
+  return !owner.empty() && owner == this_machine() ? "" : why;
 }
 
 void require_locks(const std::filesystem::path& path) {
