@@ -7,10 +7,12 @@
 #include <hone/device.h>
 #include <hone/own_stream.h>
 #include <hone/session.h>
+#include <hone/softmax.h>
 #include <hone/tuned_reduce.h>
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -122,6 +124,67 @@ void print_rows(Session& session, ReduceOp op) {
     for (const std::int64_t n : {std::int64_t{10'000}, std::int64_t{10'000'000}}) print_row<T>(session, op, input, n);
 }
 
+/// All results of a softmax on the session's device.
+template <class T>
+std::vector<T> softmax_of(Session& session, const std::vector<T>& values, bool is_log, Numerics numerics) {
+  const std::shared_ptr<Device>& device = session.device();
+  const OwnStream stream(*device);
+  const std::size_t bytes = values.size() * sizeof(T);
+  const DeviceBuffer in(device, bytes), out(device, bytes);
+  device->copy_to_device(in.data(), values.data(), bytes, stream.get());
+  const SoftmaxSpec spec{.dtype = kDTypeOf<T>, .numerics = numerics};
+  const SoftmaxShape shape = SoftmaxShape::array(static_cast<std::int64_t>(values.size()));
+  if (is_log) tuned_log_softmax(session, spec, in.data(), shape, out.data(), stream.get());
+  else tuned_softmax(session, spec, in.data(), shape, out.data(), stream.get());
+  std::vector<T> results(values.size());
+  device->copy_to_host(results.data(), out.data(), bytes, stream.get());
+  device->synchronize(stream.get());
+  return results;
+}
+
+/// The largest error of the results of a softmax of n elements, uniform in [-8, 8).
+template <class T>
+void print_softmax_row(Session& session, bool is_log, std::int64_t n) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(n));
+  std::vector<T> values(static_cast<std::size_t>(n)), plain;
+  for (T& each : values) each = static_cast<T>(8 * uniform(random, -1));
+  const T most = *std::max_element(values.begin(), values.end());
+  ExactSum sum;
+  T loop = 0;
+  for (const T x : values) {
+    sum.add(std::exp(static_cast<Wide>(x) - most));
+    loop += std::exp(x - most);
+  }
+  for (const T x : values) plain.push_back(is_log ? x - most - std::log(loop) : std::exp(x - most) / loop);
+
+  const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<T>::digits), logarithm = std::log(sum.value());
+  const Wide of_sum = (2 + std::ceil(std::log2(static_cast<Wide>(n))) + 2 * 16) * unit;  // no element is 16 away
+  Wide bound = 0;
+  const auto exact = [&](std::size_t i) {
+    const Wide d = static_cast<Wide>(values[i]) - most;
+    return is_log ? d - logarithm : std::exp(d) / sum.value();
+  };
+  const auto in_ulp = [&](const std::vector<T>& found) {
+    Wide largest = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      int exponent = 0;
+      std::frexp(exact(i), &exponent);
+      const Wide ulp = std::ldexp(Wide{1}, exponent - std::numeric_limits<T>::digits);
+      largest = std::max(largest, std::fabs(found[i] - exact(i)) / ulp);
+      const Wide d = std::fabs(static_cast<Wide>(values[i]) - most), y = std::fabs(exact(i));
+      const Wide allowed = is_log ? 2 * unit * d + 4 * unit * logarithm + of_sum + unit * y
+                                  : y * ((2 + 2 * d + 2) * unit + of_sum);
+      bound = std::max(bound, allowed / ulp);
+    }
+    return static_cast<double>(largest);
+  };
+  const double of_loop = in_ulp(plain), fast = in_ulp(softmax_of(session, values, is_log, Numerics::fast));
+  const double reproducible = in_ulp(softmax_of(session, values, is_log, Numerics::reproducible));
+  fmt::print("| `{}` {} | uniform in [-8, 8) | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n",
+             is_log ? "log_softmax" : "softmax", info(kDTypeOf<T>).name, n, of_loop, fast, reproducible,
+             static_cast<double>(bound));
+}
+
 }  // namespace
 
 int main(int argument_count, char** arguments) try {
@@ -136,6 +199,11 @@ int main(int argument_count, char** arguments) try {
   print_rows<half>(session, ReduceOp::sum);
   print_rows<bfloat16>(session, ReduceOp::sum);
   print_rows<float>(session, ReduceOp::sum_of_squares);
+  for (const bool is_log : {false, true})
+    for (const std::int64_t n : {10'000, 1'000'000}) {
+      print_softmax_row<float>(session, is_log, n);
+      print_softmax_row<double>(session, is_log, n);
+    }
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "numerics_errors: {}\n", error.what());

@@ -60,8 +60,9 @@ class CanonicalChunks {
   static constexpr unsigned kLanePacks = kPacks / kWarpThreads;
   static_assert(kLanePacks >= 1 && (kChunks & (kChunks - 1)) == 0);
 
-  __device__ CanonicalChunks(const Source& source, Index n)
-      : source_(source), n_(n), chunks_((n + kElements - 1) / kElements), head_(source.unaligned()) {
+  /// `op` is an object if what a leaf is depends on the call.
+  __device__ CanonicalChunks(const Source& source, Index n, const Op& op = {})
+      : op_(op), source_(source), n_(n), chunks_((n + kElements - 1) / kElements), head_(source.unaligned()) {
     packs_ = n < head_ ? 0 : (n - head_) / kPack;
     const bool is_last_lane = threadIdx.x % kWarpThreads == kWarpThreads - 1;
     if constexpr (kIsRotated) {
@@ -143,7 +144,7 @@ class CanonicalChunks {
         for (unsigned u = 0; u < kLanePacks; ++u) prepared[u] = Op::prepared(packs[k][u]);
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)
-          values[k * kPack + e] = fold_leaves<Op, kLanePacks>([&](unsigned u) { return Op::leaf(prepared[u][e]); });
+          values[k * kPack + e] = fold_leaves<Op, kLanePacks>([&](unsigned u) { return op_.leaf(prepared[u][e]); });
       }
       return fold_lanes<Op, kPack, kChunks>(values);
     }
@@ -177,11 +178,12 @@ class CanonicalChunks {
           [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
     } else {
       State of_lane[1] = {fold_leaves<Op, kRounds>(
-          [&](unsigned u) { return is_there(u) ? Op::leaf(element(u)) : Op::absent(); })};
+          [&](unsigned u) { return is_there(u) ? op_.leaf(element(u)) : Op::absent(); })};
       return fold_lanes<Op, 1>(of_lane);
     }
   }
 
+  Op op_;
   Source source_;
   Index n_, chunks_, packs_;
   unsigned head_;  ///< elements before the first pack

@@ -1,5 +1,5 @@
-// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh and softmax_columns.cuh, as host
-// and device see them. Acc is the type that weights are computed in.
+// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh, canonical_softmax.cuh and
+// softmax_columns.cuh, as host and device see them. Acc is the type that weights are computed in.
 #pragma once
 
 namespace hone {
@@ -23,6 +23,7 @@ struct SoftmaxArguments {
   unsigned chunks;            ///< blocks per row
   unsigned packs_per_thread;  ///< in shared memory
   unsigned lag;               ///< of the pipeline, in rows
+  unsigned run_levels = 0;    ///< of canonical_softmax_rows.cuh, as in ReduceArguments
 };
 
 /// Softmax over the middle extent.

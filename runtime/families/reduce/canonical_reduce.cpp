@@ -200,18 +200,6 @@ T quiet_nan() {
   return nan;
 }
 
-template <class A>
-void store(DType dtype, A value, std::byte* out) {
-  with_element_type(dtype, [&]<class T>(T result) {
-    if constexpr (info(kDTypeOf<T>).is_floating()) {
-      if (std::isnan(value)) result = quiet_nan<T>();
-      else if constexpr (std::is_class_v<T>) result = T(rounded_to_odd(value));
-      else result = static_cast<T>(value);
-      std::memcpy(out, &result, sizeof(T));
-    }
-  });
-}
-
 /// A pattern that is repeated often has the same chunks again and again: each is computed once.
 template <template <class> class Kind, class A>
 std::array<A, 2> result_of(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n) {
@@ -242,6 +230,21 @@ std::array<A, 2> results_of(const ReduceSpec& spec, const Sequence& a, const Seq
 }
 
 }  // namespace
+
+template <class A>
+void store(DType dtype, A value, std::byte* out) {
+  with_element_type(dtype, [&]<class T>(T result) {
+    if constexpr (info(kDTypeOf<T>).is_floating()) {
+      if (std::isnan(value)) result = quiet_nan<T>();
+      else if constexpr (std::is_class_v<T>) result = T(rounded_to_odd(value));
+      else result = static_cast<T>(value);
+      std::memcpy(out, &result, sizeof(T));
+    }
+  });
+}
+
+template void store(DType dtype, float value, std::byte* out);
+template void store(DType dtype, double value, std::byte* out);
 
 void reduce(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n, std::byte* out) {
   const auto write = [&](const auto& results) {

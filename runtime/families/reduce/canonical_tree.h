@@ -45,6 +45,10 @@ struct Sequence {
   std::int64_t period = 0;  ///< 0: it is not repeated
 };
 
+/// Writes a result, float or double, rounded once to the floating `dtype`; a NaN as the one that results are.
+template <class A>
+void store(DType dtype, A value, std::byte* out);
+
 /// canonical_reduce() of sequences; `b` is used by dot. Writes the results to *out.
 void reduce(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n, std::byte* out);
 

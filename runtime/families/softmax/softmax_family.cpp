@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/softmax/canonical_softmax.h"
 #include "runtime/families/softmax/softmax_row_layout.h"
 
 namespace hone {
@@ -120,10 +121,15 @@ class SoftmaxFamily final : public SoftmaxBase {
                      .extent_names = {"rows", "columns"},
                      .operations = kSoftmaxOperations,
                      .sources = [] {
-                       return kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh"});
+                       return kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
+                                              "canonical_softmax_rows.cuh"});
                      }}) {}
 
+  bool offers_reproducible(const Problem&) const override { return true; }
+
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical()))
+      return CanonicalSoftmax(problem_class.typical(), policy).is_valid(facts);
     const View view(problem_class, policy, facts);
     const std::array<SizeRange, 3>& sizes = problem_class.sizes();
     const std::int64_t smem_bytes = view.is(Algorithm::tiles) ? view.tile_smem_bytes(sizes[1].last)
@@ -143,11 +149,13 @@ class SoftmaxFamily final : public SoftmaxBase {
   }
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical())) return CanonicalSoftmax::prune(problem_class, policy, facts);
     return pruned_by(kPruneRules, View(problem_class, policy, facts));
   }
 
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
+    if (is_canonical(problem)) return CanonicalSoftmax(problem, policy).unit();
     const Layout layout(problem, policy);
     const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
 
@@ -198,6 +206,7 @@ class SoftmaxFamily final : public SoftmaxBase {
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    if (is_canonical(problem)) return CanonicalSoftmax(problem, policy).shape();
     const Layout layout(problem, policy);
     WorkShape shape{.block_threads = layout.block_threads,
                     .dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns)),
@@ -229,8 +238,10 @@ class SoftmaxFamily final : public SoftmaxBase {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
-    const Layout layout(problem, candidate.policy);
     const std::int64_t max_blocks = candidate.geometry.max_blocks;
+    if (is_canonical(problem))
+      return CanonicalSoftmax(problem, candidate.policy).encode(max_blocks, buffers, launches);
+    const Layout layout(problem, candidate.policy);
     with_accumulator(layout.traits, [&]<class Acc>(Acc) {
       SoftmaxArguments<Acc> arguments{.in = buffers[0],
                                       .out = buffers[1],

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/families/softmax/canonical_softmax.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_reference.h"
 
@@ -88,7 +89,13 @@ std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candida
                                    .out_first = first_row * out_pitch + column,
                                    .out_stride = out_pitch};
   };
-  return softmax_reference::verify(computation, patterns[0], verified_parts(problem, 1), line_of, outputs[0]);
+  const std::vector<ElementRange> parts = verified_parts(problem, 1);
+  if (is_canonical(problem)) {
+    double factor = 0;
+    with_accumulator(traits, [&]<class Acc>(Acc) { factor = static_cast<double>(softmax_factors<Acc>(problem).factor); });
+    return canonical::verify_softmax(computation, factor, patterns[0], parts, line_of, outputs[0]);
+  }
+  return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);
 }
 
 }  // namespace hone

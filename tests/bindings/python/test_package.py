@@ -47,6 +47,15 @@ def test_numerics_that_do_not_matter_are_the_same_problem():
     assert "reproducible" in str(hone.problem("sum", X, numerics="reproducible"))
 
 
+def test_columns_and_softmax_have_the_bits_of_rows_anywhere():
+    matrix = numpy.random.default_rng(1).standard_normal((1500, 3)).astype("float32")
+    columns = hone.sum(matrix, axis=0, numerics="reproducible")
+    rows = hone.sum(numpy.ascontiguousarray(matrix.T), axis=1, numerics="reproducible")
+    assert columns.tobytes() == rows.tobytes()
+    softmax = hone.softmax(matrix, numerics="reproducible")
+    assert hone.softmax(matrix[700:701], numerics="reproducible").tobytes() == softmax[700:701].tobytes()
+
+
 def test_everything_public_is_documented():
     for name in hone.__all__:
         assert getattr(hone, name).__doc__, name

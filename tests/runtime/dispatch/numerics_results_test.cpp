@@ -10,6 +10,7 @@
 #include <hone/kernel_family.h>
 #include <hone/reduce_axis.h>
 #include <hone/segmented_reduce.h>
+#include <hone/softmax.h>
 
 #include "runtime/families/segmented_reduce/segmented_reduce_family.h"
 #include "tests/runtime/support/device_fixture.h"
@@ -108,6 +109,67 @@ TEST_F(NumericsResults, ARowHasTheSameBitsWhereverItIs) {
       tuned_reduce_rows(session, spec, in.data, {.rows = rows, .columns = kColumns, .pitch = pitch}, out.data(), nullptr);
       EXPECT_EQ(std::bit_cast<std::uint32_t>(fetch(out.as<float>() + at)), expected) << rows << " × " << pitch;
     }
+}
+
+TEST_F(NumericsResults, ARowOfASoftmaxHasTheSameBitsWhereverItIs) {
+  constexpr std::int64_t kColumns = 700;
+  const SoftmaxSpec spec{.numerics = Numerics::reproducible};
+  Session session(device_, quick());
+  std::vector<float> row = random_values<float>(kColumns);
+  row[3] = -std::numeric_limits<float>::infinity();
+  const auto softmax_of = [&](const std::vector<float>& matrix, std::int64_t rows, std::int64_t pitch, std::int64_t at) {
+    const auto in = upload(matrix, static_cast<std::size_t>(rows % 3));
+    const DeviceBuffer out(device_, matrix.size() * sizeof(float));
+    tuned_softmax(session, spec, in.data, SoftmaxShape::rows(rows, kColumns, {pitch, pitch}), out.data(), nullptr);
+    std::vector<std::uint32_t> bits(kColumns);
+    device_->copy_to_host(bits.data(), out.as<float>() + at * pitch, kColumns * sizeof(float), nullptr);
+    device_->synchronize(nullptr);
+    return bits;
+  };
+  const std::vector<std::uint32_t> alone = softmax_of(row, 1, kColumns, 0);
+  for (const std::int64_t rows : {7, 128, 4096})
+    for (const std::int64_t pitch : {kColumns, kColumns + 3}) {
+      const std::int64_t at = rows * 5 / 7;
+      std::vector<float> matrix(static_cast<std::size_t>(rows * pitch), 3.5f);
+      std::copy(row.begin(), row.end(), matrix.begin() + at * pitch);
+      EXPECT_EQ(softmax_of(matrix, rows, pitch, at), alone) << rows << " × " << pitch;
+    }
+}
+
+/// The file was written by a second program (expected_bits.py softmax), which shares nothing with the library.
+TEST_F(NumericsResults, SoftmaxMeetsTheExpectedBits) {
+  Session session(device_, quick());
+  std::ifstream file(HONE_EXPECTED_SOFTMAX_BITS);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    if (lines % (test::kSanitized ? 37 : 5) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+    std::istringstream words(line);
+    std::string op, dtype, value;
+    std::int64_t n = 0;
+    double scale = 1;
+    words >> op >> dtype >> n >> scale;
+    SoftmaxSpec spec{.dtype = parse_dtype(dtype), .scale = scale, .numerics = Numerics::reproducible};
+    spec.result = spec.accumulator_dtype();
+    // One of three rows, which begin anywhere.
+    const ReduceSpec elements{.op = ReduceOp::logsumexp, .dtype = spec.dtype};
+    const std::vector<std::byte> row = expected_bits_elements(elements, 0, n);
+    const std::int64_t pitch = n + n % 3;
+    const std::size_t pitch_bytes = row.size() / static_cast<std::size_t>(n) * static_cast<std::size_t>(pitch);
+    std::vector<std::byte> matrix(3 * pitch_bytes);
+    std::copy(row.begin(), row.end(), matrix.begin() + static_cast<std::ptrdiff_t>(pitch_bytes));
+    const Array<std::byte> in = upload(matrix, 0);
+    const DeviceBuffer out(device_, static_cast<std::size_t>(3 * pitch) * sizeof(double));
+    const SoftmaxShape shape = SoftmaxShape::rows(3, n, {pitch, pitch});
+    if (op == "softmax") tuned_softmax(session, spec, in.data, shape, out.data(), nullptr);
+    else tuned_log_softmax(session, spec, in.data, shape, out.data(), nullptr);
+    for (const std::int64_t i : {std::int64_t{0}, n / 3, n - 1}) {
+      words >> value;
+      const double found = spec.result == DType::f64 ? fetch(out.as<double>() + pitch + i)
+                                                     : static_cast<double>(fetch(out.as<float>() + pitch + i));
+      EXPECT_EQ(found, std::strtod(value.c_str(), nullptr)) << line << ": element " << i;
+    }
+  }
+  EXPECT_EQ(lines, 160u) << HONE_EXPECTED_SOFTMAX_BITS;
 }
 
 /// Segments of all kinds of lengths, which begin anywhere, by a warp and by a block each.

@@ -13,6 +13,7 @@
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/sanitized.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -163,6 +164,25 @@ TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
   verify_policies(softmax_problem({}, SoftmaxShape::rows(300, 1 << 15)), 2);
   verify_policies(softmax_problem({}, SoftmaxShape::rows(2, (1 << 20) + 1)), 2);
   verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
+}
+
+/// Rows that lanes, a warp or a block hold, and that blocks read three times, each or together; aligned and not.
+TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
+  const std::size_t step = is_cuda() ? 1 : test::kSanitized ? 41 : 19;  // the host compiles them one by one
+  constexpr Numerics kNumerics = Numerics::reproducible;
+  verify_policies(softmax_problem({.numerics = kNumerics}, SoftmaxShape::rows(37, 24)), step);
+  verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::rows(9, 1003)), step);
+  verify_policies(softmax_problem({.numerics = kNumerics}, SoftmaxShape::rows(3, 9000)), step);
+  verify_policies(log_softmax_problem({.dtype = DType::f64, .result = DType::f32, .numerics = kNumerics},
+                                      SoftmaxShape::rows(5, 700, {704, 702})), step);
+  verify_policies(softmax_problem({.dtype = DType::bf16, .result = DType::f16, .numerics = kNumerics},
+                                  SoftmaxShape::rows(2, 80001)), step);
+  verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::rows(2, 80000)), step);
+  Session session(device_, quick());
+  for (const std::int64_t columns : {1, 300, 5000})
+    expect_right(session, {.numerics = kNumerics}, columns == 300, SoftmaxShape::rows(6, columns), "masked", 1, true);
+  for (const double scale : {0.0, -1e-30, 1e30})
+    expect_right(session, {.scale = scale, .numerics = kNumerics}, false, SoftmaxShape::rows(4, 61), "huge", 0);
 }
 
 TEST_F(SoftmaxResults, PoliciesForManyLongRowsAreRight) {

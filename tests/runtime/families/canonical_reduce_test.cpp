@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <hone/custom_reduction.h>
 #include <hone/error.h>
 #include <hone/kernel_family.h>
 #include <hone/rms_norm.h>
@@ -334,6 +335,22 @@ TEST(ReproducibleProblems, AreRefusedByNameWhereThereAreNoKernels) {
   EXPECT_EQ(refusal_of(problem), "");
   problem.numerics = Numerics::reproducible;
   EXPECT_THAT(refusal_of(problem), Names("rms_norm", "reproducible", "weighted", "f16", "fast"));
+  Problem columns = softmax_problem({.numerics = Numerics::reproducible}, SoftmaxShape::columns(3, 4));
+  EXPECT_THAT(refusal_of(columns), Names("softmax_columns", "reproducible", "f32", "fast"));
+  const CustomReduction cubes({.name = "cubes", .map = "x * x * x", .combine = "a + b", .identity = "0"}, DType::f32);
+  Problem custom = cubes.problem(DType::f32, 5);
+  EXPECT_EQ(refusal_of(custom), "");
+  custom.numerics = Numerics::reproducible;
+  EXPECT_THAT(refusal_of(custom), Names("cubes", "reproducible", "contract", "devices", "fast"));
+}
+
+TEST(ReproducibleProblems, HaveKernelsForColumnsAndSoftmax) {
+  const ReduceSpec spec{.op = ReduceOp::mean_variance, .dtype = DType::bf16, .numerics = Numerics::reproducible};
+  EXPECT_EQ(refusal_of(reduce_columns_problem(spec, {.outer = 2, .reduced = 3, .inner = 4})), "");
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    EXPECT_EQ(refusal_of(log_softmax_problem({.dtype = dtype, .scale = -2, .numerics = Numerics::reproducible},
+                                             SoftmaxShape::rows(3, 4))),
+              "");
 }
 
 TEST(ReproducibleProblems, AreVerifiedInEveryBit) {

@@ -1,7 +1,8 @@
 """Write expected_bits.txt: reproducible results by the definition in docs/numerics.md, written once more.
 
 It shares nothing with the library. Lines are operation, dtype, n, and the results as hexadecimal floats. The elements are
-those of element(), which the tests compute, too.
+those of element(), which the tests compute, too. With the argument softmax, write expected_softmax_bits.txt: operation,
+dtype, n, scale, and the results of the elements 0, n // 3 and n - 1, as accumulators.
 """
 
 import math
@@ -75,6 +76,12 @@ class Tree:
     def __init__(self, dtype, op):
         self.dtype, self.op, self.a = dtype, op, Arithmetic("f64" if dtype == "f64" else "f32")
         self.chunk = 2048 // BYTES[dtype]
+        narrow = self.a.digits == 24
+        of_f32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20", "0x1.6a09e6p0")
+        of_f64 = ("0x1.62e42feep-1", "0x1.a39ef35793c76p-33", "0x1.6a09e667f3bcdp0")
+        self.high, self.low, self.root = map(float.fromhex, of_f32 if narrow else of_f64)
+        degree = 7 if narrow else 13
+        self.reciprocals = [self.a.div(1.0, float(math.factorial(j))) for j in range(degree, -1, -1)]
 
     def fold(self, leaves, combine, absent):
         leaves = leaves + [absent] * (self.chunk - len(leaves))
@@ -148,37 +155,34 @@ class Tree:
         rest = a.add(a.fma(-quotient, n, total), lost)
         return [a.add(quotient, a.div(rest, n)), a.div(q, n)]
 
-    def log_sum_exp(self, pieces):
+    def exponential(self, d):
         a, narrow = self.a, self.a.digits == 24
-        of_f32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20", "0x1.6a09e6p0")
-        of_f64 = ("0x1.62e42feep-1", "0x1.a39ef35793c76p-33", "0x1.6a09e667f3bcdp0")
-        high, low, root = map(float.fromhex, of_f32 if narrow else of_f64)
+        if d < (-104 if narrow else -746):
+            return 0.0
+        k = float(round(a.mul(d, a.rounded(Fraction(1.4426950408889634)))))
+        r = a.fma(-k, self.low, a.fma(-k, self.high, d))
+        p = 0.0
+        for reciprocal in self.reciprocals:
+            p = a.fma(p, r, reciprocal)
+        half = int(k) >> 1
+        return a.mul(a.mul(p, 2.0**half), 2.0 ** (int(k) - half))
 
-        reciprocals = [a.div(1.0, float(math.factorial(j))) for j in range(7 if narrow else 13, -1, -1)]
+    def logarithm(self, s):
+        a, narrow = self.a, self.a.digits == 24
+        m, k = math.frexp(s)
+        m, k = 2 * m, k - 1
+        if m > self.root:
+            m, k = m / 2, k + 1
+        f = a.add(m, -1.0)
+        z = a.div(f, a.add(f, 2.0))
+        w = a.mul(z, z)
+        q = 0.0
+        for j in range(5 if narrow else 11, -1, -1):
+            q = a.fma(q, w, a.div(2.0, 2.0 * j + 1))
+        return a.fma(float(k), self.high, a.fma(float(k), self.low, a.mul(z, q)))
 
-        def exponential(d):
-            if d < (-104 if narrow else -746):
-                return 0.0
-            k = float(round(a.mul(d, a.rounded(Fraction(1.4426950408889634)))))
-            r = a.fma(-k, low, a.fma(-k, high, d))
-            p = 0.0
-            for reciprocal in reciprocals:
-                p = a.fma(p, r, reciprocal)
-            half = int(k) >> 1
-            return a.mul(a.mul(p, 2.0**half), 2.0 ** (int(k) - half))
-
-        def logarithm(s):
-            m, k = math.frexp(s)
-            m, k = 2 * m, k - 1
-            if m > root:
-                m, k = m / 2, k + 1
-            f = a.add(m, -1.0)
-            z = a.div(f, a.add(f, 2.0))
-            w = a.mul(z, z)
-            q = 0.0
-            for j in range(5 if narrow else 11, -1, -1):
-                q = a.fma(q, w, a.div(2.0, 2.0 * j + 1))
-            return a.fma(float(k), high, a.fma(float(k), low, a.mul(z, q)))
+    def log_sum_exp(self, pieces):
+        a, exponential = self.a, self.exponential
 
         def of_chunk(piece):
             m = max(piece)
@@ -192,7 +196,18 @@ class Tree:
         if not pieces:
             return [-math.inf]
         m, s = self.node([of_chunk(piece) for piece in pieces], combine)
-        return [a.add(m, logarithm(s))]
+        return [a.add(m, self.logarithm(s))]
+
+    def softmax(self, x, scale):
+        """All results of softmax, and of log_softmax."""
+        a, factor = self.a, 2 * scale
+        half = a.mul(max(x, key=lambda v: v * factor), 0.5)
+        exponents = [a.mul(a.add(a.mul(v, 0.5), -half), factor) for v in x]
+        weights = [self.exponential(d) for d in exponents]
+        pieces = [weights[i : i + self.chunk] for i in range(0, len(x), self.chunk)]
+        total = self.node([self.fold(p, a.add, -0.0) for p in pieces], a.add)
+        reciprocal, logarithm = a.div(1.0, total), self.logarithm(total)
+        return [a.mul(w, reciprocal) for w in weights], [a.add(d, -logarithm) for d in exponents]
 
 
 def main():
@@ -206,4 +221,14 @@ def main():
                 sys.stdout.write(f"{op} {dtype} {n} {spelled}\n")
 
 
-main()
+def softmax():
+    for dtype in BYTES:
+        for n in (1, 2, 7, 33, 255, 512, 1000, 1025, 2049, 5000):
+            for scale in (1.0, -0.75):
+                x = [element(dtype, "logsumexp", i) for i in range(n)]
+                for op, results in zip(("softmax", "log_softmax"), Tree(dtype, "softmax").softmax(x, scale)):
+                    spelled = " ".join(results[i].hex() for i in (0, n // 3, n - 1))
+                    sys.stdout.write(f"{op} {dtype} {n} {scale} {spelled}\n")
+
+
+softmax() if sys.argv[1:] == ["softmax"] else main()

@@ -92,6 +92,12 @@ TEST(SoftmaxFamily, HasPoliciesForEveryShapeButNotThousands) {
           EXPECT_GE(policies_of(problem, host_like_facts()), 1u) << to_string(problem);
         }
       }
+      for (const std::uint32_t alignment : {2u, 16u}) {
+        const Problem exact = softmax_problem({.dtype = dtype, .numerics = Numerics::reproducible},
+                                              SoftmaxShape::rows(rows, columns), alignment);
+        EXPECT_GE(policies_of(exact, h100_facts()), 1u) << to_string(exact);
+        EXPECT_GE(policies_of(exact, host_like_facts()), 1u) << to_string(exact);
+      }
     }
   }
 }

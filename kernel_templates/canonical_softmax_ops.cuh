@@ -1,0 +1,89 @@
+// The arithmetic of reproducible softmax: the heaviest element, weights relative to it, and results (docs/numerics.md).
+//
+// Special elements are those of softmax_math.cuh: a NaN or +∞ among scale·x makes every result of the row NaN, and so
+// does a row of −∞ only.
+#pragma once
+
+#include "canonical_exponentials.cuh"
+#include "softmax_arguments.h"
+
+namespace hone {
+
+template <class In_, class Out_, class Acc_, class Index_, bool kLog_, unsigned kPack_>
+struct CanonicalSoftmaxTypes {
+  using In = In_;
+  using Out = Out_;
+  using Acc = Acc_;
+  using Index = Index_;
+  using Arguments = SoftmaxArguments<Acc>;
+  static constexpr bool kLog = kLog_;
+  static constexpr unsigned kPack = kPack_;
+  using InPack = Pack<In, kPack>;
+  using OutPack = Pack<Out, kPack>;
+};
+
+/// The heaviest element, negated if the scale is negative: an operation of CanonicalChunks, and any other tree.
+template <class Types>
+struct HeaviestElement {
+  using In = typename Types::In;
+  using Index = typename Types::Index;
+  using State = typename Types::Acc;
+  using Acc = State;
+  Acc factor;
+
+  static __device__ Acc absent() { return lowest<Acc>(); }
+  static __device__ Acc combine(Acc a, Acc b) { return larger<false>(a, b); }
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
+  __device__ Acc leaf(In x) const { return factor < Acc(0) ? -convert<Acc>(x) : convert<Acc>(x); }
+};
+
+/// Exponents and weights relative to the heaviest element: an operation of CanonicalChunks, and the results.
+template <class Types>
+struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
+  using In = typename Types::In;
+  using Out = typename Types::Out;
+  using Index = typename Types::Index;
+  using Acc = typename Types::Acc;
+  Acc half_origin, factor;
+  bool is_nan;  ///< a NaN, an infinite weight, or nothing but weights of 0
+
+  __device__ SoftmaxWeight(Acc heaviest, Acc factor_)
+      : half_origin(rounded_product(factor_ < Acc(0) ? -heaviest : heaviest, Acc(0.5))),
+        factor(factor_),
+        is_nan(!(fabs(heaviest) < highest<Acc>())) {}
+
+  static __device__ Acc absent() { return -Acc(0); }
+  template <class T>
+  static __device__ T prepared(const T& packed) { return packed; }
+  /// Halves, because the difference of two finite numbers may overflow.
+  __device__ Acc exponent(Acc x) const {
+    return rounded_product(rounded_sum(rounded_product(x, Acc(0.5)), -half_origin), factor);
+  }
+  __device__ Acc weight(Acc x) const { return canonical_exponential(exponent(x)); }
+  __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
+
+  /// What the sum of weights is used as: its logarithm, or its reciprocal.
+  static __device__ Acc divisor(Acc sum) { return Types::kLog ? canonical_logarithm(sum) : Acc(1) / sum; }
+  /// `kept`: the exponent, or the weight.
+  __device__ Out of_kept(Acc kept, Acc divisor) const {
+    if (is_nan) return canonical_nan<Out>();
+    return convert<Out>(Types::kLog ? rounded_sum(kept, -divisor) : rounded_product(kept, divisor));
+  }
+  __device__ Out result(In x, Acc divisor) const {
+    const Acc wide = convert<Acc>(x);
+    return of_kept(Types::kLog ? exponent(wide) : weight(wide), divisor);
+  }
+};
+
+/// Where the rows of a call are.
+template <class Types>
+__device__ const typename Types::In* softmax_input(const typename Types::Arguments& all, unsigned long long row) {
+  return static_cast<const typename Types::In*>(all.in) + static_cast<long long>(row) * all.in_pitch;
+}
+template <class Types>
+__device__ typename Types::Out* softmax_output(const typename Types::Arguments& all, unsigned long long row) {
+  return static_cast<typename Types::Out*>(all.out) + static_cast<long long>(row) * all.out_pitch;
+}
+
+}  // namespace hone

@@ -1,0 +1,49 @@
+// CanonicalSoftmax: policies of softmax with reproducible numerics (canonical_softmax.cuh), and their verification.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <hone/kernel_family.h>
+
+#include "runtime/families/reduce/canonical_kernels.h"
+#include "runtime/families/softmax/softmax_reference.h"
+#include "runtime/families/softmax/softmax_row_layout.h"
+
+namespace hone {
+
+/// A policy on a problem over rows. packs_per_thread counts packs of a row where lanes hold it, else packs of 16 bytes
+/// in flight: 4 are a chunk of a warp.
+struct CanonicalSoftmax : SoftmaxRowPolicy {
+  const Problem& problem;
+  SoftmaxTraits traits{problem};
+  std::int64_t rows = problem.extents[0], columns = problem.extents[1];
+  std::int64_t pack = problem.alignment >= kMaxAlignment ? traits.pack_elements : 1;  ///< elements
+  std::int64_t chunk = kChunkBytes / traits.in_bytes;                                 ///< elements
+  std::int64_t chunks_at_once = std::max(1, packs_per_thread / 4);                    ///< of a warp
+  std::int64_t tile = block_threads / 32 * chunks_at_once * chunk;                    ///< elements of a block
+  std::int64_t of_lanes = std::int64_t{threads_per_row} * packs_per_thread * pack;    ///< elements that lanes hold
+  bool is_held = scope == Scope::warp || (scope == Scope::block && last_of(problem, 1) <= tile);
+
+  CanonicalSoftmax(const Problem& of, const Policy& policy)
+      : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {}
+
+  Reason is_valid(const DeviceFacts& facts) const;
+  Unit unit() const;
+  WorkShape shape() const;
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, LaunchList& launches) const;
+
+  static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
+};
+
+namespace canonical {
+
+/// What softmax_reference::verify() checks, in every bit of each result. `factor` is twice the scale, as an accumulator.
+std::string verify_softmax(const softmax_reference::Computation& computation, double factor,
+                           std::span<const std::byte> pattern, std::span<const ElementRange> parts,
+                           const std::function<softmax_reference::Line(std::int64_t)>& line_of,
+                           std::span<const std::byte> output);
+
+}  // namespace canonical
+}  // namespace hone

@@ -1,0 +1,122 @@
+// The definition of reproducible softmax, over elements in host memory. Compiled without contraction of a·b + c.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/families/expectation.h"
+#include "runtime/families/reduce/canonical_math.h"
+#include "runtime/families/reduce/canonical_tree.h"
+#include "runtime/families/softmax/canonical_softmax.h"
+
+namespace hone::canonical {
+namespace {
+
+using softmax_reference::Computation;
+using softmax_reference::Line;
+
+/// A row: where its weights are relative to, and what their sum is used as.
+template <class A>
+struct RowState {
+  A half_origin = 0, divisor = 0;
+  bool is_nan = false;
+};
+
+template <class A>
+class Definition {
+ public:
+  Definition(const Computation& computation, double factor, std::span<const std::byte> pattern)
+      : computation_(computation), factor_(static_cast<A>(factor)) {
+    for (const long double value : reduce_reference::decode(computation.dtype, pattern))
+      values_.push_back(static_cast<A>(value));
+  }
+
+  RowState<A> state_of(const Line& line) const {
+    A heaviest = -std::numeric_limits<A>::infinity();
+    for (std::int64_t i = 0; i < line.elements; ++i) {
+      const A x = factor_ < 0 ? -element(line, i) : element(line, i);
+      if (std::isnan(x) || x > heaviest || std::isnan(heaviest)) heaviest = std::isnan(heaviest) ? heaviest : x;
+    }
+    RowState<A> state{.half_origin = (factor_ < 0 ? -heaviest : heaviest) * A(0.5), .is_nan = !std::isfinite(heaviest)};
+    if (state.is_nan) return state;
+    // Each value of the pattern has one weight, however often it is in the row.
+    std::vector<A> weights(values_.size(), A(-1));
+    const auto weight = [&](std::int64_t i) {
+      A& known = weights[place(line, i)];
+      if (known < 0) known = exponential(exponent(element(line, i), state));
+      return known;
+    };
+    const std::int64_t each = chunk_elements(computation_.dtype);
+    const auto add = [](A a, A b) { return a + b; };
+    const auto of_chunk = [&](std::int64_t chunk) {
+      std::vector<A> leaves;
+      for (std::int64_t i = chunk * each; i < std::min((chunk + 1) * each, line.elements); ++i)
+        leaves.push_back(weight(i));
+      return fold_in_halves(std::move(leaves), -A(0), add);
+    };
+    const A sum = join_chunks(0, (line.elements + each - 1) / each, of_chunk, add);
+    state.divisor = computation_.is_log ? logarithm(sum) : 1 / sum;
+    return state;
+  }
+
+  void result_of(const Line& line, std::int64_t i, const RowState<A>& state, std::byte* out) const {
+    A result = std::numeric_limits<A>::quiet_NaN();
+    if (!state.is_nan) {
+      const A d = exponent(element(line, i), state);
+      result = computation_.is_log ? d - state.divisor : exponential(d) * state.divisor;
+    }
+    store(computation_.result, result, out);
+  }
+
+ private:
+  std::size_t place(const Line& line, std::int64_t i) const {
+    const auto period = static_cast<std::int64_t>(values_.size());
+    return static_cast<std::size_t>((line.in_first % period + i % period * (line.in_stride % period)) % period);
+  }
+  A element(const Line& line, std::int64_t i) const { return values_[place(line, i)]; }
+  A exponent(A x, const RowState<A>& state) const { return (x * A(0.5) - state.half_origin) * factor_; }
+
+  const Computation& computation_;
+  A factor_;
+  std::vector<A> values_;
+};
+
+template <class A>
+std::string verify_in(const Computation& computation, double factor, std::span<const std::byte> pattern,
+                      std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
+                      std::span<const std::byte> output) {
+  const Definition<A> definition(computation, factor, pattern);
+  const std::size_t bytes = info(computation.result).size_bytes;
+  std::unordered_map<std::int64_t, RowState<A>> states;  // by the line's first element
+  const std::byte* found = output.data();
+  for (const ElementRange& part : parts)
+    for (std::int64_t element = part.first; element < part.first + part.count; ++element, found += bytes) {
+      const Line line = line_of(element);
+      const auto [state, is_new] = states.try_emplace(line.in_first);
+      if (is_new) state->second = definition.state_of(line);
+      std::array<std::byte, sizeof(double)> expected{};
+      definition.result_of(line, (element - line.out_first) / line.out_stride, state->second, expected.data());
+      if (std::memcmp(expected.data(), found, bytes) == 0) continue;
+      const auto value = [&](const std::byte* at) {
+        return static_cast<double>(reduce_reference::decode(computation.result, {at, bytes}).front());
+      };
+      return fmt::format("element {} of the output: {:a}, but {:a} is the reproducible result", element, value(found),
+                         value(expected.data()));
+    }
+  return "";
+}
+
+}  // namespace
+
+std::string verify_softmax(const Computation& computation, double factor, std::span<const std::byte> pattern,
+                           std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
+                           std::span<const std::byte> output) {
+  return computation.accumulator == DType::f64
+             ? verify_in<double>(computation, factor, pattern, parts, line_of, output)
+             : verify_in<float>(computation, factor, pattern, parts, line_of, output);
+}
+
+}  // namespace hone::canonical
