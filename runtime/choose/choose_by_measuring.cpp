@@ -82,7 +82,8 @@ class TuningRun {
     if (options_.objective == Objective::energy) measure_energy();
   }
 
-  /// The finalists are then those whose energy is known, the best first. The time that it takes is no part of the budget.
+  /// The finalists are then those whose energy is known, the best first. The time that it takes is no part of the
+  /// budget.
   void measure_energy() {
     const Clock::time_point start = Clock::now();
     std::vector<Contender*> contenders;

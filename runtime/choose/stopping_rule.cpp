@@ -5,8 +5,8 @@
 namespace hone {
 namespace {
 
-/// Candidates that are expected to improve on the leader by less are not worth measuring. Where many are about as fast as
-/// the leader, each promises that little, and all that a search finds among them is chance: after a share of all
+/// Candidates that are expected to improve on the leader by less are not worth measuring. Where many are about as fast
+/// as the leader, each promises that little, and all that a search finds among them is chance: after a share of all
 /// candidates, one must promise more, and after a larger one nothing does. Small spaces have a floor. Of 228 recorded
 /// searches through reductions (benchmarks/results/tuner_regret-*, 2026-11-23), one in six measured more than the
 /// larger share, 29 % at most.
@@ -17,11 +17,10 @@ constexpr double kMostShare = 0.2;
 constexpr double kMostOfFew = 16;
 
 /// Before so many have been measured, expectations are worth nothing. That is a floor for small spaces; in large ones it
-/// is a share of the policies, half the error of the model, up to a maximum. Where the model was off by 30 %, as many
-/// candidates are measured as a seventh of the policies.
-/// Chosen on the recorded times of all of 316 to 452 candidates of a convolution on three GPUs (A100, A4000 and A6000;
-/// Kernel Tuner's public cache files, 2026-11), whose model said nothing: with twelve alone, winners were 1.1 % behind
-/// in the mean and 17 % at worst, with this rule 0.4 % and 6 %, and 15 % of the candidates were measured instead of 9 %.
+/// is a share of the policies, half the error of the model, up to a maximum. Chosen by simulating searches with a model
+/// that says nothing through recorded times of all of 316 to 452 policies of a convolution on three GPUs (A100, A4000
+/// and A6000; public cache files of Kernel Tuner, 2026-11): with twelve alone, winners were 1 % behind in the mean and
+/// 17 % at worst, and 9 % of the policies were measured; with this rule 0.4 % and 6 %, and 15 %.
 constexpr int kFewestMeasured = 12;
 constexpr double kSharePerError = 0.5;
 constexpr double kLargestShare = 0.15;
@@ -63,7 +62,8 @@ std::optional<SearchEnd> StoppingRule::end(const SearchState& state,
   if (is_at_roofline(state.leader_us)) return SearchEnd::near_roofline;
   if (state.measured < fewest_measured(state) && !is_enough(state)) return std::nullopt;
   const std::optional<double> gain = best_gain_left();
-  return gain && (*gain < least_gain(state) || is_enough(state)) ? std::optional(SearchEnd::rest_expected_slower) : std::nullopt;
+  const bool is_over = gain && (*gain < least_gain(state) || is_enough(state));
+  return is_over ? std::optional(SearchEnd::rest_expected_slower) : std::nullopt;
 }
 
 Reason why_not_compiled(SearchEnd end, double leader_us) {

@@ -50,8 +50,8 @@ class StoppingRule {
   /// True for a time so close to the roofline that nothing worth finding beats it.
   bool is_at_roofline(double us) const;
 
-  /// Why a candidate is not measured; none if it is. `must_be_measured`: whatever is expected of it, unless the leader is
-  /// at the roofline, or is_enough().
+  /// Why a candidate is not measured; none if it is. `must_be_measured`: whatever is expected of it, unless the leader
+  /// is at the roofline, or is_enough().
   Reason why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const;
 
   /// Why a search ends; nullopt: it goes on. `best_gain_left()`, the most that any policy which is not compiled is

@@ -104,9 +104,8 @@ std::vector<Contender*> rank_by_energy(const Bench& bench, std::span<Contender* 
     if (contender->trial.verdict == Verdict::ok && contender->trial.samples > 0) rivals.push_back({contender});
   const auto us = [](const Measured& measured) { return measured.contender->trial.median_us; };
   std::stable_sort(rivals.begin(), rivals.end(), [&](const Measured& a, const Measured& b) { return us(a) < us(b); });
-  std::erase_if(rivals, [&, most_us = rivals.empty() ? 0 : kMostBehindByTime * us(rivals.front())](const Measured& rival) {
-    return us(rival) > most_us;
-  });
+  const double most_us = rivals.empty() ? 0 : kMostBehindByTime * us(rivals.front());
+  std::erase_if(rivals, [&](const Measured& rival) { return us(rival) > most_us; });
   if (rivals.size() > kMostCandidates) rivals.resize(kMostCandidates);
   for (int round = 0; round < kEnergySamples; ++round)
     std::erase_if(rivals, [&](Measured& rival) { return stop.stop_requested() || !sample(bench, rival); });

@@ -40,7 +40,7 @@ constexpr std::string_view kMetrics =
 std::vector<std::string> ncu_command(const cache::StoredWinner& stored, const std::filesystem::path& cache,
                                      const std::filesystem::path& program, const std::string& kernel_file) {
   std::vector<std::string> words{
-          "ncu",
+      "ncu",
           "--cache-control",
           "all",
           "--clock-control",

@@ -22,8 +22,8 @@ inline constexpr std::string_view kCountedCommand = "winner-of-hone-explain";
 void print_counters(const cache::StoredWinner& stored, const std::filesystem::path& cache,
                     const std::string& kernel_file, const Context& context);
 
-/// `arguments`: the cache file, the winner's id, the device, and the kernel file if the winner is one's. Loads the winner from that file, on buffers of zeros;
-/// never tunes, and writes nothing. Returns an exit code.
+/// `arguments`: the cache file, the winner's id, the device, and the kernel file if the winner is one's. Loads the winner
+/// from the cache file, on buffers of zeros; never tunes, and writes nothing. Returns an exit code.
 int run_counted(std::span<const std::string> arguments);
 
 }  // namespace hone::tuner

@@ -1,5 +1,5 @@
-// NvmlMonitor: whether a GPU is throttled or busy with others' work, and the energy it has taken, asked of NVML where it
-// is installed.
+// NvmlMonitor: whether a GPU is throttled or busy with others' work, and the energy that it has taken, asked of NVML
+// where it is installed.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,9 @@ bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
 /// The library that HONE_NVML names; "" where it names none, and for programs with more rights than their user.
 std::string named_nvml();
 
-/// Opens NVML with dlopen, or the library that HONE_NVML names, which has the same functions; without it, or where it refuses, nothing is ever known. A question may take longer than many
-/// kernels, so that all of them together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
+/// Opens NVML with dlopen, or the library that HONE_NVML names, which has the same functions; without it, or where it
+/// refuses, nothing is ever known. A question about the condition may take longer than many kernels, so that all of them
+/// together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
 class NvmlMonitor {
  public:
   /// `pci_bus_id` as cudaDeviceGetPCIBusId() writes it.

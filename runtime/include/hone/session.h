@@ -40,8 +40,8 @@ struct SessionOptions {
   /// The time to spend on tuning one problem.
   std::chrono::milliseconds tune_budget{2000};
 
-  /// What winners are chosen by. Winners of one objective never serve a session of the other. Change it if calls come so
-  /// densely that their energy matters more than their time.
+  /// What winners are chosen by. Winners of one objective never serve a session of the other. Change it if calls come
+  /// so densely that their energy matters more than their time.
   Objective objective = Objective::time;
 
   /// The cache file. Empty: no file, and winners live only as long as the session.

@@ -58,8 +58,9 @@ class EnergyTest : public testing::Test {
     throw Error(ErrorCode::not_found, "no such trial");
   }
 
-  TotalFamily family_{{.space = ParameterSpace{{{"threads", {64, 128, 256}}, {"work", {4}}, {"finish", {0}, {"alone"}}}},
-                       .alone_is_one_block = true}};
+  TotalFamily family_{
+      {.space = ParameterSpace{{{"threads", {64, 128, 256}}, {"work", {4}}, {"finish", {0}, {"alone"}}}},
+       .alone_is_one_block = true}};
   std::map<int, double> us_{{64, 100}, {128, 110}, {256, 200}};
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   std::unique_ptr<NvmlMonitor> monitor_;

@@ -1,6 +1,6 @@
 // Searches in the spaces of examples/kernels/, whose model knows nothing but bytes and waves: how far their winners are
 // behind the best of all policies, and how many they measure. Times follow laws with the shape of what GPUs do: too few
-// bytes in flight, waves that are not full, bank conflicts, reuse of registers, and three percent that nothing explains.
+// bytes in flight, waves that are not full, bank conflicts, reuse of registers, and chance.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -42,7 +42,12 @@ TEST_F(StoppingRuleTest, TheFirstCandidatesAreMeasuredWhateverIsExpected) {
 }
 
 TEST_F(StoppingRuleTest, TheFurtherTheModelWasOffTheMoreIsMeasuredFirst) {
-  SearchState state{.measured = 50, .policies = 400, .candidates = 400, .model_error = 0.05, .leader_us = 50, .has_candidates = true};
+  SearchState state{.measured = 50,
+                    .policies = 400,
+                    .candidates = 400,
+                    .model_error = 0.05,
+                    .leader_us = 50,
+                    .has_candidates = true};
   EXPECT_EQ(StoppingRule::fewest_measured(state), 12);
   EXPECT_NE(rule_.why_not(state, false, {.us = 900}), "");
   EXPECT_EQ(end(rule_, state, 0.0), SearchEnd::rest_expected_slower);
