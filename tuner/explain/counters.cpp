@@ -41,17 +41,17 @@ std::vector<std::string> ncu_command(const cache::StoredWinner& stored, const st
                                      const std::filesystem::path& program, const std::string& kernel_file) {
   std::vector<std::string> words{
       "ncu",
-          "--cache-control",
-          "all",
-          "--clock-control",
-          "none",
-          "--metrics",
-          std::string(kMetrics),
-          program.string(),
-          std::string(kCountedCommand),
-          cache.string(),
-          fmt::format("{}", stored.id),
-          stored.key.device.kind == "cuda" ? "auto" : stored.key.device.kind};
+      "--cache-control",
+      "all",
+      "--clock-control",
+      "none",
+      "--metrics",
+      std::string(kMetrics),
+      program.string(),
+      std::string(kCountedCommand),
+      cache.string(),
+      fmt::format("{}", stored.id),
+      stored.key.device.kind == "cuda" ? "auto" : stored.key.device.kind};
   if (!kernel_file.empty()) words.push_back(std::filesystem::absolute(kernel_file));
   return words;
 }
