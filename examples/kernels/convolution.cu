@@ -12,7 +12,8 @@ convolution(const float* in, const float* filter, float* out, int width, int hei
   for (int i = thread; i < kColumns * kRows; i += block_x * block_y) {
     const int x = i % kColumns, y = i / kColumns;
     const bool is_inside = left + x < in_width && top + y < in_height;
-    tile[y * kPitch + x] = is_inside ? in[(top + y) * in_width + left + x] : 0.0f;
+    const float* point = in + (top + y) * in_width + left + x;
+    tile[y * kPitch + x] = !is_inside ? 0.0f : read_only ? __ldg(point) : *point;
   }
   __syncthreads();
   float sums[tile_y][tile_x] = {};

@@ -75,9 +75,15 @@ std::vector<Trial> CandidateQueue::add(std::size_t place, const CompiledPolicy& 
   }
   if (order_.comes_first(place) && first_added < queued_.size()) queued_[first_added].must_be_measured = true;
   mark_known(compiled.policy, first_added);
-  has_had_any_ = has_had_any_ || !queued_.empty();
+  added_ += queued_.size() - first_added;
+  ++policies_;
   std::move(list.rejected.begin(), list.rejected.end(), std::back_inserter(left_out));
   return left_out;
+}
+
+double CandidateQueue::expected_count(std::size_t policies) const {
+  if (policies_ == 0) return 0;
+  return static_cast<double>(added_) * static_cast<double>(policies) / static_cast<double>(policies_);
 }
 
 /// A neighbour's winner must be measured; where its geometry makes no sense for this problem, the best one of its

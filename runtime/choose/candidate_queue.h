@@ -38,7 +38,10 @@ class CandidateQueue {
   std::vector<Trial> add(std::size_t place, const CompiledPolicy& compiled);
 
   /// True once a candidate was added.
-  bool has_had_any() const { return has_had_any_; }
+  bool has_had_any() const { return added_ > 0; }
+
+  /// How many candidates `policies` have, by those of the policies that were added so far.
+  double expected_count(std::size_t policies) const;
 
   /// Puts what was added since the last group into the order of the model; how many candidates there are.
   std::size_t sort();
@@ -68,7 +71,8 @@ class CandidateQueue {
   SearchOrder& order_;
   std::vector<QueuedCandidate> queued_;
   std::vector<QueuedCandidate> passed_over_;
-  bool has_had_any_ = false;
+  std::size_t added_ = 0;     ///< candidates
+  std::size_t policies_ = 0;  ///< whose they are
   bool has_default_ = false;
 };
 

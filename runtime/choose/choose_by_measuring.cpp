@@ -15,6 +15,7 @@
 #include "runtime/choose/final_choice.h"
 #include "runtime/choose/reference.h"
 #include "runtime/choose/result_checks.h"
+#include "runtime/measure/energy.h"
 #include "runtime/measure/race.h"
 #include "runtime/measure/workload.h"
 #include "runtime/search/model.h"
@@ -78,6 +79,21 @@ class TuningRun {
     exploration_.run();
     for (Contender* const finalist : race_.finish({.deadline = after(1), .stop = options_.stop}))
       finalists_.push_back(&finalist->trial);
+    if (options_.objective == Objective::energy) measure_energy();
+  }
+
+  /// The finalists are then those whose energy is known, the best first. The time that it takes is no part of the
+  /// budget.
+  void measure_energy() {
+    const Clock::time_point start = Clock::now();
+    std::vector<Contender*> contenders;
+    for (Contender& contender : exploration_.contenders()) contenders.push_back(&contender);
+    finalists_.clear();
+    for (Contender* const contender : rank_by_energy(bench_, contenders, options_.stop))
+      finalists_.push_back(&contender->trial);
+    tuning_.power_limit_w = device_->energy().power_limit_w;
+    start_ += Clock::now() - start;
+    energy_ms_ = ms_since(start);
   }
 
   /// Moves all trials into the tuning, best first.
@@ -94,7 +110,8 @@ class TuningRun {
     for (std::size_t i = 0; chosen && i < tuning_.trials.size() && !tuning_.winner; ++i)
       if (tuning_.trials[i].candidate == *chosen) tuning_.winner = i;
     tuning_.compile_ms = exploration_.compile_ms();
-    tuning_.measure_ms = ms_since(start_) - tuning_.compile_ms;
+    tuning_.measure_ms = ms_since(start_) + energy_ms_ - tuning_.compile_ms;
+    tuning_.objective = options_.objective;
     tuning_.has_compiled = exploration_.has_compiled();
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
@@ -124,8 +141,10 @@ class TuningRun {
     return nullptr;
   }
 
-  /// The winner of the finalists' tie; when every one of them was wrong, whoever stayed in the race longest.
+  /// The winner of the finalists' tie; when every one of them was wrong, whoever stayed in the race longest. Of energy
+  /// nothing is known of the others.
   Trial* best_left() {
+    if (options_.objective == Objective::energy) return finalists_.empty() ? nullptr : finalists_.front();
     if (!finalists_.empty()) return winner_of_tie(finalists_, problem_, options_.start_from);
     std::deque<Contender>& all = exploration_.contenders();
     const auto best = std::min_element(
@@ -183,6 +202,7 @@ class TuningRun {
   std::shared_ptr<const Module> reference_;
   Tuning tuning_;
   Clock::time_point start_ = Clock::now();
+  double energy_ms_ = 0;
   const DeviceLimits limits_ = device_->limits();
   OwnStream stream_{*device_};
   Workload workload_{device_, problem_, stream_.get(), options_.inputs, options_.budget};
@@ -204,6 +224,7 @@ class TuningRun {
 Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options,
                            BinaryMemo& memo) {
   require_accepted(problem);
+  if (options.objective == Objective::energy) require_energy_counter(*device);
   start_tracing();
   const Clock::time_point start = Clock::now();
   Tuning tuning = TuningRun(device, problem, options, memo).run();

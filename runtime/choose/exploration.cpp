@@ -191,6 +191,9 @@ void Exploration::reject_rest() {
 
 SearchState Exploration::state() const {
   return {.measured = measurer_.measured_count(),
+          .policies = order_.ranking().size(),
+          .candidates = queue_.expected_count(order_.valid_policies()),
+          .model_error = order_.surrogate().error(),
           .leader_us = measurer_.leader_us(),
           .has_candidates = queue_.has_had_any(),
           .is_stopped = options_.stop.stop_requested(),

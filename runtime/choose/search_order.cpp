@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace hone {
@@ -17,6 +18,32 @@ constexpr double kMostBehindWithoutOrder = 1.3;
 
 /// The fastest of a named value has its relatives measured if it is no further behind the leader.
 constexpr double kNearTheLeader = 1.08;
+
+bool is_an_octave_apart(std::int32_t a, std::int32_t b) {
+  const auto place = [](std::int32_t value) { return std::log2(std::max<double>(value, 0.5)); };
+  return std::abs(place(a) - place(b)) >= 1;
+}
+
+/// Of an ordinal parameter with more values than this, values that are closer together than an octave behave too much
+/// alike for each to be measured whatever is expected of it.
+constexpr std::size_t kManyValues = 6;
+
+bool has_close_values(const Parameter& parameter) {
+  return parameter.kind() == ParameterKind::ordinal && parameter.values.size() > kManyValues;
+}
+
+/// Whether one value of such a parameter is next to another, or one of those beyond that are an octave apart.
+bool is_representative(const Parameter& parameter, std::int32_t value, std::int32_t of) {
+  std::vector<std::int32_t> between;  // from next to `of` up to `value`
+  for (const std::int32_t each : parameter.values)
+    if (std::min(of, value) <= each && each <= std::max(of, value) && each != of) between.push_back(each);
+  std::sort(between.begin(), between.end());
+  if (value < of) std::reverse(between.begin(), between.end());
+  std::int32_t last = between.front();
+  for (const std::int32_t each : between)
+    if (is_an_octave_apart(each, last)) last = each;
+  return last == value;
+}
 
 /// Each once.
 std::vector<Policy> policies_of(const std::vector<Candidate>& candidates) {
@@ -40,6 +67,7 @@ SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const
                               : rank_policies(facts, problem, policies_of(options.only), pruning_of(options));
   ranking_ = std::move(ranking.policies);
   rejected_ = std::move(ranking.rejected);
+  valid_policies_ = ranking.valid;
   for (const RankedPolicy& ranked : ranking_)
     points_.push_back(surrogate_.add({ranked.policy, ranked.geometry}, ranked.prediction));
   for (const Trial& trial : options.nearby)
@@ -65,9 +93,16 @@ void SearchOrder::put_first() {
   for (const Candidate& known : options_.start_from)
     put_first_of([&](const Policy& policy) { return policy == known.policy; });
   const std::vector<Parameter>& parameters = problem_.family->space().parameters();
-  for (int i = 0; options_.nearby.empty() && i < static_cast<int>(parameters.size()); ++i)
-    for (const std::int32_t value : parameters[static_cast<std::size_t>(i)].values)
+  for (int i = 0; options_.nearby.empty() && i < static_cast<int>(parameters.size()); ++i) {
+    const Parameter& parameter = parameters[static_cast<std::size_t>(i)];
+    std::vector<std::int32_t> seen;
+    for (const std::int32_t value : parameter.values) {
+      const auto is_near = [&](std::int32_t other) { return !is_an_octave_apart(value, other); };
+      if (has_close_values(parameter) && std::any_of(seen.begin(), seen.end(), is_near)) continue;
+      seen.push_back(value);
       put_first_of([&](const Policy& policy) { return policy[i] == value; });
+    }
+  }
   std::reverse(first_.begin(), first_.end());
 }
 
@@ -108,10 +143,12 @@ bool SearchOrder::is_near_relative(const Policy& policy, const Policy& leader, d
     const auto index = static_cast<std::size_t>(i);
     // What exists in one of them alone follows from another difference.
     if (policy[i] == leader[i] || !space.exists(index, policy) || !space.exists(index, leader)) continue;
-    ++differing;
-    has_order = space.parameters()[index].kind() == ParameterKind::ordinal;
+    const Parameter& parameter = space.parameters()[index];
+    has_order = parameter.kind() == ParameterKind::ordinal;
+    if (++differing > 1) return false;
+    if (has_close_values(parameter) && !is_representative(parameter, policy[i], leader[i])) return false;
   }
-  return differing <= 1 && expected_us <= (has_order ? kMostBehind : kMostBehindWithoutOrder) * leader_us;
+  return expected_us <= (has_order ? kMostBehind : kMostBehindWithoutOrder) * leader_us;
 }
 
 SearchOrder::Wave SearchOrder::take_relatives(const Policy& leader, double leader_us) {

@@ -16,7 +16,8 @@ Pruning pruning_of(const TuningOptions& options);
 
 /// First come the model's choice and the winners of neighbouring problems (TuningOptions::start_from). Then, where
 /// nothing was measured on a neighbouring problem (TuningOptions::nearby), the highest-ranked policy of each value of
-/// each parameter, so that all that a parameter can do is seen once; then whatever the surrogate expects the most of.
+/// each parameter, so that all that a parameter can do is seen once (of an ordinal one, values at least an octave
+/// apart); then whatever the surrogate expects the most of.
 class SearchOrder {
  public:
   using Wave = std::vector<std::size_t>;  ///< of policies, by their place in the ranking
@@ -27,6 +28,7 @@ class SearchOrder {
   /// The policies that may be compiled, most promising first.
   const std::vector<RankedPolicy>& ranking() const { return ranking_; }
   std::vector<Trial>& rejected() { return rejected_; }
+  std::size_t valid_policies() const { return valid_policies_; }  ///< those of the ranking, and those that were pruned
 
   /// The next policies, `count` of them or all that are left; not to be asked for again. `leader_us`: infinite while
   /// nothing was measured.
@@ -36,7 +38,8 @@ class SearchOrder {
   void give_back(const Wave& wave);
 
   /// True where a policy differs from `leader` in one parameter at most and `expected_us` is short enough to be worth
-  /// measuring beside a leader that takes `leader_us`.
+  /// measuring beside a leader that takes `leader_us`. Of an ordinal parameter, these are the two values next to the
+  /// leader's, and beyond them one an octave.
   bool is_near_relative(const Policy& policy, const Policy& leader, double expected_us, double leader_us) const;
 
   /// Near relatives that next() has not given yet; not to be asked for again.
@@ -52,6 +55,7 @@ class SearchOrder {
   double best_gain(const Wave& places, double leader_us);
 
   Surrogate& surrogate() { return surrogate_; }
+  const Surrogate& surrogate() const { return surrogate_; }
 
  private:
   void put_first();
@@ -61,6 +65,7 @@ class SearchOrder {
   Surrogate surrogate_;
   std::vector<RankedPolicy> ranking_;
   std::vector<Trial> rejected_;
+  std::size_t valid_policies_;
   std::vector<std::size_t> points_;  ///< in the surrogate, of the ranking
   std::vector<bool> comes_first_, is_taken_;
   Wave first_;  ///< in reverse: the next is the last

@@ -1,6 +1,7 @@
 // StoppingRule: what a search does not measure, and when it ends. Knows numbers alone.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -13,6 +14,9 @@ namespace hone {
 /// How far a search has come.
 struct SearchState {
   int measured = 0;                                            ///< candidates
+  std::size_t policies = 0;                                    ///< that may be compiled
+  double candidates = 0;                                       ///< of all valid policies, as far as is known; 0: not
+  double model_error = 0;  ///< of the logarithm of times, among those measured; see Surrogate::error()
   double leader_us = std::numeric_limits<double>::infinity();  ///< the lowest median; infinite before the first
   bool has_candidates = false;                                 ///< some policy has had one
   bool is_stopped = false;                                     ///< by the caller
@@ -33,11 +37,21 @@ class StoppingRule {
 
   bool measures_all() const { return measures_all_; }
 
+  /// So many candidates are measured before anything that is expected counts: twelve, or the more of them the further
+  /// the model was off.
+  static int fewest_measured(const SearchState& state);
+
+  /// What a candidate must promise: more once a share of all candidates has been measured.
+  static double least_gain(const SearchState& state);
+
+  /// True once so many candidates have been measured that no further one is.
+  static bool is_enough(const SearchState& state);
+
   /// True for a time so close to the roofline that nothing worth finding beats it.
   bool is_at_roofline(double us) const;
 
-  /// Why a candidate is not measured; none if it is. `must_be_measured`: whatever is expected of it, unless the leader is
-  /// at the roofline.
+  /// Why a candidate is not measured; none if it is. `must_be_measured`: whatever is expected of it, unless the leader
+  /// is at the roofline, or is_enough().
   Reason why_not(const SearchState& state, bool must_be_measured, const Expectation& expected) const;
 
   /// Why a search ends; nullopt: it goes on. `best_gain_left()`, the most that any policy which is not compiled is

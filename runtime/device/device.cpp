@@ -68,6 +68,14 @@ std::string cuda_unavailable_reason() {
   return count_cuda_devices(reason) > 0 ? "" : reason;
 }
 
+void require_energy_counter(const Device& device) {
+  if (const std::string missing = device.energy().missing; !missing.empty())
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the winner with the least energy was asked for, but the energy of {} cannot be measured: "
+                            "{}; tune by time, or on another device",
+                            device.name(), missing));
+}
+
 std::shared_ptr<Device> Device::open(std::string_view name) {
   std::string reason;
   const int cuda_devices = count_cuda_devices(reason);

@@ -66,6 +66,7 @@ CacheBridge::CacheBridge(const Device& device, const SessionOptions& options, ca
     : device_(device),
       load_binaries_(options.load_binaries),
       budget_(options.tune_budget),
+      objective_(name(options.objective)),
       has_files_(!options.cache_path.empty() || !options.system_caches.empty()),
       owner_(cache::new_owner()),
       layers_(places(options), std::move(report)) {
@@ -167,6 +168,7 @@ cache::KeyRecord CacheBridge::claim_key(Work work, const Problem& problem) const
 cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<SizeRange, 3>& sizes) const {
   cache::KeyRecord key{.device = device_record_, .toolchain = toolchain(problem), .problem = {}};
   describe(key.problem, problem);
+  key.problem.objective = objective_;
   key.problem.sizes = range_records(sizes);
   return key;
 }
@@ -179,6 +181,7 @@ cache::Query CacheBridge::query_of(const Problem& problem) const {
   query.code = compiler_.empty() ? cache::CodeUse::required : cache::CodeUse::optional;
   if (!load_binaries_) query.code = cache::CodeUse::never;
   describe(query, problem);
+  query.objective = objective_;
   return query;
 }
 

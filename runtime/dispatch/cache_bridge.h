@@ -84,6 +84,7 @@ class CacheBridge {
   const Device& device_;
   const bool load_binaries_;
   const std::chrono::milliseconds budget_;
+  const std::string_view objective_;
   const bool has_files_;
   const std::string owner_;
   cache::DeviceRecord device_record_;

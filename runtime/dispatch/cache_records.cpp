@@ -97,7 +97,8 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
       .compile_ms = tuning.compile_ms,
       .measure_ms = tuning.measure_ms,
       .budget_spent = tuning.budget_spent,
-      .trials = {}};
+      .trials = {},
+      .power_limit_w = tuning.power_limit_w};
   for (const Trial& trial : tuning.trials)
     record.trials.push_back(
         {.candidate = candidate_record(tuning.problem, trial.candidate, trial.resources, trial.resident_blocks),
@@ -109,6 +110,8 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
          .is_default = trial.is_default,
          .verdict = std::string(name(trial.verdict)),
          .reason = CountedReason{trial.reason, trial.policies}.text(),
+         .energy_uj = trial.energy_uj,
+         .energy_spread_uj = trial.energy_spread_uj,
          .sequence = trial.sequence});
   return record;
 }
@@ -138,7 +141,8 @@ Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record) {
                 .winner_binary = nullptr,
                 .compile_ms = record.compile_ms,
                 .measure_ms = record.measure_ms,
-                .budget_spent = record.budget_spent};
+                .budget_spent = record.budget_spent,
+                .power_limit_w = record.power_limit_w};
   for (const cache::TrialRecord& stored : record.trials) {
     const std::optional<Policy> policy = measured.family->space().parse(stored.candidate.policy);
     const auto verdict = std::find(kVerdictNames.begin(), kVerdictNames.end(), stored.verdict);
@@ -153,6 +157,8 @@ Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record) {
                              .median_us = stored.median_us,
                              .spread_us = stored.spread_us,
                              .samples = stored.samples,
+                             .energy_uj = stored.energy_uj,
+                             .energy_spread_uj = stored.energy_spread_uj,
                              .sequence = stored.sequence,
                              .is_default = stored.is_default,
                              .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),

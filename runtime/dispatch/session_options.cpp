@@ -85,6 +85,13 @@ MissPolicy miss_policy() {
               fmt::format("HONE_ON_MISS is '{}'; it can be tune, heuristic or error", *text));
 }
 
+Objective chosen_objective() {
+  const auto text = variable("HONE_OBJECTIVE");
+  if (!text || *text == name(Objective::time)) return Objective::time;
+  if (*text == name(Objective::energy)) return Objective::energy;
+  throw Error(ErrorCode::invalid_argument, fmt::format("HONE_OBJECTIVE is '{}'; it can be time or energy", *text));
+}
+
 std::int64_t max_bytes(std::int64_t otherwise) {
   const auto text = variable("HONE_CACHE_MAX_BYTES");
   if (!text) return otherwise;
@@ -106,6 +113,7 @@ std::int64_t max_bytes(std::int64_t otherwise) {
 SessionOptions SessionOptions::from_environment() {
   SessionOptions options;
   options.on_miss = miss_policy();
+  options.objective = chosen_objective();
   read_places(options);
   options.cache_max_bytes = max_bytes(options.cache_max_bytes);
   options.load_binaries = is_on("HONE_BINARIES", "on", "off", true);

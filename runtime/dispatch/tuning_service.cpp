@@ -111,6 +111,7 @@ Resolved TuningService::choose_heuristic_once(const Problem& problem) {
 const LoadedPlan* TuningService::tune_claimed(const Problem& problem, bool is_claimed) {
   TuningOptions options{.budget = core_.options().tune_budget,
                         .workspace_bytes = kWorkspaceBytes,
+                        .objective = core_.options().objective,
                         .start_from = nearest_.starts_for(problem),
                         .nearby = nearby(problem)};
   std::optional<WorkClaim> claim;
@@ -182,6 +183,7 @@ void TuningService::remember(const Tuning& tuning) {
 }
 
 Tuning TuningService::tune(const Problem& problem, TuningOptions options) {
+  options.objective = core_.options().objective;
   options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   for (const Candidate& candidate : nearest_.starts_for(problem)) options.start_from.push_back(candidate);
   if (options.nearby.empty()) options.nearby = nearby(problem);

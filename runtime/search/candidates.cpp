@@ -76,6 +76,7 @@ PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, st
   PolicyRanking ranking;
   for (const Policy& policy : policies) {
     Reason reason = family.is_valid(problem_class, policy, facts);
+    ranking.valid += reason.empty();
     if (reason.empty() && pruning == Pruning::on) reason = family.prune(problem_class, policy, facts);
     const WorkShape shape = family.shape(problem, policy);
     const int resident =

@@ -34,6 +34,7 @@ enum class Pruning { on, off };
 struct PolicyRanking {
   std::vector<RankedPolicy> policies;
   std::vector<Trial> rejected;  ///< one for each reason, with the number of policies that it rules out
+  std::size_t valid = 0;  ///< policies that are valid, pruned ones included
 };
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning = Pruning::on);
 

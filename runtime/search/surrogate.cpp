@@ -130,15 +130,16 @@ double Surrogate::expected_log_us(std::size_t point) {
   return log_us;
 }
 
+double Surrogate::error() const {
+  if (observations_.empty()) return kLeastError;
+  const double squares = residuals_residuals_ - residuals_ones_ * residuals_ones_ / ones_ones_;
+  return std::max(kLeastError, std::sqrt(std::max(squares, 0.0) / static_cast<double>(observations_.size())));
+}
+
 double Surrogate::expected_gain(std::size_t point, double leader_us) {
   double variance = 1;
   for (const double each : solve(point)) variance -= each * each;
-  double error = kLeastError;
-  if (!observations_.empty()) {
-    const double squares = residuals_residuals_ - residuals_ones_ * residuals_ones_ / ones_ones_;
-    error = std::max(error, std::sqrt(std::max(squares, 0.0) / static_cast<double>(observations_.size())));
-  }
-  const double deviation = error * std::sqrt(std::max(variance, 1e-9));
+  const double deviation = error() * std::sqrt(std::max(variance, 1e-9));
   const double expected = expected_log_us(point);
   const double enqueue_us = points_[point].enqueue_us;
   if (enqueue_us >= leader_us) return 0;

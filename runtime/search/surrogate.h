@@ -42,6 +42,9 @@ class Surrogate {
   /// By what share measuring it is expected to improve on `leader_us`, counting 0 for each chance that it does not.
   double expected_gain(std::size_t point, double leader_us);
 
+  /// The standard deviation of what the model is wrong by, as a logarithm: 0.1 means 10 %.
+  double error() const;
+
  private:
   struct Point {
     std::array<std::optional<double>, Policy::kMaxParameters> places{};  ///< of each parameter that exists: log2 of an

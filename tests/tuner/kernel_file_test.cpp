@@ -9,6 +9,7 @@
 
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
+#include "tuner/explain/counters.h"
 
 namespace hone::tuner {
 namespace {
@@ -98,6 +99,13 @@ TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
   const CommandRun explained = hone({"explain", "--family", path("axpy.json"), "--size", "1000", "--all"});
   EXPECT_THAT(explained.out, Names("axpy run f32", "4 candidates", "64t x1")) << explained.err;
 
+  // What --counters starts under Nsight Compute finds the kernel by its file.
+  const std::string cache = path("cache.sqlite");
+  EXPECT_EQ(run_counted(std::vector<std::string>{cache, "1", "host", path("axpy.json")}), 0);
+  EXPECT_NE(run_counted(std::vector<std::string>{cache, "1", "host"}), 0);
+  EXPECT_THAT(hone({"explain", "--family", "axpy", "--size", "1000", "--counters"}).err,
+              Names("unknown kernel family 'axpy'", "named by its file", "axpy.toml"));
+
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   write_file(folder_ / "y.npy", npy_file<float>("<f4", {10, 20, 30}));
   const CommandRun run = hone({"run", path("axpy.json"), path("x.npy"), path("y.npy"), "--set", "a=0.5", "-o",
@@ -108,6 +116,33 @@ TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
   const CommandRun emitted = hone({"emit", path("axpy.json"), "--size", "1000"});
   ASSERT_EQ(emitted.code, 0) << emitted.err;
   EXPECT_THAT(emitted.out, Names("#define unroll", "launch_axpy(float a, const float* x, float* y, long long n", "µs"));
+}
+
+TEST_F(KernelFile, AWinnerByEnergyServesNobodyElse) {
+  const CommandRun refused = tune({"--objective", "energy"});
+  EXPECT_EQ(refused.code, 3) << refused.out;
+  EXPECT_THAT(refused.err, Names("least energy was asked for", "host", "HONE_NVML", "tune by time"));
+  EXPECT_THAT(tune({"--objective", "power"}).err, Names("power", "time", "energy"));
+
+  setenv("HONE_NVML", HONE_FAKE_NVML, 1);
+  const CommandRun tuned = tune({"--objective", "energy"});
+  unsetenv("HONE_NVML");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const std::vector<std::string> explain{"explain", "--family", path("axpy.json"), "--size", "1000"};
+  EXPECT_EQ(hone(explain).code, 6) << "there is no winner by time";
+  EXPECT_EQ(hone({"emit", path("axpy.json"), "--size", "1000"}).code, 6);
+  std::vector<std::string> by_energy = explain;
+  by_energy.insert(by_energy.end(), {"--objective", "energy"});
+  EXPECT_THAT(hone(by_energy).out, Names("axpy run f32 by energy", "µJ a call, the least", "idle power", "350 W"));
+  EXPECT_THAT(hone({"inspect"}).out, Names("axpy run f32 by energy", "tuned"));
+  EXPECT_THAT(hone({"inspect", "1"}).out, Names("objective", "energy", "µJ", "350 W"));
+  EXPECT_THAT(hone({"inspect", "--objective", "time"}).out, Not(HasSubstr("axpy run f32")));
+
+  ASSERT_EQ(tune().code, 0) << "the same problem by time is another one";
+  EXPECT_THAT(hone(explain).out, Not(HasSubstr("by energy")));
+  const nlohmann::json all = nlohmann::json::parse(hone({"inspect", "--json"}).out);
+  ASSERT_EQ(all["winners"].size(), 2u);
+  EXPECT_NE(all["winners"][0]["problem"]["objective"], all["winners"][1]["problem"]["objective"]);
 }
 
 TEST_F(KernelFile, TrialsAndParametersAreExchangedWithKernelTuner) {

@@ -51,7 +51,8 @@ class Campaign {
             .cache_path = options_.session.cache_path,
             .max_bytes = options_.session.cache_max_bytes,
             .system_caches = options_.session.system_caches,
-            .load_binaries = options_.session.load_binaries};
+            .load_binaries = options_.session.load_binaries,
+            .objective = options_.session.objective};
   }
 
   bool is_over() const {

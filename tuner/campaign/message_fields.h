@@ -21,6 +21,7 @@ void each_field(Some<OpenRequest> auto& request, Visit& visit) {
   visit("max_bytes", request.max_bytes);
   visit("system_caches", request.system_caches);
   visit("load_binaries", request.load_binaries);
+  visit("objective", request.objective);
 }
 
 template <class Visit>

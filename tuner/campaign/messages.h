@@ -28,6 +28,7 @@ struct OpenRequest {
   std::int64_t max_bytes = 0;
   std::vector<std::filesystem::path> system_caches;
   bool load_binaries = true;
+  Objective objective = Objective::time;
 };
 
 /// → LookedUpAnswer

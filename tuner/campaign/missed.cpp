@@ -7,10 +7,11 @@
 
 namespace hone::tuner {
 
-std::vector<WeightedProblem> list_missed(const cache::Store& store) {
+std::vector<WeightedProblem> list_missed(const cache::Store& store, Objective objective) {
   std::vector<WeightedProblem> missed;
   for (const cache::StoredMiss& stored : store.misses()) {
     const cache::MissRecord& miss = stored.miss;
+    if (miss.key.problem.objective != name(objective)) continue;
     Extents extents = miss.extents;
     // Empty arrays measure nothing; a lone extent of 0 shares its class with others, which do.
     for (std::int64_t& extent : extents) extent = std::max<std::int64_t>(extent, 1);

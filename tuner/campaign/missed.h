@@ -9,7 +9,7 @@
 namespace hone::tuner {
 
 /// The missed problems of families that are built in, the heaviest first, each for the device that missed it and
-/// weighed by how often that was. Throws StoreError.
-std::vector<WeightedProblem> list_missed(const cache::Store& store);
+/// weighed by how often that was; those that sessions of one objective missed. Throws StoreError.
+std::vector<WeightedProblem> list_missed(const cache::Store& store, Objective objective);
 
 }  // namespace hone::tuner

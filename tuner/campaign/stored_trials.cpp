@@ -19,7 +19,8 @@ std::optional<cache::StoredWinner> newest_winner(const cache::Store& store, cons
     const cache::DeviceRecord& device = stored.key.device;
     const bool is_meant = stored.winner.tuned && stored.winner.tuned_extents == problem.extents &&
                           device.kind == facts.kind && device.identity == identity &&
-                          is_described(problem, stored.key.problem);
+                          is_described(problem, stored.key.problem) &&
+                          stored.key.problem.objective == name(Objective::time);  // nothing else is consolidated
     if (is_meant && (!newest || stored.id > newest->id)) newest = stored;
   }
   return newest;

@@ -55,8 +55,10 @@ class Worker {
  private:
   void serve(const OpenRequest& request) {
     device_ = compiling_elsewhere(open_device_(request.device), request.compiler, request.cores);
+    if (request.objective == Objective::energy) require_energy_counter(*device_);
     SessionOptions options;
     options.on_miss = MissPolicy::error;
+    options.objective = request.objective;
     options.cache_path = request.cache_path;
     options.cache_max_bytes = request.max_bytes;
     options.load_binaries = request.load_binaries;

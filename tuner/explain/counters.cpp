@@ -19,7 +19,9 @@
 #include <hone/tune_arguments.h>
 
 #include "cache/store.h"
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/problems/problem_text.h"
+#include "tuner/problems/selection.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
@@ -36,19 +38,29 @@ constexpr std::string_view kMetrics =
     "launch__waves_per_multiprocessor";
 
 std::vector<std::string> ncu_command(const cache::StoredWinner& stored, const std::filesystem::path& cache,
-                                     const std::filesystem::path& program) {
-  return {"ncu",
-          "--cache-control",
-          "all",
-          "--clock-control",
-          "none",
-          "--metrics",
-          std::string(kMetrics),
-          program.string(),
-          std::string(kCountedCommand),
-          cache.string(),
-          fmt::format("{}", stored.id),
-          stored.key.device.kind == "cuda" ? "auto" : stored.key.device.kind};
+                                     const std::filesystem::path& program, const std::string& kernel_file) {
+  std::vector<std::string> words{
+      "ncu",
+      "--cache-control",
+      "all",
+      "--clock-control",
+      "none",
+      "--metrics",
+      std::string(kMetrics),
+      program.string(),
+      std::string(kCountedCommand),
+      cache.string(),
+      fmt::format("{}", stored.id),
+      stored.key.device.kind == "cuda" ? "auto" : stored.key.device.kind};
+  if (!kernel_file.empty()) words.push_back(std::filesystem::absolute(kernel_file));
+  return words;
+}
+
+/// The problem that the winner was measured on; nullopt where its family is neither built in nor that of the file.
+std::optional<Problem> counted_problem(const cache::StoredWinner& stored, const std::string& kernel_file) {
+  const cache::ProblemRecord& record = stored.key.problem;
+  if (kernel_file.empty()) return tuner::problem_of(record, stored.winner.tuned_extents);
+  return tuner::problem_of(record, stored.winner.tuned_extents, Families(&kernel_file_family(kernel_file), 1));
 }
 
 /// The command as a shell reads it.
@@ -73,17 +85,20 @@ std::filesystem::path own_program(const Context& context) {
 
 }  // namespace
 
-void print_counters(const cache::StoredWinner& stored, const std::filesystem::path& cache, const Context& context) {
+void print_counters(const cache::StoredWinner& stored, const std::filesystem::path& cache,
+                    const std::string& kernel_file, const Context& context) {
   if (stored.key.device.kind != "cuda")
     throw CommandError(ExitCode::usage,
                        fmt::format("--counters: Nsight Compute counts on GPUs, and winner {} is one of {}", stored.id,
                                    printable(stored.key.device.name)));
-  if (!problem_of(stored.key.problem, stored.winner.tuned_extents))
+  if (!counted_problem(stored, kernel_file))
     throw CommandError(ExitCode::not_tuned,
-                       fmt::format("--counters: winner {} is of the family {}, which only its own program can run; run "
-                                   "that under ncu",
-                                   stored.id, printable(stored.key.problem.family)));
-  std::vector<std::string> words = ncu_command(stored, std::filesystem::absolute(cache), own_program(context));
+                       fmt::format("--counters: winner {} is of the kernel {}, which is not built in; name its kernel "
+                                   "file with --family {}.toml, or run the program that it belongs to under ncu",
+                                   stored.id, printable(stored.key.problem.family),
+                                   printable(stored.key.problem.family)));
+  std::vector<std::string> words =
+      ncu_command(stored, std::filesystem::absolute(cache), own_program(context), kernel_file);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -105,18 +120,20 @@ void print_counters(const cache::StoredWinner& stored, const std::filesystem::pa
 }
 
 int run_counted(std::span<const std::string> arguments) try {
-  if (arguments.size() != 3) throw CommandError(ExitCode::usage, "this subcommand is for hone explain --counters");
+  if (arguments.size() != 3 && arguments.size() != 4)
+    throw CommandError(ExitCode::usage, "this subcommand is for hone explain --counters");
   const std::int64_t id = parse_winner_id(arguments[1]);
   const std::vector<cache::StoredWinner> all = cache::Store(arguments[0]).winners();
   const auto stored = std::ranges::find(all, id, &cache::StoredWinner::id);
   const std::optional<Problem> problem =
-      stored == all.end() ? std::nullopt : problem_of(stored->key.problem, stored->winner.tuned_extents);
+      stored == all.end() ? std::nullopt : counted_problem(*stored, arguments.size() == 4 ? arguments[3] : "");
   if (!problem) throw CommandError(ExitCode::usage, fmt::format("no winner {} can be run", id));
 
   SessionOptions options;
   options.cache_path = arguments[0];
   options.cache_read_only = true;
   options.on_miss = MissPolicy::error;
+  options.objective = parse_objective(stored->key.problem.objective);
   const std::shared_ptr<Device> device = Device::open(arguments[2]);
   Session session(device, options);
   const Stream stream = device->create_stream();

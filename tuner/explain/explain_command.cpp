@@ -22,6 +22,7 @@
 #include "tuner/explain/explanation.h"
 #include "tuner/explain/summary.h"
 #include "tuner/explain/trial_formats.h"
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
@@ -65,6 +66,7 @@ void print_table(const Explanation& explanation, const Context& context) {
                {"± µs", Align::right, 7},
                {"gap", Align::right},
                {"samples", Align::right, 8},
+               {"µJ", Align::right, 1, true},
                {"fate"},
                {"why"}});
   for (const CandidateFate& candidate : explanation.candidates) {
@@ -77,7 +79,7 @@ void print_table(const Explanation& explanation, const Context& context) {
          us_text(trial.predicted_us), us_text(trial.median_us),
          is_measured ? format_us(trial.spread_us) : std::string(kUnknown),
          is_measured && trial.verdict == "ok" ? gap_text(candidate.gap) : std::string(kUnknown),
-         is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown),
+         is_measured ? fmt::format("{}", trial.samples) : std::string(kUnknown), energy_text(trial),
          std::string(name(candidate.fate)) + (trial.is_default ? " (default)" : ""),
          candidate.why.substr(0, candidate.why.find('\n'))});
   }
@@ -121,7 +123,7 @@ Json candidate_json(const CandidateFate& candidate) {
   const cache::TrialRecord& trial = *candidate.trial;
   Json json = Json::object();
   auto& fields = json.get_ref<Json::object_t&>();
-  fields.reserve(12);
+  fields.reserve(13);
   fields.emplace("policy", trial.candidate.policy);
   fields.emplace("max_blocks", trial.candidate.max_blocks);
   fields.emplace("bytes_in_flight_per_sm", trial.bytes_in_flight_per_sm);
@@ -131,6 +133,7 @@ Json candidate_json(const CandidateFate& candidate) {
   fields.emplace("samples", trial.samples);
   fields.emplace("sequence", trial.sequence > 0 ? Json(trial.sequence) : Json(nullptr));
   fields.emplace("is_default", trial.is_default);
+  fields.emplace("energy_uj", trial.energy_uj > 0 ? Json(trial.energy_uj) : Json(nullptr));
   fields.emplace("fate", name(candidate.fate));
   fields.emplace("gap", trial.verdict == "ok" ? Json(candidate.gap) : Json(nullptr));
   fields.emplace("why", candidate.why);
@@ -194,6 +197,7 @@ void set_up_explain(CLI::App& app, ExplainOptions& options) {
   one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
   one_of(sub->add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
   one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
+  one_of(sub->add_option("--objective", options.objective)->take_last(), words_in(kObjectiveNames));
   one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
   file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--all", options.all)->disable_flag_override();
@@ -215,6 +219,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     throw CommandError(ExitCode::usage, fmt::format("unknown format '{}'{}; known are {}", printable(options.format),
                                                     did_you_mean(options.format, kTrialFormats),
                                                     fmt::join(kTrialFormats, ", ")));
+  const Objective objective = parse_objective(options.objective);
   const std::optional<Problem> problem = id > 0 ? std::nullopt : std::optional(named_problem(options));
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const cache::Store store(path);
@@ -228,7 +233,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
                  [&](const auto& stored) { return stored.id == id; });
   } else {
-    winners = winners_of(all, *problem, options.device);
+    winners = winners_of(all, *problem, options.device, objective);
   }
   if (winners.empty()) {
     const std::string what = id > 0 ? fmt::format("winner {}", id) : problem_label(*problem);
@@ -236,7 +241,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
         id > 0 ? ExitCode::usage : ExitCode::not_tuned,
         fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
                     id > 0 ? "see: hone inspect"
-                           : fmt::format("tune it with: hone tune {}{} --cache {}", tune_arguments(*problem),
+                           : fmt::format("tune it with: hone tune {}{}{} --cache {}", tune_arguments(*problem),
+                                         objective == Objective::time ? "" : " --objective energy",
                                          options.device.empty() ? "" : " --device " + options.device,
                                          printable(shell_quoted(path.string())))));
   }
@@ -274,7 +280,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   if (options.json) print_json(json, context);
   if (options.counters) {
     context.out << '\n';
-    print_counters(winners.front(), path, context);
+    print_counters(winners.front(), path, names_kernel_file(options.family) ? options.family : "", context);
   }
   return ExitCode::ok;
 }

@@ -23,6 +23,7 @@ struct ExplainOptions {
   std::string context = "stream";
   std::string nan = "propagate";
   std::string numerics = "fast";
+  std::string objective = "time";
   std::string device;
   std::string cache;
   bool all = false;

@@ -34,6 +34,20 @@ std::string why_tied(const TrialRecord& trial, const TrialRecord& winner) {
   return "as fast as can be told, but not faster in the pairs, or the winner serves a neighbouring size already";
 }
 
+/// One that was measured, where the winner was chosen by its energy.
+void judge_by_energy(const TrialRecord& trial, const TrialRecord& winner, CandidateFate& fate) {
+  fate.fate = Fate::beaten;
+  if (trial.energy_uj <= 0) {
+    fate.why = "not among the fastest few, whose energy is measured";
+    return;
+  }
+  const double more = trial.energy_uj / winner.energy_uj - 1;
+  const bool meets = std::abs(trial.energy_uj - winner.energy_uj) <= trial.energy_spread_uj + winner.energy_spread_uj;
+  if (meets) fate.fate = Fate::tied;
+  fate.why = meets ? "takes as much energy as can be told, and more time"
+                   : fmt::format("takes {:.1f} % more energy a call", 100 * more);
+}
+
 CandidateFate fate_of(const TrialRecord& trial, const TrialRecord* winner) {
   CandidateFate fate{.trial = &trial, .why = trial.reason};
   if (trial.verdict == "wrong") fate.fate = Fate::wrong;
@@ -46,6 +60,10 @@ CandidateFate fate_of(const TrialRecord& trial, const TrialRecord* winner) {
   }
   if (!trial.reason.empty()) {
     fate.fate = Fate::gave_way;
+    return fate;
+  }
+  if (winner->energy_uj > 0) {
+    judge_by_energy(trial, *winner, fate);
     return fate;
   }
   const bool to_the_end = trial.samples >= winner->samples;

@@ -205,6 +205,11 @@ void print_summary(const ExplainedWinner& explained, std::ostream& out, int colu
       << '\n';
   std::size_t candidates = 0;
   for (const cache::TrialRecord& trial : explained.tuning.trials) candidates += policies_of(trial);
+  if (const cache::TrialRecord* winner = explained.explanation.winner; winner && winner->energy_uj > 0)
+    print_line(out, width, "energy",
+               fmt::format("{} µJ a call, the least: of the whole device, idle power included, under a power limit of "
+                           "{:.0f} W",
+                           energy_text(*winner), explained.tuning.power_limit_w));
   print_line(out, width, "limit", limit_text(explained));
   print_line(out, width, "waves", waves_text(explained));
   print_line(out, width, "in flight", flight_text(explained));

@@ -124,6 +124,7 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
   sub->add_option("--size", options.filter.size)->take_last();
   one_of(sub->add_option("--context", options.filter.context)->take_last(), words_in(kContextWords));
   one_of(sub->add_option("--numerics", options.filter.numerics)->take_last(), words_in(kNumericsNames));
+  one_of(sub->add_option("--objective", options.filter.objective)->take_last(), words_in(kObjectiveNames));
   file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();

@@ -16,7 +16,8 @@ auto problem_key(const cache::KeyRecord& key) {
   const cache::ProblemRecord& problem = key.problem;
   return std::tie(key.device.kind, key.device.name, key.device.architecture, key.device.identity,
                   key.toolchain.compiler, key.toolchain.driver, key.toolchain.family_digest, problem.family,
-                  problem.operation, problem.dtype, problem.numerics, problem.launch_context, problem.alignment);
+                  problem.operation, problem.dtype, problem.numerics, problem.launch_context, problem.alignment,
+                  problem.objective);
 }
 
 /// The other extents, then those of `axis`: rows that may be joined along it come to stand side by side.

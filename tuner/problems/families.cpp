@@ -29,9 +29,11 @@ const FamilyRow& parse_family(std::string_view name, Families families) {
     names.push_back(row.family().name());
     known.push_back(fmt::format("{} ({})", names.back(), fmt::join(row.family().extent_names(), " x ")));
   }
-  throw CommandError(ExitCode::usage, fmt::format("unknown kernel family '{}'{}; known {} {}", printable(name),
-                                                  did_you_mean(name, names), names.size() == 1 ? "is" : "are",
-                                                  fmt::join(known, ", ")));
+  throw CommandError(ExitCode::usage, fmt::format("unknown kernel family '{}'{}; known {} {}; a kernel of your own is "
+                                                  "named by its file, such as {}.toml",
+                                                  printable(name), did_you_mean(name, names),
+                                                  names.size() == 1 ? "is" : "are", fmt::join(known, ", "),
+                                                  printable(name)));
 }
 
 }  // namespace hone::tuner

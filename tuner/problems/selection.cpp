@@ -190,6 +190,10 @@ Numerics parse_numerics(std::string_view text) {
   return static_cast<Numerics>(pick("kind of numerics", text, kNumericsNames));
 }
 
+Objective parse_objective(std::string_view text) {
+  return static_cast<Objective>(pick("objective", text, kObjectiveNames));
+}
+
 std::vector<std::string> parse_devices(const std::string& text) {
   std::vector<std::string> names = device_names();
   if (text == "auto") return {names.front()};

@@ -64,6 +64,9 @@ NanPolicy parse_nan_policy(std::string_view text);
 /// "fast" or "reproducible".
 Numerics parse_numerics(std::string_view text);
 
+/// "time" or "energy".
+Objective parse_objective(std::string_view text);
+
 /// The devices that a campaign works on: "auto" is the first there is, "all" every CUDA device, or else the host.
 /// Throws as open_device(), without opening what exists.
 std::vector<std::string> parse_devices(const std::string& text);

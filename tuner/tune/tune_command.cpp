@@ -165,6 +165,7 @@ void set_up_tune(CLI::App& app, TuneOptions& options) {
   sub->add_option("--total-budget", options.total_budget)->take_last();
   sub->add_option("--regret", options.regret)->take_last();
   sub->add_option("--patience", options.patience)->take_last();
+  one_of(sub->add_option("--objective", options.objective)->take_last(), words_in(kObjectiveNames));
   file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--again", options.again)->disable_flag_override();
   sub->add_flag("--exhaustive", options.exhaustive)->disable_flag_override();
@@ -182,10 +183,15 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   // What was typed is looked at before what it is to be done with.
   require_one_source(options.problems, options.missed);
   const std::optional<Shard> shard = chosen_shard(options);
+  std::optional<Objective> objective;
+  if (options.objective) objective = parse_objective(*options.objective);
   CampaignFile file;
   if (!options.missed) file = choose_problems(options.problems, context.err);
   CampaignOptions campaign = campaign_options(options, file);
   SessionOptions session_options = context.environment.session_options();
+  if (objective) session_options.objective = *objective;
+  // Winners are compared by time alone, so each size keeps the one with its least energy.
+  if (session_options.objective == Objective::energy) campaign.most_regret = 0;
   required_cache_path(options.cache, session_options);
   choose_cache(session_options, options.cache);
   if (session_options.cache_read_only) {
@@ -204,7 +210,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   campaign.stop = stop;
   const std::vector<DeviceLock> locks = lock_devices(campaign, context);
   // Only now: the campaign that was waited for may have tuned what was missed.
-  if (options.missed) file.problems = list_missed(cache::Store(cache_path));
+  if (options.missed) file.problems = list_missed(cache::Store(cache_path), session_options.objective);
   std::vector<WeightedProblem> problems = one_per_size_class(file.problems);
   if (problems.empty()) {
     context.err << fmt::format("Nothing was missed, as far as {} tells\n", printable(cache_path.string()));

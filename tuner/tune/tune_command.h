@@ -24,6 +24,7 @@ struct TuneOptions {
   std::optional<std::string> total_budget;
   std::string regret = "1";
   std::string patience = "20s";
+  std::optional<std::string> objective;
   std::string cache;
   bool again = false;
   bool exhaustive = false;

@@ -11,10 +11,11 @@ namespace hone::tuner {
 using cache::StoredWinner;
 
 std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const Problem& problem,
-                                     const std::string& device) {
+                                     const std::string& device, Objective objective) {
   std::vector<StoredWinner> winners;
   for (const StoredWinner& stored : all) {
     if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
+    if (stored.key.problem.objective != name(objective)) continue;
     const auto same = std::find_if(winners.begin(), winners.end(), [&](const StoredWinner& other) {
       return other.key.device.identity == stored.key.device.identity && other.key.device.kind == stored.key.device.kind;
     });

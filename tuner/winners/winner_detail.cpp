@@ -53,6 +53,7 @@ void print_key(const cache::StoredWinner& stored, const Context& context) {
   print_field(out, "family", fmt::format("{}, digest {}", key.problem.family, key.toolchain.family_digest));
   print_field(out, "numerics", key.problem.numerics);
   print_field(out, "context", key.problem.launch_context);
+  print_field(out, "objective", key.problem.objective);
   print_field(out, "stored",
               fmt::format("{}, {} ago", date_text(stored.created_at),
                           format_age(context.environment.unix_time() - stored.created_at)));
@@ -147,6 +148,7 @@ std::vector<std::string> trial_row(std::size_t rank, const cache::TrialRecord& t
       trial.median_us > 0 && stored.winner.median_us > 0 ? gap_text(trial.median_us / stored.winner.median_us - 1)
                                                          : std::string(kUnknown),
       count(trial.samples),
+      energy_text(trial),
       note_of(trial, stored)};
 }
 
@@ -163,6 +165,7 @@ void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& 
                {"± µs", Align::right, 7},
                {"gap", Align::right},
                {"samples", Align::right, 8},
+               {"µJ", Align::right, 1, true},
                {"note"}});
   std::size_t rank = 0;
   for (const cache::TrialRecord& trial : tuning.trials) {
@@ -176,6 +179,9 @@ void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& 
                              measured, seconds(tuning.compile_ms), seconds(tuning.measure_ms),
                              tuning.budget_spent ? ", budget spent" : "");
   table.print(context.out, context.environment.out_columns(), 2);
+  if (tuning.power_limit_w > 0)
+    context.out << fmt::format("\nµJ: energy of a call of the whole device, idle power included, under a power limit of "
+                               "{:.0f} W\n", tuning.power_limit_w);
 }
 
 void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context& context) {
@@ -198,7 +204,13 @@ std::string problem_text(const cache::ProblemRecord& problem) {
   if (numerics.starts_with(", ")) numerics.remove_prefix(2);
   if (!numerics.empty()) text.append(" ").append(numerics);
   if (problem.launch_context == name(LaunchContext::graph)) text += " graph";
+  if (problem.objective != name(Objective::time)) text += " by " + problem.objective;
   return text;
+}
+
+std::string energy_text(const cache::TrialRecord& trial) {
+  if (trial.energy_uj <= 0) return std::string(kUnknown);
+  return fmt::format("{:.4g} ± {:.2g}", trial.energy_uj, trial.energy_spread_uj);
 }
 
 std::string device_text(const cache::DeviceRecord& device) {
@@ -235,7 +247,10 @@ std::string tune_command(const cache::StoredWinner& stored) {
   const std::optional<Problem> problem = problem_of(stored.key.problem, extents);
   const std::string arguments = problem ? tune_arguments(*problem) : "";
   if (arguments.empty()) return "Session::tune()";  // of a program's own family
-  return fmt::format("hone tune {}{}", arguments, stored.winner.tuned ? " --again" : "");
+  const std::string& objective = stored.key.problem.objective;
+  return fmt::format("hone tune {}{}{}", arguments,
+                     objective == name(Objective::time) ? "" : " --objective " + objective,
+                     stored.winner.tuned ? " --again" : "");
 }
 
 std::string_view how_text(const cache::StoredWinner& stored) {

@@ -18,6 +18,9 @@ namespace hone::tuner {
 /// "reduce sum f32"; with "NaN ignored" and "graph" behind it where that is so.
 std::string problem_text(const cache::ProblemRecord& problem);
 
+/// "1250 ± 12": the energy of a call in microjoules, with half of its interval; "–" where it was not measured.
+std::string energy_text(const cache::TrialRecord& trial);
+
 /// "NVIDIA H200 (cuda, sm_90): 132 SMs, 4916 GB/s"; the bandwidth only where it is known.
 std::string device_text(const cache::DeviceRecord& device);
 

@@ -52,6 +52,7 @@ WinnerFilter::WinnerFilter(const FilterOptions& options, const std::vector<cache
     for (const LaunchContext context : parse_contexts(options.context)) contexts_.emplace_back(name(context));
   }
   if (!options.numerics.empty()) numerics_ = name(parse_numerics(options.numerics));
+  if (!options.objective.empty()) objective_ = name(parse_objective(options.objective));
 }
 
 bool WinnerFilter::passes(const cache::StoredWinner& stored) const {
@@ -60,6 +61,7 @@ bool WinnerFilter::passes(const cache::StoredWinner& stored) const {
   if (!family_.empty() && key.problem.family != family_) return false;
   if (shape_ && !serves_shape(key.problem)) return false;
   if (!key.problem.numerics.starts_with(numerics_)) return false;  // "fast, NaN ignored"
+  if (!objective_.empty() && key.problem.objective != objective_) return false;
   const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
     return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
   };

@@ -22,6 +22,7 @@ struct FilterOptions {
   std::string size;
   std::string context;
   std::string numerics;
+  std::string objective;
 };
 
 class WinnerFilter {
@@ -47,6 +48,7 @@ class WinnerFilter {
   std::vector<std::string> contexts_;
   std::string family_;
   std::string_view numerics_;
+  std::string_view objective_;
   std::optional<TypedShape> shape_;
 };
 

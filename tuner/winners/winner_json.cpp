@@ -49,6 +49,7 @@ Json to_json(const cache::KeyRecord& key) {
             {"numerics", key.problem.numerics},
             {"launch_context", key.problem.launch_context},
             {"alignment", key.problem.alignment},
+            {"objective", key.problem.objective},
             {"sizes", std::move(sizes)}}}};
 }
 
@@ -84,12 +85,15 @@ Json to_json(const cache::TuningRecord& tuning) {
                       {"sequence", known(trial.sequence)},
                       {"is_default", trial.is_default},
                       {"verdict", trial.verdict},
-                      {"reason", trial.reason}});
+                      {"reason", trial.reason},
+                      {"energy_uj", known(trial.energy_uj)},
+                      {"energy_spread_uj", trial.energy_uj > 0 ? Json(trial.energy_spread_uj) : Json(nullptr)}});
   }
   return {{"started_at", tuning.started_at},
           {"compile_ms", tuning.compile_ms},
           {"measure_ms", tuning.measure_ms},
           {"budget_spent", tuning.budget_spent},
+          {"power_limit_w", known(tuning.power_limit_w)},
           {"trials", std::move(trials)}};
 }
 

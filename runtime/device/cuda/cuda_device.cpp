@@ -19,7 +19,7 @@
 #include "runtime/device/cuda/cuda_scopes.h"
 #include "runtime/device/cuda/cuda_streams.h"
 #include "runtime/device/cuda/cuda_timer.h"
-#include "runtime/device/cuda/nvml_monitor.h"
+#include "runtime/device/nvml/nvml_monitor.h"
 #include "runtime/jit/nvrtc_compiler.h"
 
 namespace hone {
@@ -105,7 +105,8 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaHold>(stream);
   }
   double time_us(Stream stream, const std::function<void()>& work) override;
-  DeviceCondition condition() const override;
+  DeviceCondition condition() const override { return monitor().condition(); }
+  EnergyReading energy() const override { return monitor().energy(); }
 
  private:
   std::optional<cudaPointerAttributes> pointer_attributes(const void* pointer) const;
@@ -125,6 +126,8 @@ class CudaDevice final : public Device {
   CudaTimer timer_;
   std::once_flag limits_once_;
   DeviceLimits limits_;  ///< measured when first asked: only tuning asks
+  const NvmlMonitor& monitor() const;
+
   mutable std::once_flag monitor_once_;
   mutable std::optional<NvmlMonitor> monitor_;  ///< opened when first asked: only tuning asks
 };
@@ -278,13 +281,13 @@ double CudaDevice::time_us(Stream stream, const std::function<void()>& work) {
   return span.wait_us();
 }
 
-DeviceCondition CudaDevice::condition() const {
+const NvmlMonitor& CudaDevice::monitor() const {
   std::call_once(monitor_once_, [this] {
     std::array<char, 32> bus_id{};
     check(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal_), "asking for a PCI address");
     monitor_.emplace(bus_id.data());
   });
-  return monitor_->condition();
+  return *monitor_;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -23,6 +24,7 @@
 #include "runtime/device/host/host_module.h"
 #include "runtime/device/host/host_streams.h"
 #include "runtime/device/host/sm_pool.h"
+#include "runtime/device/nvml/nvml_monitor.h"
 #include "runtime/jit/host_compiler.h"
 
 namespace hone {
@@ -109,6 +111,14 @@ class HostDevice final : public Device {
   void replay(const CapturedWork& work, Stream) override { static_cast<const HostCapturedWork&>(work).run(); }
   double time_us(Stream stream, const std::function<void()>& work) override;
 
+  /// A CPU has no NVML of its own, so one must be named.
+  EnergyReading energy() const override {
+    if (named_nvml().empty())
+      return {.missing = "a CPU has no counter that Hone reads; HONE_NVML may name a library with NVML's functions"};
+    std::call_once(monitor_once_, [this] { monitor_.emplace("host"); });
+    return monitor_->energy();
+  }
+
  private:
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) {
     require_own_process();
@@ -130,6 +140,8 @@ class HostDevice final : public Device {
   HostStreams streams_;
   std::mutex launch_mutex_;
   std::unique_ptr<Watchdog> watchdog_;
+  mutable std::once_flag monitor_once_;
+  mutable std::optional<NvmlMonitor> monitor_;  ///< opened when first asked
   std::unique_ptr<SmPool> pool_;
 };
 

@@ -58,6 +58,8 @@ struct Trial {
   double median_us = 0;  ///< measured, per call; after dropping out early: the leader's time × the ratio of the two
   double spread_us = 0;                      ///< half the interquartile range of the samples
   int samples = 0;
+  double energy_uj = 0;         ///< of one call, by the counter of the whole device; 0: not measured
+  double energy_spread_uj = 0;  ///< half of the range of its samples
   int sequence = 0;         ///< 1 for the first candidate that the search measured; 0: not measured, or not recorded
   bool is_default = false;  ///< the model's first choice, which MissPolicy::heuristic would have dispatched to
   Verdict verdict = Verdict::rejected;

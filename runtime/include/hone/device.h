@@ -33,6 +33,13 @@ struct DeviceCondition {
   std::string seen = {};      ///< the evidence, for people: "process 4711 uses 60 % of the SMs", or ""
 };
 
+/// The energy counter of a device, as its monitor reports it.
+struct EnergyReading {
+  double joules = 0;         ///< of the whole device, idle power included, since its driver was loaded
+  double power_limit_w = 0;  ///< that the device enforces; 0: not known
+  std::string missing = {};  ///< why there is no counter: what was looked for, and what was found; "" if there is one
+};
+
 /// The memory that a pointer points into; `peer`: another device's.
 enum class MemoryKind { device, host, peer, unknown };
 
@@ -159,9 +166,15 @@ class Device {
   /// Asks the device's monitor (NVML for CUDA devices). Without a monitor, nothing is reported.
   virtual DeviceCondition condition() const { return {}; }
 
+  /// Asks the device's monitor for its energy counter, which moves every 20 to 100 ms on a GPU.
+  virtual EnergyReading energy() const { return {.missing = "it has no energy counter"}; }
+
  protected:
   Device() = default;
 };
+
+/// Throws Error(unsupported), with what was looked for and what to do, where the device has no energy counter.
+void require_energy_counter(const Device& device);
 
 /// The names that Device::open() accepts on this machine, CUDA devices first and "host" last.
 std::vector<std::string> device_names();

@@ -40,6 +40,10 @@ struct SessionOptions {
   /// The time to spend on tuning one problem.
   std::chrono::milliseconds tune_budget{2000};
 
+  /// What winners are chosen by. Winners of one objective never serve a session of the other. Change it if calls come
+  /// so densely that their energy matters more than their time.
+  Objective objective = Objective::time;
+
   /// The cache file. Empty: no file, and winners live only as long as the session.
   std::filesystem::path cache_path;
 
@@ -85,6 +89,7 @@ struct SessionOptions {
   /// - HONE_CACHE_MAX_BYTES: cache_max_bytes, a number that may end in Ki, Mi or Gi.
   /// - HONE_BINARIES: load_binaries, `on` or `off`.
   /// - HONE_ON_MISS: on_miss, `tune`, `heuristic` or `error`.
+  /// - HONE_OBJECTIVE: objective, `time` or `energy`.
   /// - HONE_VALIDATE: validate_pointers, 0 or 1.
   /// - HONE_STATS: stats_folder.
   /// report_cache_failure writes a line to standard error. A program with more rights than its user (set user ID)

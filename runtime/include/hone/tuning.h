@@ -31,6 +31,15 @@ struct TuningProgress {
   double best_us = 0;    ///< 0 before the first measurement
 };
 
+/// What the winner has the least of.
+enum class Objective : std::uint8_t {
+  time,
+  energy,  ///< of one call, by the device's counter (Device::energy()): of the whole device, idle power included
+};
+
+inline constexpr std::array<std::string_view, 2> kObjectiveNames{"time", "energy"};
+constexpr std::string_view name(Objective objective) { return kObjectiveNames[static_cast<std::size_t>(objective)]; }
+
 /// The place of the inputs when a timed call begins.
 enum class InputState : std::uint8_t {
   cold,  ///< in device memory: calls rotate through so many copies that each is displaced from the last-level cache
@@ -69,6 +78,11 @@ struct TuningOptions {
   /// The assumption about the inputs. It is no part of a Problem, because a call cannot know what is in the cache.
   /// Choose `warm` if calls follow the kernel that wrote their input, and the input fits the last-level cache.
   InputState inputs = InputState::cold;
+
+  /// What is sought. For energy, the search by time comes first; then the energy of the fastest few is measured, up to
+  /// six that take at most a quarter longer than the fastest, for about two seconds each, which the budget does not
+  /// include. A Session replaces this by SessionOptions::objective.
+  Objective objective = Objective::time;
 
   /// Measure every candidate that was not pruned, as far as the budget goes, whatever the model predicts.
   bool measure_all = false;
@@ -115,6 +129,8 @@ struct Tuning {
   bool stopped = false;
   bool has_compiled = false;  ///< true if any policy compiled
   SearchEnd search_end = SearchEnd::everything_searched;
+  Objective objective = Objective::time;
+  double power_limit_w = 0;     ///< that the device enforced while energy was measured; 0: it was not
   double rank_correlation = 0;  ///< Spearman's, of predicted with measured times; 0 with fewer than two
   double roofline_us = 0;       ///< lower bound from bandwidth and launch cost; 0: the bandwidth is not known
   int discarded_samples = 0;    ///< samples discarded because the device was throttled or shared
@@ -128,7 +144,8 @@ struct Tuning {
 
 /// Measures candidates for `problem` on `device` and picks the fastest one that verifies. Uses streams and memory of
 /// its own, and stores nothing. A candidate that fails is a Trial. Throws Error: invalid_argument if the family refuses
-/// the problem, out_of_memory if the inputs do not fit, device_lost if the device does not work any more after a
+/// the problem, unsupported if energy is sought and the device has no counter, out_of_memory if the inputs do not fit,
+/// device_lost if the device does not work any more after a
 /// candidate.
 Tuning tune(const std::shared_ptr<Device>& device, const Problem& problem, const TuningOptions& options);
 

@@ -23,7 +23,7 @@ class StoppingRuleTest : public testing::Test {
 
   const StoppingRule rule_{kRooflineUs, false};
   const StoppingRule all_{kRooflineUs, true};
-  const SearchState begun_{.measured = 20, .leader_us = 50, .has_candidates = true};
+  const SearchState begun_{.measured = 20, .candidates = 1000, .leader_us = 50, .has_candidates = true};
 };
 
 TEST_F(StoppingRuleTest, TheRooflineIsReachedWithinHalfAPercent) {
@@ -39,6 +39,42 @@ TEST_F(StoppingRuleTest, TheFirstCandidatesAreMeasuredWhateverIsExpected) {
   EXPECT_EQ(rule_.why_not(state, false, {.us = 900}), "");
   state.measured = 12;
   EXPECT_NE(rule_.why_not(state, false, {.us = 900}), "");
+}
+
+TEST_F(StoppingRuleTest, TheFurtherTheModelWasOffTheMoreIsMeasuredFirst) {
+  SearchState state{.measured = 50,
+                    .policies = 400,
+                    .candidates = 400,
+                    .model_error = 0.05,
+                    .leader_us = 50,
+                    .has_candidates = true};
+  EXPECT_EQ(StoppingRule::fewest_measured(state), 12);
+  EXPECT_NE(rule_.why_not(state, false, {.us = 900}), "");
+  EXPECT_EQ(end(rule_, state, 0.0), SearchEnd::rest_expected_slower);
+  state.model_error = 0.3;
+  EXPECT_EQ(StoppingRule::fewest_measured(state), 60);
+  EXPECT_EQ(rule_.why_not(state, false, {.us = 900}), "");
+  EXPECT_EQ(end(rule_, state, 0.0), std::nullopt);
+  state.model_error = 3;
+  EXPECT_EQ(StoppingRule::fewest_measured(state), 60) << "a seventh is the most";
+  state.policies = 30;
+  EXPECT_EQ(StoppingRule::fewest_measured(state), 12) << "a small space has a floor";
+}
+
+TEST_F(StoppingRuleTest, TheMoreWasMeasuredTheMoreACandidateMustPromise) {
+  SearchState state{.measured = 29, .policies = 200, .candidates = 200, .leader_us = 50, .has_candidates = true};
+  EXPECT_EQ(rule_.why_not(state, false, {.us = 50, .gain = 0.003}), "");
+  state.measured = 30;
+  EXPECT_NE(rule_.why_not(state, false, {.us = 50, .gain = 0.003}), "");
+  EXPECT_EQ(rule_.why_not(state, false, {.us = 50, .gain = 0.011}), "");
+  EXPECT_EQ(end(rule_, state, 0.003), SearchEnd::rest_expected_slower);
+  EXPECT_EQ(end(rule_, state, 0.011), std::nullopt);
+  state.measured = 40;
+  EXPECT_NE(rule_.why_not(state, true, {.us = 40, .gain = 0.2}), "") << "a fifth is enough";
+  EXPECT_EQ(end(rule_, state, 0.2), SearchEnd::rest_expected_slower);
+  EXPECT_EQ(all_.why_not(state, false, {.us = 900}), "") << "unless all are to be measured";
+  state = {.measured = 15, .policies = 20, .candidates = 20, .leader_us = 50, .has_candidates = true};
+  EXPECT_EQ(rule_.why_not(state, true, {.us = 50}), "") << "a small space has a floor";
 }
 
 TEST_F(StoppingRuleTest, AnExpectedGainOfAFifthOfAPercentIsWorthAMeasurement) {

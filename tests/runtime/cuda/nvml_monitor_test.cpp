@@ -1,4 +1,4 @@
-#include "runtime/device/cuda/nvml_monitor.h"
+#include "runtime/device/nvml/nvml_monitor.h"
 
 #include <gtest/gtest.h>
 

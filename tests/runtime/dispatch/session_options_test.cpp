@@ -21,8 +21,8 @@ using test::Names;
 class SessionOptionsTest : public testing::Test {
  protected:
   SessionOptionsTest() {
-    for (const char* name : {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_VALIDATE",
-                             "XDG_CACHE_HOME", "HOME"}) {
+    for (const char* name : {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_OBJECTIVE",
+                             "HONE_VALIDATE", "XDG_CACHE_HOME", "HOME"}) {
       const char* value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       unsetenv(name);
@@ -144,6 +144,13 @@ TEST_F(SessionOptionsTest, ReadsThePolicy) {
     EXPECT_EQ(SessionOptions::from_environment().on_miss, policy);
   }
   for (const char* text : {"Tune", "never", "tune "}) expect_refused("HONE_ON_MISS", text);
+}
+
+TEST_F(SessionOptionsTest, ReadsTheObjective) {
+  EXPECT_EQ(SessionOptions::from_environment().objective, Objective::time);
+  set("HONE_OBJECTIVE", "energy");
+  EXPECT_EQ(SessionOptions::from_environment().objective, Objective::energy);
+  expect_refused("HONE_OBJECTIVE", "power");
 }
 
 TEST_F(SessionOptionsTest, ReadsWhetherToValidate) {

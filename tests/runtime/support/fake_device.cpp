@@ -271,6 +271,7 @@ void FakeDevice::run(const Kernel& kernel, const Launch& launch, bool in_graph) 
   if (loaded.behaviour.loses_device) is_lost_ = true;
   require_found();
   if (count == loaded.behaviour.fails_at_launch) throw Error(ErrorCode::device_failed, "the launch failed");
+  if (!loaded.behaviour.computes) return;
   std::int64_t result = result_of(launch);
   if (loaded.behaviour.is_wrong) ++result;
   if (loaded.behaviour.is_unsteady) result += count;

@@ -25,6 +25,7 @@ struct FakeKernel {
   std::string compile_error = {};
   std::string load_error = {};
   int fails_at_launch = 0;       ///< the launch that throws, from 1; 0: none
+  bool computes = true;          ///< false: a unit of another family, whose arguments are not known
   bool loses_device = false;     ///< its launch throws, and so does everything after it
   int resident_blocks = 4;
   Resources resources = {.registers = 32};
@@ -48,6 +49,7 @@ class FakeDevice final : public Device {
   std::function<FakeKernel(std::string_view source)> script = [](std::string_view) { return FakeKernel{}; };
   std::function<double(double us, double now_us)> drift = [](double us, double) { return us; };  ///< of the clock
   std::function<DeviceCondition(double now_us)> condition_at = [](double) { return DeviceCondition{}; };
+  std::function<EnergyReading()> read_energy = [] { return EnergyReading{.missing = "it is invented"}; };
   double timing_overhead_us = 0;             ///< that the events around timed work add
   std::function<void()> on_compile = [] {};  ///< called in every compile(), without a lock
   std::string compiler = "fake-1";           ///< compiler_identity(); "" and compile() throws unsupported
@@ -93,6 +95,7 @@ class FakeDevice final : public Device {
   std::unique_ptr<StreamHold> hold(Stream stream) override;
   double time_us(Stream stream, const std::function<void()>& work) override;
   DeviceCondition condition() const override { return condition_at(now_us()); }
+  EnergyReading energy() const override { return read_energy(); }
 
  private:
   struct Recorded;

@@ -59,6 +59,7 @@ class ForwardingDevice : public Device {
   std::unique_ptr<StreamHold> hold(Stream stream) override { return inner_->hold(stream); }
   double time_us(Stream stream, const std::function<void()>& work) override { return inner_->time_us(stream, work); }
   DeviceCondition condition() const override { return inner_->condition(); }
+  EnergyReading energy() const override { return inner_->energy(); }
 
  private:
   std::shared_ptr<Device> inner_;

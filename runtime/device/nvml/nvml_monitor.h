@@ -1,4 +1,5 @@
-// NvmlMonitor: whether a GPU is throttled or busy with others' work, asked of NVML where it is installed.
+// NvmlMonitor: whether a GPU is throttled or busy with others' work, and the energy that it has taken, asked of NVML
+// where it is installed.
 #pragma once
 
 #include <chrono>
@@ -30,8 +31,12 @@ std::string describe(const DeviceCondition& condition, std::uint64_t reasons, st
 /// device, pids are of another namespace (a container's) and say nothing: false.
 bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
 
-/// Opens NVML with dlopen; without it, or where it refuses, nothing is ever known. A question may take longer than many
-/// kernels, so that all of them together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
+/// The library that HONE_NVML names; "" where it names none, and for programs with more rights than their user.
+std::string named_nvml();
+
+/// Opens NVML with dlopen, or the library that HONE_NVML names, which has the same functions; without it, or where it
+/// refuses, nothing is ever known. A question about the condition may take longer than many kernels, so that all of them
+/// together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
 class NvmlMonitor {
  public:
   /// `pci_bus_id` as cudaDeviceGetPCIBusId() writes it.
@@ -42,11 +47,15 @@ class NvmlMonitor {
 
   DeviceCondition condition() const;
 
+  /// Asks every time.
+  EnergyReading energy() const;
+
  private:
   struct Library;
   DeviceCondition ask() const;
 
   std::unique_ptr<const Library> library_;  ///< nullptr without NVML
+  std::string why_not_;                     ///< there is none
   mutable std::mutex mutex_;
   mutable std::chrono::steady_clock::time_point ask_again_at_{};
   mutable DeviceCondition known_;

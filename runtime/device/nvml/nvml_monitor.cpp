@@ -1,4 +1,4 @@
-#include "runtime/device/cuda/nvml_monitor.h"
+#include "runtime/device/nvml/nvml_monitor.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 namespace hone {
@@ -51,27 +52,42 @@ struct NvmlMonitor::Library {
   int (*shutdown)() = nullptr;
   int (*clock_reasons)(Handle, unsigned long long*) = nullptr;
   int (*utilization)(Handle, UtilizationSample*, unsigned*, unsigned long long) = nullptr;
+  int (*total_energy_mj)(Handle, unsigned long long*) = nullptr;
+  int (*enforced_power_limit_mw)(Handle, unsigned*) = nullptr;
 
   ~Library() {
     if (is_initialised) shutdown();
     if (handle) dlclose(handle);
   }
 
-  bool open(const std::string& pci_bus_id) {
-    handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  /// Why it cannot be used; "" if it can.
+  std::string open(const std::string& pci_bus_id) {
+    const std::string named = named_nvml();
+    const std::string file = named.empty() ? "libnvidia-ml.so.1" : named;
+    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) return fmt::format("NVML, which counts it, cannot be opened: {}", dlerror());
     int (*init)() = nullptr;
     int (*by_bus_id)(const char*, Handle*) = nullptr;
-    if (!handle || !find(handle, "nvmlInit_v2", init) || !find(handle, "nvmlShutdown", shutdown) ||
+    if (!find(handle, "nvmlInit_v2", init) || !find(handle, "nvmlShutdown", shutdown) ||
         !find(handle, "nvmlDeviceGetHandleByPciBusId_v2", by_bus_id))
-      return false;
+      return fmt::format("{} is no NVML: it lacks nvmlInit_v2, nvmlShutdown or nvmlDeviceGetHandleByPciBusId_v2", file);
     // Renamed by driver 535; the old name is kept for older programs.
     if (!find(handle, "nvmlDeviceGetCurrentClocksEventReasons", clock_reasons))
       find(handle, "nvmlDeviceGetCurrentClocksThrottleReasons", clock_reasons);
     find(handle, "nvmlDeviceGetProcessUtilization", utilization);
-    is_initialised = init() == kSuccess;
-    return is_initialised && by_bus_id(pci_bus_id.c_str(), &device) == kSuccess;
+    find(handle, "nvmlDeviceGetTotalEnergyConsumption", total_energy_mj);
+    find(handle, "nvmlDeviceGetEnforcedPowerLimit", enforced_power_limit_mw);
+    int status = init();
+    is_initialised = status == kSuccess;
+    if (is_initialised) status = by_bus_id(pci_bus_id.c_str(), &device);
+    return status == kSuccess ? "" : fmt::format("NVML does not know the device {} (status {})", pci_bus_id, status);
   }
 };
+
+std::string named_nvml() {
+  const char* const name = ::secure_getenv("HONE_NVML");
+  return name ? name : "";
+}
 
 bool is_throttled(std::uint64_t reasons) { return (reasons & kThrottling) != 0; }
 
@@ -95,7 +111,8 @@ std::string describe(const DeviceCondition& condition, std::uint64_t reasons, st
 
 NvmlMonitor::NvmlMonitor(const std::string& pci_bus_id) {
   auto library = std::make_unique<Library>();
-  if (library->open(pci_bus_id)) library_ = std::move(library);
+  why_not_ = library->open(pci_bus_id);
+  if (why_not_.empty()) library_ = std::move(library);
 }
 
 NvmlMonitor::~NvmlMonitor() = default;
@@ -110,6 +127,19 @@ DeviceCondition NvmlMonitor::condition() const {
     ask_again_at_ = end + std::max<Clock::duration>(kShortestPause, kTimesTheAnswer * (end - start));
   }
   return known_;
+}
+
+EnergyReading NvmlMonitor::energy() const {
+  if (!library_) return {.missing = why_not_};
+  if (!library_->total_energy_mj) return {.missing = "this NVML has no nvmlDeviceGetTotalEnergyConsumption"};
+  const std::scoped_lock lock(mutex_);
+  unsigned long long millijoules = 0;
+  if (const int status = library_->total_energy_mj(library_->device, &millijoules); status != kSuccess)
+    return {.missing = fmt::format("NVML has no energy counter for it (nvmlDeviceGetTotalEnergyConsumption returned "
+                                   "{}; GPUs have one from Volta on)", status)};
+  unsigned milliwatts = 0;
+  if (library_->enforced_power_limit_mw) library_->enforced_power_limit_mw(library_->device, &milliwatts);
+  return {.joules = static_cast<double>(millijoules) / 1e3, .power_limit_w = milliwatts / 1e3};
 }
 
 DeviceCondition NvmlMonitor::ask() const {
