@@ -165,8 +165,6 @@ int differences(const LoanTerms& terms) {
 
 std::span<const LoanKind> loan_kinds() { return kKinds; }
 
-const LoanKind& loan_kind(Loan loan) { return kKinds.at(static_cast<std::size_t>(loan) - 1); }
-
 bool may_differ_by_loans(const Problem& a, const Problem& b) {
   return a.family == b.family && a.numerics == b.numerics && a.nan == b.nan && a.accumulator == b.accumulator &&
          a.result == b.result;
@@ -198,6 +196,8 @@ Candidate lent_candidate(const LoanTerms& terms) {
 }
 
 bool falls_behind(const LoanTerms& terms) {
+  const auto asks = [&](const LoanKind& kind) { return kind.asks_model && kind.differs(terms); };
+  if (std::none_of(kKinds.begin(), kKinds.end(), asks)) return false;
   const Winner& winner = terms.lender.winner;
   const Candidate candidate = lent_candidate(terms);
   const double most = peak_bandwidth_gbps(terms.facts) > 0 ? kMostFallBehind : kMostGuessedFallBehind;

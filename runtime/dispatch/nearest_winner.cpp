@@ -17,6 +17,9 @@ namespace {
 /// Neighbours that a tuning measures with all their geometries: more would eat the budget of one of 30 policies.
 constexpr std::size_t kMostStarts = 6;
 
+/// Lenders that the model may expect to fall behind before the others, which are further away, are not asked any more.
+constexpr std::size_t kMostBehind = 4;
+
 /// The extents at which a lender may have been measured: a saturated one at any that are smaller.
 std::array<SizeRange, 3> box_around(const Extents& extents) {
   constexpr std::int64_t kFactor = 4;
@@ -80,9 +83,13 @@ Resolved NearestWinner::serve(const Problem& problem, const std::optional<Cached
   const bool has_own_context = !lenders.empty() && lenders.front().winner.loan < Loan::context;
   if (problem.launch_context == LaunchContext::graph && !has_own_context && (capturing || on_miss != MissPolicy::error))
     if (const Resolved lent = lend_stream_winner(problem, capturing); lent.plan) return lent;
+  std::size_t behind = 0;
   for (const Lender& lender : lenders) {
     const LoanTerms terms{core_.facts(), problem, lender};
-    if (loan_kind(lender.winner.loan).asks_model && falls_behind(terms)) continue;
+    if (falls_behind(terms)) {
+      if (++behind == kMostBehind) break;
+      continue;
+    }
     const bool is_stored = untuned && untuned->winner.loan == lender.winner.loan &&
                            untuned->winner.candidate == lent_candidate(terms);
     if (is_stored) break;  // by an earlier session

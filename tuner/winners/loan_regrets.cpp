@@ -91,8 +91,7 @@ std::vector<LoanRegrets> loan_regrets(const std::vector<TunedClass>& classes) {
     for (std::size_t i = 0; i < loan_kinds().size(); ++i) {
       const LoanKind& kind = loan_kinds()[i];
       const auto first = std::find_if(lenders.begin(), lenders.end(), [&](const Lender& lender) {
-        return lender.winner.loan == kind.loan &&
-               !(kind.asks_model && falls_behind({facts, borrower.winner.problem, lender}));
+        return lender.winner.loan == kind.loan && !falls_behind({facts, borrower.winner.problem, lender});
       });
       if (first == lenders.end()) continue;
       const Candidate lent = lent_candidate({facts, borrower.winner.problem, *first});

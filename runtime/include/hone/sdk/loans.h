@@ -34,14 +34,11 @@ struct LoanKind {
   std::string_view words;  ///< what is lent, for messages: "the same array, aligned otherwise"
   bool (*differs)(const LoanTerms& terms);
   bool (*is_lent)(const LoanTerms& terms);
-  bool asks_model;  ///< falls_behind() is asked, too
+  bool asks_model;  ///< the model must expect as much of the winner: falls_behind()
 };
 
 /// All kinds, in the order of Loan: lenders of an earlier kind come first.
 std::span<const LoanKind> loan_kinds();
-
-/// The row of a loan other than Loan::none.
-const LoanKind& loan_kind(Loan loan);
 
 /// False if the problems differ in what no loan bridges: family, numerics, NaN policy, or the choice of accumulator and
 /// result.
@@ -55,9 +52,9 @@ Loan loan_between(const LoanTerms& terms);
 /// The candidate of a lender on the borrower's device: a persistent grid has as many blocks on each SM.
 Candidate lent_candidate(const LoanTerms& terms);
 
-/// True if the model expects the lender's winner to be slower by more than 1 %, next to the model's first choice, for
-/// the borrower than for the lender: a single block that is the fastest for 2^14 elements is not for 2^16. By half if
-/// the device's bandwidth is not known.
+/// True if one of the differences asks the model, and that expects the lender's winner to be slower by more than 1 %,
+/// next to the model's first choice, for the borrower than for the lender: a single block that is the fastest for 2^14
+/// elements is not for 2^16. By half if the device's bandwidth is not known.
 bool falls_behind(const LoanTerms& terms);
 
 /// Orders the lenders that loan_between() allows, best first, and removes the others: earlier kinds first, then those
