@@ -40,13 +40,13 @@ std::string key_condition(const Connection& connection) {
   Names names;
   append_names<ProblemRecord>(names, connection.schema_version());
   return fmt::format(
-      "device = (SELECT id FROM device WHERE kind = ? AND architecture = ? AND identity = ?)"
-      " AND toolchain = (SELECT id FROM toolchain WHERE compiler = ? AND family_digest = ?) AND {} = ?",
+      "device = ? AND toolchain = (SELECT id FROM toolchain WHERE compiler = ? AND family_digest = ?) AND {} = ?",
       fmt::join(names, " = ? AND "));
 }
 
-void bind_key(Statement& statement, const KeyRecord& key) {
-  each_key_field(key.device, Binder{statement});
+void bind_key(Connection& connection, Statement& statement, const KeyRecord& key) {
+  const std::optional<DeviceRow> device = find_shared_device(connection, key.device);
+  statement.bind(device ? device->id : std::int64_t{0});  // 0: no row has that
   each_key_field(key.toolchain, Binder{statement});
   each_field(key.problem, Binder{statement});
 }
@@ -54,7 +54,7 @@ void bind_key(Statement& statement, const KeyRecord& key) {
 std::optional<ClaimRow> read_claim(Connection& connection, const KeyRecord& key) {
   Statement statement = connection.prepare(
       "SELECT owner, process, taken_at_ms, expires_at_ms FROM claim WHERE " + key_condition(connection));
-  bind_key(statement, key);
+  bind_key(connection, statement, key);
   if (!statement.step()) return std::nullopt;
   ClaimRow row;
   statement.read(row.owner);
@@ -74,7 +74,7 @@ bool take_claim(Connection& connection, const KeyRecord& key, const std::string&
   Statement statement = connection.prepare("REPLACE" + insert_sql("claim", names).substr(std::string("INSERT").size()));
   const std::string process = this_process();
   const milliseconds time = now();
-  statement.bind(put_device(connection, key.device)).bind(put_toolchain(connection, key.toolchain));
+  statement.bind(share_device(connection, key.device).id).bind(put_toolchain(connection, key.toolchain));
   statement.bind(owner).bind(process).bind(time.count()).bind((time + std::min(lease, kLongestLease)).count());
   each_field(key.problem, Binder{statement});
   statement.run();
@@ -86,7 +86,7 @@ bool renew_claim(Connection& connection, const KeyRecord& key, const std::string
   if (!row || row->owner != owner) return false;
   Statement statement = connection.prepare("UPDATE claim SET expires_at_ms = ? WHERE " + key_condition(connection));
   statement.bind((now() + std::min(lease, kLongestLease)).count());
-  bind_key(statement, key);
+  bind_key(connection, statement, key);
   statement.run();
   return true;
 }
@@ -94,7 +94,7 @@ bool renew_claim(Connection& connection, const KeyRecord& key, const std::string
 void release_claim(Connection& connection, const KeyRecord& key, const std::string& owner) {
   Statement statement = connection.prepare("DELETE FROM claim WHERE owner = ? AND " + key_condition(connection));
   statement.bind(owner);
-  bind_key(statement, key);
+  bind_key(connection, statement, key);
   statement.run();
 }
 

@@ -24,7 +24,7 @@ inline bool is_new_default(std::string_view name, double value) {
   return value == 0 && (name == "energy_uj" || name == "energy_spread_uj" || name == "power_limit_w");
 }
 inline bool is_new_default(std::string_view name, std::string_view value) {
-  return name == "objective" && value == "time";
+  return (name == "objective" && value == "time") || (name == "lender" && value.empty());
 }
 inline bool is_new_default(std::string_view name, std::int64_t value) { return value == 0 && name == "sequence"; }
 

@@ -81,6 +81,7 @@ void each_field(Some<WinnerRecord> auto& winner, Visit visit) {
   visit("bytes_moved", winner.bytes_moved);
   visit("median_us", winner.median_us);
   visit("spread_us", winner.spread_us);
+  visit("lender", winner.lender);
 }
 
 template <class Visit>

@@ -124,12 +124,12 @@ std::optional<Hit> Layers::find(const Query& query) {
   return best;
 }
 
-std::vector<NearWinner> Layers::find_near(const Query& query, const std::array<RangeRecord, 3>& extents) {
+std::vector<NearWinner> Layers::find_near(std::span<const Query> queries, const std::array<RangeRecord, 3>& extents) {
   std::vector<NearWinner> all;
   for (Layer& layer : layers_) {
     if (!can_ask(layer)) continue;
     attempt(layer, Access::read, [&](const Store& store) {
-      for (NearWinner& winner : store.find_near(query, extents)) all.push_back(std::move(winner));
+      for (NearWinner& winner : store.find_near(queries, extents)) all.push_back(std::move(winner));
     });
   }
   return all;

@@ -51,7 +51,7 @@ class Layers {
   std::optional<Hit> find(const Query& query);
 
   /// As Store::find_near, of all layers, an earlier layer's first.
-  std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents);
+  std::vector<NearWinner> find_near(std::span<const Query> queries, const std::array<RangeRecord, 3>& extents);
 
   /// The winner that serves the query with the tuning behind it, of the first layer that has both.
   std::optional<std::pair<Hit, TuningRecord>> find_tuning(const Query& query);

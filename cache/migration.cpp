@@ -23,38 +23,42 @@ struct Step {
 };
 
 // Take away what the new version has otherwise. Version 2 added usage, misses and claims, version 4 gave binaries their
-// entries, version 6 winners an objective and trials their energy, version 7 trials their sequence.
+// entries, version 6 winners an objective and trials their energy, version 7 winners their lender and trials their
+// sequence.
 constexpr std::array<Step, 19> kBefore{{
-    {1, 5, "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner"},
-    {1, 5, "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning"},
+    {1, 6, "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner"},
+    {1, 6, "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning"},
     {1, 6, "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial"},
-    {2, 5, "CREATE TEMP TABLE old_usage AS SELECT * FROM main.usage"},
+    {2, 6, "CREATE TEMP TABLE old_usage AS SELECT * FROM main.usage"},
     {2, 5, "CREATE TEMP TABLE old_missed AS SELECT * FROM main.missed"},
     {2, 5, "CREATE TEMP TABLE old_claim AS SELECT * FROM main.claim"},
-    {1, 5, "CREATE TEMP TABLE old_sequence AS SELECT seq FROM main.sqlite_sequence WHERE name = 'winner'"},
-    {1, 5, "DROP VIEW winners"},
+    {1, 6, "CREATE TEMP TABLE old_sequence AS SELECT seq FROM main.sqlite_sequence WHERE name = 'winner'"},
+    {1, 6, "DROP VIEW winners"},
     {1, 6, "DROP VIEW trials"},
     {2, 5, "DROP VIEW misses"},
     {2, 5, "DROP VIEW claims"},
     {2, 3, "DROP VIEW binaries"},  // it names the table that gets another name
     {2, 5, "DROP TABLE claim"},
     {2, 5, "DROP TABLE missed"},
-    {2, 5, "DROP TABLE usage"},
+    {2, 6, "DROP TABLE usage"},
     {1, 6, "DROP TABLE trial"},
-    {1, 5, "DROP TABLE tuning"},
-    {1, 5, "DROP TABLE winner"},
+    {1, 6, "DROP TABLE tuning"},
+    {1, 6, "DROP TABLE winner"},
     {1, 3, "ALTER TABLE binary RENAME TO old_binary"},
 }};
 
 // Fill the new tables. A row that breaks a constraint now did so before, by damage: it is left out, and the rest is
 // kept.
-constexpr std::array<Step, 18> kAfter{{
-    {1, 5, "INSERT OR IGNORE INTO winner SELECT *, 'time' FROM old_winner"
+constexpr std::array<Step, 20> kAfter{{
+    {1, 5, "INSERT OR IGNORE INTO winner SELECT *, 'time', '' FROM old_winner"
+           " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
+    {6, 6, "INSERT OR IGNORE INTO winner SELECT *, '' FROM old_winner"
            " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
     {1, 5, "INSERT OR IGNORE INTO tuning SELECT *, 0 FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
+    {6, 6, "INSERT OR IGNORE INTO tuning SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
     {1, 5, "INSERT OR IGNORE INTO trial SELECT *, 0, 0, 0 FROM old_trial WHERE winner IN (SELECT winner FROM tuning)"},
     {6, 6, "INSERT OR IGNORE INTO trial SELECT *, 0 FROM old_trial WHERE winner IN (SELECT winner FROM tuning)"},
-    {2, 5, "INSERT OR IGNORE INTO usage SELECT * FROM old_usage WHERE winner IN (SELECT id FROM winner)"},
+    {2, 6, "INSERT OR IGNORE INTO usage SELECT * FROM old_usage WHERE winner IN (SELECT id FROM winner)"},
     {2, 5, "INSERT OR IGNORE INTO missed (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
            " first0, last0, first1, last1, first2, last2, driver, reason, extent0, extent1, extent2, bytes_moved, weight,"
            " missed_at) SELECT * FROM old_missed"
@@ -64,15 +68,15 @@ constexpr std::array<Step, 18> kAfter{{
            " SELECT * FROM old_claim"
            " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
     // Ids of winners are never used again, those of deleted ones included.
-    {1, 5, "DELETE FROM sqlite_sequence WHERE name = 'winner'"},
-    {1, 5, "INSERT INTO sqlite_sequence (name, seq) SELECT 'winner', seq FROM old_sequence"},
-    {1, 5, "DROP TABLE temp.old_winner"},
-    {1, 5, "DROP TABLE temp.old_tuning"},
+    {1, 6, "DELETE FROM sqlite_sequence WHERE name = 'winner'"},
+    {1, 6, "INSERT INTO sqlite_sequence (name, seq) SELECT 'winner', seq FROM old_sequence"},
+    {1, 6, "DROP TABLE temp.old_winner"},
+    {1, 6, "DROP TABLE temp.old_tuning"},
     {1, 6, "DROP TABLE temp.old_trial"},
-    {2, 5, "DROP TABLE temp.old_usage"},
+    {2, 6, "DROP TABLE temp.old_usage"},
     {2, 5, "DROP TABLE temp.old_missed"},
     {2, 5, "DROP TABLE temp.old_claim"},
-    {1, 5, "DROP TABLE temp.old_sequence"},
+    {1, 6, "DROP TABLE temp.old_sequence"},
     {1, 3, "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary"},
     {1, 3, "DROP TABLE old_binary"},
 }};

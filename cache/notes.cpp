@@ -17,7 +17,7 @@ void write_miss(Connection& connection, const MissRecord& miss, std::int64_t tim
                   " extent0 = excluded.extent0, extent1 = excluded.extent1, extent2 = excluded.extent2,"
                   " bytes_moved = excluded.bytes_moved, missed_at = excluded.missed_at, weight = weight + 1",
                   insert_sql("missed", names), fmt::join(key, ", ")));
-  statement.bind(put_device(connection, miss.key.device)).bind(put_toolchain(connection, miss.key.toolchain));
+  statement.bind(share_device(connection, miss.key.device).id).bind(put_toolchain(connection, miss.key.toolchain));
   each_field(miss.key.problem, Binder{statement});
   statement.bind(miss.key.toolchain.driver).bind(miss.reason);
   for (const std::int64_t extent : miss.extents) statement.bind(extent);

@@ -83,6 +83,7 @@ struct WinnerRecord {
   std::int64_t bytes_moved = 0;  ///< at tuned_extents
   double median_us = 0;
   double spread_us = 0;
+  std::string lender = {};  ///< of an untuned one: the kind of loan, ": ", and the class whose winner it is; else ""
 
   bool operator==(const WinnerRecord&) const = default;
 };
@@ -163,10 +164,16 @@ enum class CodeUse {
   never,     ///< no code is read, so the file may be anybody's
 };
 
+/// The devices whose winners a lookup may return.
+enum class Devices {
+  same,     ///< those for which same_device() holds
+  similar,  ///< all others of the kind
+};
+
 /// What a lookup asks for: one problem, by its extents.
 struct Query {
-  DeviceRecord device;        ///< only `kind`, `architecture` and `identity` are compared
-  ToolchainRecord toolchain;  ///< an empty `compiler` matches any: without a compiler here, none can disagree
+  DeviceRecord device;        ///< compared by same_device()
+  ToolchainRecord toolchain;  ///< of `compiler`, only the options are compared (same_options())
   std::string family;
   std::string operation;
   std::string dtype;
@@ -176,12 +183,16 @@ struct Query {
   std::array<std::int64_t, 3> extents{1, 1, 1};
   CodeUse code = CodeUse::required;
   std::string objective = "time";
+  Devices devices = Devices::same;
 };
 
-/// A tuned winner for the key of a Query whatever the extents, without its code: where a search may begin.
+/// A tuned winner for the key of a Query but for launch context, alignment and extents, without its code: what a
+/// search may begin with, and what may be lent.
 struct NearWinner {
+  std::size_t query = 0;  ///< index of the Query
   WinnerRecord winner;
-  std::array<RangeRecord, 3> sizes;
+  DeviceRecord device;
+  ProblemRecord problem;
   bool stale_driver = false;
 };
 
@@ -191,6 +202,7 @@ struct Hit {
   std::array<RangeRecord, 3> sizes;
   std::optional<BinaryRecord> binary;  ///< none only as Query::code allows
   bool stale_driver = false;           ///< measured under another driver version
+  bool other_compiler = false;         ///< its code is that of another compiler than the query's
   std::int64_t winner_id = 0;
   std::int64_t used_at = 0;  ///< seconds since 1970, UTC: when it was last loaded; 0: never, as far as is known
   std::optional<Attempt> attempt = {};  ///< of an untuned one: the tuning that left it

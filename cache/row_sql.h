@@ -22,6 +22,7 @@ using Names = std::vector<std::string_view>;
 inline std::string_view stored_name(std::string_view name, std::int64_t schema_version) {
   if (schema_version < 7 && name == "sequence") return "0";
   if (schema_version < 6 && name == "objective") return "'time'";
+  if (schema_version < 7 && name == "lender") return "''";
   if (schema_version < 6 && (name == "energy_uj" || name == "energy_spread_uj" || name == "power_limit_w"))
     return "0.0";
   if (schema_version < 5 && name == "numerics") return "replace(numerics, 'reproducible', 'fast')";

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "cache/identity.h"
 #include "cache/row_sql.h"
 
 namespace hone::cache {
@@ -108,6 +109,21 @@ std::optional<DeviceRow> find_device(Connection& connection, std::int64_t id) {
   Statement statement = select_devices(connection, "id = ?");
   statement.bind(id);
   return read_device(statement);
+}
+
+std::optional<DeviceRow> find_shared_device(Connection& connection, const DeviceRecord& device) {
+  if (std::optional<DeviceRow> own = find_device(connection, device)) return own;
+  Statement statement = select_devices(connection, "kind = ? AND architecture = ? ORDER BY id");
+  statement.bind(device.kind).bind(device.architecture);
+  while (std::optional<DeviceRow> row = read_device(statement))
+    if (row->intact && same_device(row->device, device)) return row;
+  return std::nullopt;
+}
+
+DeviceRow share_device(Connection& connection, const DeviceRecord& device) {
+  std::optional<DeviceRow> row = find_shared_device(connection, device);
+  if (row && row->device.identity != device.identity) return *std::move(row);
+  return {.id = put_device(connection, device), .device = device, .intact = true};
 }
 
 WinnerRow read_winner(Statement& statement) {

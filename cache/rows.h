@@ -33,6 +33,12 @@ struct DeviceRow {
   bool intact = false;
 };
 
+/// The row whose winners serve on `device` (same_device()): that with its own identity, else another intact one.
+std::optional<DeviceRow> find_shared_device(Connection& connection, const DeviceRecord& device);
+
+/// The same, added where there is none; brings what is no part of the key up to date where the identity is the same.
+DeviceRow share_device(Connection& connection, const DeviceRecord& device);
+
 /// By the key of `device`, or by its id.
 std::optional<DeviceRow> find_device(Connection& connection, const DeviceRecord& device);
 std::optional<DeviceRow> find_device(Connection& connection, std::int64_t id);

@@ -75,6 +75,7 @@ constexpr std::string_view kWinner = R"sql(CREATE TABLE winner (
   created_at INTEGER NOT NULL,
   digest TEXT NOT NULL,
   objective TEXT NOT NULL DEFAULT 'time',
+  lender TEXT NOT NULL DEFAULT '',
   UNIQUE (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,
           first0, last0, first1, last1, first2, last2, objective),
   CHECK (first0 <= last0 AND first1 <= last1 AND first2 <= last2)
@@ -217,7 +218,7 @@ constexpr std::string_view kWinners = R"sql(CREATE VIEW winners AS
 SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
        w.launch_context, w.objective, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
        CASE WHEN w.tuned THEN iif(w.has_extents, 'tuned', 'lent')
-            ELSE iif(w.has_extents, 'heuristic', 'nearest') END AS how,
+            ELSE iif(w.has_extents AND w.lender = '', 'heuristic', 'nearest') END AS how, nullif(w.lender, '') AS lender,
        w.tuned, w.policy, w.max_blocks, w.block_threads, nullif(w.registers, 0) AS registers,
        w.static_smem_bytes, w.local_bytes, w.resident_blocks,
        1.0 * w.resident_blocks * w.block_threads / d.max_threads_per_sm AS occupancy,
@@ -285,21 +286,24 @@ Schema replaced(Schema objects, std::initializer_list<SchemaObject> others) {
 }
 
 struct Versions {
-  // Up to version 6 the order of measuring was not stored.
+  // Up to version 6 neither the lender nor the order of measuring was stored.
+  const std::string winner6 = replaced(kWinner, {{"  lender TEXT NOT NULL DEFAULT '',\n", ""}});
+  const std::string winners6 = replaced(
+      kWinners, {{"w.has_extents AND w.lender = ''", "w.has_extents"}, {" nullif(w.lender, '') AS lender,", ""}});
   const std::string trial6 = replaced(kTrial, {{"  sequence INTEGER NOT NULL DEFAULT 0,\n", ""}});
   const std::string trials6 =
       replaced(kTrials, {{"r.sequence, ", ""}, {"energy_spread_uj,\n      ", "energy_spread_uj,"}});
   // Up to version 5 everything was chosen by its time.
   static constexpr std::array<std::string_view, 2> kNoColumn{"  objective TEXT NOT NULL DEFAULT 'time',\n", ""};
   static constexpr std::array<std::string_view, 2> kNoKey{", last2, objective)", ", last2)"};
-  const std::string winner5 = replaced(kWinner, {kNoColumn, kNoKey});
+  const std::string winner5 = replaced(winner6, {kNoColumn, kNoKey});
   const std::string missed5 = replaced(kMissed, {kNoColumn, kNoKey});
   const std::string claim5 = replaced(kClaim, {kNoColumn, kNoKey});
   const std::string tuning5 = replaced(kTuning, {{",\n  power_limit_w REAL NOT NULL DEFAULT 0", ""}});
   const std::string trial5 = replaced(
       trial6, {{"  energy_uj REAL NOT NULL DEFAULT 0,\n  energy_spread_uj REAL NOT NULL DEFAULT 0,\n", ""}});
   const std::string winners5 =
-      replaced(kWinners, {{"w.objective, ", ""}, {" AND m.objective = w.objective\n                ", ""}});
+      replaced(winners6, {{"w.objective, ", ""}, {" AND m.objective = w.objective\n                ", ""}});
   const std::string trials5 = replaced(trials6, {{"w.objective, r.energy_uj, r.energy_spread_uj, ", ""}});
   const std::string misses5 = replaced(kMisses, {{"m.objective, ", ""}});
   const std::string claims5 = replaced(kClaims, {{"c.objective, ", ""}});
@@ -330,7 +334,10 @@ struct Versions {
       {"view", "misses", kMisses},
       {"view", "claims", kClaims},
   };
-  const Schema version6 = replaced(version7, {{"table", "trial", trial6}, {"view", "trials", trials6}});
+  const Schema version6 = replaced(version7, {{"table", "winner", winner6},
+                                               {"table", "trial", trial6},
+                                               {"view", "winners", winners6},
+                                               {"view", "trials", trials6}});
   // Version 4 has other words than version 5 in the column numerics.
   const Schema version5 = replaced(version6, {{"table", "winner", winner5},
                                                {"table", "tuning", tuning5},

@@ -5,6 +5,7 @@
 
 #include "cache/claims.h"
 #include "cache/errors.h"
+#include "cache/identity.h"
 #include "cache/maintenance/eviction.h"
 #include "cache/notes.h"
 #include "cache/row_sql.h"
@@ -20,31 +21,65 @@ constexpr std::chrono::milliseconds kShortPatience(100);
 /// Others wait for what is released.
 constexpr std::chrono::milliseconds kReleasePatience(1000);
 
-/// All of the key but the extents.
-constexpr std::string_view kHasKey =
-    "WHERE d.kind = ?1 AND d.architecture = ?2 AND d.identity = ?3 AND t.family_digest = ?4"
-    " AND (?5 = '' OR t.compiler = ?5) AND w.family = ?6 AND w.operation = ?7 AND w.dtype = ?8 AND {} = ?9"
-    " AND w.launch_context = ?10 AND w.alignment = ?11 AND {} = ?12{}";
+/// Ids of the rows that `statement` selects, as SQL writes a list, where `agrees` with the texts that follow them.
+template <std::size_t kTexts, class Agrees>
+std::string ids_where(Statement statement, const Agrees& agrees) {
+  std::string ids;
+  while (statement.step()) {
+    std::int64_t id = 0;
+    std::array<std::string, kTexts> texts;
+    statement.read(id);
+    for (std::string& text : texts) statement.read(text);
+    if (agrees(texts)) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id);
+  }
+  return ids;
+}
 
-Statement select_with_key(Connection& connection, std::string_view condition) {
+/// Whether rows of `device` are meant.
+bool is_asked(const DeviceRecord& device, const Query& query) {
+  if (query.devices == Devices::similar) return device.kind == query.device.kind && !same_device(device, query.device);
+  return same_device(device, query.device);
+}
+
+bool is_asked(const ToolchainRecord& toolchain, const Query& query) {
+  return toolchain.family_digest == query.toolchain.family_digest &&
+         same_options(toolchain.compiler, query.toolchain.compiler);
+}
+
+/// All of the key but launch context, alignment and extents; then `condition`.
+Statement select_with_key(Connection& connection, const Query& query, std::string_view condition) {
+  Statement devices = connection.prepare("SELECT id, architecture, identity FROM device WHERE kind = ?");
+  devices.bind(query.device.kind);
+  const auto is_device = [&](const std::array<std::string, 2>& texts) {
+    return is_asked(DeviceRecord{.kind = query.device.kind, .name = {}, .architecture = texts[0], .identity = texts[1]},
+                    query);
+  };
+  Statement toolchains = connection.prepare("SELECT id, compiler FROM toolchain WHERE family_digest = ?");
+  toolchains.bind(query.toolchain.family_digest);
+  const auto is_toolchain = [&](const std::array<std::string, 1>& texts) {
+    return same_options(texts[0], query.toolchain.compiler);
+  };
   const auto stored = [&](std::string_view name) { return stored_name(name, connection.schema_version()); };
-  return select_winners(connection, fmt::format(kHasKey, stored("numerics"), stored("objective"), condition));
+  Statement statement = select_winners(
+      connection,
+      fmt::format("WHERE d.id IN ({}) AND t.id IN ({}) AND w.family = ?1 AND w.operation = ?2 AND w.dtype = ?3"
+                  " AND {} = ?4 AND {} = ?5{}",
+                  ids_where<2>(std::move(devices), is_device), ids_where<1>(std::move(toolchains), is_toolchain),
+                  stored("numerics"), stored("objective"), condition));
+  statement.bind(query.family).bind(query.operation).bind(query.dtype).bind(query.numerics).bind(query.objective);
+  return statement;
 }
 
 constexpr std::string_view kServesExtents =
-    " AND w.first0 <= ?13 AND w.last0 >= ?13 AND w.first1 <= ?14 AND w.last1 >= ?14"
-    " AND w.first2 <= ?15 AND w.last2 >= ?15 ORDER BY w.tuned DESC, w.driver = ?16 DESC, w.created_at DESC, w.id DESC";
+    " AND w.launch_context = ?6 AND w.alignment = ?7"
+    " AND w.first0 <= ?8 AND w.last0 >= ?8 AND w.first1 <= ?9 AND w.last1 >= ?9"
+    " AND w.first2 <= ?10 AND w.last2 >= ?10"
+    " ORDER BY w.tuned DESC, w.driver = ?11 DESC, t.compiler = ?12 DESC, w.created_at DESC, w.id DESC";
 
-constexpr std::string_view kTunedWithin =
-    " AND w.tuned = 1 AND w.extent0 BETWEEN ?13 AND ?14 AND w.extent1 BETWEEN ?15 AND ?16"
-    " AND w.extent2 BETWEEN ?17 AND ?18";
-
-void bind_key(Statement& statement, const Query& query) {
-  statement.bind(query.device.kind).bind(query.device.architecture).bind(query.device.identity);
-  statement.bind(query.toolchain.family_digest).bind(query.toolchain.compiler);
-  statement.bind(query.family).bind(query.operation).bind(query.dtype).bind(query.numerics);
-  statement.bind(query.launch_context).bind(query.alignment).bind(query.objective);
-}
+constexpr std::string_view kTunedNear =
+    " AND w.tuned = 1 AND (w.first0 <= ?6 AND w.last0 >= ?6 AND w.first1 <= ?7 AND w.last1 >= ?7"
+    " AND w.first2 <= ?8 AND w.last2 >= ?8 OR w.extent0 BETWEEN ?9 AND ?10 AND w.extent1 BETWEEN ?11 AND ?12"
+    " AND w.extent2 BETWEEN ?13 AND ?14)";
 
 bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<RangeRecord, 3>& ranges) {
   for (std::size_t axis = 0; axis < ranges.size(); ++axis)
@@ -56,14 +91,14 @@ bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<Rang
 /// while the row is not.
 bool has_key(const KeyRecord& key, const Query& query) {
   const ProblemRecord& problem = key.problem;
-  const DeviceRecord& device = key.device;
-  const std::string& compiler = query.toolchain.compiler.empty() ? key.toolchain.compiler : query.toolchain.compiler;
-  return std::tie(device.kind, device.architecture, device.identity, key.toolchain.family_digest,
-                  key.toolchain.compiler, problem.family, problem.operation, problem.dtype, problem.numerics,
-                  problem.launch_context, problem.alignment, problem.objective) ==
-         std::tie(query.device.kind, query.device.architecture, query.device.identity, query.toolchain.family_digest,
-                  compiler, query.family, query.operation, query.dtype, query.numerics, query.launch_context,
-                  query.alignment, query.objective);
+  return is_asked(key.device, query) && is_asked(key.toolchain, query) &&
+         std::tie(problem.family, problem.operation, problem.dtype, problem.numerics, problem.objective) ==
+             std::tie(query.family, query.operation, query.dtype, query.numerics, query.objective);
+}
+
+bool has_whole_key(const KeyRecord& key, const Query& query) {
+  return has_key(key, query) && key.problem.launch_context == query.launch_context &&
+         key.problem.alignment == query.alignment;
 }
 
 /// When a winner was last loaded; 0 if that is not known. Version 1 did not tell.
@@ -100,14 +135,15 @@ std::optional<Attempt> read_attempt(Connection& connection, std::int64_t winner_
 }
 
 std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
-  Statement candidates = select_with_key(connection, kServesExtents);
-  bind_key(candidates, query);
+  Statement candidates = select_with_key(connection, query, kServesExtents);
+  candidates.bind(query.launch_context).bind(query.alignment);
   for (const std::int64_t extent : query.extents) candidates.bind(extent);
-  candidates.bind(query.toolchain.driver);
+  candidates.bind(query.toolchain.driver).bind(query.toolchain.compiler);
   std::optional<Hit> without_code;
   while (candidates.step()) {
     WinnerRow row = read_winner(candidates);
-    if (!row.intact || !has_key(row.stored.key, query) || !is_within(query.extents, row.stored.key.problem.sizes)) {
+    if (!row.intact || !has_whole_key(row.stored.key, query) ||
+        !is_within(query.extents, row.stored.key.problem.sizes)) {
       ++damaged;
       continue;
     }
@@ -116,6 +152,7 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
             .sizes = key.problem.sizes,
             .binary = {},
             .stale_driver = key.toolchain.driver != query.toolchain.driver,
+            .other_compiler = !query.toolchain.compiler.empty() && key.toolchain.compiler != query.toolchain.compiler,
             .winner_id = row.stored.id};
     if (!hit.winner.tuned) hit.attempt = read_attempt(connection, hit.winner_id);
     if (query.code == CodeUse::never) return hit;
@@ -131,23 +168,23 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
   return without_code;
 }
 
-std::vector<NearWinner> find_near_winners(Connection& connection, const Query& query,
-                                          const std::array<RangeRecord, 3>& extents) {
-  Statement rows = select_with_key(connection, kTunedWithin);
-  bind_key(rows, query);
+void add_near_winners(Connection& connection, const Query& query, std::size_t index,
+                      const std::array<RangeRecord, 3>& extents, std::vector<NearWinner>& near) {
+  Statement rows = select_with_key(connection, query, kTunedNear);
+  for (const std::int64_t extent : query.extents) rows.bind(extent);
   for (const RangeRecord& range : extents) rows.bind(range.first).bind(range.last);
-  std::vector<NearWinner> near;
   while (rows.step()) {
     WinnerRow row = read_winner(rows);
     const WinnerRecord& winner = row.stored.winner;
-    if (!row.intact || !has_key(row.stored.key, query) || !winner.tuned || !is_within(winner.tuned_extents, extents))
-      continue;
-    const KeyRecord& key = row.stored.key;
-    near.push_back({.winner = winner,
-                    .sizes = key.problem.sizes,
+    KeyRecord& key = row.stored.key;
+    const bool is_near = is_within(winner.tuned_extents, extents) || is_within(query.extents, key.problem.sizes);
+    if (!row.intact || !has_key(key, query) || !winner.tuned || !is_near) continue;
+    near.push_back({.query = index,
+                    .winner = winner,
+                    .device = std::move(key.device),
+                    .problem = std::move(key.problem),
                     .stale_driver = key.toolchain.driver != query.toolchain.driver});
   }
-  return near;
 }
 
 /// Code is only ever taken from files that nobody else can have written.
@@ -172,8 +209,10 @@ bool fulfils(const Hit& hit, const Need& need) {
 
 /// Returns the id of the new winner; 0 where the old one stays.
 std::int64_t write_publication(Connection& connection, const Publication& publication) {
-  const KeyRecord& key = publication.key;
-  const std::int64_t device = put_device(connection, key.device);
+  const DeviceRow shared = share_device(connection, publication.key.device);
+  KeyRecord key = publication.key;
+  key.device = shared.device;
+  const std::int64_t device = shared.id;
   const std::int64_t toolchain = put_toolchain(connection, key.toolchain);
   const std::optional<WinnerRow> old = find_same_key(connection, device, toolchain, key.problem);
   if (old && keeps(connection, *old, publication)) return 0;
@@ -201,9 +240,13 @@ std::optional<Hit> Store::find(const Query& query, std::uint64_t* damaged) const
   });
 }
 
-std::vector<NearWinner> Store::find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const {
-  return read_file(path_, needed_trust(query), [&](Connection& connection, std::int64_t) {
-    return find_near_winners(connection, query, extents);
+std::vector<NearWinner> Store::find_near(std::span<const Query> queries,
+                                         const std::array<RangeRecord, 3>& extents) const {
+  if (queries.empty()) return {};
+  return read_file(path_, needed_trust(queries.front()), [&](Connection& connection, std::int64_t) {
+    std::vector<NearWinner> near;
+    for (std::size_t i = 0; i < queries.size(); ++i) add_near_winners(connection, queries[i], i, extents, near);
+    return near;
   });
 }
 

@@ -60,9 +60,13 @@ class Store {
   /// skipped: a miss, never a wrong winner; their number is added to `*damaged`. Waits 40 ms at most for a lock.
   std::optional<Hit> find(const Query& query, std::uint64_t* damaged = nullptr) const;
 
-  /// The tuned winners that have the key of the query but for its extents, and were measured within `extents`; in no
-  /// order. Rows whose digest does not hold are left out, locks are waited for as in find(). Reads no code.
-  std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const;
+  /// The tuned winners that have the key of one of the queries but for launch context, alignment and extents, and serve
+  /// its extents or were measured within `extents`; in no order. Rows whose digest does not hold are left out, and locks
+  /// are waited for as in find(). Reads no code.
+  std::vector<NearWinner> find_near(std::span<const Query> queries, const std::array<RangeRecord, 3>& extents) const;
+  std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const {
+    return find_near(std::span(&query, 1), extents);
+  }
 
   /// Writes winners, binaries and trials in one transaction; a winner with the same key is replaced, unless it is tuned
   /// and the new one is not, or comes from an Attempt and the new one from no tuning. What comes from a tuning ends the

@@ -88,21 +88,37 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
   return CachedWinner{.winner = std::move(*winner),
                       .code = hit->binary ? stored_code(std::move(*hit->binary)) : std::nullopt,
                       .stale_driver = hit->stale_driver,
+                      .other_compiler = hit->other_compiler,
                       .is_attempted = is_attempted};
 }
 
-std::vector<Winner> CacheBridge::find_near(const Problem& problem, const std::array<SizeRange, 3>& extents) {
+std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
+                                              const std::array<SizeRange, 3>& extents, cache::Devices devices) {
   if (!has_files_) return {};
-  std::vector<cache::NearWinner> rows = layers_.find_near(query_of(problem), range_records(extents));
+  std::vector<cache::Query> queries;
+  for (const Problem& problem : problems) queries.emplace_back(query_of(problem)).devices = devices;
+  std::vector<cache::NearWinner> rows = layers_.find_near(queries, range_records(extents));
   std::stable_partition(rows.begin(), rows.end(), [](const cache::NearWinner& row) { return !row.stale_driver; });
-  std::vector<Winner> near;
+  std::vector<Lender> lenders;
   for (const cache::NearWinner& row : rows) {
-    Problem measured = problem;
-    measured.extents = row.winner.tuned_extents;
+    const auto context = std::find(kLaunchContextNames.begin(), kLaunchContextNames.end(), row.problem.launch_context);
+    if (context == kLaunchContextNames.end() || row.problem.alignment < 1) continue;
+    Problem measured = measured_problem(problems[row.query], row.winner.tuned_extents);
+    measured.launch_context = static_cast<LaunchContext>(context - kLaunchContextNames.begin());
+    measured.alignment = static_cast<std::uint32_t>(row.problem.alignment);
     if (!refusal_of(measured).empty()) continue;
-    if (std::optional<Winner> winner = winner_of(measured, row.winner, row.sizes)) near.push_back(std::move(*winner));
+    std::optional<Winner> winner = winner_of(measured, row.winner, row.problem.sizes);
+    if (!winner) continue;
+    Lender& lender = lenders.emplace_back(
+        Lender{.winner = *std::move(winner), .problem = measured, .stale_driver = row.stale_driver});
+    if (devices == cache::Devices::similar)
+      lender.device = facts_of_identity(row.device.identity, {.kind = row.device.kind,
+                                                              .name = row.device.name,
+                                                              .architecture = row.device.architecture,
+                                                              .driver = {},
+                                                              .sm_count = row.device.sm_count});
   }
-  return near;
+  return lenders;
 }
 
 std::optional<Tuning> CacheBridge::find_tuning(const Problem& problem) {

@@ -15,6 +15,7 @@
 #include <hone/candidate.h>
 #include <hone/device.h>
 #include <hone/kernel_family.h>
+#include <hone/sdk/loans.h>
 #include <hone/session.h>
 #include <hone/tuning.h>
 
@@ -28,6 +29,7 @@ struct CachedWinner {
   Winner winner;
   std::optional<StoredCode> code;
   bool stale_driver = false;
+  bool other_compiler = false;  ///< `code` comes from another compiler than the device's
   bool is_attempted = false;  ///< untuned, and another tuning with the session's budget would come to the same end
 };
 
@@ -44,8 +46,10 @@ class CacheBridge {
   /// The stored winner for a problem; nullopt on a miss. A row that does not fit the family's space is a miss.
   std::optional<CachedWinner> find(const Problem& problem);
 
-  /// The stored tuned winners of the same problem that were measured within `extents`, without their code.
-  std::vector<Winner> find_near(const Problem& problem, const std::array<SizeRange, 3>& extents);
+  /// The stored tuned winners of the problems that serve their extents, whatever the alignment and launch context, or
+  /// were measured within `extents`; of this device or of similar ones, those of this driver first.
+  std::vector<Lender> find_lenders(std::span<const Problem> problems, const std::array<SizeRange, 3>& extents,
+                                   cache::Devices devices);
 
   /// The stored tuning behind the winner that serves `problem`; nullopt where no file has one.
   std::optional<Tuning> find_tuning(const Problem& problem);

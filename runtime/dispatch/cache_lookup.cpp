@@ -24,13 +24,14 @@ CachedPlan CacheLookup::find(const Problem& problem, bool capturing) {
 }
 
 const LoadedPlan* CacheLookup::load(const Problem& problem, const CachedWinner& cached, bool capturing) {
-  const std::shared_ptr<const Module> module = load_checked(problem, cached);
-  if (!module) {
+  const std::optional<Loaded> loaded = load_checked(problem, cached);
+  if (!loaded) {
     core_.count(&SessionCounters::cache_rejects);
     return nullptr;
   }
-  const LoadedPlan& plan = plans_.install(problem, cached.winner, module, capturing);
-  if (!cached.winner.tuned || cached.stale_driver)
+  const LoadedPlan& plan = plans_.install(problem, loaded->winner, loaded->module, capturing);
+  const bool is_stale = cached.stale_driver || loaded->is_compiled_anew;
+  if (!cached.winner.tuned || is_stale)
     core_.cache().note_miss(problem, cached.winner.sizes, cached.winner.tuned);
   core_.count(&SessionCounters::cache_hits);
   if (cached.stale_driver) core_.count(&SessionCounters::stale_hits);
@@ -43,28 +44,49 @@ Resolved CacheLookup::settled(const Problem& problem, const CachedPlan& cached) 
   return {load(problem, *cached.untuned, false), ChoiceSource::cache};
 }
 
-/// The code of a cached winner, compiled where it was not stored; nullptr when row and code do not fit each other.
-std::shared_ptr<const Module> CacheLookup::load_checked(const Problem& problem, const CachedWinner& cached) {
+/// The code of a cached winner, compiled where it was not stored; nullopt when row and code do not fit each other. Code
+/// of another compiler that does not load here, for instance because the driver is too old for it, is compiled anew.
+/// The policy is still a good choice then, but what was measured is other code: registers may differ.
+std::optional<CacheLookup::Loaded> CacheLookup::load_checked(const Problem& problem, const CachedWinner& cached) {
   const Winner& winner = cached.winner;
-  if (!may_launch(core_.facts(), problem, winner.candidate)) return nullptr;
+  if (!may_launch(core_.facts(), problem, winner.candidate)) return std::nullopt;
+  const Unit unit = unit_of(problem, winner.candidate.policy);
+  if (cached.code && cached.code->unit_digest != unit_digest(unit)) return std::nullopt;  // another kernel by now
+  if (cached.code) {
+    const auto binary = std::make_shared<const Binary>(cached.code->binary);
+    std::optional<Loaded> loaded = load_code(problem, winner, unit, binary);
+    if (loaded && loaded->winner.resources == winner.resources) return loaded;
+    if (loaded || !cached.other_compiler) return std::nullopt;
+  }
   try {
-    Device& device = *core_.device();
-    const Unit unit = unit_of(problem, winner.candidate.policy);
-    std::shared_ptr<const Binary> binary;
-    if (cached.code) {
-      if (cached.code->unit_digest != unit_digest(unit)) return nullptr;  // the family makes another kernel by now
-      binary = std::make_shared<const Binary>(cached.code->binary);
-    } else {
-      binary = core_.memo().compile(device, std::span(&unit, 1)).front().binary;
-    }
-    if (!binary || binary->architecture != core_.facts().architecture) return nullptr;
-    const CompiledCode code = load_policy(device, problem, winner.candidate.policy, unit, binary);
-    const bool fits = code.compiled.resources == winner.resources && code.compiled.resident_blocks > 0;
-    return fits ? code.module : nullptr;
+    const auto binary = core_.memo().compile(*core_.device(), std::span(&unit, 1)).front().binary;
+    std::optional<Loaded> loaded = binary ? load_code(problem, winner, unit, binary) : std::nullopt;
+    if (!loaded) return std::nullopt;
+    loaded->is_compiled_anew = cached.other_compiler && loaded->winner.resources != winner.resources;
+    return cached.other_compiler || loaded->winner.resources == winner.resources ? loaded : std::nullopt;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::device_lost) throw;
     core_.count_cache_failure({.message = error.what()});
-    return nullptr;
+    return std::nullopt;
+  }
+}
+
+/// The winner with the resources of its code; nullopt when the code cannot be run here.
+std::optional<CacheLookup::Loaded> CacheLookup::load_code(const Problem& problem, const Winner& winner,
+                                                          const Unit& unit,
+                                                          const std::shared_ptr<const Binary>& binary) {
+  if (binary->architecture != core_.facts().architecture) return std::nullopt;
+  try {
+    CompiledCode code = load_policy(*core_.device(), problem, winner.candidate.policy, unit, binary);
+    if (code.compiled.resident_blocks == 0) return std::nullopt;
+    Loaded loaded{.winner = winner, .module = std::move(code.module)};
+    loaded.winner.resources = code.compiled.resources;
+    loaded.winner.resident_blocks = code.compiled.resident_blocks;
+    return loaded;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
+    core_.count_cache_failure({.message = error.what()});
+    return std::nullopt;
   }
 }
 

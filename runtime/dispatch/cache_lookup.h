@@ -39,7 +39,15 @@ class CacheLookup {
   Resolved settled(const Problem& problem, const CachedPlan& cached);
 
  private:
-  std::shared_ptr<const Module> load_checked(const Problem& problem, const CachedWinner& cached);
+  struct Loaded {
+    Winner winner;
+    std::shared_ptr<const Module> module;
+    bool is_compiled_anew = false;  ///< by another compiler, into other code than what was measured
+  };
+
+  std::optional<Loaded> load_checked(const Problem& problem, const CachedWinner& cached);
+  std::optional<Loaded> load_code(const Problem& problem, const Winner& winner, const Unit& unit,
+                                  const std::shared_ptr<const Binary>& binary);
 
   SessionCore& core_;
   PlanTable& plans_;

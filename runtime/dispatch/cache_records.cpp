@@ -36,6 +36,27 @@ Resources resources_of(const cache::CandidateRecord& record) {
           .max_threads_per_block = record.max_threads_per_block};
 }
 
+constexpr std::string_view kLoanMark = ": ";
+
+std::string lender_text(const Winner& winner) {
+  if (winner.loan == Loan::none || winner.tuned) return "";
+  return fmt::format("{}{}{}", name(winner.loan), kLoanMark, winner.lender);
+}
+
+/// Rows of schemas before 6 do not say what they were lent: it was always the winner of another shape.
+void read_lender(const std::string& text, Winner& winner) {
+  if (winner.tuned) return;
+  const std::size_t mark = text.find(kLoanMark);
+  const auto loan = std::find(kLoanNames.begin(), kLoanNames.end(), text.substr(0, mark));
+  if (mark != std::string::npos && loan != kLoanNames.end()) {
+    winner.loan = static_cast<Loan>(loan - kLoanNames.begin());
+    winner.lender = text.substr(mark + kLoanMark.size());
+  }
+  for (std::size_t i = 0; winner.loan == Loan::none && i < winner.sizes.size(); ++i)
+    if (winner.tuned_extents[i] < winner.sizes[i].first || winner.tuned_extents[i] > winner.sizes[i].last)
+      winner.loan = Loan::shape;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
@@ -86,7 +107,8 @@ cache::WinnerRecord winner_record(const Problem& problem, const Winner& winner) 
           .tuned_extents = winner.tuned_extents,
           .bytes_moved = problem.family->bytes_moved(measured_problem(problem, winner.tuned_extents)),
           .median_us = winner.median_us,
-          .spread_us = winner.spread_us};
+          .spread_us = winner.spread_us,
+          .lender = lender_text(winner)};
 }
 
 cache::TuningRecord tuning_record(const Tuning& tuning) {
@@ -131,6 +153,7 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
                 .launch_context = problem.launch_context,
                 .tuned_extents = winner.tuned_extents};
   for (std::size_t i = 0; i < sizes.size(); ++i) result.sizes[i] = {sizes[i].first, sizes[i].last};
+  read_lender(winner.lender, result);
   return result;
 }
 

@@ -1,12 +1,14 @@
-// NearestWinner: the winner that an untuned problem borrows from another shape or launch context.
+// NearestWinner: the winner that an untuned problem borrows from another class.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <hone/candidate.h>
 #include <hone/problem.h>
+#include <hone/sdk/loans.h>
 
 #include "runtime/dispatch/cache_lookup.h"
 #include "runtime/dispatch/plan_table.h"
@@ -14,34 +16,29 @@
 
 namespace hone {
 
-/// Finds winners that were tuned for near shapes of the same problem, or for the same shape in a stream rather than a
-/// graph, and serves an untuned problem with one of them. Measures nothing. Calls must be serialised by the caller. All
-/// references must outlive it.
+/// Serves an untuned problem with the tuned winner of the class that differs least from its own (hone/sdk/loans.h).
+/// Measures nothing. Calls must be serialised by the caller. All references must outlive it.
 class NearestWinner {
  public:
   NearestWinner(SessionCore& core, PlanTable& plans, CacheLookup& lookup)
       : core_(core), plans_(plans), lookup_(lookup) {}
 
   /// The candidates that a tuning of `problem` measures first: the winners of the nearest shapes, and those of this
-  /// shape in the other launch context.
+  /// shape in the other launch context or with another alignment.
   std::vector<Candidate> starts_for(const Problem& problem);
 
-  /// Serves `problem` with, in this order: the stream's winner, if it is a graph problem; the winner of the nearest
-  /// shape, which is then stored as untuned; `untuned`, the choice of an earlier session. No plan when there is none of
-  /// them. Under MissPolicy::error nothing is borrowed from another shape.
+  /// Serves `problem` with the first lender whose winner compiles and runs, which is then stored as untuned, else with
+  /// `untuned`, the choice of an earlier session. No plan when there is neither. Under MissPolicy::error only the
+  /// stream's winner is lent, to a graph that is being captured.
   Resolved serve(const Problem& problem, const std::optional<CachedWinner>& untuned, bool capturing);
 
  private:
-  struct Neighbour {
-    Winner winner;
-    double octaves = 0;  ///< shape_distance() from the problem
-  };
-
-  std::vector<Neighbour> neighbours_of(const Problem& problem);
-  std::vector<Winner> lenders_for(const Problem& problem);
-  Resolved lend_stream_winner(const Problem& graph_problem);
-  const LoadedPlan* borrow(const Problem& problem, const Winner& lender, bool capturing);
-  std::shared_ptr<const Binary> code_for(const Problem& problem, const Winner& lender, const Unit& unit);
+  std::vector<Lender> stored_lenders(std::span<const Problem> problems, cache::Devices devices);
+  std::vector<Lender> relatives_of(const Problem& problem);
+  std::vector<Lender> lenders_for(const Problem& problem);
+  Resolved lend_stream_winner(const Problem& graph_problem, bool capturing);
+  const LoadedPlan* borrow(const Problem& problem, const Lender& lender, bool capturing);
+  std::shared_ptr<const Binary> code_for(const Lender& lender, const Unit& unit);
 
   SessionCore& core_;
   PlanTable& plans_;

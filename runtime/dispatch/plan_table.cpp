@@ -1,11 +1,8 @@
 #include "runtime/dispatch/plan_table.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
-
-#include <hone/sdk/portfolio.h>
 
 #include "runtime/dispatch/winner_checks.h"
 
@@ -43,6 +40,8 @@ const LoadedPlan& PlanTable::lend_to_graph(const Problem& graph_problem, const L
   if (const LoadedPlan* const kept = find(graph_problem); kept && is_pinned()) return *kept;
   LoadedPlan lent = stream_plan;
   lent.is_provisional = replaces_untuned_;
+  lent.winner.loan = Loan::context;
+  lent.winner.lender = to_string(in_context(graph_problem, LaunchContext::stream));
   return insert(graph_problem, std::move(lent));
 }
 
@@ -54,24 +53,17 @@ const LoadedPlan& PlanTable::postpone(const Problem& problem, LoadedPlan plan, C
   return insert(problem, std::move(plan));
 }
 
-std::vector<Winner> PlanTable::tuned_near(const Problem& problem) const {
-  std::vector<Winner> winners;
-  // A shape within kFarthestServed may lie in a class one octave further. Lone extents alone have several in an octave.
-  constexpr int kReach = kClassesPerOctave * (static_cast<int>(kFarthestServed) + 1);
-  const std::array<int, 3> center = size_classes(problem.extents);
-  std::array<int, 3> at{};
-  for (at[0] = center[0] - kReach; at[0] <= center[0] + kReach; ++at[0])
-    for (at[1] = center[1] - kReach; at[1] <= center[1] + kReach; at[1] += kClassesPerOctave)
-      for (at[2] = center[2] - kReach; at[2] <= center[2] + kReach; at[2] += kClassesPerOctave) {
-        const auto is_class = [](int each) { return each >= 0 && each < kLargestSizeClass; };
-        if (!std::all_of(at.begin(), at.end(), is_class)) continue;
-        Problem neighbour = problem;
-        for (std::size_t i = 0; i < at.size(); ++i) neighbour.extents[i] = class_center(at[i]);
-        if (size_classes(neighbour.extents) != at) continue;
-        const LoadedPlan* plan = find(neighbour);
-        if (plan && plan->winner.tuned && plan->winner.launch_context == problem.launch_context)
-          winners.push_back(plan->winner);
-      }
+std::vector<Lender> PlanTable::tuned_winners(const KernelFamily& family) const {
+  std::vector<Lender> winners;
+  for (const Problem& problem : problems_) {
+    const LoadedPlan* const plan = problem.family == &family ? find(problem) : nullptr;
+    // A plan that was lent to a graph is listed as the stream's.
+    if (!plan || !plan->winner.tuned || plan->winner.launch_context != problem.launch_context) continue;
+    Lender& lender = winners.emplace_back(Lender{.winner = plan->winner, .problem = problem});
+    lender.problem.extents = plan->winner.tuned_extents;
+    lender.problem.pitches = {};
+    lender.problem.scalars = {};
+  }
   return winners;
 }
 

@@ -7,6 +7,7 @@
 
 #include <hone/candidate.h>
 #include <hone/error.h>
+#include <hone/sdk/loans.h>
 
 #include "runtime/dispatch/append_only_map.h"
 #include "runtime/dispatch/problem_key.h"
@@ -64,8 +65,8 @@ class PlanTable {
   /// after twice as long each time, up to an hour.
   const LoadedPlan& postpone(const Problem& problem, LoadedPlan plan, Clock::duration first_pause);
 
-  /// Tuned winners of near shapes (kFarthestServed octaves, and somewhat more) of the same problem and launch context.
-  std::vector<Winner> tuned_near(const Problem& problem) const;
+  /// The winners that were tuned for problems of this family.
+  std::vector<Lender> tuned_winners(const KernelFamily& family) const;
 
   /// The problem that first got each of the classes with a plan.
   const std::vector<Problem>& problems() const { return problems_; }

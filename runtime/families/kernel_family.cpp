@@ -14,6 +14,8 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
 
 std::size_t KernelFamily::workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
 
+std::string KernelFamily::arithmetic(const Problem&) const { return ""; }
+
 bool KernelFamily::offers_reproducible(const Problem&) const { return false; }
 
 Reason KernelFamily::prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return {}; }

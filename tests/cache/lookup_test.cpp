@@ -1,3 +1,4 @@
+#include "cache/identity.h"
 #include "tests/cache/store_fixture.h"
 
 namespace hone::cache {
@@ -32,7 +33,7 @@ TEST_F(CacheStore, EveryKeyColumnCounts) {
       {"kind", [](Query& query) { query.device.kind = "host"; }},
       {"architecture", [](Query& query) { query.device.architecture = "sm_80"; }},
       {"identity", [](Query& query) { query.device.identity += "x"; }},
-      {"compiler", [](Query& query) { query.toolchain.compiler = "nvrtc 12.8"; }},
+      {"compiler's options", [](Query& query) { query.toolchain.compiler += ":1+address"; }},
       {"family_digest", [](Query& query) { query.toolchain.family_digest = "f"; }},
       {"family", [](Query& query) { query.family = "softmax"; }},
       {"operation", [](Query& query) { query.operation = "SUM"; }},
@@ -65,10 +66,66 @@ TEST_F(CacheStore, EmptyCompilerMatchesAny) {
   EXPECT_EQ(found_threads(query_), 64) << "the newest of all compilers";
 }
 
-TEST_F(CacheStore, StoredEmptyCompilerMatchesNoOther) {
-  sample_.key.toolchain.compiler = "";
-  store_.publish(sample_);
-  EXPECT_FALSE(store_.find(query_));
+TEST_F(CacheStore, CodeOfAnotherCompilerIsAHitThatSaysSo) {
+  store_.publish(with_threads(sample_, 32));
+  EXPECT_FALSE(store_.find(query_)->other_compiler);
+  query_.toolchain.compiler = "nvrtc 12.8";
+  const std::optional<Hit> hit = store_.find(query_);
+  ASSERT_TRUE(hit);
+  EXPECT_TRUE(hit->other_compiler);
+  EXPECT_TRUE(hit->binary);
+  sample_.key.toolchain.compiler = "nvrtc 12.8";
+  store_.publish(with_threads(sample_, 64));
+  sample_.key.toolchain.compiler = "nvrtc 13.1";
+  store_.publish(with_threads(sample_, 96));
+  EXPECT_EQ(found_threads(query_), 64) << "one's own comes before a newer one";
+}
+
+TEST(CacheIdentity, NameAndALittleOfTheMemoryClockDoNotCount) {
+  const auto device = [](const std::string& identity) {
+    return DeviceRecord{.kind = "cuda", .name = {}, .architecture = "sm_90", .identity = identity};
+  };
+  const auto same = [&](const std::string& a, const std::string& b) {
+    EXPECT_EQ(same_device(device(a), device(b)), same_device(device(b), device(a)));
+    return same_device(device(a), device(b));
+  };
+  const std::string named = "kind=cuda;name=H100 80GB;sm_count=132;l2_bytes=52428800;memory_clock_khz=2619000;";
+  EXPECT_TRUE(same(named, "kind=cuda;sm_count=132;l2_bytes=52428800;memory_clock_khz=2619000;"));
+  EXPECT_TRUE(same(named, "kind=cuda;sm_count=132;l2_bytes=52428800;memory_clock_khz=2600000;"));
+  EXPECT_FALSE(same(named, "kind=cuda;sm_count=132;l2_bytes=52428800;memory_clock_khz=3201000;")) << "HBM3e";
+  EXPECT_FALSE(same(named, "kind=cuda;sm_count=114;l2_bytes=52428800;memory_clock_khz=2619000;"));
+  EXPECT_FALSE(same(named, "kind=cuda;sm_count=132;l2_bytes=62914560;memory_clock_khz=2619000;"));
+  EXPECT_FALSE(same(named, "kind=cuda;sm_count=132;memory_clock_khz=2619000;")) << "a field is missing";
+  EXPECT_FALSE(same("kind=host;name=A;sm_count=2;", "kind=host;name=B;sm_count=2;")) << "both have a name";
+  EXPECT_FALSE(same("kind=cuda;memory_clock_khz=0;", "kind=cuda;memory_clock_khz=1;"));
+  EXPECT_FALSE(same(named, named + "x"));
+  DeviceRecord other = device(named);
+  other.architecture = "sm_80";
+  EXPECT_FALSE(same_device(device(named), other));
+}
+
+TEST(CacheIdentity, OptionsOfACompilerFollowItsSize) {
+  EXPECT_TRUE(same_options("libnvrtc.so.13.0.88:109338064", "libnvrtc.so.12.8.61:104000000"));
+  EXPECT_TRUE(same_options("g++-12:1000", "clang++-14:2000"));
+  EXPECT_FALSE(same_options("g++-12:1000", "g++-12:1000+address,undefined"));
+  EXPECT_TRUE(same_options("", "g++-12:1000+thread"));
+}
+
+/// A device whose driver reads another name and clock shares the row of the device.
+TEST_F(CacheStore, ADeviceIsStoredOnceWhateverItsNameAndClock) {
+  const std::string rest = "sm_count=132;memory_bus_bits=5120;";
+  sample_.key.device.identity = "name=old;memory_clock_khz=2619000;" + rest;
+  store_.publish(with_threads(sample_, 32));
+  query_.device.identity = "memory_clock_khz=2600000;" + rest;
+  EXPECT_EQ(found_threads(query_), 32);
+  sample_.key.device.identity = query_.device.identity;
+  store_.publish(with_threads(sample_, 64));
+  EXPECT_EQ(found_threads(query_), 64);
+  EXPECT_THAT(sql(file_, "SELECT count(*), (SELECT count(*) FROM winner) FROM device"), testing::ElementsAre("1|1"));
+  constexpr std::chrono::seconds kLease(9), kPatience(5);
+  EXPECT_EQ(store_.claim(sample_.key, nullptr, "owner", kLease, kPatience), ClaimState::taken);
+  sample_.key.device.identity = "name=old;memory_clock_khz=2619000;" + rest;
+  EXPECT_TRUE(store_.is_claimed(sample_.key));
 }
 
 TEST_F(CacheStore, AnotherDriverIsAStaleHit) {
@@ -175,19 +232,44 @@ TEST_F(CacheNear, FindsWhatWasMeasuredWithinTheExtents) {
   EXPECT_THAT(near({1025, 4095}, {64, 64}), IsEmpty());
 }
 
-TEST_F(CacheNear, GoesByWhereItWasMeasuredAndNotByWhatItServes) {
+TEST_F(CacheNear, GoesByWhereItWasMeasuredOrByTheExtentsThatItServes) {
   publish(1024, 64, 32, [](Publication& each) { each.key.problem.sizes[0] = {256, 512}; });
   EXPECT_THAT(near({256, 512}, {64, 64}), IsEmpty());
+  query_.extents = {300, 64, 1};
+  EXPECT_THAT(near({256, 512}, {64, 64}), testing::ElementsAre(32));
+  query_.extents = {1, 1, 1};
   const std::vector<NearWinner> found = store_.find_near(query_, {{{1000, 1100}, {1, 64}, {1, 1}}});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].sizes[0], (RangeRecord{256, 512}));
+  EXPECT_EQ(found[0].problem.sizes[0], (RangeRecord{256, 512}));
   EXPECT_EQ(found[0].winner.tuned_extents, (std::array<std::int64_t, 3>{1024, 64, 1}));
 }
 
-TEST_F(CacheNear, TheRestOfTheKeyCounts) {
+TEST_F(CacheNear, TheRestOfTheKeyCountsButForAlignmentAndContext) {
   publish(1024, 64, 32);
   query_.alignment = 8;
-  EXPECT_THAT(near({1, 4096}, {1, 4096}), IsEmpty());
+  query_.launch_context = "graph";
+  const std::vector<NearWinner> found = store_.find_near(query_, {{{1, 4096}, {1, 4096}, {1, 1}}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].problem.alignment, sample_.key.problem.alignment);
+  EXPECT_EQ(found[0].problem.launch_context, sample_.key.problem.launch_context);
+  for (const auto& change : {+[](Query& query) { query.dtype = "f64"; },
+                             +[](Query& query) { query.objective = "energy"; },
+                             +[](Query& query) { query.numerics = "reproducible"; },
+                             +[](Query& query) { query.device.identity = "sm_count=1;"; }}) {
+    const Query before = query_;
+    change(query_);
+    EXPECT_THAT(near({1, 4096}, {1, 4096}), IsEmpty());
+    query_ = before;
+  }
+}
+
+TEST_F(CacheNear, OtherDevicesOfTheKindAreAskedForApart) {
+  publish(1024, 64, 32, [](Publication& each) { each.key.device.identity = "sm_count=1;"; });
+  publish(1024, 64, 64, [](Publication& each) { each.key.device.kind = "host"; });
+  publish(1024, 64, 96);
+  EXPECT_THAT(near({1024, 1024}, {64, 64}), testing::ElementsAre(96));
+  query_.devices = Devices::similar;
+  EXPECT_THAT(near({1024, 1024}, {64, 64}), testing::ElementsAre(32));
 }
 
 TEST_F(CacheNear, UntunedWinnersAndDamagedRowsAreNone) {

@@ -126,8 +126,8 @@ TEST_F(CacheMigration, ChangedOldFileIsForeign) {
 std::string added_since(int version, std::string_view query) {
   const auto asks = [&](std::string_view table) { return query.ends_with(table); };
   if (asks("trial")) return version < 6 ? "|0.0|0.0|0" : "|0";
-  if (version > 5) return "";
-  return asks("winner") ? "|time" : asks("tuning") ? "|0.0" : "";
+  if (asks("winner")) return version < 6 ? "|time|" : "|";
+  return version < 6 && asks("tuning") ? "|0.0" : "";
 }
 
 /// Versions 2 to 6, by their number. They have the tables of ours, but for columns, their names, and words.
@@ -222,6 +222,20 @@ TEST_P(CacheMigrationFrom, ClaimIsFound) {
   EXPECT_EQ(store_.claim(key, nullptr, "another", std::chrono::seconds(1), std::chrono::seconds(20)), ClaimState::held);
   key.problem.numerics = "reproducible";
   EXPECT_FALSE(store_.is_claimed(key));
+}
+
+/// Winners of a GPU serve whatever its marketing name, and whatever NVRTC is there, before the file is migrated and
+/// afterwards.
+TEST_P(CacheMigrationFrom, WinnersServeUnderAnotherNameAndCompiler) {
+  Publication here = sample_publication();
+  here.key.device.identity.insert(0, "name=Invented GPU 80GB HBM3;");
+  here.key.toolchain.compiler = "nvrtc 14.0";
+  EXPECT_EQ(store_.find(matching_query(here))->binary, sample_publication().binary);
+  here.key.problem.operation = "min";
+  store_.publish(here);
+  here.key.problem.operation = "sum";
+  EXPECT_EQ(store_.find(matching_query(here))->binary, sample_publication().binary);
+  EXPECT_THAT(sql(file_, "SELECT count(*) FROM device WHERE identity LIKE 'name=%'"), ElementsAre("0"));
 }
 
 /// Merging reads the old file without changing it.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/identity.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/quantities.h"
 
@@ -14,12 +15,17 @@ namespace hone::tuner {
 
 using std::chrono::milliseconds;
 
+bool share_winners(const std::string& identity, const std::string& other) {
+  return cache::same_device({.kind = {}, .name = {}, .architecture = {}, .identity = identity},
+                            {.kind = {}, .name = {}, .architecture = {}, .identity = other});
+}
+
 void CampaignPlan::set_devices(std::vector<CampaignDevice> devices) {
   result_.devices = std::move(devices);
   for (std::size_t device = 0; device < result_.devices.size(); ++device) {
     const std::string& identity = result_.devices[device].identity;
     const auto same = std::find_if(groups_.begin(), groups_.end(),
-                                   [&](const DeviceGroup& group) { return group.identity == identity; });
+                                   [&](const DeviceGroup& group) { return share_winners(group.identity, identity); });
     if (same != groups_.end()) {
       same->devices.push_back(device);
     } else {
@@ -37,7 +43,7 @@ bool CampaignPlan::is_done(const DeviceGroup& group) const {
 }
 
 bool CampaignPlan::is_for(const WeightedProblem& weighted, const DeviceGroup& group) const {
-  return weighted.identity.empty() || weighted.identity == group.identity;
+  return weighted.identity.empty() || share_winners(weighted.identity, group.identity);
 }
 
 std::vector<Problem> CampaignPlan::problems_of(const DeviceGroup& group) const {
@@ -210,7 +216,7 @@ const SweepResult* CampaignPlan::take_consolidated(std::size_t device, const Con
     for (CampaignItem& item : result_.items) {
       const bool is_meant = same_sweep(item.problem, changed.problem) &&
                             item.problem.extents == changed.problem.extents &&
-                            result_.devices[item.device].identity == result_.devices[device].identity;
+                            share_winners(result_.devices[item.device].identity, result_.devices[device].identity);
       if (!is_meant) continue;
       item.candidate = changed.candidate;
       item.median_us = changed.median_us;
@@ -231,7 +237,7 @@ std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem>
   std::vector<WeightedProblem> kept;
   for (const WeightedProblem& weighted : problems) {
     const auto same = std::find_if(kept.begin(), kept.end(), [&](const WeightedProblem& earlier) {
-      return earlier.identity == weighted.identity && same_sweep(earlier.problem, weighted.problem) &&
+      return share_winners(earlier.identity, weighted.identity) && same_sweep(earlier.problem, weighted.problem) &&
              size_ranges(earlier.problem.extents) == size_ranges(weighted.problem.extents);
     });
     if (same == kept.end()) kept.push_back(weighted);

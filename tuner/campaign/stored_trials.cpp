@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cache/identity.h"
 #include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
@@ -13,13 +14,13 @@ namespace {
 std::optional<cache::StoredWinner> newest_winner(const cache::Store& store, const DeviceFacts& facts,
                                                  const Problem& problem) {
   std::optional<cache::StoredWinner> newest;
-  const std::string identity = tuning_identity(facts);
+  const cache::DeviceRecord here{
+      .kind = facts.kind, .name = {}, .architecture = facts.architecture, .identity = tuning_identity(facts)};
   const KernelFamily& family = *problem.family;
   for (const cache::StoredWinner& stored : store.winners(family.name(), family.operations()[problem.operation])) {
     const cache::DeviceRecord& device = stored.key.device;
     const bool is_meant = stored.winner.tuned && stored.winner.tuned_extents == problem.extents &&
-                          device.kind == facts.kind && device.identity == identity &&
-                          is_described(problem, stored.key.problem) &&
+                          cache::same_device(device, here) && is_described(problem, stored.key.problem) &&
                           stored.key.problem.objective == name(Objective::time);  // nothing else is consolidated
     if (is_meant && (!newest || stored.id > newest->id)) newest = stored;
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "cache/identity.h"
 #include "tuner/problems/families.h"
 
 namespace hone::tuner {
@@ -47,13 +48,12 @@ std::vector<CurrentToolchain> current_toolchains() {
 
 Currency currency(const cache::KeyRecord& key, const std::vector<CurrentToolchain>& current) {
   const auto device = std::find_if(current.begin(), current.end(), [&](const CurrentToolchain& here) {
-    return here.kind == key.device.kind && here.architecture == key.device.architecture &&
-           here.identity == key.device.identity;
+    return cache::same_device(here.record(), key.device);
   });
   if (device == current.end()) return Currency::unknown;
-  const bool other_compiler = !device->compiler.empty() && device->compiler != key.toolchain.compiler;
+  const bool other_options = !cache::same_options(device->compiler, key.toolchain.compiler);
   const bool other_driver = device->driver != key.toolchain.driver;
-  return other_compiler || other_driver || has_other_digest(key, *device) ? Currency::stale : Currency::current;
+  return other_options || other_driver || has_other_digest(key, *device) ? Currency::stale : Currency::current;
 }
 
 }  // namespace hone::tuner

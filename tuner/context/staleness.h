@@ -11,7 +11,8 @@ namespace hone::tuner {
 
 enum class Currency {
   current,  ///< found and served by programs of today
-  stale,    ///< compiler, kernel templates or driver are others now: not found any more, or due for a new tuning
+  stale,    ///< kernel templates, options of the compiler or driver are others now: not found any more, or due for a
+            ///< new tuning
   unknown,  ///< of a device that is not in this machine
 };
 
@@ -20,9 +21,13 @@ struct CurrentToolchain {
   std::string kind;
   std::string architecture;
   std::string identity;
-  std::string compiler;  ///< "" where there is none: then none can disagree
+  std::string compiler;  ///< only its options count (cache::same_options())
   std::string driver;
   std::vector<std::pair<std::string, std::string>> family_digests = {};  ///< of the families built in
+
+  cache::DeviceRecord record() const {
+    return {.kind = kind, .name = {}, .architecture = architecture, .identity = identity};
+  }
 };
 
 /// Opens every device of this machine; those that cannot be opened are left out.

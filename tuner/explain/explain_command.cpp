@@ -169,8 +169,7 @@ std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
   if (was_tried) return "the occupancy model's first choice: a tuning had no time to compare it with another";
   if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
   if (how_text(stored) == "nearest")
-    return fmt::format("which was tuned for {}, the nearest shape: nothing was measured for this one",
-                       measured_at_text(stored));
+    return fmt::format("which was tuned for {}: nothing was measured for this one", lender_text(stored));
   return "the occupancy model's first choice: nothing was measured";
 }
 
@@ -251,7 +250,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
                                                     winners.size()));
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
-    // What was taken from the nearest shape has its trials there, and none for this one.
+    // What was taken from another class has its trials there, and none for this one.
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
     if (options.format != kTrialFormats[0]) return print_trials(stored, tuning, options.format, context);

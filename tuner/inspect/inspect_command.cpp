@@ -17,12 +17,14 @@
 #include "tuner/context/cache_path.h"
 #include "tuner/context/json_output.h"
 #include "tuner/inspect/winner_rows.h"
+#include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
 #include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
+#include "tuner/winners/loan_regrets.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_filter.h"
 #include "tuner/winners/winner_json.h"
@@ -94,6 +96,48 @@ void print_winners(const Winners& winners, const Context& context) {
   }
 }
 
+std::string regret_text(double regret) { return fmt::format("{:.1f} %", 100 * regret); }
+
+Json to_json(const LoanRegrets& row) {
+  Json loans = Json::array();
+  for (const JudgedLoan& loan : row.judged)
+    loans.push_back(
+        {{"borrower", to_string(loan.borrower)},
+         {"lender", to_string(loan.lender)},
+         {"regret", loan.regret},
+         {"model_regret", loan.model_regret ? Json(*loan.model_regret) : Json(nullptr)}});
+  return {{"kind", row.kind}, {"unjudged", row.unjudged}, {"loans", std::move(loans)}};
+}
+
+/// What it would cost these winners' classes to be served by others.
+void print_loans(const Winners& winners, const cache::Store& store, bool as_json, const Context& context) {
+  const auto tuning_of = [&](const StoredWinner& stored) { return store.tuning(stored.id); };
+  const std::vector<LoanRegrets> rows = loan_regrets(tuned_classes(winners, tuning_of));
+  if (as_json) {
+    Json json{{"loans", Json::array()}};
+    for (const LoanRegrets& row : rows) json["loans"].push_back(to_json(row));
+    return print_json(json, context);
+  }
+  Table table({{"loan"},
+               {"judged", Align::right},
+               {"not judged", Align::right},
+               {"mean", Align::right},
+               {"worst", Align::right},
+               {"model", Align::right, 3},
+               {"where", Align::left, 1},
+               {"lender", Align::left, 2}});
+  for (const LoanRegrets& row : rows) {
+    const JudgedLoan* worst = row.worst();
+    const auto if_judged = [&](const std::string& text) { return worst ? text : std::string(kUnknown); };
+    table.add_row({row.kind, fmt::format("{}", row.judged.size()), fmt::format("{}", row.unjudged),
+                   if_judged(regret_text(row.mean())), if_judged(worst ? regret_text(worst->regret) : ""),
+                   if_judged(regret_text(row.model_mean())),
+                   if_judged(worst ? problem_label(worst->borrower) : ""),
+                   if_judged(worst ? problem_label(worst->lender) : "")});
+  }
+  table.print(context.out, context.environment.out_columns());
+}
+
 /// Of a wrong option and a missing path the option is named.
 std::filesystem::path path_unless_wrong(const InspectOptions& options, const Context& context) {
   try {
@@ -126,7 +170,8 @@ void set_up_inspect(CLI::App& app, InspectOptions& options) {
   one_of(sub->add_option("--numerics", options.filter.numerics)->take_last(), words_in(kNumericsNames));
   one_of(sub->add_option("--objective", options.filter.objective)->take_last(), words_in(kObjectiveNames));
   file_name(sub->add_option("--cache", options.cache)->take_last());
-  sub->add_flag("--all", options.all)->disable_flag_override();
+  CLI::Option* all = sub->add_flag("--all", options.all)->disable_flag_override();
+  sub->add_flag("--loans", options.loans)->disable_flag_override()->excludes(all);
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -141,7 +186,9 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
 
   const bool in_detail = !winners.empty() && (options.all || filter.names_one_problem());
   if (winners.empty()) explain_nothing(all, damaged, path, context);
-  if (options.json) {
+  if (options.loans) {
+    print_loans(winners, store, options.json, context);
+  } else if (options.json) {
     Json json{{"cache", path.string()}, {"winners", Json::array()}};
     for (const StoredWinner& stored : winners) {
       Json& entry = json["winners"].emplace_back(to_json(stored, measured_winner(all, stored)));

@@ -18,6 +18,7 @@ struct InspectOptions {
   FilterOptions filter;
   std::string cache;
   bool all = false;
+  bool loans = false;
   bool json = false;
 };
 

@@ -39,6 +39,7 @@ bool may_join(const WinnerRow& a, const WinnerRow& b, std::size_t axis) {
   const cache::WinnerRecord& other = b.shown.winner;
   if (problem_key(a.shown.key) != problem_key(b.shown.key) || one.candidate != other.candidate) return false;
   if (one.tuned != other.tuned || (!one.tuned && how_text(a.shown) != how_text(b.shown))) return false;
+  if (one.lender != other.lender) return false;
   if (how_text(a.shown) == "nearest" && one.tuned_extents != other.tuned_extents) return false;
   for (std::size_t i = 0; i < a.sizes.size(); ++i)
     if (i != axis && a.sizes[i] != b.sizes[i]) return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/identity.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/winners/device_filter.h"
 
@@ -17,7 +18,7 @@ std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const
     if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
     if (stored.key.problem.objective != name(objective)) continue;
     const auto same = std::find_if(winners.begin(), winners.end(), [&](const StoredWinner& other) {
-      return other.key.device.identity == stored.key.device.identity && other.key.device.kind == stored.key.device.kind;
+      return cache::same_device(other.key.device, stored.key.device);
     });
     if (same == winners.end()) {
       winners.push_back(stored);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <hone/problem.h>
+#include <hone/sdk/loans.h>
 #include <hone/tune_arguments.h>
 
 #include <algorithm>
@@ -97,8 +98,7 @@ std::string measured_text(const cache::StoredWinner& stored, const cache::Stored
     return fmt::format("not in this class but at n = {}: {}", measured_at_text(stored),
                        measured ? fmt::format("see winner {}", measured->id) : "that winner is not stored any more");
   if (how == "nearest")
-    return fmt::format("never: what was tuned for {}, the nearest shape; measure with: {}", measured_at_text(stored),
-                       tune_command(stored));
+    return fmt::format("never: what was tuned for {}; measure with: {}", lender_text(stored), tune_command(stored));
   return "never: the occupancy model's first choice; measure with: " + tune_command(stored);
 }
 
@@ -256,7 +256,16 @@ std::string tune_command(const cache::StoredWinner& stored) {
 std::string_view how_text(const cache::StoredWinner& stored) {
   const bool is_of_its_class = is_within(stored.winner.tuned_extents, stored.key.problem.sizes);
   if (stored.winner.tuned) return is_of_its_class ? "tuned" : "lent";
-  return is_of_its_class ? "heuristic" : "nearest";
+  return is_of_its_class && stored.winner.lender.empty() ? "heuristic" : "nearest";
+}
+
+std::string lender_text(const cache::StoredWinner& stored) {
+  const std::string& text = stored.winner.lender;
+  const std::size_t mark = text.find(": ");
+  for (const LoanKind& kind : loan_kinds())
+    if (mark != std::string::npos && text.substr(0, mark) == name(kind.loan))
+      return fmt::format("{}, {}", text.substr(mark + 2), kind.words);
+  return fmt::format("{}, the nearest tuned shape", measured_at_text(stored));
 }
 
 bool is_measured(const cache::StoredWinner& stored) { return how_text(stored) == "tuned"; }

@@ -38,9 +38,13 @@ std::string measured_at_text(const cache::StoredWinner& stored);
 /// tuned.
 std::string tune_command(const cache::StoredWinner& stored);
 
-/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned shape)
+/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned class)
 /// or "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);
+
+/// What a winner that is "nearest" was tuned for, and what kind of loan that is: "reduce max f32 n=1048576, an
+/// operation that moves as many bytes with as much arithmetic".
+std::string lender_text(const cache::StoredWinner& stored);
 
 /// Whether the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
 bool is_measured(const cache::StoredWinner& stored);

@@ -45,7 +45,7 @@ class Session(_native.Session):
         ``'cuda:0'``, ``'host'``, …; ``'auto'`` is the first CUDA device, or else the host.
     on_miss : {'heuristic', 'tune', 'error'}, optional
         What a call does for which no winner is known: compile the first choice of the occupancy model, or take the
-        winner of the nearest shape, in tens of milliseconds; tune, which takes seconds; or raise `NotTunedError`. By
+        winner of the nearest class, in tens of milliseconds; tune, which takes seconds; or raise `NotTunedError`. By
         default what ``HONE_ON_MISS`` says, or ``'heuristic'``.
     tune_budget : float, optional
         Seconds to spend on a tuning. The default is 2.

@@ -40,6 +40,17 @@ std::size_t state_bytes(const ReduceSpec& spec, bool has_wide_index) {
          static_cast<std::size_t>(indices) * (has_wide_index ? 8 : 4);
 }
 
+std::string reduce_arithmetic(const ReduceSpec& spec) {
+  const ReduceOpInfo& op = info(spec.op);
+  const DTypeInfo &element = info(spec.dtype), &accumulator = info(spec.accumulator_dtype());
+  const bool is_small_float = element.is_floating() && element.size_bytes == 1;
+  const bool is_double = accumulator.is_floating() && accumulator.size_bytes == 8;
+  const bool has_exponentials = op.hazard == ReduceHazard::exponentials;
+  return fmt::format("{} arrays of {} bytes{}, {} accumulators{}, {} indices, {} results{}", op.inputs,
+                     element.size_bytes, is_small_float ? " to decode" : "", op.accumulators,
+                     is_double ? " of f64" : "", op.indices, op.outputs, has_exponentials ? ", exponentials" : "");
+}
+
 std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels) {
   kernels.push_back("widened.cuh");
   for (const ReduceOpInfo& op : kReduceOps) kernels.push_back(op.header);

@@ -8,6 +8,9 @@
 
 namespace hone {
 
+/// KernelFamily::arithmetic() of families of reductions: arrays, bytes of an element, accumulators and results.
+std::string reduce_arithmetic(const ReduceSpec& spec);
+
 /// Operations as ReduceOp.
 class ReduceFamily final : public ReductionFamily {
  public:
@@ -17,6 +20,7 @@ class ReduceFamily final : public ReductionFamily {
   bool offers_reproducible(const Problem& problem) const override {
     return reduce_spec_of(problem).is_reproducible();
   }
+  std::string arithmetic(const Problem& problem) const override { return reduce_arithmetic(reduce_spec_of(problem)); }
   std::vector<BufferSpec> buffers(const Problem& problem) const override;
   const Verifier& verifier() const override { return verifier_; }
 

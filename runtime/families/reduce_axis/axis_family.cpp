@@ -116,6 +116,8 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   return "";
 }
 
+std::string AxisFamily::arithmetic(const Problem& problem) const { return reduce_arithmetic(reduce_spec_of(problem)); }
+
 std::int64_t AxisFamily::bytes_moved(const Problem& problem) const {
   const AxisLayout asked = layout(problem);
   const auto result_bytes = static_cast<std::int64_t>(info(reduce_spec_of(problem).result_dtype()).size_bytes);

@@ -40,6 +40,7 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
              std::size_t row_extent, std::initializer_list<std::string_view> kernels);
 
   std::string refuse(const Problem& problem) const final;
+  std::string arithmetic(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
   const Verifier& verifier() const final { return *this; }

@@ -213,6 +213,10 @@ std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   return "";
 }
 
+std::string SegmentedReduceFamily::arithmetic(const Problem& problem) const {
+  return reduce_arithmetic(reduce_spec_of(problem));
+}
+
 Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
                                        const DeviceFacts& facts) const {
   const Layout layout(problem_class.typical(), policy);

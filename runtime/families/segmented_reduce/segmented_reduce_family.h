@@ -43,6 +43,7 @@ class SegmentedReduceFamily final : public BuiltInFamily, LinesVerifier {
   bool offers_reproducible(const Problem& problem) const override {
     return reduce_spec_of(problem).is_reproducible();
   }
+  std::string arithmetic(const Problem& problem) const override;
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;

@@ -59,6 +59,7 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
 
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
+  std::string arithmetic(const Problem&) const final { return "exponentials"; }
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
   const Verifier& verifier() const final { return *this; }
 

@@ -66,28 +66,42 @@ struct Trial {
   Reason reason = {};
 };
 
+/// The way in which an untuned class differs from the tuned one whose winner serves it, in the order in which lenders
+/// are asked (hone/sdk/loans.h has the rule of each). Where they differ in several ways, the last of them.
+enum class Loan : std::uint8_t {
+  none,       ///< the winner is the class's own
+  alignment,  ///< arrays are aligned otherwise
+  context,    ///< the launch context is the other one
+  size,       ///< one extent is larger, and the lender is large enough to saturate the memory
+  operation,  ///< another operation or dtype that moves as many bytes with as much arithmetic
+  shape,      ///< the nearest tuned size or shape
+  device,     ///< the same on the most similar device
+};
+
+inline constexpr std::array<std::string_view, 7> kLoanNames{"none",      "alignment", "context", "size",
+                                                            "operation", "shape",     "device"};
+constexpr std::string_view name(Loan loan) { return kLoanNames[static_cast<std::size_t>(loan)]; }
+
 /// The candidate that a range of problems is dispatched to, with its evidence.
 struct Winner {
   Candidate candidate = {};
   Resources resources = {};
   int resident_blocks = 0;
-  bool tuned = false;          ///< false: not measured here; the model's choice, or the winner of a near shape
+  bool tuned = false;          ///< false: not measured here; the model's choice, or the winner of another class
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
   /// The context that it was chosen for. A graph problem may be served by the winner of the stream.
   LaunchContext launch_context = LaunchContext::stream;
 
-  /// The extents at which it was measured. They may lie outside of `sizes`: then a tuned winner was measured at another
-  /// size of the sweep, and an untuned one is that of a near shape, see is_from_nearest().
+  /// The extents at which it was measured. They may lie outside of `sizes`: then it was measured at another size.
   Extents tuned_extents{1, 1, 1};
   std::array<SizeRange, 3> sizes = {};  ///< the extents that it serves
 
-  /// True if it is untuned here, and the tuned winner of the nearest shape.
-  bool is_from_nearest() const {
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      if (tuned_extents[i] < sizes[i].first || tuned_extents[i] > sizes[i].last) return !tuned;
-    return false;
-  }
+  Loan loan = Loan::none;   ///< not none: the winner of another class, which a tuning of this class replaces
+  std::string lender = {};  ///< that class: "reduce max f32 n=1048576"; "" where it is not known
+
+  /// True if it is the tuned winner of another class.
+  bool is_from_nearest() const { return loan != Loan::none; }
 };
 
 /// The source of a choice.
@@ -96,7 +110,7 @@ enum class ChoiceSource : std::uint8_t {
   cache,      ///< loaded from a cache file by this call; nothing was compiled
   tuned,      ///< tuned by this call
   heuristic,  ///< the occupancy model's first choice, untuned, compiled by this call
-  nearest,    ///< the tuned winner of the nearest shape (Winner::tuned_extents), not measured at this one
+  nearest,    ///< the tuned winner of the nearest class (Winner::loan, Winner::lender), not measured in this one
 };
 
 inline constexpr std::array<std::string_view, 5> kChoiceSourceNames{"memory", "cache", "tuned", "heuristic", "nearest"};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace hone {
 
@@ -53,8 +54,13 @@ struct DeviceLimits {
 double peak_bandwidth_gbps(const DeviceFacts& facts);
 
 /// The facts that decide which kernel is fastest, as canonical text: one `key=value;` per field in a fixed order. Two
-/// devices with the same text share winners. The text has neither the driver, which may change under a winner, nor what
-/// follows from the compute capability.
+/// devices with the same text share winners, and those whose memory clocks differ by at most a tenth do, too. The text
+/// has neither the driver, which may change under a winner, nor what follows from the compute capability. It has the
+/// name only if the memory bus is not known: one GPU has several marketing names, those of CPUs tell them apart.
 std::string tuning_identity(const DeviceFacts& facts);
+
+/// The inverse of tuning_identity(), as far as it goes; `facts` has what the text does not say. Fields that a damaged
+/// text misspells keep what they have.
+DeviceFacts facts_of_identity(std::string_view identity, DeviceFacts facts = {});
 
 }  // namespace hone

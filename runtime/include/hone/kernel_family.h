@@ -115,6 +115,11 @@ class KernelFamily {
   /// The bytes that the algorithm must move through device memory: each input once, each output once.
   virtual std::int64_t bytes_moved(const Problem& problem) const = 0;
 
+  /// A text that is equal for problems of this family whose elements cost about as much arithmetic, such as those of
+  /// max and min, or of sums of f32 and i32. If two such problems move as many bytes, the winner of one may serve the
+  /// other that has none (Loan::operation). By default "": no other operation or dtype lends.
+  virtual std::string arithmetic(const Problem& problem) const;
+
   /// The most bytes of workspace, header included, that a member of the class needs; 0 if no launch of the candidate
   /// needs a workspace. By default 0.
   virtual std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const;

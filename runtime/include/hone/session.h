@@ -29,7 +29,7 @@ class TunableKernel;
 enum class MissPolicy : std::uint8_t {
   tune,  ///< tune now, within SessionOptions::tune_budget, and store the winner. If another process is tuning the
          ///< problem, wait for its winner for at most two budgets, then do as `heuristic` and look again later
-  heuristic,  ///< take the winner of the nearest tuned shape, or compile the model's first choice; stored as untuned
+  heuristic,  ///< take the winner of the nearest tuned class, or compile the model's first choice; stored as untuned
   error,      ///< throw Error(not_tuned)
 };
 
@@ -102,7 +102,7 @@ struct SessionCounters {
   std::uint64_t cache_hits = 0;      ///< plans loaded from the cache file
   std::uint64_t tunings = 0;
   std::uint64_t heuristics = 0;
-  std::uint64_t nearest = 0;         ///< untuned shapes that the winner of the nearest tuned shape serves
+  std::uint64_t nearest = 0;         ///< untuned classes that the winner of the nearest tuned class serves (Loan)
   std::uint64_t compiles = 0;        ///< units handed to a compiler
   std::uint64_t cache_failures = 0;  ///< reads and writes of cache files that failed, which failed no call
   std::uint64_t caches_left_out = 0;  ///< cache files that had such a failure
@@ -164,9 +164,10 @@ class Session {
   /// Winner::launch_context), else the heuristic. Call prepare() or tune() with the graph problem before the capture: a
   /// miss also waits until another thread's miss is served, which may be tuning.
   ///
-  /// The heuristic is the tuned winner of the nearest shape of the same problem (shape_distance()), from memory or a
-  /// cache file, if it is within two octaves, valid for this shape, and not much slower here by the model. Otherwise it
-  /// is the occupancy model's first choice.
+  /// The heuristic is the tuned winner of another class, from memory or a cache file, if its policy is valid here: that
+  /// of another alignment, of the other launch context, of the largest tuned size, of an operation with as much work,
+  /// of the nearest shape, or of a similar device, in this order (hone/sdk/loans.h). Otherwise it is the occupancy
+  /// model's first choice.
   ///
   /// Each stream keeps the workspace (1 MiB) of its first call that needs one for the session's life, and one more for
   /// each further thread that calls in it at the same time; see recycle_workspaces(). A launch that fails leaves its

@@ -67,6 +67,38 @@ TEST_F(AbsentGpu, StoresTheModelsChoiceForTheRealOne) {
   EXPECT_EQ(again.counters().compiles, 0U);
 }
 
+/// A device with another NVRTC, or none: compiling fails.
+class OtherNvrtc final : public ForwardingDevice {
+ public:
+  OtherNvrtc(std::shared_ptr<Device> inner, std::string identity)
+      : ForwardingDevice(std::move(inner)), identity_(std::move(identity)) {}
+
+  std::string compiler_identity() const override { return identity_; }
+  Binary compile(const Unit&) const override { throw Error(ErrorCode::unsupported, "nothing is to be compiled"); }
+
+ private:
+  std::string identity_;
+};
+
+/// By recorded facts of a GPU, as its driver would give them in a machine with another toolkit.
+TEST_F(AbsentGpu, CodeServesUnderAnotherNvrtcNameAndDriverAndWithoutAnyNvrtc) {
+  const TempFolder folder;
+  const SessionOptions options{
+      .on_miss = MissPolicy::heuristic, .cache_path = folder / "cache.sqlite", .capture_workspaces = 0};
+  const Candidate stored = Session(device_, options).prepare(sum_of(1 << 20)).winner->candidate;
+  DeviceFacts facts = device_->facts();
+  facts.name = "NVIDIA H100";
+  facts.driver = "13.5";
+  facts.memory_clock_khz -= 19000;
+  for (const char* nvrtc : {"libnvrtc.so.12.8.93:104857600", "libnvrtc.so.14.0.1:120000000", ""}) {
+    Session session(std::make_shared<OtherNvrtc>(make_absent_gpu(facts), nvrtc), options);
+    const Choice choice = session.prepare(sum_of(1 << 20));
+    EXPECT_EQ(choice.source, ChoiceSource::cache) << nvrtc;
+    EXPECT_EQ(choice.winner->candidate, stored);
+    EXPECT_EQ(session.counters().cache_failures, 0U);
+  }
+}
+
 TEST_F(AbsentGpu, RunsNothing) {
   try {
     device_->allocate(1);

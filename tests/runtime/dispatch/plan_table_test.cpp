@@ -106,13 +106,15 @@ TEST_F(PlanTableTest, APostponedPlanWaitsTwiceAsLongEachTimeUpToAnHour) {
   EXPECT_EQ(plan->retry_pause, 1h);
 }
 
-TEST_F(PlanTableTest, NearTunedWinnersOfTheSameContextAreListed) {
+TEST_F(PlanTableTest, TunedWinnersOfAFamilyAreListedOnce) {
   install(family_.problem(2 * kSize), true);
-  install(family_.problem(kSize / 4), true);
   install(family_.problem(3 * kSize), false);
-  install(family_.problem(1000 * kSize), true);
-  EXPECT_THAT(plans_.tuned_near(problem_), SizeIs(2));
-  EXPECT_THAT(plans_.tuned_near(graph_problem()), IsEmpty());
+  plans_.lend_to_graph(in_context(family_.problem(2 * kSize), LaunchContext::graph),
+                       *plans_.find(family_.problem(2 * kSize)));
+  const std::vector<Lender> winners = plans_.tuned_winners(family_);
+  ASSERT_THAT(winners, SizeIs(1));
+  EXPECT_EQ(winners[0].problem.launch_context, LaunchContext::stream);
+  EXPECT_THAT(plans_.tuned_winners(TotalFamily()), IsEmpty());
 }
 
 TEST_F(PlanTableTest, AFailureIsThatOfTheWholeClass) {

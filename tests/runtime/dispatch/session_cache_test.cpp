@@ -199,11 +199,57 @@ TEST_F(SessionCacheTest, AnotherDeviceSharesNothing) {
   EXPECT_THROW(other.prepare(family_.problem(kSize)), Error);
 }
 
-TEST_F(SessionCacheTest, AnotherCompilerOrTemplateSharesNothing) {
+TEST_F(SessionCacheTest, CodeOfAnotherCompilerServesAndNothingIsCompiled) {
+  const Candidate tuned = Session(device_, options()).prepare(family_.problem(kSize)).winner->candidate;
+  for (const char* compiler : {"fake-2", ""}) {
+    auto other = std::make_shared<FakeDevice>();
+    other->compiler = compiler;
+    Session session(other, options(MissPolicy::error));
+    const Choice choice = session.prepare(family_.problem(kSize));
+    EXPECT_EQ(choice.source, ChoiceSource::cache);
+    EXPECT_EQ(choice.winner->candidate, tuned);
+    EXPECT_TRUE(choice.winner->tuned);
+    EXPECT_EQ(other->compiles(), 0);
+  }
+  EXPECT_TRUE(cache::Store(folder_ / "cache.sqlite").misses().empty()) << "what was measured is what runs";
+}
+
+TEST_F(SessionCacheTest, CodeOfAnotherCompilerThatDoesNotLoadIsCompiledAnew) {
+  const Candidate tuned = Session(device_, options()).prepare(family_.problem(kSize)).winner->candidate;
+  auto other = std::make_shared<FakeDevice>();
+  other->compiler = "fake-2";
+  other->script = [&](std::string_view) {
+    if (other->compiles() == 0) return FakeKernel{.load_error = "the driver is older than the code"};
+    return FakeKernel{.resources = {.registers = 40}};
+  };
+  {
+    Session session(other, options(MissPolicy::error));
+    const Choice choice = launch(session);
+    EXPECT_EQ(choice.source, ChoiceSource::cache);
+    EXPECT_EQ(choice.winner->candidate, tuned);
+    EXPECT_EQ(choice.winner->resources.registers, 40);
+    EXPECT_EQ(other->compiles(), 1);
+    EXPECT_THAT(session.counters().last_cache_failure, Names("older than the code"));
+  }
+  const auto missed = cache::Store(folder_ / "cache.sqlite").misses();
+  ASSERT_EQ(missed.size(), 1u);
+  EXPECT_EQ(missed[0].miss.reason, cache::kOtherDriver);
+}
+
+TEST_F(SessionCacheTest, AGpuIsTheSameWhateverItsNameAndALittleOfItsMemoryClock) {
+  DeviceFacts facts = FakeDevice::facts_with_bandwidth();
+  Session(std::make_shared<FakeDevice>(facts), options()).prepare(family_.problem(kSize));
+  facts.name = "Fake GPU 80GB";
+  facts.memory_clock_khz = facts.memory_clock_khz / 100 * 101;
+  Session same(std::make_shared<FakeDevice>(facts), options(MissPolicy::error));
+  EXPECT_EQ(same.prepare(family_.problem(kSize)).source, ChoiceSource::cache);
+  facts.memory_clock_khz *= 2;
+  Session other(std::make_shared<FakeDevice>(facts), options(MissPolicy::error));
+  EXPECT_THROW(other.prepare(family_.problem(kSize)), Error);
+}
+
+TEST_F(SessionCacheTest, AnotherTemplateSharesNothing) {
   Session(device_, options()).prepare(family_.problem(kSize));
-  auto newer = std::make_shared<FakeDevice>();
-  newer->compiler = "fake-2";
-  EXPECT_THROW(Session(newer, options(MissPolicy::error)).prepare(family_.problem(kSize)), Error);
   const TotalFamily changed({.sources = {{"total.cuh", "// changed"}}});
   EXPECT_THROW(Session(device_, options(MissPolicy::error)).prepare(changed.problem(kSize)), Error);
 }

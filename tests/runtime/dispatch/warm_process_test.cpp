@@ -1,5 +1,7 @@
 // A second process with a warm cache compiles nothing and opens no compiler.
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/temp_folder.h"
@@ -35,6 +37,16 @@ TEST_F(WarmProcess, NeedsNoCompilerAtAll) {
   run();
   // A compiler that is not there: a start would fail, and NVRTC could not be found.
   EXPECT_EQ(run("HONE_CXX=/nowhere/c++ HONE_NVRTC=/nowhere/libnvrtc.so"),
+            "total=1000 compiles=0 cache_hits=1 tunings=0 cache_failures=0 nvrtc=0\n");
+}
+
+TEST_F(WarmProcess, CompilesNothingUnderAnotherCompiler) {
+  if (is_cuda()) GTEST_SKIP() << "there is one NVRTC; AbsentGpu tests another";
+  run();
+  const std::filesystem::path other = folder_ / "other-c++";
+  std::ofstream(other) << "#!/bin/sh\necho nothing is to be compiled >&2\nexit 1\n";
+  std::filesystem::permissions(other, std::filesystem::perms::owner_all);
+  EXPECT_EQ(run("HONE_CXX='" + other.string() + "'"),
             "total=1000 compiles=0 cache_hits=1 tunings=0 cache_failures=0 nvrtc=0\n");
 }
 

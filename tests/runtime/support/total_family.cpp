@@ -9,7 +9,6 @@
 namespace hone {
 namespace {
 
-constexpr std::array<std::string_view, 1> kOperations{"total"};
 constexpr std::array<std::string_view, 2> kInputKinds{"ones", "ramp"};
 constexpr std::int64_t kPeriod = 1009;
 constexpr int kThreads = 0, kWork = 1, kFinish = 2;
@@ -57,8 +56,6 @@ std::string TotalVerifier::verify(const Problem& problem, const Candidate&,
 }
 
 }  // namespace
-
-std::span<const std::string_view> TotalFamily::operations() const { return kOperations; }
 
 std::string TotalFamily::refuse(const Problem& problem) const {
   if (problem.dtype != DType::i32) return "total adds i32 alone";

@@ -22,6 +22,8 @@ struct TotalFamilyOptions {
   std::vector<std::string_view> extent_names{"n"};
   std::function<std::string(const ProblemClass&, const Policy&)> rejects = {};  ///< further reasons; "": none
   std::string source_comment = {};  ///< behind the spelled policy: another text of the same kernel
+  std::vector<std::string_view> operations{"total"};  ///< all do the same
+  std::string arithmetic = {};
 };
 
 /// Adds up n integers, or all of a shape: buffers {in: i32[n], out: i64[1]}. Every other dtype is refused.
@@ -36,12 +38,13 @@ class TotalFamily final : public KernelFamily {
   std::string_view name() const override { return options_.name; }
   int version() const override { return options_.version; }
   const ParameterSpace& space() const override { return options_.space; }
-  std::span<const std::string_view> operations() const override;
+  std::span<const std::string_view> operations() const override { return options_.operations; }
   std::span<const std::string_view> extent_names() const override { return options_.extent_names; }
   std::span<const SourceFile> sources() const override { return options_.sources; }
 
   std::string refuse(const Problem& problem) const override;
   bool offers_reproducible(const Problem&) const override { return options_.is_reproducible; }
+  std::string arithmetic(const Problem&) const override { return options_.arithmetic; }
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;

@@ -83,6 +83,7 @@ TEST(ExchangeLines, LinesOfFormat1AreRead) {
   };
   rename(winner["winner"]["chosen"]);
   for (Json& trial : winner["winner"]["tuning"]["trials"]) rename(trial);
+  winner["winner"]["chosen"].erase("lender");
   const auto back = std::get<Entry>(parse_line(winner.dump()));
   EXPECT_EQ(cache::entry_digest(back), cache::entry_digest(sample()));
   winner["winner"]["chosen"]["policy"] = "of both names";
@@ -101,6 +102,7 @@ TEST(ExchangeLines, WinnersOfFormat3WereChosenByTime) {
   Json winner = Json::parse(*to_line(sample()));
   winner["winner"]["problem"].erase("objective");
   winner["winner"]["tuning"].erase("power_limit_w");
+  winner["winner"]["chosen"].erase("lender");
   for (Json& trial : winner["winner"]["tuning"]["trials"]) {
     trial.erase("energy_uj");
     trial.erase("energy_spread_uj");
@@ -114,6 +116,13 @@ TEST(ExchangeLines, WinnersOfFormat3WereChosenByTime) {
   by_energy.key.problem.objective = "energy";
   EXPECT_NE(cache::entry_digest(by_energy), cache::entry_digest(sample()));
   EXPECT_EQ(std::get<Entry>(parse_line(*to_line(by_energy))).key.problem, by_energy.key.problem);
+}
+
+TEST(ExchangeLines, TheLenderGoesWithTheWinner) {
+  Entry lent = sample();
+  lent.winner.lender = "alignment: reduce sum f32 n=512";
+  EXPECT_NE(cache::entry_digest(lent), cache::entry_digest(sample()));
+  EXPECT_EQ(std::get<Entry>(parse_line(*to_line(lent))).winner, lent.winner);
 }
 
 TEST(ExchangeLines, NumericsOfFormat2AreFastNow) {

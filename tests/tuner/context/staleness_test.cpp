@@ -23,8 +23,10 @@ TEST(Staleness, EveryPartOfTheToolchainCounts) {
     other.*member = value;
     return currency(key, {other});
   };
-  EXPECT_EQ(changed(&CurrentToolchain::compiler, "nvrtc 13.1"), Currency::stale);
+  EXPECT_EQ(changed(&CurrentToolchain::compiler, "nvrtc 13.1"), Currency::current) << "its code serves";
+  EXPECT_EQ(changed(&CurrentToolchain::compiler, "nvrtc 13.1:1+address"), Currency::stale);
   EXPECT_EQ(changed(&CurrentToolchain::compiler, ""), Currency::current) << "without a compiler none disagrees";
+  EXPECT_EQ(changed(&CurrentToolchain::identity, "name=other;" + key.device.identity), Currency::current);
   EXPECT_EQ(changed(&CurrentToolchain::driver, "590.2"), Currency::stale);
   EXPECT_EQ(changed(&CurrentToolchain::kind, "host"), Currency::unknown);
   EXPECT_EQ(changed(&CurrentToolchain::architecture, "sm_80"), Currency::unknown);

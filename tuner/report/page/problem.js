@@ -193,7 +193,7 @@ function problemSection(shown) {
     const why = w.how === "tuned"
       ? "The report has no trials of it: they were evicted, damaged, or there was no room for them."
       : w.how === "lent" ? "It was measured at another size, whose winner is not in this report."
-      : "It was never measured: " + (w.how === "nearest" ? "it is the winner of the nearest shape."
+      : "It was never measured: " + (w.how === "nearest" ? "it is the winner of the nearest class."
         : "it is the model's first choice.");
     return section("problem", title, lead, policy,
       el("p", {}, why + (w.us > 0 ? ` It takes ${usText(w.us)} µs, ${gbpsText(w.gbps)} GB/s.` : "")));

@@ -167,7 +167,7 @@ enum {
   HONE_FROM_CACHE = 1,     /* the cache file, by this call; nothing was compiled */
   HONE_FROM_TUNING = 2,    /* tuned by this call */
   HONE_FROM_HEURISTIC = 3, /* the occupancy model's first choice, compiled by this call */
-  HONE_FROM_NEAREST = 4    /* the tuned winner of the nearest shape */
+  HONE_FROM_NEAREST = 4    /* the tuned winner of the nearest class */
 };
 
 /* What a call was dispatched to. Filled where the caller passes one; NULL is fine. */
