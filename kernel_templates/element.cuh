@@ -45,10 +45,7 @@ __device__ void transpose_block(const ElementPack<T, kWidth> (&block)[kWidth],
       }
     }
   } else {
-#pragma unroll
-    for (unsigned c = 0; c < kWidth; ++c)
-#pragma unroll
-      for (unsigned r = 0; r < kWidth; ++r) transposed[c].set(r, block[r][c]);
+    unrolled<kWidth>([&](unsigned c) { unrolled<kWidth>([&](unsigned r) { transposed[c].set(r, block[r][c]); }); });
   }
 }
 

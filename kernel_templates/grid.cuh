@@ -93,8 +93,7 @@ template <class T>
 __device__ T load_from_l2(const T* address) {
   Words<T> words;
   const auto* from = reinterpret_cast<const unsigned*>(address);
-#pragma unroll
-  for (unsigned i = 0; i < sizeof(T) / 4; ++i) words.words[i] = __ldcg(from + i);
+  unrolled<sizeof(T) / 4>([&](unsigned i) { words.words[i] = __ldcg(from + i); });
   return words.value();
 }
 
@@ -131,9 +130,9 @@ __device__ void store_in_block(T* slot, unsigned rank, T value) {
   const auto mine = static_cast<unsigned>(__cvta_generic_to_shared(slot));
   unsigned theirs;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(rank));
-#pragma unroll
-  for (unsigned i = 0; i < sizeof(T) / 4; ++i)
+  unrolled<sizeof(T) / 4>([&](unsigned i) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(theirs + 4 * i), "r"(words.words[i]) : "memory");
+  });
 }
 
 #endif

@@ -51,13 +51,12 @@ __device__ void transpose_lanes(T (&values)[kCount]) {
 #pragma unroll
   for (unsigned step = 1; step < kCount; step *= 2) {
     const bool is_upper = (threadIdx.x & step) != 0;
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
-      if ((i & step) != 0) continue;
+    unrolled<kCount>([&](unsigned i) {
+      if ((i & step) != 0) return;
       const T got = shuffle_xor(is_upper ? values[i] : values[i + step], step);
       if (is_upper) values[i] = got;
       else values[i + step] = got;
-    }
+    });
   }
 }
 

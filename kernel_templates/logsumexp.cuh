@@ -125,15 +125,13 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     if (Exp::is_ordinary(states[0].reference)) {  // false in the first tile
       Acc more[kColumns];
       bool is_enough = true;
-#pragma unroll
-      for (unsigned e = 0; e < kColumns; ++e) {
+      unrolled<kColumns>([&](unsigned e) {
         more[e] = Exp::template sum_above<true>(states[e].reference, column_values(rows, e).values);
         is_enough = is_enough & (more[e] <= Exp::kMaxTileSum) &
                     (!Exp::kMayBeHuge || Exp::is_ordinary(states[e].reference));
-      }
+      });
       if (is_enough) {
-#pragma unroll
-        for (unsigned e = 0; e < kColumns; ++e) states[e].sum += more[e];
+        unrolled<kColumns>([&](unsigned e) { states[e].sum += more[e]; });
         return;
       }
     }
@@ -141,10 +139,10 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     Pack<In, kColumns> largest = again.values[0];
 #pragma unroll
     for (unsigned u = 1; u < kRows; ++u) largest = extremes_of<true>(largest, again.values[u]);
-#pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e)
+    unrolled<kColumns>([&](unsigned e) {
       accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
                        column_values(again.values, e).values);
+    });
   }
 
   template <class Out>

@@ -34,13 +34,11 @@ struct PathSearch {
     while (low < high) {
       const Index stride = (high - low + kProbes * kBlockThreads - 1) / (kProbes * kBlockThreads);
       bool is_before[kProbes];
-#pragma unroll
-      for (unsigned p = 0; p < kProbes; ++p) {
+      unrolled<kProbes>([&](unsigned p) {
         const Index probe = low + (p * kBlockThreads + threadIdx.x + 1) * stride - 1;
         is_before[p] = probe < high && arrays.offset(probe + 1) - origin + probe < item;
-      }
-#pragma unroll
-      for (unsigned p = 0; p < kProbes; ++p) low += static_cast<Index>(__syncthreads_count(is_before[p])) * stride;
+      });
+      unrolled<kProbes>([&](unsigned p) { low += static_cast<Index>(__syncthreads_count(is_before[p])) * stride; });
       if (low + stride - 1 < high) high = low + stride - 1;
     }
     return low;

@@ -89,11 +89,10 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     unsigned numbers = kCount;
     Acc first = values[0];
     if constexpr (kIgnoreNan) {
-#pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) {
+      unrolled<kCount>([&](unsigned i) {
         if (is_nan(first)) first = values[i];
         if (is_nan(values[i])) --numbers;
-      }
+      });
       if (numbers == 0) return;
     }
     const Acc pivot = pivot_at(first);

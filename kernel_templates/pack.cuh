@@ -6,6 +6,13 @@
 
 namespace hone {
 
+/// Calls act(0), act(1), … act(kCount − 1): an unrolled loop, so that every index is a constant.
+template <unsigned kCount, class Act>
+__device__ void unrolled(const Act& act) {
+#pragma unroll
+  for (unsigned i = 0; i < kCount; ++i) act(i);
+}
+
 /// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16; 32 from sm_100 on, two
 /// accesses below) and needs that alignment.
 template <class T, unsigned kElements_>
@@ -20,8 +27,7 @@ struct alignas(sizeof(T) * kElements_) Pack {
   template <class Value>
   static __device__ Pack of(const Value& value) {
     Pack pack;
-#pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value(e));
+    unrolled<kElements>([&](unsigned e) { pack.set(e, value(e)); });
     return pack;
   }
   static __device__ Pack filled(T value) {
@@ -45,8 +51,7 @@ struct Array {
 
   template <class Value>
   explicit __device__ Array(const Value& value) {
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) values[i] = value(i);
+    unrolled<kCount>([&](unsigned i) { values[i] = value(i); });
   }
 };
 
@@ -141,9 +146,9 @@ struct PackAcross {
       for (unsigned w = 0; w + step < 2 * kWords; ++w) words[w] = bytes & 4 * step ? words[w + step] : words[w];
     }
     Words<Aligned> result;
-#pragma unroll
-    for (unsigned w = 0; w < kWords; ++w)
+    unrolled<kWords>([&](unsigned w) {
       result.words[w] = sizeof(T) >= 4 ? words[w] : __funnelshift_r(words[w], words[w + 1], 8 * (bytes % 4));
+    });
     return result.value();
   }
 };

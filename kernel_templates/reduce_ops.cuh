@@ -87,8 +87,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static __device__ int narrow_sum(const ElementPack& pack) {
     if constexpr (kInBytes<In, ElementPack>) {
       int sum = 0;
-#pragma unroll
-      for (unsigned w = 0; w < ElementPack::kElements / 4; ++w) sum = Map::template add_bytes<In>(word(pack, w), sum);
+      unrolled<ElementPack::kElements / 4>([&](unsigned w) { sum = Map::template add_bytes<In>(word(pack, w), sum); });
       return sum;
     } else {
       return tree_of<monoid::Plus, ElementPack::kElements>(
@@ -104,8 +103,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       return static_cast<Word>(product_of_bytes<In>(word(pack, g)));
     } else {
       Word product = 1;
-#pragma unroll
-      for (unsigned e = 0; e < kNarrowProducts; ++e) product *= convert<Word>(pack[g * kNarrowProducts + e]);
+      unrolled<kNarrowProducts>([&](unsigned e) { product *= convert<Word>(pack[g * kNarrowProducts + e]); });
       return product;
     }
   }

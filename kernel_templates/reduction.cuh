@@ -69,9 +69,7 @@ struct Reduction {
   template <unsigned kColumns, unsigned kRows>
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
-#pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e)
-      Op::accumulate(states[e], column_of(rows, e).values, first[e], stride);
+    unrolled<kColumns>([&](unsigned e) { Op::accumulate(states[e], column_of(rows, e).values, first[e], stride); });
   }
 
   /// Combines `count` States, at least one, with a stride.

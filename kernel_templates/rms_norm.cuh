@@ -140,14 +140,12 @@ struct RmsNorm {
       const unsigned long long first = tile + (kGroups > 1 ? threadIdx.x / kRowThreads : 0);
       Tile<kPacks> held[kRows], residuals[kRows];
       float sums[kRows];
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
+      unrolled<kRows>([&](unsigned r) {
         const Row row(all, first + r * kGroups);
         load(held[r], row.x, thread);
         if constexpr (kHasResidual) load(residuals[r], row.residual, thread);
-      }
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
+      });
+      unrolled<kRows>([&](unsigned r) {
         const Row row(all, first + r * kGroups);
         if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
         sums[r] = Squares::identity();
@@ -155,11 +153,9 @@ struct RmsNorm {
         for_rest<false>(row, thread, [&](const Tile<kRestPacks>& rest, Index) {
           Squares::accumulate(sums[r], rest, Index(0), Index(0));
         });
-      }
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) sums[r] = combine.to_all(sums[r]);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
+      });
+      unrolled<kRows>([&](unsigned r) { sums[r] = combine.to_all(sums[r]); });
+      unrolled<kRows>([&](unsigned r) {
         const Row row(all, first + r * kGroups);
         const float factor = rsqrtf(sums[r] * all.mean_factor + all.eps);
         for_rest<true>(row, thread, [&](const Tile<kRestPacks>& rest, Index p) {
@@ -168,7 +164,7 @@ struct RmsNorm {
           write(rest, of_rest, row, p, factor);
         });
         write(held[r], weights, row, thread, factor);
-      }
+      });
     }
   }
 };

@@ -42,14 +42,10 @@ struct Softmax {
       };
       RegisterShare<Types, kPacks> shares[kRows];
       State states[kRows];
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) shares[r].load(row(r), all.scale);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) states[r] = shares[r].sums(row(r), all.scale).state(0, all.scale);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) states[r] = combine.to_all(states[r]);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) shares[r].write(row(r), Results(&states[r], all.scale));
+      unrolled<kRows>([&](unsigned r) { shares[r].load(row(r), all.scale); });
+      unrolled<kRows>([&](unsigned r) { states[r] = shares[r].sums(row(r), all.scale).state(0, all.scale); });
+      unrolled<kRows>([&](unsigned r) { states[r] = combine.to_all(states[r]); });
+      unrolled<kRows>([&](unsigned r) { shares[r].write(row(r), Results(&states[r], all.scale)); });
     }
   }
 

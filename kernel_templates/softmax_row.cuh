@@ -64,8 +64,7 @@ struct SoftmaxRow {
     if (Types::kAligned || in_step) {
       store_streaming(reinterpret_cast<OutPack*>(out + range.head) + p, pack);
     } else {
-#pragma unroll
-      for (unsigned e = 0; e < Types::kElements; ++e) out[range.head + p * Types::kElements + e] = pack[e];
+      unrolled<Types::kElements>([&](unsigned e) { out[range.head + p * Types::kElements + e] = pack[e]; });
     }
   }
 

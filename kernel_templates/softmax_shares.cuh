@@ -19,9 +19,9 @@ __device__ void add_packs(SoftmaxSums<Types>& sums, const Line& line, Index firs
                           const typename Types::Scale& scale) {
   for (Index p = first; p < line.end; p = line.after(p, kTile)) {
     typename Types::InPack tile[kTile];
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    unrolled<kTile>([&](unsigned u) {
       tile[u] = line.after(p, u) < line.end ? line.load(line.after(p, u)) : Types::neutral_pack(scale);
+    });
     sums.template add<false>(tile, scale);
   }
 }
@@ -34,12 +34,10 @@ __device__ void write_packs(const SoftmaxResults<Types>& results, const Line& li
   const Index step = line.after(Index(0), kTile);
   for (Index p = first + (line.end - first - 1) / step * step;; p -= step) {
     typename Types::InPack tile[kTile];
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
-      if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u));
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    unrolled<kTile>([&](unsigned u) { if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u)); });
+    unrolled<kTile>([&](unsigned u) {
       if (line.after(p, u) < line.end) line.store(line.after(p, u), results(tile[u]));
+    });
     if (p == first) return;
   }
 }
@@ -55,11 +53,10 @@ struct RegisterShare {
 
   template <class Line>
   __device__ void load(const Line& line, const Scale& scale) {
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
+    unrolled<kPacks>([&](unsigned u) {
       const auto p = line.after(line.first, u);
       held[u] = p < line.end ? line.load(p) : Types::neutral_pack(scale);
-    }
+    });
   }
 
   template <class Line>
@@ -75,12 +72,11 @@ struct RegisterShare {
   template <class Line>
   __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
     const auto of_held = results.of_held(heaviest);
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
+    unrolled<kPacks>([&](unsigned u) {
       const auto p = line.after(line.first, u);
       const auto out = of_held(held[u]);
       if (p < line.end) line.store(p, out);
-    }
+    });
     write_packs<kTile>(results, line, line.after(line.first, kPacks));
     line.write_singles(results);
   }
@@ -115,9 +111,9 @@ struct SharedShare {
   }
 
   __device__ void read_tile(InPack (&tile)[kTile], unsigned first, const Scale& scale) const {
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    unrolled<kTile>([&](unsigned u) {
       tile[u] = first + u < packs ? held[(first + u) * kBlockThreads] : Types::neutral_pack(scale);
+    });
   }
 
   template <class Line>
@@ -134,9 +130,7 @@ struct SharedShare {
       read_tile(tile, k, scale);
       sums.template add_weights<Types::kKeepsWeights>(tile, scale);
       if constexpr (Types::kKeepsWeights) {
-#pragma unroll
-        for (unsigned u = 0; u < kTile; ++u)
-          if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u];
+        unrolled<kTile>([&](unsigned u) { if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u]; });
       }
     }
     add_packs<kTile>(sums, line, line.after(line.first, room), scale);

@@ -45,11 +45,10 @@ struct SoftmaxSums {
   Acc sum[kStates];
 
   explicit __device__ SoftmaxSums(const Scale& scale) {
-#pragma unroll
-    for (unsigned s = 0; s < kStates; ++s) {
+    unrolled<kStates>([&](unsigned s) {
       heaviest[s] = scale.neutral();
       sum[s] = Acc(0);
-    }
+    });
   }
 
   __device__ typename Types::State state(unsigned s, const Scale& scale) const {
@@ -72,20 +71,18 @@ struct SoftmaxSums {
   /// The heaviest elements become at least as heavy as those of some packs.
   template <unsigned kPacks>
   __device__ void raise_to(const InPack (&tile)[kPacks], const Scale& scale) {
-#pragma unroll
-    for (unsigned s = 0; s < kStates; ++s) {
+    unrolled<kStates>([&](unsigned s) {
       Acc now = heaviest[s];
       if constexpr (kStates == 1) {
         now = scale.descends() ? extreme_of<false>(tile, now) : extreme_of<true>(tile, now);
       } else {
-#pragma unroll
-        for (unsigned u = 0; u < kPacks; ++u) now = scale.heavier(now, convert<Acc>(tile[u][s]));
+        unrolled<kPacks>([&](unsigned u) { now = scale.heavier(now, convert<Acc>(tile[u][s])); });
       }
-      if (now == heaviest[s]) continue;
+      if (now == heaviest[s]) return;
       // For the initial State the compiler may omit the rescaling.
       sum[s] = sum[s] == Acc(0) ? Acc(0) : sum[s] * SoftmaxWeights<Acc>(now, scale).of(heaviest[s]);
       heaviest[s] = now;
-    }
+    });
   }
 
   /// Adds the weights of packs none of whose elements is heavier than the heaviest.
@@ -117,8 +114,7 @@ struct SoftmaxResults {
   typename Types::Result of[Types::kStates];
 
   __device__ SoftmaxResults(const typename Types::State* states, const typename Types::Scale& scale) {
-#pragma unroll
-    for (unsigned s = 0; s < Types::kStates; ++s) of[s] = typename Types::Result(states[s], scale);
+    unrolled<Types::kStates>([&](unsigned s) { of[s] = typename Types::Result(states[s], scale); });
   }
 
   __device__ OutPack operator()(const InPack& pack) const {

@@ -96,8 +96,7 @@ struct StagedReduce {
   static __device__ void accumulate(State& state, const Element& element, unsigned i) {
     constexpr unsigned kElements = kLanes == 1 ? kCount : 1;  // contiguous: a pack
     Pack<In, kElements> some[kCount / kElements];
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) some[u / kElements].set(u % kElements, element(i + u * kLanes));
+    unrolled<kCount>([&](unsigned u) { some[u / kElements].set(u % kElements, element(i + u * kLanes)); });
     Op::accumulate(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };

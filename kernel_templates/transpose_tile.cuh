@@ -97,36 +97,34 @@ struct TransposeTile {
   /// Loads all blocks of a thread: kRounds × kWidth vectorized loads in flight.
   template <bool kFull>
   static __device__ void load(const Place& at, long long pitch, Blocks& blocks) {
-#pragma unroll
-    for (unsigned round = 0; round < kRounds; ++round) {
+    unrolled<kRounds>([&](unsigned round) {
       const Position block = position<kRowPacks>(round);
-      if (!is_inside<kFull>(at, block)) continue;
+      if (!is_inside<kFull>(at, block)) return;
       const T* const from = at.in + (block.down * kWidth) * pitch + block.across * kWidth;
-#pragma unroll
-      for (unsigned i = 0; i < kWidth; ++i) blocks.packs[round][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
-    }
+      unrolled<kWidth>([&](unsigned i) {
+        blocks.packs[round][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
+      });
+    });
   }
 
   /// Transposes the blocks in registers and stores them in shared memory. Blocks at the edge of the matrix are copied
   /// from global memory element by element.
   template <bool kFull>
   static __device__ void stage(const Place& at, long long pitch, const Blocks& blocks, Tile& tile) {
-#pragma unroll
-    for (unsigned round = 0; round < kRounds; ++round) {
+    unrolled<kRounds>([&](unsigned round) {
       const Position block = position<kRowPacks>(round);
       const unsigned row = block.down * kWidth, column = block.across * kWidth;
       if (is_inside<kFull>(at, block)) {
         Vector transposed[kWidth];
         transpose_block<T, kWidth>(blocks.packs[round], transposed);
-#pragma unroll
-        for (unsigned i = 0; i < kWidth; ++i) tile.pack_at(column + i, row) = transposed[i];
+        unrolled<kWidth>([&](unsigned i) { tile.pack_at(column + i, row) = transposed[i]; });
       } else if constexpr (!kFull && kWidth > 1) {
 #pragma unroll 1
         for (unsigned r = row; r < row + kWidth && r < at.rows; ++r)
 #pragma unroll 1
           for (unsigned c = column; c < column + kWidth && c < at.columns; ++c) *tile.at(c, r) = at.in[r * pitch + c];
       }
-    }
+    });
   }
 
   /// Stores packs of output rows from shared memory: coalesced.
