@@ -3,7 +3,6 @@
 
 #include "axis_arguments.h"
 #include "pack.cuh"
-#include "scalars.cuh"
 
 namespace hone {
 

@@ -11,9 +11,7 @@
 #pragma once
 
 #include "copy_arguments.h"
-#include "element.cuh"
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "streaming.cuh"
 
 namespace hone {

@@ -21,8 +21,7 @@ struct Magnitude {
   static constexpr unsigned kWidening = 1;
   template <class Acc, class In> static __device__ Acc of(In x) {
     const Acc y = convert<Acc>(x);
-    if constexpr (kSame<Acc, float>) return fabsf(y);
-    else if constexpr (kSame<Acc, double>) return fabs(y);
+    if constexpr (kIsFloating<Acc>) return fabs(y);
     else if constexpr (kIsSigned<Acc>)
       return y < 0 ? monoid::Plus::combine(Acc(~y), Acc(1)) : y;  // the lowest stays the lowest
     else if constexpr (kIsSigned<In>) return x < 0 ? Acc(0) - y : y;
@@ -87,8 +86,7 @@ struct OverCount {
 
 struct SquareRoot {
   template <class Acc, class Index> static __device__ auto of(Acc acc, Index) {
-    if constexpr (kSame<Acc, float>) return sqrtf(acc);
-    else return sqrt(static_cast<double>(acc));
+    return sqrt(static_cast<typename Select<kSame<Acc, float>, float, double>::type>(acc));
   }
 };
 

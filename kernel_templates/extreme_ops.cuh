@@ -2,9 +2,7 @@
 #pragma once
 
 #include "element_maps.cuh"
-#include "monoids.cuh"
 #include "reduction.cuh"
-#include "simd.cuh"
 
 namespace hone {
 
@@ -110,8 +108,7 @@ struct ArgReduce
     }
   }
 
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
     const Rank rank = rank_of(value), so_far = state.rank.value();

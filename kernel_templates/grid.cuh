@@ -1,4 +1,4 @@
-// Synchronisation between blocks and between launches.
+// The kernel of all built-in families, and synchronisation between blocks and between launches.
 //
 // The contract of all kernels: Every thread calls pdl_release_then_wait() before it first reads or writes global
 // memory, and at least one thread of every grid calls it, since a kernel behind this one waits for the kernels before
@@ -17,6 +17,21 @@
 #include "pack.cuh"
 
 namespace hone {
+
+template <auto kBody>
+struct ArgumentsOf;
+template <class Arguments, void (*kBody)(const Arguments&)>
+struct ArgumentsOf<kBody> {
+  using type = Arguments;
+};
+
+/// Runs kBody with the arguments of the launch, one struct of *_arguments.h. kMinBlocks is the second argument of
+/// __launch_bounds__; 0 leaves the number of registers to the compiler.
+template <auto kBody, unsigned kBlockThreads, unsigned kMinBlocks = 0>
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    kernel(const __grid_constant__ typename ArgumentsOf<kBody>::type arguments) {
+  kBody(arguments);
+}
 
 /// Bytes at the start of a workspace that are zero between launches; partials follow.
 inline constexpr unsigned kWorkspaceHeaderBytes = 128;

@@ -7,9 +7,7 @@
 // precise as if r were the maximum.
 #pragma once
 
-#include "monoids.cuh"
 #include "reduction.cuh"
-#include "scaled_sum.cuh"
 #include "simd.cuh"
 
 namespace hone {
@@ -32,14 +30,9 @@ struct ExponentialSum : ScaledSumMonoid<Acc, ExponentialSum<In, Acc, kIgnoreNan>
   /// True if a tile may be summed relative to `reference` before its maximum is known: it is finite, and as a float so
   /// small that the rounding of its product with log₂ e changes its own exponential by less than a tenth.
   static __device__ bool is_ordinary(Acc reference) {
-    if constexpr (kSame<Acc, float>) return fabsf(reference) <= 0x1p20f;
-    else return is_finite(reference);
+    return kSame<Acc, float> ? fabs(reference) <= Acc(0x1p20) : is_finite(reference);
   }
-
-  static __device__ bool is_finite(Acc reference) {
-    if constexpr (kSame<Acc, float>) return fabsf(reference) < highest<float>();
-    else return fabs(reference) < highest<Acc>();
-  }
+  static __device__ bool is_finite(Acc reference) { return fabs(reference) < highest<Acc>(); }
 
   /// The shift of the exponents: the reference, or 0 if it is infinite, since a difference from it may be NaN.
   static __device__ Acc shift(Acc reference) { return is_finite(reference) ? reference : Acc(0); }
@@ -104,8 +97,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     return {reference, sum};
   }
 
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
+  static __device__ void accumulate(State& state, const auto& tile, Index, Index) {
     if (Exp::is_ordinary(state.reference)) {
       const Acc more = Exp::template sum_above<true>(state.reference, tile_values<Acc>(tile).values);
       if (more <= Exp::kMaxTileSum) {

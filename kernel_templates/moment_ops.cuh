@@ -1,7 +1,6 @@
 // Moments in one pass: mean, and mean with variance.
 #pragma once
 
-#include "fused.cuh"
 #include "reduce_ops.cuh"
 
 namespace hone {
@@ -123,19 +122,19 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
 };
 
 /// Unsigned arithmetic modulo 2^128: the operations that are needed here.
-struct Wide {
+struct Uint128 {
   unsigned long long low, high;
 
-  static __device__ Wide product(unsigned long long a, unsigned long long b) { return {a * b, __umul64hi(a, b)}; }
-  __device__ Wide plus(Wide other) const {
+  static __device__ Uint128 product(unsigned long long a, unsigned long long b) { return {a * b, __umul64hi(a, b)}; }
+  __device__ Uint128 plus(Uint128 other) const {
     const unsigned long long sum = low + other.low;
     return {sum, high + other.high + (sum < low ? 1 : 0)};
   }
-  __device__ Wide minus(Wide other) const {
+  __device__ Uint128 minus(Uint128 other) const {
     return {low - other.low, high - other.high - (low < other.low ? 1 : 0)};
   }
-  __device__ Wide times(unsigned long long factor) const {
-    const Wide of_low = product(low, factor);
+  __device__ Uint128 times(unsigned long long factor) const {
+    const Uint128 of_low = product(low, factor);
     return {of_low.low, of_low.high + high * factor};
   }
   __device__ double to_double() const { return static_cast<double>(high) * 0x1p64 + static_cast<double>(low); }
@@ -143,7 +142,7 @@ struct Wide {
 
 struct IntegerSums {
   long long sum;
-  Wide squares;
+  Uint128 squares;
 };
 
 /// Mean and variance of 8- and 16-bit integers, from exact integer sums of them and of their squares.
@@ -157,8 +156,7 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
   static __device__ State combine(State a, State b) { return {a.sum + b.sum, a.squares.plus(b.squares)}; }
   static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), {SquaresOfPack::of(x, i), 0}}; }
 
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     unsigned long long squares = 0;
     SumOfPack::accumulate(state.sum, tile, first, stride);
     SquaresOfPack::accumulate(squares, tile, first, stride);
@@ -172,7 +170,7 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
     const double count = static_cast<double>(n);
     out[0] = convert<Out>(static_cast<double>(state.sum) / count);
     out[1] =
-        convert<Out>(state.squares.times(n).minus(Wide::product(magnitude, magnitude)).to_double() / count / count);
+        convert<Out>(state.squares.times(n).minus(Uint128::product(magnitude, magnitude)).to_double() / count / count);
   }
 };
 

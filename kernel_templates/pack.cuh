@@ -7,8 +7,8 @@
 namespace hone {
 
 /// Calls act(0), act(1), … act(kCount − 1): an unrolled loop, so that every index is a constant.
-template <unsigned kCount, class Act>
-__device__ void unrolled(const Act& act) {
+template <unsigned kCount>
+__device__ void unrolled(const auto& act) {
 #pragma unroll
   for (unsigned i = 0; i < kCount; ++i) act(i);
 }
@@ -24,8 +24,7 @@ struct alignas(sizeof(T) * kElements_) Pack {
   Part parts[sizeof(T) * kElements / sizeof(Part)];
 
   /// The pack of value(0), value(1), …
-  template <class Value>
-  static __device__ Pack of(const Value& value) {
+  static __device__ Pack of(const auto& value) {
     Pack pack;
     unrolled<kElements>([&](unsigned e) { pack.set(e, value(e)); });
     return pack;
@@ -49,8 +48,7 @@ template <class T, unsigned kCount>
 struct Array {
   T values[kCount];
 
-  template <class Value>
-  explicit __device__ Array(const Value& value) {
+  explicit __device__ Array(const auto& value) {
     unrolled<kCount>([&](unsigned i) { values[i] = value(i); });
   }
 };
@@ -152,5 +150,15 @@ struct PackAcross {
     return result.value();
   }
 };
+
+/// A 16-byte element whose address may be a multiple of 8 only.
+template <unsigned kAlignment>
+struct alignas(kAlignment) Wide {
+  unsigned long long low, high;
+};
+
+/// kWidth neighbouring elements, for one vectorized access.
+template <class T, unsigned kWidth>
+using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
 
 }  // namespace hone

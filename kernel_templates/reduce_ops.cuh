@@ -3,14 +3,11 @@
 #pragma once
 
 #include "element_maps.cuh"
-#include "monoids.cuh"
 #include "reduction.cuh"
-#include "simd.cuh"
 
 namespace hone {
 
-template <class T>
-__device__ bool has_nan(T x) { return is_nan(x); }
+__device__ bool has_nan(auto x) { return is_nan(x); }
 template <class T>
 __device__ bool has_nan(Pair<T> x) { return is_nan(x.a) || is_nan(x.b); }
 
@@ -36,8 +33,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static __device__ Acc identity() { return Monoid::template identity<Acc, In>(); }
   static __device__ Acc combine(Acc a, Acc b) { return Monoid::combine(a, b); }
 
-  template <class Element>
-  static __device__ Acc of(Element x, Index) {
+  static __device__ Acc of(auto x, Index) {
     if constexpr (kIgnoreNan) {
       if (has_nan(x)) return identity();
     }

@@ -33,7 +33,6 @@ struct RmsNormArguments {
 #if defined(__CUDACC__) || defined(HONE_HOST_DEVICE)  // the host's own sources need the arguments alone
 
 #include "combine.cuh"
-#include "kernel.cuh"
 #include "pack_range.cuh"
 #include "reduce_ops.cuh"
 

@@ -1,7 +1,7 @@
 // The tiles of transpose_shifted.cuh in shared memory, and how they are loaded.
 #pragma once
 
-#include "element.cuh"
+#include "pack.cuh"
 #include "tile_order.cuh"
 
 namespace hone {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "pack.cuh"
-#include "scalars.cuh"
 
 namespace hone {
 

@@ -10,10 +10,7 @@
 #pragma once
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "softmax_shares.cuh"
-#include "softmax_sums.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 
@@ -86,8 +83,7 @@ struct SoftmaxColumns {
   static __device__ unsigned own_column() { return threadIdx.x % kLanes * kElements; }
 
   /// Combines the States of each column over the block, and calls use(column, state) in one thread per column.
-  template <class Use>
-  static __device__ void combine_columns(const Sums& sums, const Scale& scale, const Use& use) {
+  static __device__ void combine_columns(const Sums& sums, const Scale& scale, const auto& use) {
     __shared__ State partials[kPartials][kColumns];
     constexpr bool kSharesWarp = kLanes < kWarpThreads;
     const unsigned place = threadIdx.x / (kSharesWarp ? kWarpThreads : kLanes);
@@ -102,8 +98,8 @@ struct SoftmaxColumns {
   }
 
   /// Calls use(column, state) with the combination of each column's partials.
-  template <unsigned kCount, class Use>
-  static __device__ void for_columns(const State (&partials)[kCount][kColumns], const Scale& scale, const Use& use) {
+  template <unsigned kCount>
+  static __device__ void for_columns(const State (&partials)[kCount][kColumns], const Scale& scale, const auto& use) {
     for (unsigned column = threadIdx.x; column < kColumns; column += kBlockThreads) {
       State state = partials[0][column];
       for (unsigned i = 1; i < kCount; ++i) state = scale.combine(state, partials[i][column]);
@@ -149,8 +145,8 @@ struct SoftmaxColumns {
 
   /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse
   /// order.
-  template <bool kReversed, class Act>
-  static __device__ void for_chunks(const Arguments& all, const Act& act) {
+  template <bool kReversed>
+  static __device__ void for_chunks(const Arguments& all, const auto& act) {
     const long long items = Tile::tiles_of(all) * all.chunks;
     const long long rows = (all.reduced + all.chunks - 1) / all.chunks;
     for (long long i = blockIdx.x; i < items; i += gridDim.x) {

@@ -10,7 +10,7 @@
 // finite elements, −∞ has weight 0.
 #pragma once
 
-#include "scaled_sum.cuh"
+#include "monoids.cuh"
 #include "softmax_arguments.h"
 
 namespace hone {
@@ -66,7 +66,7 @@ struct SoftmaxResult {
       : weights(scale.oriented(row.reference), scale),
         factor(scale.factor),
         reciprocal(kLog ? Acc(0) : Acc(1) / row.sum),
-        logarithm(kLog ? natural_logarithm(row.sum) : Acc(0)) {}
+        logarithm(kLog ? log(row.sum) : Acc(0)) {}
 
   __device__ Acc of(Acc x) const {
     if constexpr (kLog) return fma(fma(x, Acc(0.5), -weights.half_origin), factor, -logarithm);

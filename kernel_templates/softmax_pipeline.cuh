@@ -44,7 +44,7 @@ struct SoftmaxPipeline {
   };
 
   static __device__ void run(const typename Kernel::Arguments& arguments) {
-    const Rows all(arguments);
+    const Rows all{arguments};
     const unsigned parts = arguments.chunks;
     __shared__ unsigned tickets[2];
     typename Kernel::CombineBlock combine(all.scale);

@@ -87,8 +87,7 @@ struct SoftmaxRow {
   }
 
  private:
-  template <class Act>
-  __device__ void for_singles(const Act& act) const {
+  __device__ void for_singles(const auto& act) const {
 #pragma unroll 1
     for (Index i = thread; i < singles; i += kThreads) act(range.single(i));
   }
@@ -103,14 +102,8 @@ struct SoftmaxRows {
   using Arguments = SoftmaxArguments<typename Types::Acc>;
 
   const Arguments& arguments;
-  Index rows, columns;
-  typename Types::Scale scale;
-
-  explicit __device__ SoftmaxRows(const Arguments& arguments_)
-      : arguments(arguments_),
-        rows(static_cast<Index>(arguments.rows)),
-        columns(static_cast<Index>(arguments.columns)),
-        scale(arguments.scale) {}
+  Index rows = static_cast<Index>(arguments.rows), columns = static_cast<Index>(arguments.columns);
+  typename Types::Scale scale{arguments.scale};
 
   __device__ const In* in(Index r) const {
     return static_cast<const In*>(arguments.in) + static_cast<long long>(r) * arguments.in_pitch;

@@ -14,10 +14,9 @@ namespace hone {
 extern __shared__ __align__(16) unsigned char dynamic_smem[];
 
 /// Adds a thread's packs from `first` on, kTile loads in flight.
-template <unsigned kTile, class Types, class Line, class Index>
-__device__ void add_packs(SoftmaxSums<Types>& sums, const Line& line, Index first,
-                          const typename Types::Scale& scale) {
-  for (Index p = first; p < line.end; p = line.after(p, kTile)) {
+template <unsigned kTile, class Types>
+__device__ void add_packs(SoftmaxSums<Types>& sums, const auto& line, auto first, const typename Types::Scale& scale) {
+  for (auto p = first; p < line.end; p = line.after(p, kTile)) {
     typename Types::InPack tile[kTile];
     unrolled<kTile>([&](unsigned u) {
       tile[u] = line.after(p, u) < line.end ? line.load(line.after(p, u)) : Types::neutral_pack(scale);
@@ -28,11 +27,11 @@ __device__ void add_packs(SoftmaxSums<Types>& sums, const Line& line, Index firs
 
 /// Reads a thread's packs from `first` on again and writes their results, in reverse order: the last ones are most
 /// likely still in cache.
-template <unsigned kTile, class Types, class Line, class Index>
-__device__ void write_packs(const SoftmaxResults<Types>& results, const Line& line, Index first) {
+template <unsigned kTile, class Types>
+__device__ void write_packs(const SoftmaxResults<Types>& results, const auto& line, auto first) {
   if (first >= line.end) return;
-  const Index step = line.after(Index(0), kTile);
-  for (Index p = first + (line.end - first - 1) / step * step;; p -= step) {
+  const auto step = line.after(0, kTile);
+  for (auto p = first + (line.end - first - 1) / step * step;; p -= step) {
     typename Types::InPack tile[kTile];
     unrolled<kTile>([&](unsigned u) { if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u)); });
     unrolled<kTile>([&](unsigned u) {
@@ -51,16 +50,14 @@ struct RegisterShare {
   typename Types::InPack held[kPacks];
   typename Types::Acc heaviest[Types::kStates];  ///< that kept weights are relative to
 
-  template <class Line>
-  __device__ void load(const Line& line, const Scale& scale) {
+  __device__ void load(const auto& line, const Scale& scale) {
     unrolled<kPacks>([&](unsigned u) {
       const auto p = line.after(line.first, u);
       held[u] = p < line.end ? line.load(p) : Types::neutral_pack(scale);
     });
   }
 
-  template <class Line>
-  __device__ SoftmaxSums<Types> sums(const Line& line, const Scale& scale) {
+  __device__ SoftmaxSums<Types> sums(const auto& line, const Scale& scale) {
     SoftmaxSums<Types> sums = line.start(scale);
     sums.template add<Types::kKeepsWeights>(held, scale);
     memcpy(heaviest, sums.heaviest, sizeof(heaviest));
@@ -69,8 +66,7 @@ struct RegisterShare {
     return sums;
   }
 
-  template <class Line>
-  __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
+  __device__ void write(const auto& line, const SoftmaxResults<Types>& results) const {
     const auto of_held = results.of_held(heaviest);
     unrolled<kPacks>([&](unsigned u) {
       const auto p = line.after(line.first, u);
@@ -97,8 +93,7 @@ struct SharedShare {
   __device__ explicit SharedShare(unsigned packs_per_thread)
       : held(reinterpret_cast<InPack*>(dynamic_smem) + threadIdx.x), room(packs_per_thread) {}
 
-  template <class Line>
-  __device__ void load(const Line& line, const Scale&) {
+  __device__ void load(const auto& line, const Scale&) {
     packs = 0;
     if (line.first < line.end) {
       const auto mine = (line.end - line.first - 1) / line.after(0, 1) + 1;
@@ -116,8 +111,7 @@ struct SharedShare {
     });
   }
 
-  template <class Line>
-  __device__ SoftmaxSums<Types> sums(const Line& line, const Scale& scale) {
+  __device__ SoftmaxSums<Types> sums(const auto& line, const Scale& scale) {
     SoftmaxSums<Types> sums = line.start(scale);
     InPack tile[kTile];
     for (unsigned k = 0; k < packs; k += kTile) {
@@ -137,8 +131,7 @@ struct SharedShare {
     return sums;
   }
 
-  template <class Line>
-  __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
+  __device__ void write(const auto& line, const SoftmaxResults<Types>& results) const {
     write_packs<kTile>(results, line, line.after(line.first, room));
     const auto of_held = results.of_held(heaviest);
 #pragma unroll 4

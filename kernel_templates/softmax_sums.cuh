@@ -2,7 +2,6 @@
 // each to a column of its own.
 #pragma once
 
-#include "monoids.cuh"
 #include "simd.cuh"
 #include "softmax_math.cuh"
 

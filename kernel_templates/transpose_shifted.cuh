@@ -29,7 +29,6 @@
 #pragma once
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "shifted_tile.cuh"
 
 namespace hone {
@@ -124,7 +123,7 @@ struct ShiftedTranspose {
   }
 
   static __device__ void transpose(const TransposeArguments& arguments) {
-    const Given given(arguments);
+    const Given given{arguments};
     __shared__ Tile tile;
     pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kStep - 1) + (kTileRows - 1)) / kTileRows;
