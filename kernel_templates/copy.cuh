@@ -12,7 +12,6 @@
 
 #include "copy_arguments.h"
 #include "grid.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 

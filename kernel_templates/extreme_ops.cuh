@@ -1,7 +1,6 @@
 // Extremes and their indices: minmax, argmin, argmax.
 #pragma once
 
-#include "element_maps.cuh"
 #include "reduction.cuh"
 
 namespace hone {
@@ -70,17 +69,16 @@ struct ArgReduce
   static constexpr bool kIdempotent = true;
   static constexpr Index kNowhere = static_cast<Index>(-1);
 
-  static __device__ State at(Rank rank, Index index) { return {Words<Rank>::of(rank), Words<Index>::of(index)}; }
-  static __device__ State identity() { return at(0, kNowhere); }
+  static __device__ State identity() { return {Rank(0), kNowhere}; }
 
   static __device__ State of(In x, Index i) {
     const Acc value = convert<Acc>(x);
-    return kIgnoreNan && is_nan(value) ? identity() : at(rank_of(value), i);
+    return kIgnoreNan && is_nan(value) ? identity() : State{rank_of(value), i};
   }
 
   static __device__ State combine(State a, State b) {
-    const Rank of_a = a.rank.value(), of_b = b.rank.value();
-    const bool b_is_first = of_b > of_a || (of_b == of_a && b.index.value() < a.index.value());
+    const Rank of_a = a.rank, of_b = b.rank;
+    const bool b_is_first = of_b > of_a || (of_b == of_a && b.index < a.index);
     return b_is_first ? b : a;
   }
 
@@ -111,10 +109,9 @@ struct ArgReduce
   static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
-    const Rank rank = rank_of(value), so_far = state.rank.value();
-    if (rank < so_far || (rank == so_far && state.index.value() != kNowhere)) return;
-
-    state = at(rank, lowest_index(value, tile, first, stride));
+    const Rank rank = rank_of(value), so_far = state.rank;
+    if (rank < so_far || (rank == so_far && state.index != kNowhere)) return;
+    state = {rank, lowest_index(value, tile, first, stride)};
   }
 
   /// Bytes have few values, so the maximum is found soon. But each lane alone would look up the index of each of its
@@ -129,8 +126,8 @@ struct ArgReduce
       const Acc value = first_value(tile);
       const Rank rank = rank_of(value);
       const Rank of_warp = __reduce_max_sync(kFullMask, rank);
-      if (of_warp <= state.rank.value()) return;
-      state = at(of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
+      if (of_warp <= state.rank) return;
+      state = {of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere};
     } else {
       accumulate(state, tile, first, stride);
     }
@@ -138,7 +135,7 @@ struct ArgReduce
 
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
-    const Index index = state.index.value();
+    const Index index = state.index;
     *out = index == kNowhere ? static_cast<Out>(-1) : static_cast<Out>(index);
   }
 

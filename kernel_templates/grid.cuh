@@ -18,22 +18,17 @@
 
 namespace hone {
 
-template <auto kBody>
-struct ArgumentsOf;
-template <class Arguments, void (*kBody)(const Arguments&)>
-struct ArgumentsOf<kBody> {
-  using type = Arguments;
-};
+template <class Arguments>
+__device__ Arguments arguments_of(void (*)(const Arguments&));
 
 /// Runs kBody with the arguments of the launch, one struct of *_arguments.h. kMinBlocks is the second argument of
 /// __launch_bounds__; 0 leaves the number of registers to the compiler.
 template <auto kBody, unsigned kBlockThreads, unsigned kMinBlocks = 0>
 __global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
-    kernel(const __grid_constant__ typename ArgumentsOf<kBody>::type arguments) {
+    kernel(const __grid_constant__ decltype(arguments_of(kBody)) arguments) {
   kBody(arguments);
 }
 
-/// Bytes at the start of a workspace that are zero between launches; partials follow.
 inline constexpr unsigned kWorkspaceHeaderBytes = 128;
 
 template <class Partial>
@@ -129,7 +124,6 @@ __device__ inline unsigned rank_in_cluster() {
   return rank;
 }
 
-/// Every thread of every block of the cluster must call arrive and then wait, all equally often.
 __device__ inline void arrive_at_cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "reduction.cuh"
-#include "simd.cuh"
 
 namespace hone {
 

@@ -12,16 +12,14 @@
 
 namespace hone {
 
-/// A position on the merge path: in front of item `item`; `segment` ends come before it.
-template <class Index>
-struct PathPosition {
-  Index item, segment;
-};
-
 template <class Arrays, unsigned kBlockThreads, unsigned kTileItems, unsigned kMaxEnds>
 struct PathSearch {
   using Index = typename Arrays::Index;
-  using Position = PathPosition<Index>;
+
+  /// A position on the merge path: in front of item `item`; `segment` ends come before it.
+  struct Position {
+    Index item, segment;
+  };
 
   const Arrays& arrays;
   Index origin;  ///< index of the first element of all segments
@@ -123,7 +121,7 @@ struct MergePathTile {
           state = with;
           ++element;
         } else {
-          shared.of_segments[segment] = Words<State>::of(state);
+          shared.of_segments[segment] = state;
           state = Op::identity();
           begin = tile.first_element + end;
           ++segment;
@@ -135,8 +133,7 @@ struct MergePathTile {
     const bool has_end = segment > first;
     State carried_on = Op::identity();
     const State before = carried_in<Op, kBlockThreads>(state, has_end, carried_on);
-    if (has_end)
-      shared.of_segments[first] = Words<State>::of(Op::combine(before, shared.of_segments[first].value()));
+    if (has_end) shared.of_segments[first] = Op::combine(before, shared.of_segments[first]);
     return carried_on;
   }
 
@@ -147,7 +144,7 @@ struct MergePathTile {
       const Index segment = tile.first_segment + j;
       const Index begin = j == 0 ? tile.begin : tile.first_element + shared.ends[j - 1];
       if (segment == first_of_block) carries.head = shared.of_segments[j];
-      else arrays.write(segment, tile.first_element + shared.ends[j] - begin, shared.of_segments[j].value());
+      else arrays.write(segment, tile.first_element + shared.ends[j] - begin, shared.of_segments[j]);
     }
   }
 };

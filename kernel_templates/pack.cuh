@@ -105,49 +105,15 @@ struct Words {
   static_assert(sizeof(T) % 4 == 0);
   unsigned words[sizeof(T) / 4];
 
-  static __device__ Words of(const T& value) {
-    Words result;
-    memcpy(&result, &value, sizeof(T));
-    return result;
-  }
+  Words() = default;
+  __device__ Words(const T& value) { memcpy(this, &value, sizeof(T)); }
+  static __device__ Words of(const T& value) { return value; }
 
+  __device__ operator T() const { return value(); }
   __device__ T value() const {
     T result;
     memcpy(&result, this, sizeof(T));
     return result;
-  }
-};
-
-/// A shifted load: a pack that begins at any element, as the two aligned packs that contain it. At least a word.
-template <class T, unsigned kElements>
-struct PackAcross {
-  using Aligned = Pack<T, kElements>;
-  Aligned low, high;
-
-  /// Loads both packs, even if `from` is aligned.
-  static __device__ PackAcross load(const T* from) {
-    const auto* const aligned =
-        reinterpret_cast<const Aligned*>(from - elements_behind_alignment<sizeof(Aligned)>(from));
-    return {aligned[0], aligned[1]};
-  }
-
-  static __device__ PackAcross filled(T value) { return {Aligned::filled(value), Aligned::filled(value)}; }
-
-  /// The pack that begins `elements` after `low`, fewer than a pack has. Fastest if the shift is uniform in the warp.
-  __device__ Aligned after(unsigned elements) const {
-    constexpr unsigned kWords = sizeof(Aligned) / 4;
-    const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
-    auto [words] = Words<PackAcross>::of(*this);
-#pragma unroll
-    for (unsigned step = kWords / 2; step > 0; step /= 2) {
-#pragma unroll
-      for (unsigned w = 0; w + step < 2 * kWords; ++w) words[w] = bytes & 4 * step ? words[w + step] : words[w];
-    }
-    Words<Aligned> result;
-    unrolled<kWords>([&](unsigned w) {
-      result.words[w] = sizeof(T) >= 4 ? words[w] : __funnelshift_r(words[w], words[w + 1], 8 * (bytes % 4));
-    });
-    return result.value();
   }
 };
 
@@ -160,5 +126,53 @@ struct alignas(kAlignment) Wide {
 /// kWidth neighbouring elements, for one vectorized access.
 template <class T, unsigned kWidth>
 using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
+
+// Streaming (evict-first) loads and stores of packs, and asynchronous copies to shared memory.
+
+/// The integer type of kBytes bytes, for memory instructions with a cache hint.
+template <unsigned kBytes>
+using Bits = typename Select<
+    kBytes <= 2, typename Select<kBytes == 1, unsigned char, unsigned short>::type,
+    typename Select<kBytes <= 8, typename Select<kBytes == 4, unsigned, unsigned long long>::type, uint4>::type>::type;
+
+/// Loads data that is read for the last time: evicted first from the cache.
+template <class T>
+__device__ T load_streaming(const T* from) {
+  using Raw = Bits<sizeof(T)>;
+  const Raw raw = __ldcs(reinterpret_cast<const Raw*>(from));
+  T value;
+  memcpy(&value, &raw, sizeof(T));
+  return value;
+}
+
+/// Stores data that this kernel never reads. The value is passed by value: through a reference into shared memory it
+/// would be loaded byte by byte, as if it were not aligned.
+template <class T>
+__device__ void store_streaming(T* to, T value) {
+  using Raw = Bits<sizeof(T)>;
+  Raw raw;
+  memcpy(&raw, &value, sizeof(T));
+  __stcs(reinterpret_cast<Raw*>(to), raw);
+}
+
+/// cp.async: starts to copy one T of 4, 8 or 16 bytes to shared memory, bypassing registers. It is complete after
+/// wait_for_copies(), and visible to the thread that started it.
+template <class T>
+__device__ void copy_to_shared(T* to, const T* from) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (sizeof(T) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(sizeof(T)) : "memory");
+#else
+  *to = *from;
+#endif
+}
+
+__device__ inline void wait_for_copies() {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
 
 }  // namespace hone

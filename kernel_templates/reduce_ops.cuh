@@ -2,7 +2,6 @@
 // the result is finished. They are sums, products, extremes, norms and counts.
 #pragma once
 
-#include "element_maps.cuh"
 #include "reduction.cuh"
 
 namespace hone {

@@ -112,40 +112,30 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   static constexpr bool kIdempotent = First::kIdempotent && Rest::kIdempotent;
   static constexpr bool kComputeBound = First::kComputeBound || Rest::kComputeBound;
 
-  static __device__ State of_both(typename First::State first, typename Rest::State rest) {
-    return {Words<typename First::State>::of(first), Words<typename Rest::State>::of(rest)};
-  }
-  static __device__ State identity() { return of_both(First::identity(), Rest::identity()); }
+  static __device__ State identity() { return {First::identity(), Rest::identity()}; }
   static __device__ State combine(State a, State b) {
-    return of_both(First::combine(a.first.value(), b.first.value()), Rest::combine(a.rest.value(), b.rest.value()));
+    return {First::combine(a.first, b.first), Rest::combine(a.rest, b.rest)};
   }
-  static __device__ State of(auto x, Index i) { return of_both(First::of(x, i), Rest::of(x, i)); }
+  static __device__ State of(auto x, Index i) { return {First::of(x, i), Rest::of(x, i)}; }
 
   static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
-    Both both(state);
-    First::accumulate(both.first, tile, first, stride);
-    Rest::accumulate(both.rest, tile, first, stride);
+    typename First::State head = state.first;
+    typename Rest::State rest = state.rest;
+    First::accumulate(head, tile, first, stride);
+    Rest::accumulate(rest, tile, first, stride);
+    state = {head, rest};
   }
   static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
-    Both both(state);
-    First::accumulate_with_warp(both.first, tile, first, stride);
-    Rest::accumulate_with_warp(both.rest, tile, first, stride);
+    typename First::State head = state.first;
+    typename Rest::State rest = state.rest;
+    First::accumulate_with_warp(head, tile, first, stride);
+    Rest::accumulate_with_warp(rest, tile, first, stride);
+    state = {head, rest};
   }
   template <unsigned kLanes>
   static __device__ State of_lanes(State state) {
-    return of_both(lanes_reduce<First, kLanes>(state.first.value()), lanes_reduce<Rest, kLanes>(state.rest.value()));
+    return {lanes_reduce<First, kLanes>(state.first), lanes_reduce<Rest, kLanes>(state.rest)};
   }
-
- private:
-  /// The parts of a State, to be changed; the State has them in the end.
-  struct Both {
-    State& state;
-    typename First::State first;
-    typename Rest::State rest;
-
-    explicit __device__ Both(State& both) : state(both), first(both.first.value()), rest(both.rest.value()) {}
-    __device__ ~Both() { state = of_both(first, rest); }
-  };
 };
 
 template <class Only>

@@ -63,13 +63,10 @@ struct RmsNorm {
 
   /// Row r of all arrays; behind the last row, an empty one.
   struct Row {
-    Range x, residual, y, h;
-
-    __device__ Row(const RmsNormArguments& all, unsigned long long r)
-        : x(row_of(all.x, all, r, all.in_pitch)),
-          residual(row_of(all.residual, all, r, all.in_pitch)),
-          y(row_of(all.y, all, r, all.out_pitch)),
-          h(row_of(all.h, all, r, all.out_pitch)) {}
+    const RmsNormArguments& all;
+    unsigned long long r;
+    Range x = row_of(all.x, all, r, all.in_pitch), residual = row_of(all.residual, all, r, all.in_pitch);
+    Range y = row_of(all.y, all, r, all.out_pitch), h = row_of(all.h, all, r, all.out_pitch);
   };
 
   static __device__ Range row_of(const void* array, const RmsNormArguments& all, unsigned long long r,
@@ -140,12 +137,12 @@ struct RmsNorm {
       Tile<kPacks> held[kRows], residuals[kRows];
       float sums[kRows];
       unrolled<kRows>([&](unsigned r) {
-        const Row row(all, first + r * kGroups);
+        const Row row{all, first + r * kGroups};
         load(held[r], row.x, thread);
         if constexpr (kHasResidual) load(residuals[r], row.residual, thread);
       });
       unrolled<kRows>([&](unsigned r) {
-        const Row row(all, first + r * kGroups);
+        const Row row{all, first + r * kGroups};
         if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
         sums[r] = Squares::identity();
         Squares::accumulate(sums[r], held[r], Index(0), Index(0));
@@ -155,7 +152,7 @@ struct RmsNorm {
       });
       unrolled<kRows>([&](unsigned r) { sums[r] = combine.to_all(sums[r]); });
       unrolled<kRows>([&](unsigned r) {
-        const Row row(all, first + r * kGroups);
+        const Row row{all, first + r * kGroups};
         const float factor = rsqrtf(sums[r] * all.mean_factor + all.eps);
         for_rest<true>(row, thread, [&](const Tile<kRestPacks>& rest, Index p) {
           Tile<kRestPacks> of_rest;

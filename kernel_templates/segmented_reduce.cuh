@@ -23,7 +23,6 @@
 
 namespace hone {
 
-/// One warp or block per segment, which loads straight from global memory.
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct DirectSegments {
   using Index = typename Op::Index;
@@ -165,8 +164,8 @@ struct MergePath {
       next = after_next;
     }
     if (threadIdx.x == 0) {
-      carries.segment = Words<Index>::of(first_of_block);
-      carries.tail = Words<State>::of(carry);
+      carries.segment = first_of_block;
+      carries.tail = carry;
     }
   }
 

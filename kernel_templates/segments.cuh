@@ -103,10 +103,10 @@ __device__ void combine_carries(const Arrays& arrays, void* workspace, unsigned 
     State head = Op::identity();
     State tail = Op::identity();
     if (b < blocks) {
-      segment = load_from_l2(&carries[b].segment).value();
+      segment = load_from_l2(&carries[b].segment);
       has_end = segment < (b + 1 < blocks ? load_from_l2(&carries[b + 1].segment).value() : arrays.count);
-      tail = load_from_l2(&carries[b].tail).value();
-      if (has_end) head = load_from_l2(&carries[b].head).value();
+      tail = load_from_l2(&carries[b].tail);
+      if (has_end) head = load_from_l2(&carries[b].head);
     }
     if (threadIdx.x == 0) (has_end ? head : tail) = Op::combine(carry, has_end ? head : tail);
     const State before = carried_in<Op, kThreads>(tail, has_end, carry);

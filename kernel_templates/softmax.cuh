@@ -11,7 +11,6 @@
 
 #include "combine.cuh"
 #include "softmax_row.cuh"
-#include "softmax_shares.cuh"
 
 namespace hone {
 

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "pack_range.cuh"
-#include "softmax_sums.cuh"
-#include "streaming.cuh"
+#include "softmax_shares.cuh"
 
 namespace hone {
 
@@ -28,21 +27,13 @@ struct SoftmaxRow {
 
   const typename Types::In* in;
   typename Types::Out* out;
-  Range range;
-  bool in_step;  ///< input and output have the same alignment
-  Index first, end;
-  Index singles;  ///< that belong to the chunk
+  Index columns;
   unsigned thread;
-
-  __device__ SoftmaxRow(const typename Types::In* in_, typename Types::Out* out_, Index columns, unsigned thread_)
-      : in(in_),
-        out(out_),
-        range(Range::template of<!Types::kAligned>({in}, columns)),
-        in_step(elements_before_alignment<sizeof(InPack)>(in) == elements_before_alignment<sizeof(OutPack)>(out)),
-        first(thread_),
-        end(range.packs),
-        singles(range.singles()),
-        thread(thread_) {}
+  Range range = Range::template of<!Types::kAligned>({in}, columns);
+  /// Input and output have the same alignment.
+  bool in_step = elements_before_alignment<sizeof(InPack)>(in) == elements_before_alignment<sizeof(OutPack)>(out);
+  Index first = thread, end = range.packs;
+  Index singles = range.singles();  ///< that belong to the chunk
 
   /// Chunk `part` of the `parts` chunks of the row. The single elements belong to the first.
   __device__ SoftmaxRow chunk(unsigned part, unsigned parts) const {

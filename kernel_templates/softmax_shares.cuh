@@ -6,9 +6,37 @@
 #pragma once
 
 #include "softmax_sums.cuh"
-#include "streaming.cuh"
 
 namespace hone {
+
+/// Maps packs of elements to results, once the States of their rows or columns are known.
+template <class Types>
+struct SoftmaxResults {
+  using Acc = typename Types::Acc;
+  using Out = typename Types::Out;
+  using InPack = typename Types::InPack;
+  using OutPack = typename Types::OutPack;
+  static constexpr unsigned kElements = Types::kElements / Types::kStates;
+
+  typename Types::Result of[Types::kStates];
+
+  __device__ SoftmaxResults(const typename Types::State* states, const typename Types::Scale& scale) {
+    unrolled<Types::kStates>([&](unsigned s) { of[s] = typename Types::Result(states[s], scale); });
+  }
+
+  __device__ OutPack operator()(const InPack& pack) const {
+    return OutPack::of([&](unsigned e) { return convert<Out>(of[e / kElements].of(convert<Acc>(pack[e]))); });
+  }
+
+  /// Maps packs that a thread held: elements, or their weights relative to `heaviest`.
+  __device__ auto of_held(const Acc (&)[Types::kStates]) const requires(!Types::kKeepsWeights) { return *this; }
+  __device__ auto of_held(const Acc (&heaviest)[Types::kStates]) const requires Types::kKeepsWeights {
+    const Array<Acc, Types::kStates> factors([&](unsigned s) { return of[s].of_weights(heaviest[s]); });
+    return [factors](const InPack& weights) {
+      return OutPack::of([&](unsigned e) { return convert<Out>(weights[e] * factors.values[e / kElements]); });
+    };
+  }
+};
 
 /// The launch's dynamic shared memory.
 extern __shared__ __align__(16) unsigned char dynamic_smem[];

@@ -3,7 +3,6 @@
 
 #include "column_tile.cuh"
 #include "lanes.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 
