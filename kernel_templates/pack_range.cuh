@@ -51,7 +51,6 @@ __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_
 /// One array: `head` elements before the first aligned pack, then packs.
 template <class In, unsigned kPackElements>
 struct OneArray {
-  using Element = In;
   using ElementPack = Pack<In, kPackElements>;
 
   const In* in;
@@ -60,16 +59,14 @@ struct OneArray {
   __device__ OneArray behind(auto elements) const { return {in + elements}; }
 
   __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
-  __device__ Element element(auto i) const { return in[i]; }
+  __device__ In element(auto i) const { return in[i]; }
   __device__ ElementPack pack(auto head, auto i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
 };
 
 /// Two arrays whose addresses differ by a multiple of the pack's size.
 template <class In, unsigned kPackElements>
 struct TwoArrays {
-  using Element = Pair<In>;
   using ElementPack = PairPack<In, kPackElements>;
-
   using One = OneArray<In, kPackElements>;
 
   One a, b;
@@ -78,7 +75,7 @@ struct TwoArrays {
   __device__ TwoArrays behind(auto elements) const { return {a.behind(elements), b.behind(elements)}; }
 
   __device__ unsigned unaligned() const { return a.unaligned(); }
-  __device__ Element element(auto i) const { return {a.element(i), b.element(i)}; }
+  __device__ Pair<In> element(auto i) const { return {a.element(i), b.element(i)}; }
   __device__ ElementPack pack(auto head, auto i) const { return {a.pack(head, i), b.pack(head, i)}; }
 };
 

@@ -26,7 +26,6 @@ namespace hone {
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct DirectSegments {
   using Index = typename Op::Index;
-  using State = typename Op::State;
 
   template <unsigned kGroupThreads>
   static __device__ void reduce(const SegmentsArguments& arguments) {
@@ -44,7 +43,7 @@ struct DirectSegments {
       const Index next = segment + stride;
       const Index next_begin = next < arrays.count ? arrays.offset(next) : 0;  // prefetched
       const Index next_end = next < arrays.count ? arrays.offset(next + 1) : 0;
-      State state = Op::identity();
+      auto state = Op::identity();
       arrays.range(begin, end, begin).template accumulate_share<Op, kGroupThreads, kPacks>(state, combine.rank(), 0, 1);
       if (combine.to_first(state)) arrays.write(segment, end - begin, state);
       if (next >= arrays.count) return;
@@ -106,7 +105,6 @@ template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct MergePath {
   using In = typename Op::In;
   using Index = typename Op::Index;
-  using State = typename Op::State;
   using Tile = MergePathTile<Op, Arrays, kBlockThreads, kPacks>;
   static constexpr unsigned kTileItems = Tile::kTileItems;
   using Search = PathSearch<Arrays, kBlockThreads, kTileItems, Tile::kMaxEnds>;
@@ -128,7 +126,7 @@ struct MergePath {
 
     Position at{item, search.template ends_before<4>(least, most, item)};
     const Index first_of_block = at.segment;
-    State carry = Op::identity();  // in thread 0
+    auto carry = Op::identity();  // in thread 0
     Position next = search.tile_end(at, kBlockThreads);
     while (at.item < search.stop) {
       const Index element = origin + (at.item - at.segment);

@@ -18,12 +18,11 @@ template <class Types, unsigned kBlockThreads>
 struct Softmax {
   using Index = typename Types::Index;
   using State = typename Types::State;
-  using Scale = typename Types::Scale;
   using Rows = SoftmaxRows<Types>;
   using Row = SoftmaxRow<Types, kBlockThreads>;
   using Results = SoftmaxResults<Types>;
   template <unsigned kThreads, unsigned kClusterBlocks = 1>
-  using CombineRow = Combine<Scale, kThreads, kClusterBlocks, Grid::none, true>;
+  using CombineRow = Combine<typename Types::Scale, kThreads, kClusterBlocks, Grid::none, true>;
   using CombineBlock = CombineRow<kBlockThreads>;
   using Arguments = typename Rows::Arguments;
 
