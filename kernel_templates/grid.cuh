@@ -127,9 +127,7 @@ __device__ inline unsigned rank_in_cluster() {
 __device__ inline void arrive_at_cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-__device__ inline void wait_at_cluster_barrier() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
+__device__ inline void wait_at_cluster_barrier() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 /// DSMEM store: writes `value` to the address of `slot`, given in this block's shared memory, in the shared memory of
 /// the cluster's block `rank`, which must have passed a cluster barrier since it started.

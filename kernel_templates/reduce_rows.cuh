@@ -82,9 +82,8 @@ struct RowLanes {
     for (; p < most; p += kLanes * kUnroll) {  // absent rows, and the tails of the others
       Tile tile;
       unrolled<kRows>([&](unsigned r) { row[r].template load_tail<Op>(tile.packs[r], p, Index(kLanes)); });
-      unrolled<kRows>([&](unsigned r) {
-        row[r].template accumulate_tail<Op>(states[r], tile.packs[r], p, Index(kLanes));
-      });
+      unrolled<kRows>(
+          [&](unsigned r) { row[r].template accumulate_tail<Op>(states[r], tile.packs[r], p, Index(kLanes)); });
     }
   }
 };

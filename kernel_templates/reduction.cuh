@@ -20,8 +20,7 @@ namespace hone {
 template <class Acc, class ElementPack, unsigned kPacks>
 __device__ auto tile_values(const ElementPack (&tile)[kPacks]) {
   constexpr unsigned kElements = ElementPack::kElements;
-  return Array<Acc, kPacks * kElements>(
-      [&](unsigned i) { return convert<Acc>(tile[i / kElements][i % kElements]); });
+  return Array<Acc, kPacks * kElements>([&](unsigned i) { return convert<Acc>(tile[i / kElements][i % kElements]); });
 }
 
 /// One column of some rows.

@@ -100,7 +100,6 @@ struct StagedSegments {
   }
 };
 
-
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct MergePath {
   using In = typename Op::In;

@@ -61,7 +61,9 @@ __device__ void write_packs(const SoftmaxResults<Types>& results, const auto& li
   const auto step = line.after(0, kTile);
   for (auto p = first + (line.end - first - 1) / step * step;; p -= step) {
     typename Types::InPack tile[kTile];
-    unrolled<kTile>([&](unsigned u) { if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u)); });
+    unrolled<kTile>([&](unsigned u) {
+      if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u));
+    });
     unrolled<kTile>([&](unsigned u) {
       if (line.after(p, u) < line.end) line.store(line.after(p, u), results(tile[u]));
     });
@@ -152,7 +154,9 @@ struct SharedShare {
       read_tile(tile, k, scale);
       sums.template add_weights<Types::kKeepsWeights>(tile, scale);
       if constexpr (Types::kKeepsWeights) {
-        unrolled<kTile>([&](unsigned u) { if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u]; });
+        unrolled<kTile>([&](unsigned u) {
+          if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u];
+        });
       }
     }
     add_packs<kTile>(sums, line, line.after(line.first, room), scale);

@@ -1,6 +1,6 @@
 // The arithmetic of all softmax kernels: weights, how States combine (maximum and sum of weights, as in online
-// softmax), results, and the State of a thread's elements. The elements of a pack belong to one row, or each to a column
-// of its own.
+// softmax), results, and the State of a thread's elements. The elements of a pack belong to one row, or each to a
+// column of its own.
 //
 // The weight of an element x is 2^((x/2 − o/2) · 2·scale·log2 e), where the origin o is the largest of the elements
 // that a thread holds (the smallest if the scale is negative). Halves, because the difference of two finite numbers may

@@ -112,7 +112,9 @@ struct ThreadColumns {
       if (is_aligned && first + kElements <= tile.width) {
         store_streaming(reinterpret_cast<OutPack*>(out + first), results);
       } else {
-        unrolled<kElements>([&](unsigned e) { if (first + e < tile.width) out[first + e] = results[e]; });
+        unrolled<kElements>([&](unsigned e) {
+          if (first + e < tile.width) out[first + e] = results[e];
+        });
       }
     });
   }

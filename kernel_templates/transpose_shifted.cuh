@@ -119,7 +119,9 @@ struct ShiftedTranspose {
     }
     T elements[kPack];
     memcpy(elements, &pack, sizeof(pack));
-    unrolled<kPack>([&](unsigned i) { if (row + i >= at.first && row + i < at.end) to[i] = elements[i]; });
+    unrolled<kPack>([&](unsigned i) {
+      if (row + i >= at.first && row + i < at.end) to[i] = elements[i];
+    });
   }
 
   static __device__ void transpose(const TransposeArguments& arguments) {
