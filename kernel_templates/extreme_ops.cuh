@@ -90,18 +90,13 @@ struct ArgReduce
       return Reduction<ArgReduce, In, State, Index>::template of_lanes<kLanes>(state);
     } else {
       bool is_first = true;
+      const auto narrow_to = [&](unsigned best, unsigned& word) { is_first = is_first && word == best, word = best; };
 #pragma unroll
-      for (unsigned w = sizeof(Rank) / 4; w-- > 0;) {
-        const unsigned most = __reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u);
-        is_first = is_first && state.rank.words[w] == most;
-        state.rank.words[w] = most;
-      }
+      for (unsigned w = sizeof(Rank) / 4; w-- > 0;)
+        narrow_to(__reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u), state.rank.words[w]);
 #pragma unroll
-      for (unsigned w = sizeof(Index) / 4; w-- > 0;) {
-        const unsigned least = __reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u);
-        is_first = is_first && state.index.words[w] == least;
-        state.index.words[w] = least;
-      }
+      for (unsigned w = sizeof(Index) / 4; w-- > 0;)
+        narrow_to(__reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u), state.index.words[w]);
       return state;
     }
   }

@@ -92,7 +92,6 @@ template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigne
 struct RowBlocks {
   using In = typename Op::In;
   using Index = typename Op::Index;
-  using Range = PackRange<OneArray<In, 16 / sizeof(In)>, Index>;
 
   /// Blocks of a row are neighbours in the grid: a cluster, or with Grid::publish `parts` of them, then one row each.
   template <Grid kGrid, unsigned kClusterBlocks = 1>
@@ -104,7 +103,7 @@ struct RowBlocks {
     const auto rows = all.rows;
     for (unsigned long long row = blockIdx.x / blocks; row < rows; row += gridDim.x / blocks) {
       const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
-      const auto range = Range::of({first}, static_cast<Index>(all.columns));
+      const auto range = PackRange<OneArray<In, 16 / sizeof(In)>, Index>::of({first}, static_cast<Index>(all.columns));
       typename Op::State state = Op::identity();
       range.template accumulate_share<Op, kBlockThreads, kUnroll>(state, threadIdx.x, part, blocks);
       const auto partial = part * static_cast<unsigned>(rows) + static_cast<unsigned>(row);
