@@ -44,18 +44,20 @@ struct RowLanes {
       Row row[kRows];
       State states[kRows];
       bool is_there[kRows];
-      unrolled<kRows>([&](unsigned r) {
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
         is_there[r] = first + r * kGroups < rows;
         row[r] = Row::template of<!kIsAligned>({in + (first + r * kGroups) * pitch}, columns);
         if (!is_there[r]) row[r].packs = 0;
         states[r] = Op::identity();
-      });
+      }
       accumulate_packs(states, row, columns / kPackElements, lane);
-      unrolled<kRows>([&](unsigned r) {
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) {
         if (is_there[r]) row[r].template accumulate_singles<Op, kLanes>(states[r], lane);
         if (combine.to_first(states[r]) && is_there[r])
           Op::write(states[r], columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
-      });
+      }
     }
   }
 
@@ -70,20 +72,23 @@ struct RowLanes {
     Index p = for_each_full_tile<kLoadsAhead, false, Tile>(
         Index(lane), Index(kLanes * kUnroll), [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
         [&](Tile& tile, Index pack) {
-          unrolled<kRows>([&](unsigned r) {
-            unrolled<kUnroll>([&](unsigned u) { tile.packs[r][u] = row[r].pack(pack + u * kLanes); });
-          });
+#pragma unroll
+          for (unsigned r = 0; r < kRows; ++r)
+#pragma unroll
+            for (unsigned u = 0; u < kUnroll; ++u) tile.packs[r][u] = row[r].pack(pack + u * kLanes);
         },
         [&](const Tile& tile, Index pack) {
-          unrolled<kRows>([&](unsigned r) {
+#pragma unroll
+          for (unsigned r = 0; r < kRows; ++r)
             Op::accumulate(states[r], tile.packs[r], row[r].index_of_pack(pack), Index(kLanes * kPackElements));
-          });
         });
     for (; p < most; p += kLanes * kUnroll) {  // absent rows, and the tails of the others
       Tile tile;
-      unrolled<kRows>([&](unsigned r) { row[r].template load_tail<Op>(tile.packs[r], p, Index(kLanes)); });
-      unrolled<kRows>(
-          [&](unsigned r) { row[r].template accumulate_tail<Op>(states[r], tile.packs[r], p, Index(kLanes)); });
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) row[r].template load_tail<Op>(tile.packs[r], p, Index(kLanes));
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r)
+        row[r].template accumulate_tail<Op>(states[r], tile.packs[r], p, Index(kLanes));
     }
   }
 };
@@ -92,6 +97,7 @@ template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigne
 struct RowBlocks {
   using In = typename Op::In;
   using Index = typename Op::Index;
+  using Range = PackRange<OneArray<In, 16 / sizeof(In)>, Index>;
 
   /// Blocks of a row are neighbours in the grid: a cluster, or with Grid::publish `parts` of them, then one row each.
   template <Grid kGrid, unsigned kClusterBlocks = 1>
@@ -103,7 +109,7 @@ struct RowBlocks {
     const auto rows = all.rows;
     for (unsigned long long row = blockIdx.x / blocks; row < rows; row += gridDim.x / blocks) {
       const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
-      const auto range = PackRange<OneArray<In, 16 / sizeof(In)>, Index>::of({first}, static_cast<Index>(all.columns));
+      const auto range = Range::of({first}, static_cast<Index>(all.columns));
       typename Op::State state = Op::identity();
       range.template accumulate_share<Op, kBlockThreads, kUnroll>(state, threadIdx.x, part, blocks);
       const auto partial = part * static_cast<unsigned>(rows) + static_cast<unsigned>(row);
