@@ -90,7 +90,10 @@ struct ArgReduce
       return Reduction<ArgReduce, In, State, Index>::template of_lanes<kLanes>(state);
     } else {
       bool is_first = true;
-      const auto narrow_to = [&](unsigned best, unsigned& word) { is_first = is_first && word == best, word = best; };
+      const auto narrow_to = [&](unsigned best, unsigned& word) {
+        is_first = is_first && word == best;
+        word = best;
+      };
 #pragma unroll
       for (unsigned w = sizeof(Rank) / 4; w-- > 0;)
         narrow_to(__reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u), state.rank.words[w]);

@@ -1,4 +1,5 @@
-// Monoids: how two accumulators combine, with the identity and the warp instruction of each; and trees of values.
+// Monoids: how two accumulators combine, with the identity and the warp instruction of each; trees of values; the maps and
+// finishers of a map-reduce; and ScaledSum.
 #pragma once
 
 #include "lanes.cuh"
@@ -8,6 +9,7 @@ namespace hone {
 
 namespace monoid {
 
+/// The common part of monoids whose identity is a constant.
 template <int kIdentity, WarpInstruction kInstruction = WarpInstruction::none>
 struct Monoid {
   static constexpr WarpInstruction kWarpInstruction = kInstruction;

@@ -1,5 +1,5 @@
-// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what
-// a function returns if it computes an array.
+// Pack: the elements of one vectorized load or store, and streaming ones. Words: any value as 32-bit words, for warp
+// shuffles. Array: what a function returns if it computes an array.
 #pragma once
 
 #include "scalars.cuh"
@@ -99,7 +99,7 @@ __device__ unsigned elements_before_alignment(const T* pointer) {
 }
 
 /// A value of T aligned to 4 bytes only, so that structures of several have no padding (which nothing would
-/// initialise).
+/// initialise). It converts from and to T.
 template <class T>
 struct Words {
   static_assert(sizeof(T) % 4 == 0);
