@@ -1,5 +1,5 @@
-// Monoids: how two accumulators combine, with the identity and the warp instruction of each; trees of values; the maps and
-// finishers of a map-reduce; and ScaledSum.
+// Monoids: how two accumulators combine, with the identity and the warp instruction of each; trees of values; the maps
+// and finishers of a map-reduce; and ScaledSum.
 #pragma once
 
 #include "lanes.cuh"
