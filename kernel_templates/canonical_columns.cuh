@@ -14,7 +14,6 @@
 #include "canonical_column_chunk.cuh"
 #include "canonical_exponentials.cuh"
 #include "canonical_moments.cuh"
-#include "kernel.cuh"
 #include "grid.cuh"
 
 namespace hone {

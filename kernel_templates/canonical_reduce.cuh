@@ -15,7 +15,6 @@
 #include "canonical_chunks.cuh"
 #include "canonical_exponentials.cuh"
 #include "canonical_moments.cuh"
-#include "kernel.cuh"
 #include "reduce.cuh"
 #include "reduce_arguments.h"
 

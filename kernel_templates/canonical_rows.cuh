@@ -19,7 +19,6 @@
 #include "canonical_chunks.cuh"
 #include "canonical_exponentials.cuh"
 #include "canonical_moments.cuh"
-#include "kernel.cuh"
 
 namespace hone {
 

@@ -8,7 +8,6 @@
 #include "canonical_chunks.cuh"
 #include "canonical_exponentials.cuh"
 #include "canonical_moments.cuh"
-#include "kernel.cuh"
 #include "segments.cuh"
 
 namespace hone {
@@ -26,7 +25,7 @@ struct CanonicalSegments {
     static_assert(kGroupThreads == kWarpThreads || kGroupThreads == kBlockThreads);
     constexpr unsigned kGroups = kBlockThreads / kGroupThreads;
     Combine<CanonicalCombine<Op>, kBlockThreads> combine;
-    const Arrays arrays(arguments);
+    const Arrays arrays{arguments};
     const Index stride = static_cast<Index>(gridDim.x) * kGroups;
     for (Index segment = static_cast<Index>(blockIdx.x) * kGroups + threadIdx.x / kGroupThreads; segment < arrays.count;
          segment += stride) {

@@ -3,7 +3,6 @@
 
 #include "axis_arguments.h"
 #include "pack.cuh"
-#include "scalars.cuh"
 
 namespace hone {
 
@@ -12,6 +11,39 @@ enum class RowStarts {
   aligned,        ///< every row starts at a multiple of a pack
   phase_matched,  ///< rows start anywhere; the rows of one thread all have the same alignment
   shifted_loads,  ///< rows start anywhere; each pack is extracted from two aligned ones
+};
+
+/// A shifted load: a pack that begins at any element, as the two aligned packs that contain it. At least a word.
+template <class T, unsigned kElements>
+struct PackAcross {
+  using Aligned = Pack<T, kElements>;
+  Aligned low, high;
+
+  /// Loads both packs, even if `from` is aligned.
+  static __device__ PackAcross load(const T* from) {
+    const auto* const aligned =
+        reinterpret_cast<const Aligned*>(from - elements_behind_alignment<sizeof(Aligned)>(from));
+    return {aligned[0], aligned[1]};
+  }
+
+  static __device__ PackAcross filled(T value) { return {Aligned::filled(value), Aligned::filled(value)}; }
+
+  /// The pack that begins `elements` after `low`, fewer than a pack has. Fastest if the shift is uniform in the warp.
+  __device__ Aligned after(unsigned elements) const {
+    constexpr unsigned kWords = sizeof(Aligned) / 4;
+    const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
+    auto [words] = Words<PackAcross>::of(*this);
+#pragma unroll
+    for (unsigned step = kWords / 2; step > 0; step /= 2) {
+#pragma unroll
+      for (unsigned w = 0; w + step < 2 * kWords; ++w) words[w] = bytes & 4 * step ? words[w + step] : words[w];
+    }
+    Words<Aligned> result;
+    unrolled<kWords>([&](unsigned w) {
+      result.words[w] = sizeof(T) >= 4 ? words[w] : __funnelshift_r(words[w], words[w + 1], 8 * (bytes % 4));
+    });
+    return result.value();
+  }
 };
 
 /// The compile-time parameters of ColumnReduce, and what follows from them.

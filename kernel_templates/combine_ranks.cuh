@@ -13,7 +13,6 @@
 
 #include "combine_arguments.h"
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "lanes.cuh"
 #include "rank_partials.cuh"
 

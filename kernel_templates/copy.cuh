@@ -11,10 +11,7 @@
 #pragma once
 
 #include "copy_arguments.h"
-#include "element.cuh"
 #include "grid.cuh"
-#include "kernel.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 
@@ -51,8 +48,7 @@ struct Copy {
     Index first = first_of_thread();
     for (; first + (kUnroll - 1) * kBlockThreads < packs; first += stride()) {
       const Array<Vector, kUnroll> held([&](unsigned u) { return load(in + (first + u * kBlockThreads) * kWidth); });
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) store(out + (first + u * kBlockThreads) * kWidth, held.values[u]);
+      unrolled<kUnroll>([&](unsigned u) { store(out + (first + u * kBlockThreads) * kWidth, held.values[u]); });
     }
     for (unsigned u = 0; u < kUnroll && first < packs; ++u, first += kBlockThreads)
       store(out + first * kWidth, load(in + first * kWidth));
@@ -91,23 +87,21 @@ struct Copy {
     for (Index first = first_of_thread(); first < total; first += stride()) {
       Window window[kUnroll];
       Vector held[kUnroll];
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) {
+      unrolled<kUnroll>([&](unsigned u) {
         const Index index = first + u * kBlockThreads;
-        if (index >= total) continue;
+        if (index >= total) return;
         const Index row = index / windows;
         window[u] = window_at(all, row, index - row * windows);
         if (window[u].is_full()) held[u] = load(window[u].from);
-      }
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) {
+      });
+      unrolled<kUnroll>([&](unsigned u) {
         if (window[u].is_full()) {
           store(window[u].to, held[u]);
         } else {
 #pragma unroll 1
           for (unsigned e = window[u].begin; e < window[u].end; ++e) window[u].to[e] = window[u].from[e];
         }
-      }
+      });
     }
   }
 };

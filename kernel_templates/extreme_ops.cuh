@@ -1,10 +1,7 @@
 // Extremes and their indices: minmax, argmin, argmax.
 #pragma once
 
-#include "element_maps.cuh"
-#include "monoids.cuh"
 #include "reduction.cuh"
-#include "simd.cuh"
 
 namespace hone {
 
@@ -72,17 +69,16 @@ struct ArgReduce
   static constexpr bool kIdempotent = true;
   static constexpr Index kNowhere = static_cast<Index>(-1);
 
-  static __device__ State at(Rank rank, Index index) { return {Words<Rank>::of(rank), Words<Index>::of(index)}; }
-  static __device__ State identity() { return at(0, kNowhere); }
+  static __device__ State identity() { return {Rank(0), kNowhere}; }
 
   static __device__ State of(In x, Index i) {
     const Acc value = convert<Acc>(x);
-    return kIgnoreNan && is_nan(value) ? identity() : at(rank_of(value), i);
+    return kIgnoreNan && is_nan(value) ? identity() : State{rank_of(value), i};
   }
 
   static __device__ State combine(State a, State b) {
-    const Rank of_a = a.rank.value(), of_b = b.rank.value();
-    const bool b_is_first = of_b > of_a || (of_b == of_a && b.index.value() < a.index.value());
+    const Rank of_a = a.rank, of_b = b.rank;
+    const bool b_is_first = of_b > of_a || (of_b == of_a && b.index < a.index);
     return b_is_first ? b : a;
   }
 
@@ -94,30 +90,26 @@ struct ArgReduce
       return Reduction<ArgReduce, In, State, Index>::template of_lanes<kLanes>(state);
     } else {
       bool is_first = true;
+      const auto narrow_to = [&](unsigned best, unsigned& word) {
+        is_first = is_first && word == best;
+        word = best;
+      };
 #pragma unroll
-      for (unsigned w = sizeof(Rank) / 4; w-- > 0;) {
-        const unsigned most = __reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u);
-        is_first = is_first && state.rank.words[w] == most;
-        state.rank.words[w] = most;
-      }
+      for (unsigned w = sizeof(Rank) / 4; w-- > 0;)
+        narrow_to(__reduce_max_sync(kFullMask, is_first ? state.rank.words[w] : 0u), state.rank.words[w]);
 #pragma unroll
-      for (unsigned w = sizeof(Index) / 4; w-- > 0;) {
-        const unsigned least = __reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u);
-        is_first = is_first && state.index.words[w] == least;
-        state.index.words[w] = least;
-      }
+      for (unsigned w = sizeof(Index) / 4; w-- > 0;)
+        narrow_to(__reduce_min_sync(kFullMask, is_first ? state.index.words[w] : ~0u), state.index.words[w]);
       return state;
     }
   }
 
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     const Acc value = first_value(tile);
     if (kIgnoreNan && is_nan(value)) return;
-    const Rank rank = rank_of(value), so_far = state.rank.value();
-    if (rank < so_far || (rank == so_far && state.index.value() != kNowhere)) return;
-
-    state = at(rank, lowest_index(value, tile, first, stride));
+    const Rank rank = rank_of(value), so_far = state.rank;
+    if (rank < so_far || (rank == so_far && state.index != kNowhere)) return;
+    state = {rank, lowest_index(value, tile, first, stride)};
   }
 
   /// Bytes have few values, so the maximum is found soon. But each lane alone would look up the index of each of its
@@ -132,8 +124,8 @@ struct ArgReduce
       const Acc value = first_value(tile);
       const Rank rank = rank_of(value);
       const Rank of_warp = __reduce_max_sync(kFullMask, rank);
-      if (of_warp <= state.rank.value()) return;
-      state = at(of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere);
+      if (of_warp <= state.rank) return;
+      state = {of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere};
     } else {
       accumulate(state, tile, first, stride);
     }
@@ -141,7 +133,7 @@ struct ArgReduce
 
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
-    const Index index = state.index.value();
+    const Index index = state.index;
     *out = index == kNowhere ? static_cast<Out>(-1) : static_cast<Out>(index);
   }
 

@@ -1,4 +1,4 @@
-// Synchronisation between blocks and between launches.
+// The kernel of all built-in families, and synchronisation between blocks and between launches.
 //
 // The contract of all kernels: Every thread calls pdl_release_then_wait() before it first reads or writes global
 // memory, and at least one thread of every grid calls it, since a kernel behind this one waits for the kernels before
@@ -18,7 +18,17 @@
 
 namespace hone {
 
-/// Bytes at the start of a workspace that are zero between launches; partials follow.
+template <class Arguments>
+__device__ Arguments arguments_of(void (*)(const Arguments&));
+
+/// Runs kBody with the arguments of the launch, one struct of *_arguments.h. kMinBlocks is the second argument of
+/// __launch_bounds__; 0 leaves the number of registers to the compiler.
+template <auto kBody, unsigned kBlockThreads, unsigned kMinBlocks = 0>
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    kernel(const __grid_constant__ decltype(arguments_of(kBody)) arguments) {
+  kBody(arguments);
+}
+
 inline constexpr unsigned kWorkspaceHeaderBytes = 128;
 
 template <class Partial>
@@ -93,8 +103,7 @@ template <class T>
 __device__ T load_from_l2(const T* address) {
   Words<T> words;
   const auto* from = reinterpret_cast<const unsigned*>(address);
-#pragma unroll
-  for (unsigned i = 0; i < sizeof(T) / 4; ++i) words.words[i] = __ldcg(from + i);
+  unrolled<sizeof(T) / 4>([&](unsigned i) { words.words[i] = __ldcg(from + i); });
   return words.value();
 }
 
@@ -115,13 +124,10 @@ __device__ inline unsigned rank_in_cluster() {
   return rank;
 }
 
-/// Every thread of every block of the cluster must call arrive and then wait, all equally often.
 __device__ inline void arrive_at_cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-__device__ inline void wait_at_cluster_barrier() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
+__device__ inline void wait_at_cluster_barrier() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 /// DSMEM store: writes `value` to the address of `slot`, given in this block's shared memory, in the shared memory of
 /// the cluster's block `rank`, which must have passed a cluster barrier since it started.
@@ -131,9 +137,9 @@ __device__ void store_in_block(T* slot, unsigned rank, T value) {
   const auto mine = static_cast<unsigned>(__cvta_generic_to_shared(slot));
   unsigned theirs;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(rank));
-#pragma unroll
-  for (unsigned i = 0; i < sizeof(T) / 4; ++i)
+  unrolled<sizeof(T) / 4>([&](unsigned i) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(theirs + 4 * i), "r"(words.words[i]) : "memory");
+  });
 }
 
 #endif

@@ -24,11 +24,6 @@
         ::shuffle(mask, static_cast<unsigned>(value.bits), argument, width HONE_SITE));                              \
     return value;                                                                                                    \
   }
-#define HONE_SHUFFLES(Type)                      \
-  HONE_SHUFFLE(Type, __shfl_sync, int)           \
-  HONE_SHUFFLE(Type, __shfl_up_sync, unsigned)   \
-  HONE_SHUFFLE(Type, __shfl_down_sync, unsigned) \
-  HONE_SHUFFLE(Type, __shfl_xor_sync, int)
 
 namespace hone {
 
@@ -61,9 +56,19 @@ struct FloatFormat {
 template <class T>
 inline constexpr bool kIsSmallFloat = requires { T::kFormat; };
 
-struct Half {
+/// The storage of a Type.
+template <class Type, class Bits>
+struct SmallFloat {
+  Bits bits;
+
+  HONE_SHUFFLE(Type, __shfl_sync, int)
+  HONE_SHUFFLE(Type, __shfl_up_sync, unsigned)
+  HONE_SHUFFLE(Type, __shfl_down_sync, unsigned)
+  HONE_SHUFFLE(Type, __shfl_xor_sync, int)
+};
+
+struct Half : SmallFloat<Half, unsigned short> {
   static constexpr FloatFormat kFormat{5, 10};
-  unsigned short bits;
 
   Half() = default;
   explicit __device__ Half(float value) {
@@ -83,13 +88,10 @@ struct Half {
     return value;
 #endif
   }
-
-  HONE_SHUFFLES(Half)
 };
 
-struct BFloat16 {
+struct BFloat16 : SmallFloat<BFloat16, unsigned short> {
   static constexpr FloatFormat kFormat{8, 7};
-  unsigned short bits;
 
   BFloat16() = default;
   explicit __device__ BFloat16(float value) {
@@ -101,18 +103,15 @@ struct BFloat16 {
   }
 
   explicit __device__ operator float() const { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
-
-  HONE_SHUFFLES(BFloat16)
 };
 
 /// Numbers that are too large become NaN, unlike in PTX, which saturates.
-struct E4M3 {
+struct E4M3 : SmallFloat<E4M3, unsigned char> {
   static constexpr FloatFormat kFormat{4, 3, false};
   using Wide = Half;  ///< of widened.cuh
-  unsigned char bits;
 
   E4M3() = default;
-  explicit __device__ E4M3(float value) : bits(static_cast<unsigned char>(bits_of_float(kFormat, value))) {}
+  explicit __device__ E4M3(float value) : SmallFloat{static_cast<unsigned char>(bits_of_float(kFormat, value))} {}
 
   explicit __device__ operator float() const {
     Half wide;
@@ -138,8 +137,6 @@ struct E4M3 {
     return wide | (is_nan - (is_nan >> 5));
 #endif
   }
-
-  HONE_SHUFFLES(E4M3)
 };
 
 static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2 && sizeof(E4M3) == 1);
@@ -149,4 +146,3 @@ static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2 && sizeof(E4M3) == 1);
 #undef HONE_SITE_PARAMETERS
 #undef HONE_SITE
 #undef HONE_SHUFFLE
-#undef HONE_SHUFFLES

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pack.cuh"
-#include "scalars.cuh"
 
 namespace hone {
 
@@ -20,27 +19,23 @@ inline constexpr bool kHasWarpInstructions = false;
 #endif
 
 /// A State whose words are each exchanged by `shuffle`.
-template <class State, class Shuffle>
-__device__ State shuffled(State value, const Shuffle& shuffle) {
+template <class State>
+__device__ State shuffled(State value, const auto& shuffle) {
   auto words = Words<State>::of(value);
 #pragma unroll
   for (unsigned& word : words.words) word = shuffle(word);
   return words.value();
 }
-template <class State>
-__device__ State shuffle_down(State value, unsigned offset) {
+__device__ auto shuffle_down(auto value, unsigned offset) {
   return shuffled(value, [&](unsigned word) { return __shfl_down_sync(kFullMask, word, offset); });
 }
-template <class State>
-__device__ State shuffle_up(State value, unsigned offset) {
+__device__ auto shuffle_up(auto value, unsigned offset) {
   return shuffled(value, [&](unsigned word) { return __shfl_up_sync(kFullMask, word, offset); });
 }
-template <class State>
-__device__ State shuffle_from(State value, unsigned lane) {
+__device__ auto shuffle_from(auto value, unsigned lane) {
   return shuffled(value, [&](unsigned word) { return __shfl_sync(kFullMask, word, static_cast<int>(lane)); });
 }
-template <class State>
-__device__ State shuffle_xor(State value, unsigned mask) {
+__device__ auto shuffle_xor(auto value, unsigned mask) {
   return shuffled(value, [&](unsigned word) { return __shfl_xor_sync(kFullMask, word, static_cast<int>(mask)); });
 }
 
@@ -51,13 +46,12 @@ __device__ void transpose_lanes(T (&values)[kCount]) {
 #pragma unroll
   for (unsigned step = 1; step < kCount; step *= 2) {
     const bool is_upper = (threadIdx.x & step) != 0;
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
-      if ((i & step) != 0) continue;
+    unrolled<kCount>([&](unsigned i) {
+      if ((i & step) != 0) return;
       const T got = shuffle_xor(is_upper ? values[i] : values[i + step], step);
       if (is_upper) values[i] = got;
       else values[i + step] = got;
-    }
+    });
   }
 }
 

@@ -7,10 +7,7 @@
 // precise as if r were the maximum.
 #pragma once
 
-#include "monoids.cuh"
 #include "reduction.cuh"
-#include "scaled_sum.cuh"
-#include "simd.cuh"
 
 namespace hone {
 
@@ -32,14 +29,9 @@ struct ExponentialSum : ScaledSumMonoid<Acc, ExponentialSum<In, Acc, kIgnoreNan>
   /// True if a tile may be summed relative to `reference` before its maximum is known: it is finite, and as a float so
   /// small that the rounding of its product with log₂ e changes its own exponential by less than a tenth.
   static __device__ bool is_ordinary(Acc reference) {
-    if constexpr (kSame<Acc, float>) return fabsf(reference) <= 0x1p20f;
-    else return is_finite(reference);
+    return kSame<Acc, float> ? fabs(reference) <= Acc(0x1p20) : is_finite(reference);
   }
-
-  static __device__ bool is_finite(Acc reference) {
-    if constexpr (kSame<Acc, float>) return fabsf(reference) < highest<float>();
-    else return fabs(reference) < highest<Acc>();
-  }
+  static __device__ bool is_finite(Acc reference) { return fabs(reference) < highest<Acc>(); }
 
   /// The shift of the exponents: the reference, or 0 if it is infinite, since a difference from it may be NaN.
   static __device__ Acc shift(Acc reference) { return is_finite(reference) ? reference : Acc(0); }
@@ -104,8 +96,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     return {reference, sum};
   }
 
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
+  static __device__ void accumulate(State& state, const auto& tile, Index, Index) {
     if (Exp::is_ordinary(state.reference)) {
       const Acc more = Exp::template sum_above<true>(state.reference, tile_values<Acc>(tile).values);
       if (more <= Exp::kMaxTileSum) {
@@ -125,15 +116,13 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     if (Exp::is_ordinary(states[0].reference)) {  // false in the first tile
       Acc more[kColumns];
       bool is_enough = true;
-#pragma unroll
-      for (unsigned e = 0; e < kColumns; ++e) {
+      unrolled<kColumns>([&](unsigned e) {
         more[e] = Exp::template sum_above<true>(states[e].reference, column_values(rows, e).values);
         is_enough = is_enough & (more[e] <= Exp::kMaxTileSum) &
                     (!Exp::kMayBeHuge || Exp::is_ordinary(states[e].reference));
-      }
+      });
       if (is_enough) {
-#pragma unroll
-        for (unsigned e = 0; e < kColumns; ++e) states[e].sum += more[e];
+        unrolled<kColumns>([&](unsigned e) { states[e].sum += more[e]; });
         return;
       }
     }
@@ -141,10 +130,10 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     Pack<In, kColumns> largest = again.values[0];
 #pragma unroll
     for (unsigned u = 1; u < kRows; ++u) largest = extremes_of<true>(largest, again.values[u]);
-#pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e)
+    unrolled<kColumns>([&](unsigned e) {
       accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
                        column_values(again.values, e).values);
+    });
   }
 
   template <class Out>

@@ -12,16 +12,14 @@
 
 namespace hone {
 
-/// A position on the merge path: in front of item `item`; `segment` ends come before it.
-template <class Index>
-struct PathPosition {
-  Index item, segment;
-};
-
 template <class Arrays, unsigned kBlockThreads, unsigned kTileItems, unsigned kMaxEnds>
 struct PathSearch {
   using Index = typename Arrays::Index;
-  using Position = PathPosition<Index>;
+
+  /// A position on the merge path: in front of item `item`; `segment` ends come before it.
+  struct Position {
+    Index item, segment;
+  };
 
   const Arrays& arrays;
   Index origin;  ///< index of the first element of all segments
@@ -34,13 +32,11 @@ struct PathSearch {
     while (low < high) {
       const Index stride = (high - low + kProbes * kBlockThreads - 1) / (kProbes * kBlockThreads);
       bool is_before[kProbes];
-#pragma unroll
-      for (unsigned p = 0; p < kProbes; ++p) {
+      unrolled<kProbes>([&](unsigned p) {
         const Index probe = low + (p * kBlockThreads + threadIdx.x + 1) * stride - 1;
         is_before[p] = probe < high && arrays.offset(probe + 1) - origin + probe < item;
-      }
-#pragma unroll
-      for (unsigned p = 0; p < kProbes; ++p) low += static_cast<Index>(__syncthreads_count(is_before[p])) * stride;
+      });
+      unrolled<kProbes>([&](unsigned p) { low += static_cast<Index>(__syncthreads_count(is_before[p])) * stride; });
       if (low + stride - 1 < high) high = low + stride - 1;
     }
     return low;
@@ -125,7 +121,7 @@ struct MergePathTile {
           state = with;
           ++element;
         } else {
-          shared.of_segments[segment] = Words<State>::of(state);
+          shared.of_segments[segment] = state;
           state = Op::identity();
           begin = tile.first_element + end;
           ++segment;
@@ -137,8 +133,7 @@ struct MergePathTile {
     const bool has_end = segment > first;
     State carried_on = Op::identity();
     const State before = carried_in<Op, kBlockThreads>(state, has_end, carried_on);
-    if (has_end)
-      shared.of_segments[first] = Words<State>::of(Op::combine(before, shared.of_segments[first].value()));
+    if (has_end) shared.of_segments[first] = Op::combine(before, shared.of_segments[first]);
     return carried_on;
   }
 
@@ -149,7 +144,7 @@ struct MergePathTile {
       const Index segment = tile.first_segment + j;
       const Index begin = j == 0 ? tile.begin : tile.first_element + shared.ends[j - 1];
       if (segment == first_of_block) carries.head = shared.of_segments[j];
-      else arrays.write(segment, tile.first_element + shared.ends[j] - begin, shared.of_segments[j].value());
+      else arrays.write(segment, tile.first_element + shared.ends[j] - begin, shared.of_segments[j]);
     }
   }
 };

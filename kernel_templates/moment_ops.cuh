@@ -1,7 +1,6 @@
 // Moments in one pass: mean, and mean with variance.
 #pragma once
 
-#include "fused.cuh"
 #include "reduce_ops.cuh"
 
 namespace hone {
@@ -56,29 +55,26 @@ template <class In, class Acc, class Index, bool kIgnoreNan>
 struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, In, Moments<Acc, Index>, Index> {
   using State = Moments<Acc, Index>;
 
-  static __device__ State of_moments(Index count, Acc pivot, Acc sum, Acc squares) {
-    return {Words<Index>::of(count), Words<Acc>::of(pivot), Words<Acc>::of(sum), Words<Acc>::of(squares)};
-  }
-  static __device__ State identity() { return of_moments(0, Acc(0), Acc(0), Acc(0)); }
+  static __device__ State identity() { return {Index(0), Acc(0), Acc(0), Acc(0)}; }
   static __device__ State of(In x, Index) {
     const Acc y = convert<Acc>(x);
     const Acc pivot = pivot_at(y);
-    return kIgnoreNan && is_nan(y) ? identity() : of_moments(1, pivot, y - pivot, y - y);  // NaN for ±∞ and NaN
+    return kIgnoreNan && is_nan(y) ? identity() : State{Index(1), pivot, y - pivot, y - y};  // NaN for ±∞ and NaN
   }
 
   static __device__ State combine(State a, State b) {
-    const Index of_a = a.count.value(), of_b = b.count.value();
+    const Index of_a = a.count, of_b = b.count;
     if (of_a == 0) return b;
     if (of_b == 0) return a;
     const Acc count_a = static_cast<Acc>(of_a), count_b = static_cast<Acc>(of_b);
-    const Acc mean_a = a.sum.value() / count_a, mean_b = b.sum.value() / count_b;
-    const Acc between = b.pivot.value() - a.pivot.value();
+    const Acc mean_a = a.sum / count_a, mean_b = b.sum / count_b;
+    const Acc between = b.pivot - a.pivot;
     const Acc apart = between + (mean_b - mean_a);
     const Acc weight = count_a * (count_b / (count_a + count_b));
     const bool keeps_a = fabs(mean_a) <= fabs(mean_b);
     const Acc moved = keeps_a ? between * count_b : -between * count_a;
-    return of_moments(of_a + of_b, keeps_a ? a.pivot.value() : b.pivot.value(), a.sum.value() + b.sum.value() + moved,
-                      a.squares.value() + b.squares.value() + apart * apart * weight);
+    return {of_a + of_b, keeps_a ? a.pivot : b.pivot, a.sum + b.sum + moved,
+            a.squares + b.squares + apart * apart * weight};
   }
 
   template <class ElementPack, unsigned kPacks>
@@ -89,11 +85,10 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     unsigned numbers = kCount;
     Acc first = values[0];
     if constexpr (kIgnoreNan) {
-#pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) {
+      unrolled<kCount>([&](unsigned i) {
         if (is_nan(first)) first = values[i];
         if (is_nan(values[i])) --numbers;
-      }
+      });
       if (numbers == 0) return;
     }
     const Acc pivot = pivot_at(first);
@@ -105,14 +100,14 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     const Acc mean = numbers == kCount ? sum * (Acc(1) / Acc(kCount)) : sum / static_cast<Acc>(numbers);
     const Acc squares = tree_of<monoid::Plus, kCount>(
         [&](unsigned i) { return unless_nan(values[i], (values[i] - mean) * (values[i] - mean)); });
-    state = combine(state, of_moments(numbers, pivot, sum, squares));
+    state = combine(state, {Index(numbers), pivot, sum, squares});
   }
 
   template <class Out>
   static __device__ void write(State state, Index, Out* out) {
     const Acc count = static_cast<Acc>(state.count.value());
-    out[0] = convert<Out>(mean_about_pivot(state.pivot.value(), state.sum.value(), count));
-    out[1] = convert<Out>(state.squares.value() / count);
+    out[0] = convert<Out>(mean_about_pivot<Acc>(state.pivot, state.sum, count));
+    out[1] = convert<Out>(state.squares / count);
   }
 
  private:
@@ -123,28 +118,9 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
   }
 };
 
-/// Unsigned arithmetic modulo 2^128: the operations that are needed here.
-struct Wide {
-  unsigned long long low, high;
-
-  static __device__ Wide product(unsigned long long a, unsigned long long b) { return {a * b, __umul64hi(a, b)}; }
-  __device__ Wide plus(Wide other) const {
-    const unsigned long long sum = low + other.low;
-    return {sum, high + other.high + (sum < low ? 1 : 0)};
-  }
-  __device__ Wide minus(Wide other) const {
-    return {low - other.low, high - other.high - (low < other.low ? 1 : 0)};
-  }
-  __device__ Wide times(unsigned long long factor) const {
-    const Wide of_low = product(low, factor);
-    return {of_low.low, of_low.high + high * factor};
-  }
-  __device__ double to_double() const { return static_cast<double>(high) * 0x1p64 + static_cast<double>(low); }
-};
-
 struct IntegerSums {
   long long sum;
-  Wide squares;
+  unsigned long long squares, carries;  ///< Σx² = squares + 2^64 · carries
 };
 
 /// Mean and variance of 8- and 16-bit integers, from exact integer sums of them and of their squares.
@@ -154,26 +130,31 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
   using SumOfPack = Sum<In, long long, Index, false>;
   using SquaresOfPack = SumOfSquares<In, unsigned long long, Index, false>;
 
-  static __device__ State identity() { return {0, {0, 0}}; }
-  static __device__ State combine(State a, State b) { return {a.sum + b.sum, a.squares.plus(b.squares)}; }
-  static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), {SquaresOfPack::of(x, i), 0}}; }
+  static __device__ State identity() { return {0, 0, 0}; }
+  static __device__ State combine(State a, State b) {
+    const unsigned long long squares = a.squares + b.squares;
+    return {a.sum + b.sum, squares, a.carries + b.carries + (squares < a.squares ? 1 : 0)};
+  }
+  static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), SquaresOfPack::of(x, i), 0}; }
 
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
-    unsigned long long squares = 0;
-    SumOfPack::accumulate(state.sum, tile, first, stride);
-    SquaresOfPack::accumulate(squares, tile, first, stride);
-    state.squares = state.squares.plus({squares, 0});
+  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
+    State of_tile = identity();
+    SumOfPack::accumulate(of_tile.sum, tile, first, stride);
+    SquaresOfPack::accumulate(of_tile.squares, tile, first, stride);
+    state = combine(state, of_tile);
   }
 
-  /// n² · variance = n · Σx² − (Σx)², rounded only in the last step.
+  /// n² · variance = n · Σx² − (Σx)², modulo 2^128, rounded only in the last step.
   template <class Out>
   static __device__ void write(State state, Index n, Out* out) {
     const auto magnitude = static_cast<unsigned long long>(state.sum < 0 ? -state.sum : state.sum);
+    const unsigned long long times_n = state.squares * n, square = magnitude * magnitude;
+    const unsigned long long high = __umul64hi(state.squares, n) + state.carries * n -
+                                    __umul64hi(magnitude, magnitude) - (times_n < square ? 1 : 0);
+    const double difference = static_cast<double>(high) * 0x1p64 + static_cast<double>(times_n - square);
     const double count = static_cast<double>(n);
     out[0] = convert<Out>(static_cast<double>(state.sum) / count);
-    out[1] =
-        convert<Out>(state.squares.times(n).minus(Wide::product(magnitude, magnitude)).to_double() / count / count);
+    out[1] = convert<Out>(difference / count / count);
   }
 };
 

@@ -26,7 +26,6 @@ struct NormalizeArguments {
 #if defined(__CUDACC__) || defined(HONE_HOST_DEVICE)  // the host's own sources need the arguments alone
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "pack.cuh"
 
 namespace hone {

@@ -1,10 +1,17 @@
-// Pack: the elements of one vectorized load or store. Words: any value as 32-bit words, for warp shuffles. Array: what
-// a function returns if it computes an array.
+// Pack: the elements of one vectorized load or store, and streaming ones. Words: any value as 32-bit words, for warp
+// shuffles. Array: what a function returns if it computes an array.
 #pragma once
 
 #include "scalars.cuh"
 
 namespace hone {
+
+/// Calls act(0), act(1), … act(kCount − 1): an unrolled loop, so that every index is a constant.
+template <unsigned kCount>
+__device__ void unrolled(const auto& act) {
+#pragma unroll
+  for (unsigned i = 0; i < kCount; ++i) act(i);
+}
 
 /// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16; 32 from sm_100 on, two
 /// accesses below) and needs that alignment.
@@ -17,11 +24,9 @@ struct alignas(sizeof(T) * kElements_) Pack {
   Part parts[sizeof(T) * kElements / sizeof(Part)];
 
   /// The pack of value(0), value(1), …
-  template <class Value>
-  static __device__ Pack of(const Value& value) {
+  static __device__ Pack of(const auto& value) {
     Pack pack;
-#pragma unroll
-    for (unsigned e = 0; e < kElements; ++e) pack.set(e, value(e));
+    unrolled<kElements>([&](unsigned e) { pack.set(e, value(e)); });
     return pack;
   }
   static __device__ Pack filled(T value) {
@@ -43,10 +48,8 @@ template <class T, unsigned kCount>
 struct Array {
   T values[kCount];
 
-  template <class Value>
-  explicit __device__ Array(const Value& value) {
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) values[i] = value(i);
+  explicit __device__ Array(const auto& value) {
+    unrolled<kCount>([&](unsigned i) { values[i] = value(i); });
   }
 };
 
@@ -96,18 +99,17 @@ __device__ unsigned elements_before_alignment(const T* pointer) {
 }
 
 /// A value of T aligned to 4 bytes only, so that structures of several have no padding (which nothing would
-/// initialise).
+/// initialise). It converts from and to T.
 template <class T>
 struct Words {
   static_assert(sizeof(T) % 4 == 0);
   unsigned words[sizeof(T) / 4];
 
-  static __device__ Words of(const T& value) {
-    Words result;
-    memcpy(&result, &value, sizeof(T));
-    return result;
-  }
+  Words() = default;
+  __device__ Words(const T& value) { memcpy(this, &value, sizeof(T)); }
+  static __device__ Words of(const T& value) { return value; }
 
+  __device__ operator T() const { return value(); }
   __device__ T value() const {
     T result;
     memcpy(&result, this, sizeof(T));
@@ -115,37 +117,62 @@ struct Words {
   }
 };
 
-/// A shifted load: a pack that begins at any element, as the two aligned packs that contain it. At least a word.
-template <class T, unsigned kElements>
-struct PackAcross {
-  using Aligned = Pack<T, kElements>;
-  Aligned low, high;
-
-  /// Loads both packs, even if `from` is aligned.
-  static __device__ PackAcross load(const T* from) {
-    const auto* const aligned =
-        reinterpret_cast<const Aligned*>(from - elements_behind_alignment<sizeof(Aligned)>(from));
-    return {aligned[0], aligned[1]};
-  }
-
-  static __device__ PackAcross filled(T value) { return {Aligned::filled(value), Aligned::filled(value)}; }
-
-  /// The pack that begins `elements` after `low`, fewer than a pack has. Fastest if the shift is uniform in the warp.
-  __device__ Aligned after(unsigned elements) const {
-    constexpr unsigned kWords = sizeof(Aligned) / 4;
-    const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
-    auto [words] = Words<PackAcross>::of(*this);
-#pragma unroll
-    for (unsigned step = kWords / 2; step > 0; step /= 2) {
-#pragma unroll
-      for (unsigned w = 0; w + step < 2 * kWords; ++w) words[w] = bytes & 4 * step ? words[w + step] : words[w];
-    }
-    Words<Aligned> result;
-#pragma unroll
-    for (unsigned w = 0; w < kWords; ++w)
-      result.words[w] = sizeof(T) >= 4 ? words[w] : __funnelshift_r(words[w], words[w + 1], 8 * (bytes % 4));
-    return result.value();
-  }
+/// A 16-byte element whose address may be a multiple of 8 only.
+template <unsigned kAlignment>
+struct alignas(kAlignment) Wide {
+  unsigned long long low, high;
 };
+
+/// kWidth neighbouring elements, for one vectorized access.
+template <class T, unsigned kWidth>
+using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
+
+// Streaming (evict-first) loads and stores of packs, and asynchronous copies to shared memory.
+
+/// The integer type of kBytes bytes, for memory instructions with a cache hint.
+template <unsigned kBytes>
+using Bits = typename Select<
+    kBytes <= 2, typename Select<kBytes == 1, unsigned char, unsigned short>::type,
+    typename Select<kBytes <= 8, typename Select<kBytes == 4, unsigned, unsigned long long>::type, uint4>::type>::type;
+
+/// Loads data that is read for the last time: evicted first from the cache.
+template <class T>
+__device__ T load_streaming(const T* from) {
+  using Raw = Bits<sizeof(T)>;
+  const Raw raw = __ldcs(reinterpret_cast<const Raw*>(from));
+  T value;
+  memcpy(&value, &raw, sizeof(T));
+  return value;
+}
+
+/// Stores data that this kernel never reads. The value is passed by value: through a reference into shared memory it
+/// would be loaded byte by byte, as if it were not aligned.
+template <class T>
+__device__ void store_streaming(T* to, T value) {
+  using Raw = Bits<sizeof(T)>;
+  Raw raw;
+  memcpy(&raw, &value, sizeof(T));
+  __stcs(reinterpret_cast<Raw*>(to), raw);
+}
+
+/// cp.async: starts to copy one T of 4, 8 or 16 bytes to shared memory, bypassing registers. It is complete after
+/// wait_for_copies(), and visible to the thread that started it.
+template <class T>
+__device__ void copy_to_shared(T* to, const T* from) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (sizeof(T) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(sizeof(T)) : "memory");
+#else
+  *to = *from;
+#endif
+}
+
+__device__ inline void wait_for_copies() {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
 
 }  // namespace hone

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "lanes.cuh"
-#include "pack.cuh"
 
 namespace hone {
 
@@ -52,41 +51,32 @@ __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_
 /// One array: `head` elements before the first aligned pack, then packs.
 template <class In, unsigned kPackElements>
 struct OneArray {
-  using Element = In;
   using ElementPack = Pack<In, kPackElements>;
 
   const In* in;
 
   static __device__ OneArray from(const void* const* arrays) { return {static_cast<const In*>(arrays[0])}; }
-  template <class Index>
-  __device__ OneArray behind(Index elements) const { return {in + elements}; }
+  __device__ OneArray behind(auto elements) const { return {in + elements}; }
 
   __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
-  template <class Index>
-  __device__ Element element(Index i) const { return in[i]; }
-  template <class Index>
-  __device__ ElementPack pack(Index head, Index i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
+  __device__ In element(auto i) const { return in[i]; }
+  __device__ ElementPack pack(auto head, auto i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
 };
 
 /// Two arrays whose addresses differ by a multiple of the pack's size.
 template <class In, unsigned kPackElements>
 struct TwoArrays {
-  using Element = Pair<In>;
   using ElementPack = PairPack<In, kPackElements>;
-
   using One = OneArray<In, kPackElements>;
 
   One a, b;
 
   static __device__ TwoArrays from(const void* const* arrays) { return {One::from(arrays), One::from(arrays + 1)}; }
-  template <class Index>
-  __device__ TwoArrays behind(Index elements) const { return {a.behind(elements), b.behind(elements)}; }
+  __device__ TwoArrays behind(auto elements) const { return {a.behind(elements), b.behind(elements)}; }
 
   __device__ unsigned unaligned() const { return a.unaligned(); }
-  template <class Index>
-  __device__ Element element(Index i) const { return {a.element(i), b.element(i)}; }
-  template <class Index>
-  __device__ ElementPack pack(Index head, Index i) const { return {a.pack(head, i), b.pack(head, i)}; }
+  __device__ Pair<In> element(auto i) const { return {a.element(i), b.element(i)}; }
+  __device__ ElementPack pack(auto head, auto i) const { return {a.pack(head, i), b.pack(head, i)}; }
 };
 
 /// Whether the tail is padded to a full tile, with copies of its first pack or with neutral().

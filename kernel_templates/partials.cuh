@@ -3,7 +3,6 @@
 
 #include "axis_arguments.h"
 #include "combine.cuh"
-#include "kernel.cuh"
 
 namespace hone {
 

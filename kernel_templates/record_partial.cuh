@@ -6,7 +6,6 @@
 
 #include "combine_arguments.h"
 #include "grid.cuh"
-#include "kernel.cuh"
 
 namespace hone {
 

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "combine.cuh"
-#include "kernel.cuh"
 #include "pack_range.cuh"
 #include "reduce_arguments.h"
 

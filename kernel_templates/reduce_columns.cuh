@@ -23,7 +23,6 @@
 // holds `reduced` plus one tile of rows.
 #pragma once
 
-#include "kernel.cuh"
 #include "pack_range.cuh"
 #include "partials.cuh"
 #include "thread_columns.cuh"

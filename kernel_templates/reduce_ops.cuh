@@ -2,15 +2,11 @@
 // the result is finished. They are sums, products, extremes, norms and counts.
 #pragma once
 
-#include "element_maps.cuh"
-#include "monoids.cuh"
 #include "reduction.cuh"
-#include "simd.cuh"
 
 namespace hone {
 
-template <class T>
-__device__ bool has_nan(T x) { return is_nan(x); }
+__device__ bool has_nan(auto x) { return is_nan(x); }
 template <class T>
 __device__ bool has_nan(Pair<T> x) { return is_nan(x.a) || is_nan(x.b); }
 
@@ -36,8 +32,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static __device__ Acc identity() { return Monoid::template identity<Acc, In>(); }
   static __device__ Acc combine(Acc a, Acc b) { return Monoid::combine(a, b); }
 
-  template <class Element>
-  static __device__ Acc of(Element x, Index) {
+  static __device__ Acc of(auto x, Index) {
     if constexpr (kIgnoreNan) {
       if (has_nan(x)) return identity();
     }
@@ -87,8 +82,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static __device__ int narrow_sum(const ElementPack& pack) {
     if constexpr (kInBytes<In, ElementPack>) {
       int sum = 0;
-#pragma unroll
-      for (unsigned w = 0; w < ElementPack::kElements / 4; ++w) sum = Map::template add_bytes<In>(word(pack, w), sum);
+      unrolled<ElementPack::kElements / 4>([&](unsigned w) { sum = Map::template add_bytes<In>(word(pack, w), sum); });
       return sum;
     } else {
       return tree_of<monoid::Plus, ElementPack::kElements>(
@@ -104,8 +98,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       return static_cast<Word>(product_of_bytes<In>(word(pack, g)));
     } else {
       Word product = 1;
-#pragma unroll
-      for (unsigned e = 0; e < kNarrowProducts; ++e) product *= convert<Word>(pack[g * kNarrowProducts + e]);
+      unrolled<kNarrowProducts>([&](unsigned e) { product *= convert<Word>(pack[g * kNarrowProducts + e]); });
       return product;
     }
   }

@@ -13,9 +13,6 @@
 // of a row.
 #pragma once
 
-#include "axis_arguments.h"
-#include "combine.cuh"
-#include "kernel.cuh"
 #include "pack_range.cuh"
 #include "partials.cuh"
 

@@ -1,4 +1,4 @@
-// Reduction: the interface of an operation, and defaults for its optional parts.
+// Reduction: the interface of an operation, and defaults for its optional parts. Fused: several operations in one.
 //
 // An operation Op has the element type In, the type Index that counts elements, and
 //
@@ -13,8 +13,6 @@
 #pragma once
 
 #include "monoids.cuh"
-#include "pack.cuh"
-#include "scalars.cuh"
 
 namespace hone {
 
@@ -22,8 +20,7 @@ namespace hone {
 template <class Acc, class ElementPack, unsigned kPacks>
 __device__ auto tile_values(const ElementPack (&tile)[kPacks]) {
   constexpr unsigned kElements = ElementPack::kElements;
-  return Array<Acc, kPacks * kElements>(
-      [&](unsigned i) { return convert<Acc>(tile[i / kElements][i % kElements]); });
+  return Array<Acc, kPacks * kElements>([&](unsigned i) { return convert<Acc>(tile[i / kElements][i % kElements]); });
 }
 
 /// One column of some rows.
@@ -58,9 +55,7 @@ struct Reduction {
   }
 
   /// The same, called by all lanes of the warp together, so that the operation may use warp-wide instructions.
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
-                                              Index stride) {
+  static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
     Op::accumulate(state, tile, first, stride);
   }
 
@@ -69,9 +64,7 @@ struct Reduction {
   template <unsigned kColumns, unsigned kRows>
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
-#pragma unroll
-    for (unsigned e = 0; e < kColumns; ++e)
-      Op::accumulate(states[e], column_of(rows, e).values, first[e], stride);
+    unrolled<kColumns>([&](unsigned e) { Op::accumulate(states[e], column_of(rows, e).values, first[e], stride); });
   }
 
   /// Combines `count` States, at least one, with a stride.
@@ -98,5 +91,53 @@ struct Reduction {
     return state;
   }
 };
+
+// Several operations in one pass: each accumulates every tile while the tile is in registers.
+
+template <class First, class Rest>
+struct FusedState {
+  Words<First> first;
+  Words<Rest> rest;
+};
+
+/// All operations have the same In and Index. Each has an output of its own (Outputs).
+template <class First, class... Others>
+struct Fused : Reduction<Fused<First, Others...>, typename First::In,
+                         FusedState<typename First::State, typename Fused<Others...>::State>, typename First::Index> {
+  using Head = First;
+  using Rest = Fused<Others...>;
+  using Index = typename First::Index;
+  using State = FusedState<typename First::State, typename Rest::State>;
+  static constexpr bool kIdempotent = First::kIdempotent && Rest::kIdempotent;
+  static constexpr bool kComputeBound = First::kComputeBound || Rest::kComputeBound;
+
+  static __device__ State identity() { return {First::identity(), Rest::identity()}; }
+  static __device__ State combine(State a, State b) {
+    return {First::combine(a.first, b.first), Rest::combine(a.rest, b.rest)};
+  }
+  static __device__ State of(auto x, Index i) { return {First::of(x, i), Rest::of(x, i)}; }
+
+  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
+    typename First::State head = state.first;
+    typename Rest::State rest = state.rest;
+    First::accumulate(head, tile, first, stride);
+    Rest::accumulate(rest, tile, first, stride);
+    state = {head, rest};
+  }
+  static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
+    typename First::State head = state.first;
+    typename Rest::State rest = state.rest;
+    First::accumulate_with_warp(head, tile, first, stride);
+    Rest::accumulate_with_warp(rest, tile, first, stride);
+    state = {head, rest};
+  }
+  template <unsigned kLanes>
+  static __device__ State of_lanes(State state) {
+    return {lanes_reduce<First, kLanes>(state.first), lanes_reduce<Rest, kLanes>(state.rest)};
+  }
+};
+
+template <class Only>
+struct Fused<Only> : Only {};
 
 }  // namespace hone

@@ -33,7 +33,6 @@ struct RmsNormArguments {
 #if defined(__CUDACC__) || defined(HONE_HOST_DEVICE)  // the host's own sources need the arguments alone
 
 #include "combine.cuh"
-#include "kernel.cuh"
 #include "pack_range.cuh"
 #include "reduce_ops.cuh"
 
@@ -64,13 +63,10 @@ struct RmsNorm {
 
   /// Row r of all arrays; behind the last row, an empty one.
   struct Row {
-    Range x, residual, y, h;
-
-    __device__ Row(const RmsNormArguments& all, unsigned long long r)
-        : x(row_of(all.x, all, r, all.in_pitch)),
-          residual(row_of(all.residual, all, r, all.in_pitch)),
-          y(row_of(all.y, all, r, all.out_pitch)),
-          h(row_of(all.h, all, r, all.out_pitch)) {}
+    const RmsNormArguments& all;
+    unsigned long long r;
+    Range x = row_of(all.x, all, r, all.in_pitch), residual = row_of(all.residual, all, r, all.in_pitch);
+    Range y = row_of(all.y, all, r, all.out_pitch), h = row_of(all.h, all, r, all.out_pitch);
   };
 
   static __device__ Range row_of(const void* array, const RmsNormArguments& all, unsigned long long r,
@@ -140,27 +136,23 @@ struct RmsNorm {
       const unsigned long long first = tile + (kGroups > 1 ? threadIdx.x / kRowThreads : 0);
       Tile<kPacks> held[kRows], residuals[kRows];
       float sums[kRows];
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
-        const Row row(all, first + r * kGroups);
+      unrolled<kRows>([&](unsigned r) {
+        const Row row{all, first + r * kGroups};
         load(held[r], row.x, thread);
         if constexpr (kHasResidual) load(residuals[r], row.residual, thread);
-      }
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
-        const Row row(all, first + r * kGroups);
+      });
+      unrolled<kRows>([&](unsigned r) {
+        const Row row{all, first + r * kGroups};
         if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
         sums[r] = Squares::identity();
         Squares::accumulate(sums[r], held[r], Index(0), Index(0));
         for_rest<false>(row, thread, [&](const Tile<kRestPacks>& rest, Index) {
           Squares::accumulate(sums[r], rest, Index(0), Index(0));
         });
-      }
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) sums[r] = combine.to_all(sums[r]);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
-        const Row row(all, first + r * kGroups);
+      });
+      unrolled<kRows>([&](unsigned r) { sums[r] = combine.to_all(sums[r]); });
+      unrolled<kRows>([&](unsigned r) {
+        const Row row{all, first + r * kGroups};
         const float factor = rsqrtf(sums[r] * all.mean_factor + all.eps);
         for_rest<true>(row, thread, [&](const Tile<kRestPacks>& rest, Index p) {
           Tile<kRestPacks> of_rest;
@@ -168,7 +160,7 @@ struct RmsNorm {
           write(rest, of_rest, row, p, factor);
         });
         write(held[r], weights, row, thread, factor);
-      }
+      });
     }
   }
 };

@@ -154,7 +154,4 @@ __device__ inline float binary_logarithm(float x) {
 #endif
 }
 
-__device__ inline float natural_logarithm(float x) { return logf(x); }
-__device__ inline double natural_logarithm(double x) { return log(x); }
-
 }  // namespace hone

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "grid.cuh"
-#include "lanes.cuh"
 #include "pack_range.cuh"
 #include "segments_arguments.h"
 
@@ -21,16 +20,11 @@ struct Segments {
   using Index = typename Op::Index;
   using State = typename Op::State;
 
-  const In* in;
-  const Offset* offsets;
-  Index count;
-  Out* out;
-
-  explicit __device__ Segments(const SegmentsArguments& arguments)
-      : in(static_cast<const In*>(arguments.in)),
-        offsets(static_cast<const Offset*>(arguments.offsets)),
-        count(static_cast<Index>(arguments.segments)),
-        out(static_cast<Out*>(arguments.out)) {}
+  const SegmentsArguments& all;
+  const In* in = static_cast<const In*>(all.in);
+  const Offset* offsets = static_cast<const Offset*>(all.offsets);
+  Index count = static_cast<Index>(all.segments);
+  Out* out = static_cast<Out*>(all.out);
 
   __device__ Index offset(Index i) const { return static_cast<Index>(offsets[i]); }
 
@@ -109,10 +103,10 @@ __device__ void combine_carries(const Arrays& arrays, void* workspace, unsigned 
     State head = Op::identity();
     State tail = Op::identity();
     if (b < blocks) {
-      segment = load_from_l2(&carries[b].segment).value();
+      segment = load_from_l2(&carries[b].segment);
       has_end = segment < (b + 1 < blocks ? load_from_l2(&carries[b + 1].segment).value() : arrays.count);
-      tail = load_from_l2(&carries[b].tail).value();
-      if (has_end) head = load_from_l2(&carries[b].head).value();
+      tail = load_from_l2(&carries[b].tail);
+      if (has_end) head = load_from_l2(&carries[b].head);
     }
     if (threadIdx.x == 0) (has_end ? head : tail) = Op::combine(carry, has_end ? head : tail);
     const State before = carried_in<Op, kThreads>(tail, has_end, carry);

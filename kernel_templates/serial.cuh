@@ -5,7 +5,7 @@
 // a single thread that folds from the left or from the right.
 #pragma once
 
-#include "kernel.cuh"
+#include "grid.cuh"
 #include "reduce_arguments.h"
 
 namespace hone {

@@ -1,7 +1,7 @@
 // The tiles of transpose_shifted.cuh in shared memory, and how they are loaded.
 #pragma once
 
-#include "element.cuh"
+#include "pack.cuh"
 #include "tile_order.cuh"
 
 namespace hone {
@@ -90,18 +90,15 @@ struct ShiftedTile {
 
   /// The pack `slot_bytes` behind the start of a row's slot, whose first element is `shift` bytes behind that start.
   struct Source {
-    long long offset;  ///< in bytes, from the start of the input
-    unsigned shift, slot_bytes;
-
-    __device__ Source(const Given& given, const Place& at, unsigned row, unsigned slot_bytes_)
-        : offset(at.in + row * (given.in_pitch * kBytes)),
-          shift((low_bits(given.in) + static_cast<unsigned>(offset)) % kPackBytes),
-          slot_bytes(slot_bytes_) {
-      offset += static_cast<long long>(slot_bytes) - shift;
-    }
+    const Given& given;
+    const Place& at;
+    unsigned row, slot_bytes;
+    long long start = at.in + row * (given.in_pitch * kBytes);
+    unsigned shift = (low_bits(given.in) + static_cast<unsigned>(start)) % kPackBytes;
+    long long offset = start + (static_cast<long long>(slot_bytes) - shift);  ///< in bytes, from the start of the input
 
     /// True if the tile has elements in the pack `further` bytes behind this one.
-    __device__ bool is_needed(const Place& at, unsigned further) const {
+    __device__ bool is_needed(unsigned further) const {
       return slot_bytes + further < shift + at.columns * static_cast<unsigned>(sizeof(T));
     }
   };
@@ -122,55 +119,47 @@ struct ShiftedTile {
       const bool loads = is_needed && (kInside || is_inside(offset, end));
       return loads ? *reinterpret_cast<const WordPack*>(in + offset) : WordPack{};
     };
-#pragma unroll
-    for (unsigned phase = 0; phase < kPhases; ++phase) {
+    unrolled<kPhases>([&](unsigned phase) {
       const unsigned row = first_row(phase);
-      Source from(given, at, row, first_bytes());
-#pragma unroll
-      for (unsigned round = 0; round < kRounds; ++round) {
+      Source from{given, at, row, first_bytes()};
+      unrolled<kRounds>([&](unsigned round) {
         const bool has_row = is_there(at, row + round * (kRoundGroups * kPack));
-#pragma unroll
-        for (unsigned span = 0; span < kSpans; ++span) {
+        unrolled<kSpans>([&](unsigned span) {
           const unsigned further = span * (kSpanPacks * kPackBytes);
-          loaded.spans[phase][round][span] = load_if(has_row && from.is_needed(at, further), from.offset + further);
-        }
+          loaded.spans[phase][round][span] = load_if(has_row && from.is_needed(further), from.offset + further);
+        });
         from.offset += given.in_pitch * (kRoundGroups * kPack * kBytes);
-      }
-    }
-#pragma unroll
-    for (unsigned round = 0; round < kLastPacks; ++round) {
+      });
+    });
+    unrolled<kLastPacks>([&](unsigned round) {
       const unsigned row = threadIdx.x + round * kBlockThreads;
-      const Source from(given, at, row, kRowBytes - kPackBytes);
-      loaded.last[round] = load_if(is_there(at, row) && from.is_needed(at, 0), from.offset);
-    }
+      const Source from{given, at, row, kRowBytes - kPackBytes};
+      loaded.last[round] = load_if(is_there(at, row) && from.is_needed(0), from.offset);
+    });
   }
 
   /// Slots are aligned to a Word only.
   static __device__ void stage_pack(unsigned char* to, const WordPack& pack) {
-#pragma unroll
-    for (unsigned i = 0; i < WordPack::kElements; ++i) reinterpret_cast<Word*>(to)[i] = pack[i];
+    unrolled<WordPack::kElements>([&](unsigned i) { reinterpret_cast<Word*>(to)[i] = pack[i]; });
   }
 
   /// Stores the loaded packs in their slots.
   static __device__ void stage(const Loaded& loaded, Slots& tile) {
-#pragma unroll
-    for (unsigned phase = 0; phase < kPhases; ++phase) {
+    unrolled<kPhases>([&](unsigned phase) {
       const unsigned row = first_row(phase);
       unsigned char* const to = tile.slot(row) + first_bytes();
-#pragma unroll
-      for (unsigned round = 0; round < kRounds; ++round) {
-        if ((round + 1) * kRoundGroups > kGroups && row + round * (kRoundGroups * kPack) >= kStagedRows) continue;
-#pragma unroll
-        for (unsigned span = 0; span < kSpans; ++span)
+      unrolled<kRounds>([&](unsigned round) {
+        if ((round + 1) * kRoundGroups > kGroups && row + round * (kRoundGroups * kPack) >= kStagedRows) return;
+        unrolled<kSpans>([&](unsigned span) {
           stage_pack(to + round * (kRoundGroups * kGroupBytes) + span * (kSpanPacks * kPackBytes),
                      loaded.spans[phase][round][span]);
-      }
-    }
-#pragma unroll
-    for (unsigned round = 0; round < kLastPacks; ++round) {
+        });
+      });
+    });
+    unrolled<kLastPacks>([&](unsigned round) {
       const unsigned row = threadIdx.x + round * kBlockThreads;
       if (row < kStagedRows) stage_pack(tile.slot(row) + (kRowBytes - kPackBytes), loaded.last[round]);
-    }
+    });
   }
 
   /// Copies the elements of packs that reach outside of the input, which load() omits.
@@ -178,13 +167,13 @@ struct ShiftedTile {
 #pragma unroll 1
     for (unsigned index = threadIdx.x; index < kStagedRows * kRowPacks; index += kBlockThreads) {
       const unsigned row = index / kRowPacks;
-      const Source from(given, at, row, index % kRowPacks * kPackBytes);
-      if (!is_there(at, row) || !from.is_needed(at, 0) || is_inside(from.offset, end)) continue;
+      const Source from{given, at, row, index % kRowPacks * kPackBytes};
+      if (!is_there(at, row) || !from.is_needed(0) || is_inside(from.offset, end)) continue;
       auto* const to = reinterpret_cast<T*>(tile.slot(row) + from.slot_bytes);
       const long long first = from.offset / kBytes;
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e)
+      unrolled<kPack>([&](unsigned e) {
         if (first + e >= 0 && (first + e) * kBytes < end) to[e] = given.in[first + e];
+      });
     }
   }
 };

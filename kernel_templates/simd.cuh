@@ -3,7 +3,6 @@
 #pragma once
 
 #include "pack.cuh"
-#include "scalars.cuh"
 
 namespace hone {
 
@@ -75,8 +74,7 @@ template <bool kLargest, bool kSigned, class ElementPack, unsigned kPacks>
 __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   constexpr unsigned kLowest = kSigned ? 0x80008000u : 0;
   unsigned lower = kLargest ? kLowest : ~kLowest, upper = lower;
-#pragma unroll
-  for (unsigned u = 0; u < kPacks; ++u) {
+  unrolled<kPacks>([&](unsigned u) {
     const auto pack = Words<ElementPack>::of(tile[u]);
 #pragma unroll
     for (unsigned w = 0; w < ElementPack::kElements / 4; w += 2) {
@@ -85,7 +83,7 @@ __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
       lower = extreme_of_three<kLargest, kSigned>(lower, one << 8, two << 8);
       upper = extreme_of_three<kLargest, kSigned>(upper, one, two);
     }
-  }
+  });
   const unsigned pair = extreme_of_three<kLargest, kSigned>(lower, upper, upper);
   const unsigned one = extreme_of_three<kLargest, kSigned>(pair, pair << 16, pair);
   return kSigned ? static_cast<int>(one) >> 24 : static_cast<int>(one >> 24);
@@ -98,12 +96,11 @@ __device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
     return extreme_byte<false, false>(tile) != 0;
   } else {
     unsigned bytes = 0;
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
+    unrolled<kPacks>([&](unsigned u) {
       const auto pack = Words<ElementPack>::of(tile[u]);
 #pragma unroll
       for (unsigned word : pack.words) bytes |= word;
-    }
+    });
     return bytes != 0;
   }
 }
@@ -144,8 +141,7 @@ __device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
 template <bool kLargest, class T, unsigned kElements>
 __device__ Pack<T, kElements> extremes_of(Pack<T, kElements> a, const Pack<T, kElements>& b) {
   if constexpr (kIsFloat16<T> && kElements % 2 == 0) {
-#pragma unroll
-    for (unsigned w = 0; w < kElements / 2; ++w) a.parts[w] = extreme_of_pairs<kLargest, T>(a.parts[w], b.parts[w]);
+    unrolled<kElements / 2>([&](unsigned w) { a.parts[w] = extreme_of_pairs<kLargest, T>(a.parts[w], b.parts[w]); });
   } else {
     using Acc = typename Select<kIsSmallFloat<T>, float, T>::type;
     return Pack<T, kElements>::of(
@@ -168,11 +164,9 @@ __device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start)
     memcpy(two, &pair, 4);
     return extreme<kLargest, true>(start, extreme<kLargest, true>(convert<Acc>(two[0]), convert<Acc>(two[1])));
   } else {
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
-#pragma unroll
-      for (unsigned e = 0; e < kElements; ++e) start = extreme<kLargest, true>(start, convert<Acc>(packs[u][e]));
-    }
+    unrolled<kPacks>([&](unsigned u) {
+      unrolled<kElements>([&](unsigned e) { start = extreme<kLargest, true>(start, convert<Acc>(packs[u][e])); });
+    });
     return start;
   }
 }

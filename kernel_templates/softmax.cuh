@@ -10,9 +10,7 @@
 #pragma once
 
 #include "combine.cuh"
-#include "kernel.cuh"
 #include "softmax_row.cuh"
-#include "softmax_shares.cuh"
 
 namespace hone {
 
@@ -20,19 +18,18 @@ template <class Types, unsigned kBlockThreads>
 struct Softmax {
   using Index = typename Types::Index;
   using State = typename Types::State;
-  using Scale = typename Types::Scale;
   using Rows = SoftmaxRows<Types>;
   using Row = SoftmaxRow<Types, kBlockThreads>;
   using Results = SoftmaxResults<Types>;
   template <unsigned kThreads, unsigned kClusterBlocks = 1>
-  using CombineRow = Combine<Scale, kThreads, kClusterBlocks, Grid::none, true>;
+  using CombineRow = Combine<typename Types::Scale, kThreads, kClusterBlocks, Grid::none, true>;
   using CombineBlock = CombineRow<kBlockThreads>;
   using Arguments = typename Rows::Arguments;
 
   /// kPacks: packs of a row in a thread's registers.
   template <unsigned kGroup, unsigned kPacks, unsigned kRows>
   static __device__ void groups(const Arguments& arguments) {
-    const Rows all(arguments);
+    const Rows all{arguments};
     constexpr unsigned kGroups = kBlockThreads / kGroup;
     CombineRow<kGroup> combine(all.scale);
     const Index stride = static_cast<Index>(gridDim.x) * (kGroups * kRows);
@@ -42,14 +39,10 @@ struct Softmax {
       };
       RegisterShare<Types, kPacks> shares[kRows];
       State states[kRows];
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) shares[r].load(row(r), all.scale);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) states[r] = shares[r].sums(row(r), all.scale).state(0, all.scale);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) states[r] = combine.to_all(states[r]);
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) shares[r].write(row(r), Results(&states[r], all.scale));
+      unrolled<kRows>([&](unsigned r) { shares[r].load(row(r), all.scale); });
+      unrolled<kRows>([&](unsigned r) { states[r] = shares[r].sums(row(r), all.scale).state(0, all.scale); });
+      unrolled<kRows>([&](unsigned r) { states[r] = combine.to_all(states[r]); });
+      unrolled<kRows>([&](unsigned r) { shares[r].write(row(r), Results(&states[r], all.scale)); });
     }
   }
 
@@ -67,11 +60,11 @@ struct Softmax {
   }
   template <unsigned kClusterBlocks, unsigned kPacks>
   static __device__ void in_registers(const Arguments& arguments) {
-    whole<kClusterBlocks>(Rows(arguments), RegisterShare<Types, kPacks>());
+    whole<kClusterBlocks>(Rows{arguments}, RegisterShare<Types, kPacks>());
   }
   template <unsigned kClusterBlocks>
   static __device__ void in_shared(const Arguments& arguments) {
-    whole<kClusterBlocks>(Rows(arguments), SharedShare<Types, kBlockThreads>(arguments.packs_per_thread));
+    whole<kClusterBlocks>(Rows{arguments}, SharedShare<Types, kBlockThreads>(arguments.packs_per_thread));
   }
 
   /// The State of a chunk of a row.
@@ -96,8 +89,8 @@ struct Softmax {
   }
 
   /// Calls act(item, chunk) for all chunks of all rows, one after the other, or in reverse order.
-  template <bool kReversed, class Act>
-  static __device__ void for_chunks(const Rows& all, unsigned parts, const Act& act) {
+  template <bool kReversed>
+  static __device__ void for_chunks(const Rows& all, unsigned parts, const auto& act) {
     const auto items = static_cast<unsigned>(all.rows) * parts;
     for (unsigned i = blockIdx.x; i < items; i += gridDim.x) {
       const unsigned item = kReversed ? items - 1 - i : i;
@@ -107,7 +100,7 @@ struct Softmax {
 
   template <unsigned kTile>
   static __device__ void publish_chunks(const Arguments& arguments) {
-    const Rows all(arguments);
+    const Rows all{arguments};
     CombineBlock combine(all.scale);
     for_chunks<false>(all, arguments.chunks, [&](unsigned item, const Row& chunk) {
       const State state = chunk_state<kTile>(chunk, all, combine);
@@ -118,7 +111,7 @@ struct Softmax {
   /// The chunks that were read last may still be in cache, so they come first.
   template <unsigned kTile>
   static __device__ void write_chunks(const Arguments& arguments) {
-    const Rows all(arguments);
+    const Rows all{arguments};
     const unsigned parts = arguments.chunks;
     CombineBlock combine(all.scale);
     for_chunks<true>(all, parts, [&](unsigned item, const Row& chunk) {

@@ -10,10 +10,7 @@
 #pragma once
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "softmax_shares.cuh"
-#include "softmax_sums.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 
@@ -37,24 +34,16 @@ struct SoftmaxColumnTile {
   static_assert(kBlockThreads % kLanes == 0 && kBlockThreads % 32 == 0);
 
   const Arguments& all;
-  const In* in;  ///< this thread's pack in the first row
-  Out* out;
-  long long first, end, stride;
+  long long tile, first, end_row, stride;
+  long long outer = tile / tiles_across(all);
+  long long column = (tile - outer * tiles_across(all)) * kColumns + threadIdx.x % kLanes * kElements;
+  /// This thread's pack in the first row.
+  const In* in = static_cast<const In*>(all.in) + (outer * all.reduced * all.in_pitch + column);
+  Out* out = static_cast<Out*>(all.out) + (outer * all.reduced * all.out_pitch + column);
+  long long end = column < all.inner ? end_row : first;
 
-  __device__ SoftmaxColumnTile(const Arguments& all_, long long tile, long long first_row, long long end_row,
-                               long long stride_)
-      : all(all_), first(first_row), stride(stride_) {
-    const long long tiles = (all.inner + kColumns - 1) / kColumns;
-    const long long outer = tile / tiles;
-    const long long column = (tile - outer * tiles) * kColumns + threadIdx.x % kLanes * kElements;
-    in = static_cast<const In*>(all.in) + (outer * all.reduced * all.in_pitch + column);
-    out = static_cast<Out*>(all.out) + (outer * all.reduced * all.out_pitch + column);
-    end = column < all.inner ? end_row : first_row;
-  }
-
-  static __device__ long long tiles_of(const Arguments& all) {
-    return all.outer * ((all.inner + kColumns - 1) / kColumns);
-  }
+  static __device__ long long tiles_across(const Arguments& all) { return (all.inner + kColumns - 1) / kColumns; }
+  static __device__ long long tiles_of(const Arguments& all) { return all.outer * tiles_across(all); }
 
   __device__ long long after(long long row, unsigned k) const { return row + k * stride; }
   __device__ InPack load(long long row) const { return *reinterpret_cast<const InPack*>(in + row * all.in_pitch); }
@@ -86,8 +75,7 @@ struct SoftmaxColumns {
   static __device__ unsigned own_column() { return threadIdx.x % kLanes * kElements; }
 
   /// Combines the States of each column over the block, and calls use(column, state) in one thread per column.
-  template <class Use>
-  static __device__ void combine_columns(const Sums& sums, const Scale& scale, const Use& use) {
+  static __device__ void combine_columns(const Sums& sums, const Scale& scale, const auto& use) {
     __shared__ State partials[kPartials][kColumns];
     constexpr bool kSharesWarp = kLanes < kWarpThreads;
     const unsigned place = threadIdx.x / (kSharesWarp ? kWarpThreads : kLanes);
@@ -102,8 +90,8 @@ struct SoftmaxColumns {
   }
 
   /// Calls use(column, state) with the combination of each column's partials.
-  template <unsigned kCount, class Use>
-  static __device__ void for_columns(const State (&partials)[kCount][kColumns], const Scale& scale, const Use& use) {
+  template <unsigned kCount>
+  static __device__ void for_columns(const State (&partials)[kCount][kColumns], const Scale& scale, const auto& use) {
     for (unsigned column = threadIdx.x; column < kColumns; column += kBlockThreads) {
       State state = partials[0][column];
       for (unsigned i = 1; i < kCount; ++i) state = scale.combine(state, partials[i][column]);
@@ -124,7 +112,7 @@ struct SoftmaxColumns {
     if constexpr (kIsCluster) rank = rank_in_cluster();
     const long long tiles = Tile::tiles_of(all);
     for (long long i = blockIdx.x / kClusterBlocks; i < tiles; i += gridDim.x / kClusterBlocks) {
-      const Tile tile(all, i, rank * kRowLanes + threadIdx.x / kLanes, all.reduced, kRowLanes * kClusterBlocks);
+      const Tile tile{all, i, rank * kRowLanes + threadIdx.x / kLanes, all.reduced, kRowLanes * kClusterBlocks};
       Share share;
       share.load(tile, scale);
       const Sums sums = share.sums(tile, scale);
@@ -149,8 +137,8 @@ struct SoftmaxColumns {
 
   /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse
   /// order.
-  template <bool kReversed, class Act>
-  static __device__ void for_chunks(const Arguments& all, const Act& act) {
+  template <bool kReversed>
+  static __device__ void for_chunks(const Arguments& all, const auto& act) {
     const long long items = Tile::tiles_of(all) * all.chunks;
     const long long rows = (all.reduced + all.chunks - 1) / all.chunks;
     for (long long i = blockIdx.x; i < items; i += gridDim.x) {
@@ -159,7 +147,7 @@ struct SoftmaxColumns {
       const auto chunk = static_cast<unsigned>(item - tile * all.chunks);
       const long long first = chunk * rows;
       const long long end = first + rows < all.reduced ? first + rows : all.reduced;
-      act(Tile(all, tile, first + threadIdx.x / kLanes, end, kRowLanes),
+      act(Tile{all, tile, first + threadIdx.x / kLanes, end, kRowLanes},
           partials_in<State>(all.workspace) + tile * all.chunks * kColumns, chunk);
     }
   }

@@ -20,7 +20,6 @@ template <class Types, unsigned kBlockThreads, unsigned kTile>
 struct SoftmaxPipeline {
   using Kernel = Softmax<Types, kBlockThreads>;
   using State = typename Types::State;
-  using Rows = typename Kernel::Rows;
 
   static constexpr unsigned kRing = 16;
   static constexpr unsigned kCounters = 16;  ///< the first word of the header that counts the items of a row
@@ -44,7 +43,7 @@ struct SoftmaxPipeline {
   };
 
   static __device__ void run(const typename Kernel::Arguments& arguments) {
-    const Rows all(arguments);
+    const typename Kernel::Rows all{arguments};
     const unsigned parts = arguments.chunks;
     __shared__ unsigned tickets[2];
     typename Kernel::CombineBlock combine(all.scale);

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "pack_range.cuh"
-#include "softmax_sums.cuh"
-#include "streaming.cuh"
+#include "softmax_shares.cuh"
 
 namespace hone {
 
@@ -28,21 +27,13 @@ struct SoftmaxRow {
 
   const typename Types::In* in;
   typename Types::Out* out;
-  Range range;
-  bool in_step;  ///< input and output have the same alignment
-  Index first, end;
-  Index singles;  ///< that belong to the chunk
+  Index columns;
   unsigned thread;
-
-  __device__ SoftmaxRow(const typename Types::In* in_, typename Types::Out* out_, Index columns, unsigned thread_)
-      : in(in_),
-        out(out_),
-        range(Range::template of<!Types::kAligned>({in}, columns)),
-        in_step(elements_before_alignment<sizeof(InPack)>(in) == elements_before_alignment<sizeof(OutPack)>(out)),
-        first(thread_),
-        end(range.packs),
-        singles(range.singles()),
-        thread(thread_) {}
+  Range range = Range::template of<!Types::kAligned>({in}, columns);
+  /// Input and output have the same alignment.
+  bool in_step = elements_before_alignment<sizeof(InPack)>(in) == elements_before_alignment<sizeof(OutPack)>(out);
+  Index first = thread, end = range.packs;
+  Index singles = range.singles();  ///< that belong to the chunk
 
   /// Chunk `part` of the `parts` chunks of the row. The single elements belong to the first.
   __device__ SoftmaxRow chunk(unsigned part, unsigned parts) const {
@@ -64,8 +55,7 @@ struct SoftmaxRow {
     if (Types::kAligned || in_step) {
       store_streaming(reinterpret_cast<OutPack*>(out + range.head) + p, pack);
     } else {
-#pragma unroll
-      for (unsigned e = 0; e < Types::kElements; ++e) out[range.head + p * Types::kElements + e] = pack[e];
+      unrolled<Types::kElements>([&](unsigned e) { out[range.head + p * Types::kElements + e] = pack[e]; });
     }
   }
 
@@ -88,8 +78,7 @@ struct SoftmaxRow {
   }
 
  private:
-  template <class Act>
-  __device__ void for_singles(const Act& act) const {
+  __device__ void for_singles(const auto& act) const {
 #pragma unroll 1
     for (Index i = thread; i < singles; i += kThreads) act(range.single(i));
   }
@@ -104,14 +93,8 @@ struct SoftmaxRows {
   using Arguments = SoftmaxArguments<typename Types::Acc>;
 
   const Arguments& arguments;
-  Index rows, columns;
-  typename Types::Scale scale;
-
-  explicit __device__ SoftmaxRows(const Arguments& arguments_)
-      : arguments(arguments_),
-        rows(static_cast<Index>(arguments.rows)),
-        columns(static_cast<Index>(arguments.columns)),
-        scale(arguments.scale) {}
+  Index rows = static_cast<Index>(arguments.rows), columns = static_cast<Index>(arguments.columns);
+  typename Types::Scale scale{arguments.scale};
 
   __device__ const In* in(Index r) const {
     return static_cast<const In*>(arguments.in) + static_cast<long long>(r) * arguments.in_pitch;

@@ -6,40 +6,67 @@
 #pragma once
 
 #include "softmax_sums.cuh"
-#include "streaming.cuh"
 
 namespace hone {
+
+/// Maps packs of elements to results, once the States of their rows or columns are known.
+template <class Types>
+struct SoftmaxResults {
+  using Acc = typename Types::Acc;
+  using Out = typename Types::Out;
+  using InPack = typename Types::InPack;
+  using OutPack = typename Types::OutPack;
+  static constexpr unsigned kElements = Types::kElements / Types::kStates;
+
+  typename Types::Result of[Types::kStates];
+
+  __device__ SoftmaxResults(const typename Types::State* states, const typename Types::Scale& scale) {
+    unrolled<Types::kStates>([&](unsigned s) { of[s] = typename Types::Result(states[s], scale); });
+  }
+
+  __device__ OutPack operator()(const InPack& pack) const {
+    return OutPack::of([&](unsigned e) { return convert<Out>(of[e / kElements].of(convert<Acc>(pack[e]))); });
+  }
+
+  /// Maps packs that a thread held: elements, or their weights relative to `heaviest`.
+  __device__ auto of_held(const Acc (&)[Types::kStates]) const requires(!Types::kKeepsWeights) { return *this; }
+  __device__ auto of_held(const Acc (&heaviest)[Types::kStates]) const requires Types::kKeepsWeights {
+    const Array<Acc, Types::kStates> factors([&](unsigned s) { return of[s].of_weights(heaviest[s]); });
+    return [factors](const InPack& weights) {
+      return OutPack::of([&](unsigned e) { return convert<Out>(weights[e] * factors.values[e / kElements]); });
+    };
+  }
+};
 
 /// The launch's dynamic shared memory.
 extern __shared__ __align__(16) unsigned char dynamic_smem[];
 
 /// Adds a thread's packs from `first` on, kTile loads in flight.
-template <unsigned kTile, class Types, class Line, class Index>
-__device__ void add_packs(SoftmaxSums<Types>& sums, const Line& line, Index first,
-                          const typename Types::Scale& scale) {
-  for (Index p = first; p < line.end; p = line.after(p, kTile)) {
+template <unsigned kTile, class Types>
+__device__ void add_packs(SoftmaxSums<Types>& sums, const auto& line, auto first, const typename Types::Scale& scale) {
+  for (auto p = first; p < line.end; p = line.after(p, kTile)) {
     typename Types::InPack tile[kTile];
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    unrolled<kTile>([&](unsigned u) {
       tile[u] = line.after(p, u) < line.end ? line.load(line.after(p, u)) : Types::neutral_pack(scale);
+    });
     sums.template add<false>(tile, scale);
   }
 }
 
 /// Reads a thread's packs from `first` on again and writes their results, in reverse order: the last ones are most
 /// likely still in cache.
-template <unsigned kTile, class Types, class Line, class Index>
-__device__ void write_packs(const SoftmaxResults<Types>& results, const Line& line, Index first) {
+template <unsigned kTile, class Types>
+__device__ void write_packs(const SoftmaxResults<Types>& results, const auto& line, auto first) {
   if (first >= line.end) return;
-  const Index step = line.after(Index(0), kTile);
-  for (Index p = first + (line.end - first - 1) / step * step;; p -= step) {
+  const auto step = line.after(0, kTile);
+  for (auto p = first + (line.end - first - 1) / step * step;; p -= step) {
     typename Types::InPack tile[kTile];
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    unrolled<kTile>([&](unsigned u) {
       if (line.after(p, u) < line.end) tile[u] = line.load_again(line.after(p, u));
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    });
+    unrolled<kTile>([&](unsigned u) {
       if (line.after(p, u) < line.end) line.store(line.after(p, u), results(tile[u]));
+    });
     if (p == first) return;
   }
 }
@@ -53,17 +80,14 @@ struct RegisterShare {
   typename Types::InPack held[kPacks];
   typename Types::Acc heaviest[Types::kStates];  ///< that kept weights are relative to
 
-  template <class Line>
-  __device__ void load(const Line& line, const Scale& scale) {
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
+  __device__ void load(const auto& line, const Scale& scale) {
+    unrolled<kPacks>([&](unsigned u) {
       const auto p = line.after(line.first, u);
       held[u] = p < line.end ? line.load(p) : Types::neutral_pack(scale);
-    }
+    });
   }
 
-  template <class Line>
-  __device__ SoftmaxSums<Types> sums(const Line& line, const Scale& scale) {
+  __device__ SoftmaxSums<Types> sums(const auto& line, const Scale& scale) {
     SoftmaxSums<Types> sums = line.start(scale);
     sums.template add<Types::kKeepsWeights>(held, scale);
     memcpy(heaviest, sums.heaviest, sizeof(heaviest));
@@ -72,15 +96,13 @@ struct RegisterShare {
     return sums;
   }
 
-  template <class Line>
-  __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
+  __device__ void write(const auto& line, const SoftmaxResults<Types>& results) const {
     const auto of_held = results.of_held(heaviest);
-#pragma unroll
-    for (unsigned u = 0; u < kPacks; ++u) {
+    unrolled<kPacks>([&](unsigned u) {
       const auto p = line.after(line.first, u);
       const auto out = of_held(held[u]);
       if (p < line.end) line.store(p, out);
-    }
+    });
     write_packs<kTile>(results, line, line.after(line.first, kPacks));
     line.write_singles(results);
   }
@@ -101,8 +123,7 @@ struct SharedShare {
   __device__ explicit SharedShare(unsigned packs_per_thread)
       : held(reinterpret_cast<InPack*>(dynamic_smem) + threadIdx.x), room(packs_per_thread) {}
 
-  template <class Line>
-  __device__ void load(const Line& line, const Scale&) {
+  __device__ void load(const auto& line, const Scale&) {
     packs = 0;
     if (line.first < line.end) {
       const auto mine = (line.end - line.first - 1) / line.after(0, 1) + 1;
@@ -115,13 +136,12 @@ struct SharedShare {
   }
 
   __device__ void read_tile(InPack (&tile)[kTile], unsigned first, const Scale& scale) const {
-#pragma unroll
-    for (unsigned u = 0; u < kTile; ++u)
+    unrolled<kTile>([&](unsigned u) {
       tile[u] = first + u < packs ? held[(first + u) * kBlockThreads] : Types::neutral_pack(scale);
+    });
   }
 
-  template <class Line>
-  __device__ SoftmaxSums<Types> sums(const Line& line, const Scale& scale) {
+  __device__ SoftmaxSums<Types> sums(const auto& line, const Scale& scale) {
     SoftmaxSums<Types> sums = line.start(scale);
     InPack tile[kTile];
     for (unsigned k = 0; k < packs; k += kTile) {
@@ -134,17 +154,16 @@ struct SharedShare {
       read_tile(tile, k, scale);
       sums.template add_weights<Types::kKeepsWeights>(tile, scale);
       if constexpr (Types::kKeepsWeights) {
-#pragma unroll
-        for (unsigned u = 0; u < kTile; ++u)
+        unrolled<kTile>([&](unsigned u) {
           if (k + u < packs) held[(k + u) * kBlockThreads] = tile[u];
+        });
       }
     }
     add_packs<kTile>(sums, line, line.after(line.first, room), scale);
     return sums;
   }
 
-  template <class Line>
-  __device__ void write(const Line& line, const SoftmaxResults<Types>& results) const {
+  __device__ void write(const auto& line, const SoftmaxResults<Types>& results) const {
     write_packs<kTile>(results, line, line.after(line.first, room));
     const auto of_held = results.of_held(heaviest);
 #pragma unroll 4

@@ -101,7 +101,7 @@ struct SoftmaxTiles {
   }
 
   static __device__ void run(const typename Rows::Arguments& arguments) {
-    const Rows all(arguments);
+    const Rows all{arguments};
     const auto columns = static_cast<unsigned>(all.columns);
     auto* const in_area = reinterpret_cast<typename InRun::ElementPack*>(dynamic_smem);
     auto* const out_area =

@@ -13,8 +13,6 @@
 
 #include "axis_arguments.h"
 #include "grid.cuh"
-#include "kernel.cuh"
-#include "lanes.cuh"
 #include "staged_run.cuh"
 
 namespace hone {
@@ -68,8 +66,7 @@ struct StagedReduce {
   }
 
   /// Accumulates every kLanes-th of `reduced` elements.
-  template <class Element>
-  static __device__ void accumulate_output(State& state, const Element& element, unsigned reduced) {
+  static __device__ void accumulate_output(State& state, const auto& element, unsigned reduced) {
     unsigned i = threadIdx.x % kLanes;
     if constexpr (Op::kComputeBound && Op::kHasNeutral) {
       // The rest in a single padded call, which costs less than several calls. If it is all there is, the call is code
@@ -92,12 +89,11 @@ struct StagedReduce {
   }
 
   /// Accumulates kCount elements: i, i + kLanes, …
-  template <unsigned kCount, class Element>
-  static __device__ void accumulate(State& state, const Element& element, unsigned i) {
+  template <unsigned kCount>
+  static __device__ void accumulate(State& state, const auto& element, unsigned i) {
     constexpr unsigned kElements = kLanes == 1 ? kCount : 1;  // contiguous: a pack
     Pack<In, kElements> some[kCount / kElements];
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) some[u / kElements].set(u % kElements, element(i + u * kLanes));
+    unrolled<kCount>([&](unsigned u) { some[u / kElements].set(u % kElements, element(i + u * kLanes)); });
     Op::accumulate(state, some, static_cast<Index>(i), static_cast<Index>(kLanes));
   }
 };

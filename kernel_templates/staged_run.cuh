@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pack_range.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 

@@ -3,7 +3,6 @@
 
 #include "column_tile.cuh"
 #include "lanes.cuh"
-#include "streaming.cuh"
 
 namespace hone {
 
@@ -17,11 +16,10 @@ struct ThreadRows {
 
   /// Loads `count` rows, or all; the others are neutral if the operation has such elements.
   __device__ void load(const typename Tiling::In* from, typename Tiling::Offset stride, unsigned count = kRows) {
-#pragma unroll
-    for (unsigned u = 0; u < kRows; ++u) {
+    unrolled<kRows>([&](unsigned u) {
       if (u < count) packs[u] = Tiling::load(from + u * stride);
       else if constexpr (Op::kHasNeutral) packs[u] = Loaded::filled(Op::neutral());
-    }
+    });
   }
 };
 
@@ -76,11 +74,10 @@ struct ThreadColumns {
     constexpr unsigned kMostLeft = Tiling::kUnroll > 1 ? Tiling::kUnroll - 1 : 1;
     ThreadRows<Tiling, kMostLeft> rows;
     rows.load(from, stride, left);
-#pragma unroll
-    for (unsigned u = 0; u < kMostLeft; ++u) {
+    unrolled<kMostLeft>([&](unsigned u) {
       const Loaded one[1] = {rows.packs[u]};
       if (u < left) accumulate_packs(one, row + u * row_step);
-    }
+    });
   }
 
   /// Stores the States in shared memory, where the threads that share the columns are combined.
@@ -105,23 +102,21 @@ struct ThreadColumns {
         transpose_lanes(results.values);
         const unsigned first = threadIdx.x / kPacks * kPacks * kPacks + threadIdx.x % kPacks;
         auto* const to = reinterpret_cast<OutPack*>(out) + first;
-#pragma unroll
-        for (unsigned p = 0; p < kPacks; ++p) store_streaming(to + p * kPacks, results.values[p]);
+        unrolled<kPacks>([&](unsigned p) { store_streaming(to + p * kPacks, results.values[p]); });
         return;
       }
     }
-#pragma unroll
-    for (unsigned p = 0; p < kPacks; ++p) {
+    unrolled<kPacks>([&](unsigned p) {
       const OutPack results = results_of<OutPack>(p, reduced);
       const unsigned first = static_cast<unsigned>(column) + p * kElements;
       if (is_aligned && first + kElements <= tile.width) {
         store_streaming(reinterpret_cast<OutPack*>(out + first), results);
       } else {
-#pragma unroll
-        for (unsigned e = 0; e < kElements; ++e)
+        unrolled<kElements>([&](unsigned e) {
           if (first + e < tile.width) out[first + e] = results[e];
+        });
       }
-    }
+    });
   }
 
   /// The p-th pack of a thread's results.

@@ -14,19 +14,12 @@ inline constexpr unsigned kGroupRows = 8;
 /// A batch of matrices of rows × columns elements, one after the other. Pitches are in elements.
 template <class T, class Index>
 struct Matrices {
-  const T* in;
-  T* out;
-  Index batch, rows, columns;
-  long long in_pitch, out_pitch;
-
-  explicit __device__ Matrices(const TransposeArguments& arguments)
-      : in(static_cast<const T*>(arguments.in)),
-        out(static_cast<T*>(arguments.out)),
-        batch(static_cast<Index>(arguments.batch)),
-        rows(static_cast<Index>(arguments.rows)),
-        columns(static_cast<Index>(arguments.columns)),
-        in_pitch(arguments.in_pitch),
-        out_pitch(arguments.out_pitch) {}
+  const TransposeArguments& all;
+  const T* in = static_cast<const T*>(all.in);
+  T* out = static_cast<T*>(all.out);
+  Index batch = static_cast<Index>(all.batch);
+  Index rows = static_cast<Index>(all.rows), columns = static_cast<Index>(all.columns);
+  long long in_pitch = all.in_pitch, out_pitch = all.out_pitch;
 
   /// Where an element of the input, or of the output, is: its distance from the first one, in elements.
   __device__ long long in_offset(Index matrix, Index row, Index column) const {
@@ -35,8 +28,6 @@ struct Matrices {
   __device__ long long out_offset(Index matrix, Index row, Index column) const {
     return offset(matrix, columns, row, out_pitch) + static_cast<long long>(column);
   }
-
- private:
   static __device__ long long offset(Index matrix, Index of_matrix, Index row, long long pitch) {
     return (static_cast<long long>(matrix) * static_cast<long long>(of_matrix) + static_cast<long long>(row)) * pitch;
   }

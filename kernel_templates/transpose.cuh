@@ -12,7 +12,6 @@
 #pragma once
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "transpose_tile.cuh"
 
 namespace hone {
@@ -38,7 +37,7 @@ struct Transpose {
   }
 
   static __device__ void transpose(const TransposeArguments& arguments) {
-    const Given given(arguments);
+    const Given given{arguments};
     __shared__ Tile tile;
     pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kTileRows - 1)) / kTileRows;
@@ -71,7 +70,7 @@ struct Transpose {
   /// 1 tiles.
   static __device__ void swap(const TransposeArguments& arguments) {
     static_assert(kTileRows == kTileColumns);
-    const Given given(arguments);
+    const Given given{arguments};
     __shared__ Tile tiles[2];
     pdl_release_then_wait();
     const Index n = (given.rows + (kTileRows - 1)) / kTileRows;

@@ -29,7 +29,6 @@
 #pragma once
 
 #include "grid.cuh"
-#include "kernel.cuh"
 #include "shifted_tile.cuh"
 
 namespace hone {
@@ -56,18 +55,17 @@ struct ShiftedTranspose {
   /// the rows, which is a compile-time constant, as is `bytes` after unrolling.
   static __device__ WordPack gather(const Tile& tile, const unsigned (&places)[kPack], unsigned bytes) {
     Word elements[kPack];
-#pragma unroll
-    for (unsigned i = 0; i < kPack; ++i)
+    unrolled<kPack>([&](unsigned i) {
       elements[i] = *reinterpret_cast<const T*>(tile.bytes + places[i] + (i * kRowBytes + bytes));
+    });
     WordPack pack;
-#pragma unroll
-    for (unsigned w = 0; w < WordPack::kElements; ++w) {
+    unrolled<WordPack::kElements>([&](unsigned w) {
       if constexpr (sizeof(T) == 1)
         pack.set(w, __byte_perm(__byte_perm(elements[4 * w], elements[4 * w + 1], 0x0040),
                                 __byte_perm(elements[4 * w + 2], elements[4 * w + 3], 0x0040), 0x5410));
       else if constexpr (sizeof(T) == 2) pack.set(w, __byte_perm(elements[2 * w], elements[2 * w + 1], 0x5410));
       else pack.set(w, elements[w]);
-    }
+    });
     return pack;
   }
 
@@ -121,13 +119,13 @@ struct ShiftedTranspose {
     }
     T elements[kPack];
     memcpy(elements, &pack, sizeof(pack));
-#pragma unroll
-    for (unsigned i = 0; i < kPack; ++i)
+    unrolled<kPack>([&](unsigned i) {
       if (row + i >= at.first && row + i < at.end) to[i] = elements[i];
+    });
   }
 
   static __device__ void transpose(const TransposeArguments& arguments) {
-    const Given given(arguments);
+    const Given given{arguments};
     __shared__ Tile tile;
     pdl_release_then_wait();
     const Index tile_rows = (given.rows + (kStep - 1) + (kTileRows - 1)) / kTileRows;

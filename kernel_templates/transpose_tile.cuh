@@ -2,10 +2,43 @@
 // memory and stored in packs of output rows.
 #pragma once
 
-#include "element.cuh"
+#include "pack.cuh"
 #include "tile_order.cuh"
 
 namespace hone {
+
+/// transposed[c][r] = block[r][c].
+template <class T, unsigned kWidth>
+__device__ void transpose_block(const ElementPack<T, kWidth> (&block)[kWidth],
+                                ElementPack<T, kWidth> (&transposed)[kWidth]) {
+  if constexpr (kWidth == 1) {
+    transposed[0] = block[0];
+  } else if constexpr (sizeof(T) == 2 && kWidth * sizeof(T) % 4 == 0) {
+#pragma unroll
+    for (unsigned c = 0; c < kWidth; ++c)
+#pragma unroll
+      for (unsigned r = 0; r < kWidth; r += 2)
+        transposed[c].parts[r / 2] =
+            __byte_perm(block[r].parts[c / 2], block[r + 1].parts[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+  } else if constexpr (sizeof(T) == 1 && kWidth % 4 == 0) {
+#pragma unroll
+    for (unsigned c = 0; c < kWidth; c += 4) {
+#pragma unroll
+      for (unsigned r = 0; r < kWidth; r += 4) {
+        const unsigned a = block[r].parts[c / 4], b = block[r + 1].parts[c / 4];
+        const unsigned d = block[r + 2].parts[c / 4], e = block[r + 3].parts[c / 4];
+        const unsigned ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
+        const unsigned de_low = __byte_perm(d, e, 0x5140), de_high = __byte_perm(d, e, 0x7362);
+        transposed[c].parts[r / 4] = __byte_perm(ab_low, de_low, 0x5410);
+        transposed[c + 1].parts[r / 4] = __byte_perm(ab_low, de_low, 0x7632);
+        transposed[c + 2].parts[r / 4] = __byte_perm(ab_high, de_high, 0x5410);
+        transposed[c + 3].parts[r / 4] = __byte_perm(ab_high, de_high, 0x7632);
+      }
+    }
+  } else {
+    unrolled<kWidth>([&](unsigned c) { unrolled<kWidth>([&](unsigned r) { transposed[c].set(r, block[r][c]); }); });
+  }
+}
 
 template <class T, unsigned kVectorBytes, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads,
           class Index>
@@ -97,36 +130,34 @@ struct TransposeTile {
   /// Loads all blocks of a thread: kRounds × kWidth vectorized loads in flight.
   template <bool kFull>
   static __device__ void load(const Place& at, long long pitch, Blocks& blocks) {
-#pragma unroll
-    for (unsigned round = 0; round < kRounds; ++round) {
+    unrolled<kRounds>([&](unsigned round) {
       const Position block = position<kRowPacks>(round);
-      if (!is_inside<kFull>(at, block)) continue;
+      if (!is_inside<kFull>(at, block)) return;
       const T* const from = at.in + (block.down * kWidth) * pitch + block.across * kWidth;
-#pragma unroll
-      for (unsigned i = 0; i < kWidth; ++i) blocks.packs[round][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
-    }
+      unrolled<kWidth>([&](unsigned i) {
+        blocks.packs[round][i] = *reinterpret_cast<const Vector*>(from + i * pitch);
+      });
+    });
   }
 
   /// Transposes the blocks in registers and stores them in shared memory. Blocks at the edge of the matrix are copied
   /// from global memory element by element.
   template <bool kFull>
   static __device__ void stage(const Place& at, long long pitch, const Blocks& blocks, Tile& tile) {
-#pragma unroll
-    for (unsigned round = 0; round < kRounds; ++round) {
+    unrolled<kRounds>([&](unsigned round) {
       const Position block = position<kRowPacks>(round);
       const unsigned row = block.down * kWidth, column = block.across * kWidth;
       if (is_inside<kFull>(at, block)) {
         Vector transposed[kWidth];
         transpose_block<T, kWidth>(blocks.packs[round], transposed);
-#pragma unroll
-        for (unsigned i = 0; i < kWidth; ++i) tile.pack_at(column + i, row) = transposed[i];
+        unrolled<kWidth>([&](unsigned i) { tile.pack_at(column + i, row) = transposed[i]; });
       } else if constexpr (!kFull && kWidth > 1) {
 #pragma unroll 1
         for (unsigned r = row; r < row + kWidth && r < at.rows; ++r)
 #pragma unroll 1
           for (unsigned c = column; c < column + kWidth && c < at.columns; ++c) *tile.at(c, r) = at.in[r * pitch + c];
       }
-    }
+    });
   }
 
   /// Stores packs of output rows from shared memory: coalesced.

@@ -52,23 +52,14 @@ struct Widened : Op {
   using Index = typename Op::Index;
   static constexpr bool kHasNeutral = false;  ///< neutral() need not be a value of T
 
-  template <class Element>
-  static __device__ State of(Element x, Index i) { return Op::of(widened(x), i); }
-
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+  static __device__ State of(auto x, Index i) { return Op::of(widened(x), i); }
+  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     Op::accumulate(state, widened(tile).values, first, stride);
   }
-
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
-                                              Index stride) {
+  static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
     Op::accumulate_with_warp(state, widened(tile).values, first, stride);
   }
-
-  template <unsigned kColumns, unsigned kRows>
-  static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<T, kColumns> (&rows)[kRows],
-                                            const Index (&first)[kColumns], Index stride) {
+  static __device__ void accumulate_columns(auto& states, const auto& rows, const auto& first, Index stride) {
     Op::accumulate_columns(states, widened(rows).values, first, stride);
   }
 };

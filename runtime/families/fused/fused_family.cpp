@@ -53,7 +53,7 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops)
     : ReductionFamily({.name = "reduce_fused",
                        .space = ReducePolicy::space(),
                        .operations = {&operation_, 1},
-                       .sources = [] { return operation_sources({"reduce.cuh", "fused.cuh"}); }}),
+                       .sources = [] { return operation_sources({"reduce.cuh"}); }}),
       ops_(std::move(ops)),
       verifier_(*this, ops_) {
   for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
@@ -87,7 +87,7 @@ std::size_t FusedFamily::partial_bytes(const Problem& problem) const {
 }
 
 OperationSource FusedFamily::operation(const Problem& problem) const {
-  OperationSource fused{.headers = {"fused.cuh"}, .type = "hone::Fused<"};
+  OperationSource fused{.headers = {"reduction.cuh"}, .type = "hone::Fused<"};
   for (const ReduceOp op : ops_) {
     const OperationSource one = operation_source(fused_member(problem, op), needs_wide_index(problem, 0));
     fused.headers.insert(fused.headers.end(), one.headers.begin(), one.headers.end());
