@@ -14,7 +14,6 @@
 
 #include "canonical_block.cuh"
 #include "canonical_softmax_ops.cuh"
-#include "kernel.cuh"
 
 namespace hone {
 

@@ -57,6 +57,7 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/families/reduce_axis/", .may_include = of_families({"runtime/families/reduce/"})},
               {.folder = "runtime/families/segmented_reduce/",
                .may_include = of_families({"runtime/families/reduce/"})},
+              {.folder = "runtime/families/softmax/", .may_include = of_families({"runtime/families/reduce/"})},
               {.folder = "runtime/search/", .may_include = {kPublic, "runtime/families/"}},
               {.folder = "runtime/measure/", .may_include = {kPublic, "runtime/families/", "runtime/search/"}},
               {.folder = "runtime/choose/",

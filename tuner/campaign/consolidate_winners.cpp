@@ -15,7 +15,7 @@
 #include "tuner/campaign/measure_sweep.h"
 #include "tuner/campaign/runners_up.h"
 #include "tuner/campaign/size_sweep.h"
-#include "tuner/campaign/stored_trials.h"
+#include "tuner/problems/stored_trials.h"
 #include "tuner/campaign/sweep_choice.h"
 
 namespace hone::tuner {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tuner/campaign/stored_trials.h"
+#include "tuner/problems/stored_trials.h"
 
 namespace hone::tuner {
 namespace {

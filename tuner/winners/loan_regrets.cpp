@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tuner/campaign/stored_trials.h"
+#include "tuner/problems/stored_trials.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/winners/stored_facts.h"
 #include "tuner/winners/winner_detail.h"

@@ -173,7 +173,7 @@ TEST(ExchangeLines, ChangedFieldIsRefused) {
       {[](Json& w) { w["tuning"] = nullptr; }, "the digest of the winner does not hold"},
       {[](Json& w) { w["digest"] = ""; }, "the digest of the winner does not hold"},
       {[](Json& w) { w["chosen"].erase("registers"); }, "'chosen' has no 'registers'"},
-      {[](Json& w) { w["chosen"]["more"] = 1; }, "'chosen' has 16 members, 15 are known"},
+      {[](Json& w) { w["chosen"]["more"] = 1; }, "'chosen' has 17 members, 16 are known"},
       {[](Json& w) { w["more"] = 1; }, "'winner' has 9 members, 8 are known"},
       {[](Json& w) { w["tuning"]["more"] = 1; }, "'tuning' has 7 members, 6 are known"},
       {[](Json& w) { w["chosen"]["registers"] = "32"; },

@@ -38,6 +38,7 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "  family      reduce, digest 0123456789abcdef0123456789abcdef\n"
             "  numerics    fast\n"
             "  context     stream\n"
+            "  objective   time\n"
             "  stored      …\n"
             "\n"
             "  candidate   block_threads=512 vector_bytes=16 unroll=4 tail=warp finish=last_block\n"

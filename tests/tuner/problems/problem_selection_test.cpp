@@ -80,7 +80,7 @@ TEST(ListProblems, RefusalsNameTheExtentsOfTheFamily) {
   EXPECT_THAT(refusal({.family = "total", .sizes = "8"}), Names("3 extents", "batch", "8", "1"));
   EXPECT_EQ(refusal({.family = "row"}),
             "unknown kernel family 'row' (did you mean 'rows'?); known are line (n), rows (rows x columns), "
-            "total (batch x rows x columns)");
+            "total (batch x rows x columns); a kernel of your own is named by its file, such as row.toml");
   EXPECT_THAT(refusal({.family = "rows", .ops = "sum"}), Names("unknown", "'sum'"));
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/campaign/stored_trials.h"
+#include "tuner/problems/stored_trials.h"
 
 #include <hone/kernel_family.h>
 
