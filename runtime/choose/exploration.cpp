@@ -119,10 +119,12 @@ void Exploration::measure(Clock::time_point deadline) {
 void Exploration::measure_group(std::vector<QueuedCandidate> group, Clock::time_point deadline) {
   std::vector<QueuedCandidate> worthwhile;
   std::vector<std::shared_ptr<const Module>> modules;
+  SearchState now = state();
   for (QueuedCandidate& candidate : group) {
     const Expectation expected{.us = order_.surrogate().expected_us(candidate.point), .gain = candidate.gain};
-    candidate.trial.reason = rule_.why_not(state(), candidate.must_be_measured, expected);
+    candidate.trial.reason = rule_.why_not(now, candidate.must_be_measured, expected);
     if (candidate.trial.reason.empty()) {
+      if (now.measured > 0) ++now.measured;  // of nothing, nothing is expected
       modules.push_back(loader_.code_of(candidate.trial.candidate).module);
       worthwhile.push_back(std::move(candidate));
     } else {

@@ -12,7 +12,7 @@ namespace {
 /// larger share, 29 % at most.
 constexpr double kLeastGain = 0.002;
 constexpr double kLateGain = 0.01;
-constexpr double kLateShare = 0.15;
+constexpr double kLateShare = 0.17;
 constexpr double kMostShare = 0.2;
 constexpr double kMostOfFew = 16;
 

@@ -62,9 +62,9 @@ TEST_F(StoppingRuleTest, TheFurtherTheModelWasOffTheMoreIsMeasuredFirst) {
 }
 
 TEST_F(StoppingRuleTest, TheMoreWasMeasuredTheMoreACandidateMustPromise) {
-  SearchState state{.measured = 29, .policies = 200, .candidates = 200, .leader_us = 50, .has_candidates = true};
+  SearchState state{.measured = 33, .policies = 200, .candidates = 200, .leader_us = 50, .has_candidates = true};
   EXPECT_EQ(rule_.why_not(state, false, {.us = 50, .gain = 0.003}), "");
-  state.measured = 30;
+  state.measured = 34;
   EXPECT_NE(rule_.why_not(state, false, {.us = 50, .gain = 0.003}), "");
   EXPECT_EQ(rule_.why_not(state, false, {.us = 50, .gain = 0.011}), "");
   EXPECT_EQ(end(rule_, state, 0.003), SearchEnd::rest_expected_slower);
