@@ -17,7 +17,8 @@ struct View : PolicyView<CanonicalRows> {
   using PolicyView::PolicyView;
 
   std::int64_t rows = axis.outer, columns = std::max<std::int64_t>(1, axis.reduced);
-  std::int64_t bytes = columns * element_bytes(problem);  ///< of a row
+  std::int64_t longest = std::max<std::int64_t>(1, last_of(problem, 1));  ///< row of the class
+  std::int64_t bytes = columns * element_bytes(problem);                  ///< of a row
   bool is_by_warps = scope == Scope::warp && !is_by_lanes;
 };
 
@@ -30,7 +31,7 @@ constexpr std::array<PruneRule<View>, 9> kRules{{
     {"the packs of a thread's rows are more than its registers hold", kNotMeasured,
      [](const View& v) { return v.is_by_lanes && v.unroll * v.rows_per_thread > kMostPacksOfThread; }},
     {"lanes load more at once than a row has", kNotMeasured,
-     [](const View& v) { return v.is_by_lanes && v.unroll * v.threads_per_row > 1 && v.at_once >= 2 * v.columns; }},
+     [](const View& v) { return v.is_by_lanes && v.unroll * v.threads_per_row > 1 && v.at_once >= 2 * v.longest; }},
     {"rows of a warp each leave most of the device idle", kNotMeasured,
      [](const View& v) {
        return v.is_by_warps && v.bytes > 16 * kChunkBytes &&

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/families/support.h"
@@ -126,6 +128,18 @@ TEST(ReduceAxisFamilies, EveryShapeHasPoliciesButNotTooMany) {
         EXPECT_GE(policies, spec.is_reproducible() ? 1u : 2u) << to_string(problem);
         EXPECT_LE(policies, facts.kind == "cuda" ? 170u : 200u) << to_string(problem);
       }
+}
+
+/// In every class, wherever in it the row is: a class reaches over an octave.
+TEST(ReduceAxisFamilies, ShortReproducibleRowsAreReducedByWarps) {
+  for (const DType dtype : {DType::f32, DType::f16})
+    for (const std::int64_t columns : {8, 24, 32, 48, 64, 88, 96, 128, 200, 256, 500}) {
+      const ReduceSpec spec{.dtype = dtype, .numerics = Numerics::reproducible};
+      const auto ranked = rank_policies(h100_facts(), reduce_rows_problem(spec, {1 << 20, columns})).policies;
+      EXPECT_TRUE(std::any_of(ranked.begin(), ranked.end(), [](const RankedPolicy& each) {
+        return each.policy.as<RowsPolicy>().scope == Scope::warp;
+      })) << columns;
+    }
 }
 
 TEST(ReduceAxisFamilies, AllShapesOfASizeClassShareTheUnitAndTheBoundOfTheWorkspace) {
