@@ -7,8 +7,8 @@
 // with kByChunk fold several times: they load a chunk again for each, unless it is a single batch.
 #pragma once
 
+#include "canonical_column_fold.cuh"
 #include "canonical_group.cuh"
-#include "column_tile.cuh"
 
 namespace hone {
 
@@ -109,31 +109,10 @@ class ColumnChunk {
     }
   }
 
-  /// Folds the values of all threads of each column, and of the folds of each output, into act(output, result), called
-  /// by one thread each. Before a buffer is used again, there is a barrier: that of the call with the other one, say.
+  /// Folds the values of all threads of each column (canonical_column_fold.cuh).
   template <class Monoid, unsigned kBuffers, class T, class Act>
   __device__ void fold_threads(const T (&values)[kPack], unsigned buffer, const Act& act) const {
-    T(&states)[kThreads][Tiling::kTileColumns] = states_of_threads<T, kBuffers>()[buffer];
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(kPack); ++e)
-      if (column_ + e >= 0 && column_ + e < static_cast<int>(tile_.width)) states[row_][column_ + e] = values[e];
-    __syncthreads();
-    const auto of_column = [&](unsigned c) {
-      return fold_leaves<Monoid, kThreads>([&](unsigned y) { return states[y][c]; });
-    };
-    if constexpr (!Tiling::kFolds) {
-      Tiling::for_columns(tile_.width, [&](unsigned c) { act(c, of_column(c)); });
-    } else {
-      T* const of_fold = states[0];
-      Tiling::for_columns(tile_.width, [&](unsigned c) { of_fold[c] = of_column(c); });
-      for (unsigned folds = tile_.folds / 2; folds > 0; folds /= 2) {
-        __syncthreads();
-        Tiling::for_columns(folds * tile_.inner, [&](unsigned c) {
-          of_fold[c] = Monoid::combine(of_fold[c], of_fold[c + folds * tile_.inner]);
-        });
-      }
-      Tiling::for_columns(tile_.inner, [&](unsigned c) { act(c, of_fold[c]); });
-    }
+    ColumnFold<Tiling, T, kBuffers>{tile_, row_, column_}.template fold<Monoid>(values, buffer, act);
   }
 
  private:
@@ -143,11 +122,6 @@ class ColumnChunk {
     unsigned row, count;
   };
 
-  template <class T, unsigned kBuffers>
-  static __device__ auto states_of_threads() -> T (*)[kThreads][Tiling::kTileColumns] {
-    __shared__ T of_thread[kBuffers][kThreads][Tiling::kTileColumns];
-    return of_thread;
-  }
   template <class T>
   static __device__ T* states_of_outputs() {
     __shared__ T of_output[Tiling::kTileColumns];

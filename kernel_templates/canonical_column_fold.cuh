@@ -1,0 +1,54 @@
+// ColumnFold: the tree of the threads of each column of a tile, in shared memory, and of the folds of each output.
+#pragma once
+
+#include "canonical_tree.cuh"
+#include "column_tile.cuh"
+
+namespace hone {
+
+/// Of thread `row` of the columns from `column` on, which may begin before the tile. kBuffers calls in a row need no
+/// barrier between them.
+template <class Tiling, class T, unsigned kBuffers>
+struct ColumnFold {
+  static constexpr unsigned kPack = Tiling::kPackElements, kThreads = Tiling::kThreadsPerOutput;
+
+  const ColumnTile<Tiling>& tile;
+  unsigned row;
+  int column;
+
+  /// Calls act(output, result), by one thread each. Before a buffer is used again, there is a barrier: that of the call
+  /// with the other one, say.
+  template <class Monoid, class Act>
+  __device__ void fold(const T (&values)[kPack], unsigned buffer, const Act& act) const {
+    T(&states)[kThreads][Tiling::kTileColumns] = buffers()[buffer];
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(kPack); ++e)
+      if (column + e >= 0 && column + e < static_cast<int>(tile.width)) states[row][column + e] = values[e];
+    __syncthreads();
+    const auto of_column = [&](unsigned c) {
+      return fold_leaves<Monoid, kThreads>([&](unsigned y) { return states[y][c]; });
+    };
+    if constexpr (!Tiling::kFolds) {
+      Tiling::for_columns(tile.width, [&](unsigned c) { act(c, of_column(c)); });
+    } else {
+      T* const of_fold = states[0];
+      Tiling::for_columns(tile.width, [&](unsigned c) { of_fold[c] = of_column(c); });
+      for (unsigned folds = tile.folds / 2; folds > 0; folds /= 2) {
+        __syncthreads();
+        Tiling::for_columns(folds * tile.inner, [&](unsigned c) {
+          of_fold[c] = Monoid::combine(of_fold[c], of_fold[c + folds * tile.inner]);
+        });
+      }
+      Tiling::for_columns(tile.inner, [&](unsigned c) { act(c, of_fold[c]); });
+    }
+  }
+
+ private:
+  /// The same ones for every fold of T.
+  static __device__ auto buffers() -> T (*)[kThreads][Tiling::kTileColumns] {
+    __shared__ T of_thread[kBuffers][kThreads][Tiling::kTileColumns];
+    return of_thread;
+  }
+};
+
+}  // namespace hone
