@@ -239,7 +239,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     throw CommandError(
         id > 0 ? ExitCode::usage : ExitCode::not_tuned,
         fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
-                    id > 0 ? "see: hone inspect"
+                    id > 0 ? "see: hone inspect --cache " + printable(shell_quoted(path.string()))
                            : fmt::format("tune it with: hone tune {}{}{} --cache {}", tune_arguments(*problem),
                                          objective == Objective::time ? "" : " --objective energy",
                                          options.device.empty() ? "" : " --device " + options.device,

@@ -73,7 +73,8 @@ cache::StoredWinner find_winner(const OccupancyOptions& options, const Context& 
   say_damaged(path, damaged, context);
   for (cache::StoredWinner& stored : all)
     if (stored.id == id) return std::move(stored);
-  refuse(fmt::format("there is no winner {} in {}; see: hone inspect", id, printable(path.string())));
+  refuse(fmt::format("there is no winner {} in {}; see: hone inspect --cache {}", id, printable(path.string()),
+                     printable(shell_quoted(path.string()))));
 }
 
 /// A winner's policy, compiled for the GPU unless it was stored for the same architecture.

@@ -125,7 +125,8 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     throw CommandError(ExitCode::device, fmt::format("a device was lost: {}", result.device_failure));
   }
   if (!cache_path.empty())
-    context.out << "Winners are in " << printable(cache_path.string()) << "; see them with: hone inspect\n";
+    context.out << fmt::format("Winners are in {}; see them with: hone inspect --cache {}\n",
+                               printable(cache_path.string()), printable(shell_quoted(cache_path.string())));
   if (result.interrupted) {
     context.err << "hone: interrupted; what was finished is stored, the same command goes on with the rest\n";
     return ExitCode::interrupted;
