@@ -14,6 +14,7 @@
 
 #include "cache/maintenance/merge.h"
 #include "cache/maintenance/snapshot.h"
+#include "tests/cache/faults/campaign.h"
 #include "tests/cache/faults/fast_folder.h"
 #include "tests/cache/support.h"
 #include "tests/support/names.h"

@@ -89,7 +89,8 @@ TEST_F(ReducePolicies, ReproducibleOnesHaveTheBitsOfTheDefinition) {
     for (const DTypeInfo& dtype : kDTypes) {
       const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .numerics = Numerics::reproducible};
       if (!reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
-      const auto alignment = static_cast<std::uint32_t>(++turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
+      if (++turn % 3 != 0 && !is_cuda()) continue;  // the host compiles them one by one
+      const auto alignment = static_cast<std::uint32_t>(turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
       const Problem problem = reduce_problem(spec, 1, alignment);
       if (!refusal_of(problem).empty()) continue;
       std::vector<Policy> policies = some_policies(problem, device_->facts(), 7 * turn, is_cuda() ? 5 : 97);
