@@ -40,10 +40,10 @@ bool is_near(std::string_view clock, std::string_view other) {
 
 /// Whether `fields` has this field, or need not have it.
 bool agrees(const Field& field, const std::vector<Field>& fields) {
-  const auto [key, value] = field;
+  const auto& key = field.first;
   const auto other = std::find_if(fields.begin(), fields.end(), [&](const Field& each) { return each.first == key; });
   if (other == fields.end()) return key == "name";
-  return other->second == value || (key == "memory_clock_khz" && is_near(value, other->second));
+  return other->second == field.second || (key == "memory_clock_khz" && is_near(field.second, other->second));
 }
 
 }  // namespace
