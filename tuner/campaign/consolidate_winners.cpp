@@ -48,7 +48,7 @@ class Consolidation {
     if (axis_) list_runners_up(candidates);
     if (candidates.size() > 1) {
       SweepComparison comparison(rows_.size(), std::move(candidates), different);
-      if (measurer_.measure(rows_, winners_, comparison)) assign(comparison);
+      if (measurer_.measure(rows_, winners_, tuning_ms_, comparison)) assign(comparison);
     }
     if (!is_stopped()) serve_between();
     result_.sweep.measure_ms = measurer_.spent_ms();
@@ -99,6 +99,8 @@ class Consolidation {
         }
       }
     }
+    for (std::size_t problem = 0; problem < request_.problems.size(); ++problem)
+      tuning_ms_ += runners_up.tuning_ms(problem);
   }
 
   void assign(const SweepComparison& comparison) {
@@ -219,6 +221,7 @@ class Consolidation {
   std::vector<Candidate> winners_;         ///< of the problems, now
   std::vector<SweepRow> rows_;             ///< what candidates are chosen for, ascending along axis_
   std::vector<SweepRow> between_;          ///< what else they serve
+  double tuning_ms_ = 0;                   ///< that the problems took, if they differ along axis_
   std::vector<Candidate> verified_;        ///< runners-up that were right
   ConsolidatedAnswer result_;
 };

@@ -5,13 +5,29 @@
 #include <optional>
 
 namespace hone::tuner {
+namespace {
 
-bool SweepMeasurer::measure(std::vector<SweepRow>& rows, const std::vector<Candidate>& winners,
+enum class Round { tuned, centers, rest };
+
+Round round_of(const SweepRow& row) {
+  if (row.is_tuned) return Round::tuned;
+  return row.is_center ? Round::centers : Round::rest;
+}
+
+}  // namespace
+
+bool SweepMeasurer::measure(std::vector<SweepRow>& rows, const std::vector<Candidate>& winners, double most_between_ms,
                             SweepComparison& comparison) {
-  for (const bool are_tuned : {true, false}) {
+  double tuned_rows_ms = 0;
+  for (const Round round : {Round::tuned, Round::centers, Round::rest}) {
+    if (round == Round::centers) tuned_rows_ms = spent_ms_;
     for (std::size_t index = 0; index < rows.size(); ++index) {
       SweepRow& row = rows[index];
-      if (!row.is_measured || row.is_tuned != are_tuned) continue;
+      if (!row.is_measured || round_of(row) != round) continue;
+      if (!row.is_tuned && spent_ms_ - tuned_rows_ms >= most_between_ms) {
+        row.is_measured = false;
+        continue;
+      }
       const Candidate* own = row.is_tuned ? &winners[row.nearest_winner] : nullptr;
       if (!row.may_change) {
         comparison.record_only(index, *own);

@@ -17,9 +17,11 @@ class SweepMeasurer {
   SweepMeasurer(Session& session, const ConsolidateRequest& request, const WorkHooks& hooks)
       : session_(session), request_(request), hooks_(hooks) {}
 
-  /// All winners at the tuned rows that may change, and then those that are fast beside them at the rows between;
-  /// `winners` are those of the request's problems. False when it was stopped.
-  bool measure(std::vector<SweepRow>& rows, const std::vector<Candidate>& winners, SweepComparison& comparison);
+  /// Measures all winners at the tuned rows that may change, and then those that are fast beside them at the rows
+  /// between: first at the center between two tuned ones. Once the rows between have taken `most_between_ms`, those that
+  /// are left count as not measured. `winners` are those of the request's problems. Returns false if it was stopped.
+  bool measure(std::vector<SweepRow>& rows, const std::vector<Candidate>& winners, double most_between_ms,
+               SweepComparison& comparison);
 
   /// Verifies a lone candidate.
   Tuning compare_at(const Problem& problem, const std::vector<Candidate>& compared);

@@ -24,12 +24,16 @@ class RunnersUp {
   /// Of a problem, given by its index.
   const std::vector<Candidate>& of(std::size_t problem) { return tuned(problem).runners_up; }
 
+  /// The time that its tuning took, as the cache has it.
+  double tuning_ms(std::size_t problem) { return tuned(problem).tuning_ms; }
+
   /// Whether the tuning of a problem knows what a candidate is worth: it was measured, or it failed or was wrong.
   bool is_known(std::size_t problem, const Candidate& candidate);
 
  private:
   struct Tuned {
     std::vector<Candidate> known, runners_up;
+    double tuning_ms = 0;
   };
 
   const Tuned& tuned(std::size_t problem);

@@ -16,7 +16,11 @@ namespace {
 void choose_measured(std::span<SweepRow> gap) {
   for (SweepRow& row : gap) row.is_measured = false;
   const std::size_t count = std::min(kMostBetween, gap.size());
-  for (std::size_t i = 1; i <= count; ++i) gap[i * (gap.size() + 1) / (count + 1) - 1].is_measured = true;
+  for (std::size_t i = 1; i <= count; ++i) {
+    SweepRow& row = gap[i * (gap.size() + 1) / (count + 1) - 1];
+    row.is_measured = true;
+    row.is_center = i == (count + 1) / 2;
+  }
 }
 
 }  // namespace

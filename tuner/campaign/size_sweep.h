@@ -23,6 +23,7 @@ struct SweepRow {
   std::size_t nearest_winner = 0;         ///< index of the tuned problem whose search found what serves it
   bool is_tuned = false;                  ///< it is that problem
   bool is_measured = true;                ///< otherwise times count as those at the next larger one that is
+  bool is_center = false;                 ///< of those that are measured between two tuned ones; it is measured first
   bool may_change = true;                 ///< otherwise it stays with that winner
   std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside it: compared as well
   std::optional<Candidate> chosen = {};   ///< of one between; else the nearest winner serves it
@@ -34,8 +35,7 @@ struct SizeSweep {
   std::vector<SweepRow> between;   ///< where there is no order: the nearest winner serves them
 };
 
-/// Of the classes between two tuned sizes so many are measured, at even distances: where those are octaves apart, to
-/// measure all would take longer than tuning did.
+/// The most classes that are measured between two tuned sizes, at even distances.
 inline constexpr std::size_t kMostBetween = 3;
 
 /// The problems, which are tuned, and the classes between them that `is_wanted`, each at its center and with the

@@ -1,10 +1,13 @@
 #include "tuner/campaign/consolidate_winners.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/runtime/support/session_fixture.h"
 
@@ -28,19 +31,50 @@ class ConsolidateWinnersTest : public FakeSessionTest {
 
   Candidate candidate(const std::string& policy) const { return {*family_.space().parse(policy), {.max_blocks = 1}}; }
 
-  /// The winner among these, measured with these times.
-  Candidate tune(Session& session, std::int64_t n, const std::map<std::string, double>& us) {
+  /// Measured with these times; stored as if it had taken `tuning_ms`.
+  Tuning tune(Session& session, std::int64_t n, const std::map<std::string, double>& us, double tuning_ms) {
     us_ = us;
     TuningOptions options{.budget = 1min};
     for (const auto& [policy, each] : us) options.only.push_back(candidate(policy));
-    const Tuning tuning = session.tune(family_.problem(n), options);
+    Tuning tuning = session.tune(family_.problem(n), options);
+    tuning.compile_ms = 0;
+    tuning.measure_ms = tuning_ms;
+    session.adopt(tuning, std::array{family_.problem(n)});
+    return tuning;
+  }
+
+  /// The winner among these, measured with these times.
+  Candidate tune(Session& session, std::int64_t n, const std::map<std::string, double>& us) {
+    const Tuning tuning = tune(session, n, us, 1000);
     return tuning.trials.at(tuning.winner.value()).candidate;
   }
 
-  ConsolidatedAnswer consolidate(Session& session) {
-    return consolidate_winners(session, {.problems = {family_.problem(kSmaller), family_.problem(kLarger)},
-                                         .may_change = {true, true},
-                                         .budget = 1min});
+  ConsolidatedAnswer consolidate(Session& session, std::int64_t larger = kLarger, const WorkHooks& hooks = {}) {
+    const ConsolidateRequest request{.problems = {family_.problem(kSmaller), family_.problem(larger)},
+                                     .may_change = {true, true},
+                                     .budget = 1min};
+    return consolidate_winners(session, request, hooks);
+  }
+
+  /// The rows that were measured between two tuned ones that are four octaves apart, in that order.
+  std::vector<int> rows_measured_between(double tuning_ms) {
+    constexpr std::int64_t kFarLarger = 16 * kSmaller;
+    Session session(device_, options(MissPolicy::error));
+    tune(session, kSmaller, {{kOne, 50}, {kOther, 100}}, tuning_ms);
+    tune(session, kFarLarger, {{kOne, 100}, {kOther, 50}}, tuning_ms);
+    us_ = {{kOne, 50}, {kOther, 55}};
+    std::vector<int> rows;
+    int total = 0;
+    const auto on_progress = [&](const TuningProgress& progress) {
+      rows.push_back(progress.done);
+      total = progress.total;
+    };
+    const ConsolidatedAnswer result = consolidate(session, kFarLarger, {.on_progress = on_progress});
+    EXPECT_EQ(result.sweep.failure, "");
+    EXPECT_EQ(total, 17);
+    EXPECT_EQ(result.sweep.filled, 15U) << "measured or not, all are served";
+    std::erase_if(rows, [&](int row) { return row == 0 || row == total - 1; });
+    return rows;
   }
 
   const std::string kOne = "threads=128 work=1 finish=alone";
@@ -66,6 +100,14 @@ TEST_F(ConsolidateWinnersTest, WhatASizesOwnSearchMeasuredIsNotMeasuredAgain) {
   us_ = {{kOne, 70}, {kOther, 50}, {kThird, 60}};
   consolidate(session);
   EXPECT_EQ(session.prepare(family_.problem(kLarger)).winner->candidate, candidate(kThird));
+}
+
+TEST_F(ConsolidateWinnersTest, CenterBetweenTwoSizesIsMeasuredFirst) {
+  EXPECT_THAT(rows_measured_between(1e6), ::testing::ElementsAre(8, 4, 12));
+}
+
+TEST_F(ConsolidateWinnersTest, ComparingBetweenSizesTakesNoLongerThanTuningThem) {
+  EXPECT_THAT(rows_measured_between(0), ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -52,6 +52,17 @@ TEST(SizeSweep, OfAWideGapAFewAreMeasured) {
   EXPECT_EQ(rows.compared.size(), 17U);
 }
 
+TEST(SizeSweep, CenterIsTheMiddleOfThoseMeasuredBetweenTwoTunedOnes) {
+  const auto centers = [](const std::vector<std::int64_t>& sizes) {
+    std::vector<SweepRow> rows = rows_of(sums_of(sizes)).compared;
+    std::erase_if(rows, [](const SweepRow& row) { return !row.is_center; });
+    return sizes_of(rows);
+  };
+  EXPECT_THAT(centers({1024, 2048, 4096}), ElementsAre(1448, 2896));
+  EXPECT_THAT(centers({1 << 10, 1 << 14}), ElementsAre(4096));
+  EXPECT_THAT(centers({1024, 1448}), ElementsAre(1217)) << "the only one";
+}
+
 TEST(SizeSweep, WhatIsNotWantedIsLeftOut) {
   const std::vector<Problem> problems = sums_of({1024, 4096});
   const SizeSweep rows =
