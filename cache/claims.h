@@ -25,7 +25,7 @@ bool renew_claim(Connection& connection, const KeyRecord& key, const std::string
 /// Ends the claim, if it still is `owner`'s.
 void release_claim(Connection& connection, const KeyRecord& key, const std::string& owner);
 
-/// Whether a living owner has the class.
+/// True if a living owner has the class.
 bool is_claimed(Connection& connection, const KeyRecord& key);
 
 /// 128 random bits in hexadecimal digits: nobody else's name.

@@ -56,7 +56,7 @@ struct Connection::Limits {
 
   static int is_past_deadline(void* limits) { return Clock::now() > static_cast<const Limits*>(limits)->deadline; }
 
-  /// Whether to try once more for a lock, after a pause.
+  /// Returns 1 to try once more for a lock, after a pause; else 0.
   static int wait_for_lock(void* limits, int earlier_tries) {
     Limits& self = *static_cast<Limits*>(limits);
     if (earlier_tries == 0) self.busy_since = Clock::now();

@@ -21,7 +21,7 @@ class GuardedVfs;
 
 enum class Access { read, write };
 
-/// What is asked of a file before it is opened.
+/// Trust says what is asked of a file before it is opened.
 enum class Trust {
   owned,  ///< nobody but the user and root can have written it (see find_place): its code is going to be run
   alone,  ///< as owned, and no other process knows its name yet: nobody else needs to see locks
@@ -61,7 +61,7 @@ class Connection {
   /// Lets statements take any time from here on: for work that a person asked for and can end.
   void lift_deadline() noexcept;
 
-  /// Whether another file, or none, has the name of this one by now. What is written here would be lost.
+  /// True if another file, or none, has the name of this one by now. What is written here would be lost.
   bool is_displaced();
 
   /// Every byte of the file as the current transaction sees it. (Opening the file itself and closing it again would

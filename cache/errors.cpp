@@ -69,8 +69,8 @@ constexpr std::array<CodeFault, 17> kCodeFaults{{
     {SQLITE_INTERRUPT, StoreFault::failed},
 }};
 
-/// What the operating system reported last; 0 if that is not known. SQLite keeps errors of opening with the connection,
-/// and errors of reading and writing with the file.
+/// Returns what the operating system reported last; 0 if that is not known. SQLite keeps errors of opening with the
+/// connection, and errors of reading and writing with the file.
 int last_errno(sqlite3* connection) {
   int of_file = 0;
   if (const int of_connection = sqlite3_system_errno(connection); of_connection != 0) return of_connection;

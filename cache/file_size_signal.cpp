@@ -7,7 +7,7 @@
 namespace hone::cache {
 namespace {
 
-/// Of one thread.
+/// Each thread has its own.
 struct State {
   int alive = 0;
   bool was_blocked = false;

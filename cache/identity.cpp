@@ -38,7 +38,7 @@ bool is_near(std::string_view clock, std::string_view other) {
   return a > 0 && b > 0 && std::max(a, b) <= kMostClockRatio * std::min(a, b);
 }
 
-/// Whether `fields` has this field, or need not have it.
+/// True if `fields` has this field, or need not have it.
 bool agrees(const Field& field, const std::vector<Field>& fields) {
   const auto& key = field.first;
   const auto other = std::find_if(fields.begin(), fields.end(), [&](const Field& each) { return each.first == key; });

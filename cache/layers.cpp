@@ -21,7 +21,7 @@ constexpr std::size_t kMostMissesKept = 1000;
 /// Loads are noted once a day: enough to tell what is not used any more.
 constexpr std::int64_t kSecondsBetweenLoads = 24 * 60 * 60;
 
-/// Whether a file with this fault will be no better in a while.
+/// True if a file with this fault will be no better in a while.
 bool is_lasting(StoreFault fault) {
   switch (fault) {
     case StoreFault::unopenable:

@@ -23,7 +23,7 @@ struct LayerPlace {
   std::int64_t max_bytes = kDefaultMaxBytes;  ///< see Store; 0: no limit
 };
 
-/// What could not be done without a file. `is_first`: nothing was reported of this file before.
+/// A LayerFailure says what could not be done without a file. `is_first`: nothing was reported of this file before.
 struct LayerFailure {
   std::string message;  ///< names the path, what was found and what to do
   bool is_first = false;
@@ -81,7 +81,7 @@ class Layers {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// What is lost where a file is locked: a winner, or nothing that others, or another try, do not have.
+  /// Loss says what a locked file costs: a winner, or nothing that others, or another try, do not have.
   enum class Loss { nothing, winner };
 
   struct Layer {

@@ -17,7 +17,7 @@
 namespace hone::cache {
 namespace {
 
-/// What keeps fcntl() locks on the machine that takes them; without an option, any mount of the type does.
+/// Such a mount keeps fcntl() locks on the machine that takes them; without an option, any mount of the type does.
 struct LocalLocks {
   std::string_view type;
   std::string_view option;

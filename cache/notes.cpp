@@ -24,7 +24,7 @@ void write_miss(Connection& connection, const MissRecord& miss, std::int64_t tim
   statement.bind(miss.bytes_moved).bind(time).bind(1).run();
 }
 
-/// Of the classes that lie within that of `key`; `condition` may ask for `bound` besides.
+/// Removes the classes that lie within that of `key`; `condition` may ask for `bound` besides.
 void remove_within(Connection& connection, std::string_view table, const KeyRecord& key, std::int64_t device,
                    std::int64_t toolchain, std::string_view condition = "", const std::string* bound = nullptr) {
   Statement statement = connection.prepare(fmt::format(

@@ -32,7 +32,7 @@ struct Place {
 /// one.
 Place find_place(const std::filesystem::path& path);
 
-/// Whether find_place() finds a file there; `path` may be relative.
+/// True if find_place() finds a file there; `path` may be relative.
 bool file_exists(const std::filesystem::path& path);
 
 /// Throws StoreError(untrusted) with the reason for it.
@@ -42,7 +42,7 @@ void require_trust(const Place& place);
 /// that was there, or, where there was none and `before` is trusted, not one that can be.
 void require_same(const Place& before);
 
-/// Whether a regular file is there, or nothing; a symbolic link is neither.
+/// True if a regular file is there, or nothing; a symbolic link is neither.
 bool is_file_or_nothing(const std::filesystem::path& path) noexcept;
 
 /// Why a file beside the cache, its journal say, cannot be used: it is no regular file, or somebody else may have made
@@ -53,8 +53,8 @@ std::string companion_distrust(const std::filesystem::path& path, bool& exists);
 /// something else than a file in the place of its journal or write-ahead log.
 void require_finished(const std::filesystem::path& path);
 
-/// Whether whatever is written at `path` would be trusted, and locks keep other writers out. Throws StoreError as
-/// find_place(), and StoreFault::untrusted or unlocked; makes nothing.
+/// Checks that whatever is written at `path` would be trusted, and that locks keep other writers out. Throws StoreError
+/// as find_place(), and StoreFault::untrusted or unlocked; makes nothing.
 void require_writable_place(const std::filesystem::path& path);
 
 /// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,

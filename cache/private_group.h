@@ -1,4 +1,4 @@
-// Whether a group that may write to a file is only its owner under another name.
+// is_private_group(): tells if a group that may write to a file is only its owner under another name.
 #pragma once
 
 #include <sys/types.h>

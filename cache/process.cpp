@@ -31,7 +31,7 @@ std::string start_time(std::string_view pid) {
   return "";
 }
 
-/// What makes a PID meaningful: the boot and the PID namespace. "" when the system does not tell.
+/// Returns what makes a PID meaningful: the boot and the PID namespace. "" when the system does not tell.
 std::string here() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;

@@ -24,7 +24,7 @@ struct DeviceRecord {
   bool operator==(const DeviceRecord&) const = default;
 };
 
-/// What produced a binary, and what ran it.
+/// The toolchain produced a binary and ran it.
 struct ToolchainRecord {
   std::string compiler;       ///< identity of the compiler; part of the key
   std::string driver;         ///< a different driver makes a row stale, not unusable
@@ -134,7 +134,7 @@ struct BinaryRecord {
   bool operator==(const BinaryRecord&) const = default;
 };
 
-/// What one tuning writes: all of it in one transaction, or nothing.
+/// One tuning writes this: all of it in one transaction, or nothing.
 struct Publication {
   KeyRecord key;
   WinnerRecord winner;
@@ -147,7 +147,7 @@ struct Attempt {
   std::int64_t started_at = 0;  ///< seconds since 1970, UTC
   double ms = 0;                ///< how long it took
 
-  /// Whether another one with `budget_ms` would come to the same end: it has little more time, and the machine was as
+  /// True if another one with `budget_ms` would come to the same end: it has little more time, and the machine was as
   /// busy within the last hour.
   bool rules_out(double budget_ms, std::int64_t seconds_since_1970) const {
     constexpr double kMuchMore = 4;
@@ -157,7 +157,7 @@ struct Attempt {
   }
 };
 
-/// Whether a lookup may return code to run.
+/// CodeUse says if a lookup may return code to run.
 enum class CodeUse {
   required,  ///< winners whose code is gone or damaged are passed over
   optional,  ///< such a winner is good too, without its code: the caller can compile
@@ -170,7 +170,7 @@ enum class Devices {
   similar,  ///< all others of the kind
 };
 
-/// What a lookup asks for: one problem, by its extents.
+/// A lookup asks for one problem, by its extents.
 struct Query {
   DeviceRecord device;        ///< compared by same_device()
   ToolchainRecord toolchain;  ///< of `compiler`, only the options are compared (same_options())
@@ -208,13 +208,13 @@ struct Hit {
   std::optional<Attempt> attempt = {};  ///< of an untuned one: the tuning that left it
 };
 
-/// What makes a claim needless: a tuned winner for the query, or an untuned one that will do.
+/// A claim is needless where there is a tuned winner for the query, or an untuned one that will do.
 struct Need {
   Query query;
   double budget_ms = 0;  ///< of the tuning that is meant; an untuned one will do whose Attempt rules that out
 };
 
-/// What is known of the tuning of a problem class.
+/// ClaimState says what is known of the tuning of a problem class.
 enum class ClaimState {
   taken,   ///< the caller is to tune it, until its lease is over
   held,    ///< somebody else is tuning it
@@ -242,7 +242,7 @@ struct StoredMiss {
   std::int64_t missed_at = 0;  ///< seconds since 1970, UTC: the last time
 };
 
-/// What a session tells about the cache it uses.
+/// A session tells this about the cache it uses.
 struct Notes {
   std::vector<MissRecord> misses;
   std::map<std::int64_t, std::int64_t> loads;  ///< by id of the winner: how often it was loaded

@@ -1,4 +1,4 @@
-// What turns the fields of records into statements: names of columns, and values bound and read in their order.
+// Turns the fields of records into statements: names of columns, and values bound and read in their order.
 #pragma once
 
 #include <fmt/format.h>

@@ -43,7 +43,7 @@ std::int64_t returned_id(Statement statement) {
   return id;
 }
 
-/// What read_winner() reads.
+/// read_winner() reads these columns.
 std::string winner_columns(std::int64_t schema_version) {
   Names device, rest;
   append_names<DeviceRecord>(device);

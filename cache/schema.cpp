@@ -54,7 +54,7 @@ std::string difference(Objects found, std::int64_t version) {
   return "it has another " + found.begin()->first;
 }
 
-/// Whether a newer version, by its own word and by its tables, can be read by us.
+/// True if a newer version, by its own word and by its tables, can be read by us.
 bool is_readable(Connection& connection, Objects found) {
   if (!take_expected(found, schema_objects(), "table").empty()) return false;
   for (const auto& [key, sql] : found) {

@@ -35,7 +35,7 @@ std::string ids_where(Statement statement, const Agrees& agrees) {
   return ids;
 }
 
-/// Whether rows of `device` are meant.
+/// True if rows of `device` are meant.
 bool is_asked(const DeviceRecord& device, const Query& query) {
   if (query.devices == Devices::similar) return device.kind == query.device.kind && !same_device(device, query.device);
   return same_device(device, query.device);
@@ -195,7 +195,7 @@ std::int64_t seconds_since_1970() {
   return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
-/// Whether `old` stays although `next` has the same key. A damaged one serves nobody and never stays.
+/// True if `old` stays although `next` has the same key. A damaged one serves nobody and never stays.
 bool keeps(Connection& connection, const WinnerRow& old, const Publication& next) {
   if (!old.intact || next.winner.tuned) return false;
   const bool is_worth_more = old.stored.winner.tuned || (!next.tuning && read_attempt(connection, old.stored.id));

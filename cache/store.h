@@ -39,7 +39,7 @@ class StoreError : public std::runtime_error {
   StoreFault fault_;
 };
 
-/// What a cache file may grow to where nothing else is said: some thousands of winners with code and trials.
+/// A cache file may grow to so many bytes where nothing else is said: some thousands of winners with code and trials.
 inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{256} << 20;
 
 /// The cache file at one path. Holds no connection and no lock between calls, so it is safe to use from any thread,
@@ -84,7 +84,7 @@ class Store {
   /// False when the claim has passed to somebody else, or the class was published.
   bool renew(const KeyRecord& key, const std::string& owner, Milliseconds lease) const;
   void release(const KeyRecord& key, const std::string& owner) const;
-  /// Whether a living owner is tuning the class. Only reads.
+  /// True if a living owner is tuning the class. Only reads.
   bool is_claimed(const KeyRecord& key) const;
 
   /// Counts loads of winners, and misses.
@@ -97,7 +97,7 @@ class Store {
   /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's. Rows whose
   /// digest does not hold are left out; their number is added to `*damaged`.
   std::vector<StoredWinner> winners(std::uint64_t* damaged = nullptr) const;
-  /// Those of one operation of a family, found by an index.
+  /// Returns the winners of one operation of a family, found by an index.
   std::vector<StoredWinner> winners(std::string_view family, std::string_view operation,
                                     std::uint64_t* damaged = nullptr) const;
 

@@ -7,7 +7,7 @@
 
 namespace hone::cache {
 
-/// Of at most 8 bytes, the highest first.
+/// Reads a number of at most 8 bytes, the highest first.
 inline std::uint64_t big_endian(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
   for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);

@@ -10,8 +10,8 @@
 
 namespace hone::cache {
 
-/// What export, import, merge, snapshot and repair carry from file to file. The code of the binary travels apart: many
-/// winners may share one, and a winner may have to do without.
+/// An Entry is what export, import, merge, snapshot and repair carry from file to file. The code of the binary travels
+/// apart: many winners may share one, and a winner may have to do without.
 struct Entry {
   KeyRecord key;
   WinnerRecord winner;
@@ -31,7 +31,7 @@ int winner_samples(const Entry& entry);
 /// Negative, 0 or positive.
 int compare_versions(std::string_view a, std::string_view b);
 
-/// Whether `a` is kept where both are to be had for one key: a tuned one before an untuned one, then the newer driver,
+/// True if `a` is kept where both are to be had for one key: a tuned one before an untuned one, then the newer driver,
 /// more samples, the younger, and last the larger digest. A strict total order, so it does not matter in which order
 /// files are merged.
 bool is_better(const Entry& a, const Entry& b);

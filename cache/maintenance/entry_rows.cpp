@@ -31,7 +31,7 @@ auto for_people(const DeviceRecord& device) {
   return std::tie(device.name, device.sm_count, device.max_threads_per_sm, device.peak_bandwidth_gbps);
 }
 
-/// Of two descriptions of one device the larger stays, so that the order of merging does not matter.
+/// The larger of two descriptions of one device stays, so that the order of merging does not matter.
 std::int64_t put_larger_device(Connection& connection, const DeviceRecord& device) {
   const std::optional<DeviceRow> old = find_device(connection, device);
   if (old && old->intact && for_people(old->device) >= for_people(device)) return old->id;

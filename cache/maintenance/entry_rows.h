@@ -9,7 +9,7 @@
 
 namespace hone::cache {
 
-/// What a pass over a file came across.
+/// PassCounts says what a pass over a file came across.
 struct PassCounts {
   std::int64_t winners = 0;           ///< intact ones, which were visited
   std::int64_t damaged_winners = 0;   ///< the digest of the row or of its device does not hold: not visited

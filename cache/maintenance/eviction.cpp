@@ -9,7 +9,7 @@
 namespace hone::cache {
 namespace {
 
-// What was never loaded counts as used when it was stored.
+// A winner that was never loaded counts as used when it was stored.
 constexpr std::string_view kBinariesByUse =
     "SELECT w.binary FROM winner w LEFT JOIN usage u ON u.winner = w.id"
     " WHERE w.binary IN (SELECT digest FROM binary)"

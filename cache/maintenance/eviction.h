@@ -22,7 +22,7 @@ std::int64_t used_bytes(Connection& connection);
 /// trials. Call inside a writing transaction. Throws StoreError.
 EvictionCounts evict(Connection& connection, std::int64_t goal_bytes, std::int64_t spared_winner);
 
-/// What a publication does: nothing while used_bytes() is at most the file's own limit (kMaxBytesProperty) or else
+/// A publication does this: nothing while used_bytes() is at most the file's own limit (kMaxBytesProperty) or else
 /// `max_bytes`, 0 for no limit; beyond that it evicts down to nine tenths of it, so that not every publication has to.
 void keep_to_size(Connection& connection, std::int64_t max_bytes, std::int64_t published_winner);
 

@@ -125,7 +125,7 @@ class Scanner {
     return number >= 1 && number <= page_count_ && read_((number - 1) * page_bytes_, page);
   }
 
-  /// What was deleted is not to come back. Each trunk page names the next and its leaves.
+  /// Deleted records must not come back. Each trunk page names the next and its leaves.
   void list_free_pages(std::int64_t trunk) {
     is_free_.assign(static_cast<std::size_t>(page_count_), false);
     while (trunk >= 1 && trunk <= page_count_ && !is_free_[static_cast<std::size_t>(trunk - 1)]) {

@@ -12,13 +12,13 @@
 namespace hone::cache {
 
 struct PruneRules {
-  /// Whether a winner goes, with its trials, and its binary where no other has the same.
+  /// Returns true if a winner goes, with its trials, and its binary where no other has the same.
   std::function<bool(const StoredWinner&)> removes = [](const StoredWinner&) { return false; };
 
-  /// What may be left afterwards, see evict(); negative: no matter how much.
+  /// So many bytes may be left afterwards, see evict(); negative: no matter how many.
   std::int64_t max_bytes = -1;
 
-  /// What the file is to keep to from now on, see keep_to_size(); 0: no limit of its own. Not changed where nullopt.
+  /// Sets the file's limit from now on, see keep_to_size(); 0: no limit of its own. Not changed where nullopt.
   std::optional<std::int64_t> limit_bytes = {};
 
   bool dry_run = false;  ///< prune a copy, and change nothing

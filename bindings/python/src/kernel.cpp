@@ -9,7 +9,7 @@
 namespace hone::python {
 namespace {
 
-/// What the library's callback needs: the function of the package, and what it is for.
+/// The library's callback needs this: the function of the package, and what it is for.
 struct Reference {
   nb::object function;
   std::string kernel;
@@ -149,7 +149,7 @@ Kernel::Call Kernel::call_of(nb::sequence values, nb::sequence extents, const Ca
   return call;
 }
 
-/// Those that the caller gave, and the others by the first array that has an element for each point.
+/// Takes the extents that the caller gave, and the others from the first array that has an element for each point.
 void Kernel::find_extents(Call& call, nb::sequence given) const {
   const Array* points = nullptr;
   std::string tried;

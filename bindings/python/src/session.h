@@ -14,7 +14,7 @@
 
 namespace hone::python {
 
-/// What the Python function that is the reference of a kernel raised, while this thread tunes.
+/// Keeps what the Python function that is the reference of a kernel raised, while this thread tunes.
 struct RaisedInReference {
   std::string kernel;
   std::optional<nb::python_error> error;
