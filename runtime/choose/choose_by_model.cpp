@@ -38,7 +38,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
     const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
     if (!outcome.binary) {
-      // What does not compile in a family's plain kernel compiles in no policy: no need to try them all.
+      // If a family's plain kernel does not compile, no policy does: there is no need to try them all.
       if (last_reason.empty() && problem.family->verifier().has_reference_kernel())
         load_reference(device, problem, memo);
       last_reason = outcome.error;

@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-/// What is beyond the bound does not serve: a sum with it is kNoTime.
+/// A regret beyond the bound does not serve: a sum with it is kNoTime.
 double bounded(double regret, double most_regret) { return regret <= most_regret ? regret : kNoTime; }
 
 /// The best split of the first so many sizes.
@@ -37,7 +37,7 @@ std::vector<std::size_t> best_split(const Regrets<TrialMatrix>& regrets, const T
         sums[candidate] += bounded(regrets.at(last, candidate), most_regret);
       const double least = *std::min_element(sums.begin(), sums.end());
       if (least == kNoTime) break;
-      // Of equal ones the last, so that sizes at which nothing may serve go with the part below them.
+      // The last of equal ones is taken, so that sizes at which nothing may serve go with the part below them.
       const Split split{splits[first].parts + 1, splits[first].regret + least, first};
       if (split <= splits[last + 1]) splits[last + 1] = split;
     }

@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-/// What is wrong with the results of one problem on one kind of input; "" when all orders agree.
+/// Says what is wrong with the results of one problem on one kind of input; "" when all orders agree.
 std::string disagreement(Device& device, Workload& workload, const Problem& problem, std::string_view kind,
                          const Module& reference, Stream stream) {
   const auto in_order = [&](int order) {

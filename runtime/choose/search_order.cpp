@@ -24,7 +24,7 @@ bool is_an_octave_apart(std::int32_t a, std::int32_t b) {
   return std::abs(place(a) - place(b)) >= 1;
 }
 
-/// Of an ordinal parameter with more values than this, values that are closer together than an octave behave too much
+/// If an ordinal parameter has more values than this, those that are closer together than an octave behave too much
 /// alike for each to be measured whatever is expected of it.
 constexpr std::size_t kManyValues = 6;
 
@@ -32,7 +32,7 @@ bool has_close_values(const Parameter& parameter) {
   return parameter.kind() == ParameterKind::ordinal && parameter.values.size() > kManyValues;
 }
 
-/// Whether one value of such a parameter is next to another, or one of those beyond that are an octave apart.
+/// True if one value of such a parameter is next to another, or one of those beyond that are an octave apart.
 bool is_representative(const Parameter& parameter, std::int32_t value, std::int32_t of) {
   std::vector<std::int32_t> between;  // from next to `of` up to `value`
   for (const std::int32_t each : parameter.values)
@@ -141,7 +141,7 @@ bool SearchOrder::is_near_relative(const Policy& policy, const Policy& leader, d
   bool has_order = false;
   for (int i = 0; i < leader.size(); ++i) {
     const auto index = static_cast<std::size_t>(i);
-    // What exists in one of them alone follows from another difference.
+    // A parameter that exists in one of them alone follows from another difference.
     if (policy[i] == leader[i] || !space.exists(index, policy) || !space.exists(index, leader)) continue;
     const Parameter& parameter = space.parameters()[index];
     has_order = parameter.kind() == ParameterKind::ordinal;

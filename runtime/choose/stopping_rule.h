@@ -41,7 +41,7 @@ class StoppingRule {
   /// the model was off.
   static int fewest_measured(const SearchState& state);
 
-  /// What a candidate must promise: more once a share of all candidates has been measured.
+  /// A candidate must promise so much: more once a share of all candidates has been measured.
   static double least_gain(const SearchState& state);
 
   /// True once so many candidates have been measured that no further one is.

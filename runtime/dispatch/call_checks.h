@@ -1,4 +1,4 @@
-// What every tuned_…() call checks before it looks anything up: only what costs nothing.
+// Every tuned_…() call checks this before it looks anything up: only what costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct ArrayRows {
   std::int64_t row_bytes, pitch_bytes, rows;
 };
 
-/// Whether two arrays have a byte in common. Rows of one may lie between those of the other.
+/// True if two arrays have a byte in common. Rows of one may lie between those of the other.
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b);
 
 }  // namespace hone

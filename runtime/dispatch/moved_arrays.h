@@ -9,7 +9,7 @@
 
 namespace hone {
 
-/// Whether any extent of a call is 0; a negative one is refused, and so are elements that do not have 1, 2, 4, 8 or 16
+/// True if any extent of a call is 0; a negative one is refused, and so are elements that do not have 1, 2, 4, 8 or 16
 /// bytes.
 bool is_empty(std::string_view function, std::size_t element_bytes, const Extents& extents);
 

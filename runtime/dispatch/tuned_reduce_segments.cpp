@@ -14,7 +14,7 @@ Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, const voi
   call.check_array("in", in, spec.dtype, elements > 0);
   call.check_array("offsets", offsets, offset_dtype);
   call.check_array("out", out, spec.result_dtype(), segments > 0);
-  // Of an empty array nothing is read or written, and any address will do.
+  // Nothing of an empty array is read or written, so any address will do.
   void* const unused = const_cast<void*>(offsets);
   void* const buffers[] = {elements == 0 ? unused : const_cast<void*>(in), unused, segments == 0 ? unused : out};
   return session.launch(problem, buffers, stream);

@@ -81,7 +81,7 @@ BinaryMemo::Ahead BinaryMemo::compile_ahead(const Device& device, std::function<
   std::erase_if(compiling_ahead_, [](const std::future<void>& each) {
     return each.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
-  // What it throws nobody asks for: whoever needs the units will meet it, too.
+  // Nobody asks for what it throws: whoever needs the units will meet it, too.
   compiling_ahead_.push_back(std::async(std::launch::async, std::move(run)));
   return Ahead(std::move(stop));
 }

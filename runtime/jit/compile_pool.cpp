@@ -18,7 +18,7 @@ class Batch {
         std::optional<std::chrono::steady_clock::time_point> deadline)
       : compile_(compile), stop_(std::move(stop)), deadline_(deadline), outcomes_(count) {}
 
-  /// What each worker thread runs.
+  /// Each worker thread runs this.
   void work() {
     std::unique_lock lock(mutex_);
     while (may_start()) {

@@ -14,7 +14,7 @@
 
 namespace hone {
 
-/// What became of one unit: a binary, or why there is none, or neither when it was not started in time.
+/// Says what became of one unit: a binary, or why there is none, or neither when it was not started in time.
 struct CompileOutcome {
   std::shared_ptr<const Binary> binary;
   std::string error;

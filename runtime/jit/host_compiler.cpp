@@ -55,7 +55,7 @@ std::string string_literal(std::string_view text) {
   return result + '"';
 }
 
-/// What follows the unit's source: how the engine finds its kernels (prelude/host_abi.h).
+/// Returns what follows the unit's source: how the engine finds its kernels (prelude/host_abi.h).
 std::string trampolines(const Unit& unit) {
   std::string text = "\n#line 1 \"hone_entries\"\nnamespace hone_host {\nconstexpr Entry kEntries[] = {\n";
   for (const std::string& entry : unit.entries) {
@@ -139,7 +139,7 @@ std::vector<std::string> link_options(HostInstrumentation instrumentation) {
   return {"-shared", "-nostdlib", "-Wl,-z,defs"};
 }
 
-/// Whether a linker's log says that a sanitizer's library is missing: GNU's, LLVM's and gold's words for it.
+/// True if a linker's log says that a sanitizer's library is missing: GNU's, LLVM's and gold's words for it.
 bool lacks_sanitizer_runtime(std::string_view log) {
   for (const std::string_view library :
        {"-lasan", "-ltsan", "-lubsan", "libasan", "libtsan", "libubsan", "libclang_rt."}) {

@@ -8,7 +8,7 @@
 
 namespace hone {
 
-/// What a module tells beside its results. Under the sanitizers of the library, which see more, `checked` adds nothing.
+/// A module tells this beside its results. Under the sanitizers of the library, which see more, `checked` adds nothing.
 enum class HostInstrumentation {
   none,
   checked,  ///< tables for source_lines(), and the overflow of signed integers

@@ -13,8 +13,8 @@
 namespace hone {
 namespace {
 
-/// What the lines `#include "name"` of a text name. Comments and conditions are not understood: an include that they
-/// take away is counted, too.
+/// Returns what the lines `#include "name"` of a text name. Comments and conditions are not understood: an include that
+/// they take away is counted, too.
 std::vector<std::string_view> quoted_includes(std::string_view text) {
   constexpr std::string_view kInclude = "#include \"";
   std::vector<std::string_view> names;

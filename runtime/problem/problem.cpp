@@ -35,7 +35,7 @@ int class_of(std::int64_t extent, Reach reach) {
   return size_class;
 }
 
-/// Of the classes from 1 on.
+/// Holds for the classes from 1 on.
 SizeRange range_of(int size_class, Reach reach) {
   const int border = static_cast<int>(reach);
   return {.first = two_to_eighths(2 * size_class - border) + 1,

@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-/// What a call of a slow path (a square root, an exponential) puts on the stack; more is spilled registers.
+/// A call of a slow path (a square root, an exponential) puts so much on the stack; more is spilled registers.
 constexpr int kMostCallFrameBytes = 64;
 
 /// Candidates that have less than this share of the needed bytes in flight are not worth measuring.

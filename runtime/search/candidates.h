@@ -26,7 +26,7 @@ struct RankedPolicy {
   Prediction prediction = {};
 };
 
-/// Whether what is not worth measuring, by the family's opinion or by the occupancy model's, is left out.
+/// Pruning leaves out what is not worth measuring, by the family's opinion or by the occupancy model's.
 enum class Pruning { on, off };
 
 /// The policies that are valid for the problem's class, most promising first. Registers are not known before compiling;

@@ -69,8 +69,8 @@ constexpr ModelConstants kHost{.enqueue_us = 0,
                                .sm_bandwidth_gbps = 7,
                                .cluster_bandwidth_gbps = 0,
                                .block_share_bytes = 2 << 20};
-/// What a round of a cluster takes, as a multiple of memory's latency. Sums of i8 by 16 blocks of 128 threads with two
-/// loads each: 4.8 µs in four rounds, 8.1 in eight (H200, CUDA 13.0, 2026-11).
+/// A round of a cluster takes this multiple of memory's latency. Sums of i8 by 16 blocks of 128 threads with two loads
+/// each: 4.8 µs in four rounds, 8.1 in eight (H200, CUDA 13.0, 2026-11).
 constexpr double kClusterRound = 1.5;
 
 /// A launch that overlaps the one ahead fills the slots that are free. Where its blocks per SM do not divide those that
@@ -82,8 +82,8 @@ constexpr double kUnevenSms = 1.08;
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
-/// What `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are on, and
-/// the bytes that they have in flight allow.
+/// Returns what `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are
+/// on, and the bytes that they have in flight allow.
 double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
                  std::int64_t blocks) {
   const auto busy_sms = static_cast<double>(std::min<std::int64_t>(blocks, facts.sm_count));

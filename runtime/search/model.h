@@ -41,11 +41,11 @@ struct Prediction {
   double device_us = 0;                     ///< what the device takes
   double enqueue_us = 0;                    ///< what the host takes to enqueue it; 0 in a graph
 
-  /// Of calls one after the other: the slower of the two sets the pace.
+  /// Times calls one after the other: the slower of the two sets the pace.
   double us() const { return std::max(device_us, enqueue_us); }
 };
 
-/// Whether one comes before the other: by its time, and where the host sets that, by the device's part.
+/// True if one comes before the other: by its time, and where the host sets that, by the device's part.
 inline bool is_faster(const Prediction& a, const Prediction& b) {
   return a.us() != b.us() ? a.us() < b.us() : a.device_us < b.device_us;
 }
@@ -59,14 +59,14 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
 /// The same of a candidate of a problem.
 Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks);
 
-/// What no candidate can beat: one launch, and the bytes of the problem at the bandwidth that the best kernels reach;
+/// No candidate can beat this: one launch, and the bytes of the problem at the bandwidth that the best kernels reach;
 /// of warm inputs the launch alone, since they come from a cache whose bandwidth is not known. By what was measured of
 /// this device, and else by the constants of the model; 0 where the device's bandwidth is a guess.
 double roofline_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem,
                    InputState inputs = InputState::cold);
 
-/// What enqueueing a launch takes the host where the calls of the problem may be so short that it sets their pace:
-/// whatever else runs on the host would show in what is measured. 0 for longer calls, and in graphs.
+/// Returns what enqueueing a launch takes the host where the calls of the problem may be so short that it sets their
+/// pace: whatever else runs on the host would show in what is measured. 0 for longer calls, and in graphs.
 double host_pace_us(const DeviceFacts& facts, const DeviceLimits& limits, const Problem& problem);
 
 }  // namespace hone

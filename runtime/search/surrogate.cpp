@@ -13,14 +13,14 @@ namespace {
 // worst, with one candidate in six measured. Correlations of 0.6 or 0.85 and half or twice the noise change neither by
 // much.
 
-/// Of candidates a step apart in one parameter; more than kMostSteps are no less alike. A parameter that one of them
-/// does not have counts kAbsentSteps. (For these numbers the correlations of any candidates are positive semidefinite;
-/// with one step for an absent parameter they are not.)
+/// Holds for candidates a step apart in one parameter; more than kMostSteps are no less alike. A parameter that one of
+/// them does not have counts kAbsentSteps. (For these numbers the correlations of any candidates are positive
+/// semidefinite; with one step for an absent parameter they are not.)
 constexpr double kStepCorrelation = 0.8;
 constexpr double kMostSteps = 3;
 constexpr double kAbsentSteps = 1.5;
 
-/// Of the same policy in grids of which one is twice the other.
+/// Holds for the same policy in grids of which one is twice the other.
 constexpr double kGridCorrelation = 0.9;
 
 /// Variance of what a measurement says, as a share of what the model is wrong by; and of one of a neighbouring problem.
@@ -33,7 +33,7 @@ constexpr double kLeastError = 0.01;
 /// Grids beyond this are no different.
 constexpr double kMostBlocksPerSm = 64;
 
-/// What a normal variable is expected to stay below a bound by, counting 0 where it does not; `lead`: of its mean.
+/// A normal variable is expected to stay below a bound by this, counting 0 where it does not; `lead`: of its mean.
 double expected_lead(double lead, double deviation) {
   const double z = lead / deviation;
   const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);

@@ -28,15 +28,15 @@ class Surrogate {
   /// A candidate that may be asked about: its number, counted from 0.
   std::size_t add(const Candidate& candidate, const Prediction& prediction);
 
-  /// What one of them took. Times that are not positive are left out, and those that tell the host's pace alone.
+  /// Learns what one of them took. Times that are not positive are left out, and those that tell the host's pace alone.
   void observe(std::size_t point, double measured_us);
 
-  /// What a candidate took on a neighbouring problem, where the model is wrong in much the same way, and what the host
-  /// takes to enqueue it there as here.
+  /// Learns what a candidate took on a neighbouring problem, where the model is wrong in much the same way, and what
+  /// the host takes to enqueue it there as here.
   void observe_nearby(const Candidate& candidate, double enqueue_us, double predicted_us, double measured_us);
 
-  /// What it should take: the prediction of the device's part, put right by what was observed; at least what the host
-  /// takes.
+  /// Returns what it should take: the prediction of the device's part, put right by what was observed; at least what
+  /// the host takes.
   double expected_us(std::size_t point);
 
   /// By what share measuring it is expected to improve on `leader_us`, counting 0 for each chance that it does not.

@@ -157,7 +157,7 @@ int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::si
   return blocks;
 }
 
-/// What the driver knows about a pointer; nothing about those that it refuses to look at.
+/// Returns what the driver knows about a pointer; nothing about those that it refuses to look at.
 std::optional<cudaPointerAttributes> CudaDevice::pointer_attributes(const void* pointer) const {
   const DeviceGuard guard(ordinal_);
   cudaPointerAttributes attributes{};
@@ -196,7 +196,7 @@ std::string CudaDevice::memory_owner(const void* pointer) const {
   return fmt::format("{} (cuda:{})", query_cuda_facts(attributes->device).name, attributes->device);
 }
 
-/// Whether a handle means a default stream: the one of whichever device is current.
+/// True if a handle means a default stream: the one of whichever device is current.
 bool is_default(cudaStream_t stream) {
   return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }

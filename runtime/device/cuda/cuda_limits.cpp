@@ -45,8 +45,8 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kLaunches = 200;  ///< fewer than a stream takes before the host has to wait
 constexpr int kRepeats = 10;
 
-/// What a quiet host takes of what was measured. A busy one takes more, up to 3.6 µs where it takes 2.7 at other times
-/// (H100, CUDA 13.0, 2026-11), and too high a limit would take for equal what it tells apart when it is quiet.
+/// A quiet host takes this share of what was measured. A busy one takes more, up to 3.6 µs where it takes 2.7 at other
+/// times (H100, CUDA 13.0, 2026-11), and too high a limit would take for equal what it tells apart when it is quiet.
 constexpr double kQuietShare = 0.75;
 
 /// The least of several: whatever comes between makes it longer.
@@ -87,7 +87,7 @@ class Limits {
     for (int i = 0; i < kLaunches; ++i) device_.launch(module_->kernel(kEmpty), launch, stream_.get());
   }
 
-  /// Of one launch, by the host's clock.
+  /// Times one launch by the host's clock.
   double host_us() {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();

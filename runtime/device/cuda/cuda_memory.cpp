@@ -17,7 +17,7 @@ struct MemorySizes {
   std::size_t total_bytes = 0;
 };
 
-/// Of the current device.
+/// Returns those of the current device.
 MemorySizes memory_sizes() {
   MemorySizes sizes;
   check(cudaMemGetInfo(&sizes.free_bytes, &sizes.total_bytes), "asking for the size of device memory");

@@ -26,7 +26,7 @@ class CudaMemory {
   /// Error(out_of_memory) with the bytes asked for and free.
   void* allocate(std::size_t bytes);
 
-  /// What the driver has left for this and other programs.
+  /// Returns what the driver has left for this and other programs.
   std::int64_t free_bytes() const;
 
   /// Frees what allocate() gave out; nullptr is ignored. Other streams are not waited for: the owner has waited for

@@ -131,7 +131,7 @@ RacingAccess AccessTrace::racing(const Access& access) const {
   return {access.kind, blocks_[access.block], access.thread, access.code_address};
 }
 
-/// Whether the lane of access `index` did the same as `other` since its last barrier, before that access.
+/// True if the lane of access `index` did the same as `other` since its last barrier, before that access.
 bool AccessTrace::does_before(const Access& other, AccessIndex index) const {
   const Access& last = accesses_[index];
   for (AccessIndex i = index; i-- > 1;) {

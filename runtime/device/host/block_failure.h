@@ -59,8 +59,8 @@ struct BlockFailure {
   }
 };
 
-/// What was found, where, on both sides, and what to do, in the last line. `kernel` names entry and unit; `details` are
-/// lines that say more, each after a line break.
+/// Says what was found, where, on both sides, and what to do, in the last line. `kernel` names entry and unit;
+/// `details` are lines that say more, each after a line break.
 std::string describe(const BlockFailure& failure, const std::string& kernel, const std::string& details = "");
 
 }  // namespace hone

@@ -22,7 +22,7 @@ struct CodeRange {
   std::uintptr_t module_begin = 0;  ///< where the module's address 0 lies
 };
 
-/// What all blocks of a launch have in common.
+/// All blocks of a launch have this in common.
 struct BlockWork {
   AccessTrace* trace = nullptr;  ///< HostOptions::trace
   void (*call)(void* const* arguments) = nullptr;  ///< runs one lane

@@ -43,7 +43,7 @@ pthread_key_t guarded_state_key() {
 
 BlockState* guarded_state() { return static_cast<BlockState*>(pthread_getspecific(guarded_state_key())); }
 
-/// What is handled, and who did before.
+/// A signal that is handled here, with the handler that it had before.
 struct Handled {
   int signal;
   struct sigaction previous;
@@ -104,7 +104,7 @@ void end_lane(BlockState& state, Kind kind, std::uint64_t number, ucontext_t& co
   redirect(context, fail_lane, &state, top);
 }
 
-/// Whether the address lies in the guard page of the stack that the running lane has.
+/// True if the address lies in the guard page of the stack that the running lane has.
 bool overflows(const BlockState& state, const siginfo_t& info, const ucontext_t& context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
   if (info.si_code <= 0 || !in_arena(state, address) || !in_arena(state, registers_of(context).stack_pointer))
@@ -114,7 +114,7 @@ bool overflows(const BlockState& state, const siginfo_t& info, const ucontext_t&
   return offset / hone_host::kStackBytes == running.stack && offset % hone_host::kStackBytes / kPageBytes == 1;
 }
 
-/// Whether it is the kernel itself that runs, and not a library that it has called.
+/// True if it is the kernel itself that runs, and not a library that it has called.
 bool in_kernel(const BlockState& state, const Registers& at) {
   return in_arena(state, at.stack_pointer) && at.program_counter - state.work->code.begin < state.work->code.bytes;
 }

@@ -122,7 +122,7 @@ inline StackBounds after_switch([[maybe_unused]] const FiberState& self) {
   return left;
 }
 
-/// What happened before release(token) is visible after a later acquire(token).
+/// Everything before release(token) is visible after a later acquire(token).
 inline void release([[maybe_unused]] void* token) {
 #if HONE_TSAN
   __tsan_release(token);

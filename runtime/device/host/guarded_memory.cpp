@@ -12,7 +12,7 @@
 namespace hone {
 namespace {
 
-/// Of any two numbers below 251 the patterns differ.
+/// The patterns of any two numbers below 251 differ.
 std::byte pattern_of(std::size_t number) { return static_cast<std::byte>((0xb5 + 37 * number) % 251); }
 
 /// How far from it an access is one to this memory. That takes addresses, no memory; where those are limited

@@ -22,7 +22,7 @@ namespace {
 
 using Contents = std::vector<std::vector<std::byte>>;
 
-/// What is checked, compiled.
+/// A check with its compiled unit.
 struct Compiled {
   const HostCheck& check;
   const Binary& binary;
@@ -59,10 +59,10 @@ class Run {
 
   void run() { make_(HostRun(*make_host_device(options_), compiled_.module, pointers_)); }
 
-  /// Whether the kernel was stopped when it accessed memory near a buffer.
+  /// True if the kernel was stopped when it accessed memory near a buffer.
   bool has_left_buffer() const { return has_left_buffer_; }
 
-  /// Whether it was stopped at a signed overflow.
+  /// True if it was stopped at a signed overflow.
   bool has_overflowed() const { return has_overflowed_; }
 
   /// "buffer "y" of 4000 bytes: at byte 12", for an address in or near one; "" for all others.
@@ -73,7 +73,7 @@ class Run {
     return "";
   }
 
-  /// What was written around the buffers; "" when nothing was.
+  /// Says what was written around the buffers; "" when nothing was.
   std::string overwritten() const {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       if (const std::string place = memory_[i].overwritten(); !place.empty())

@@ -127,7 +127,7 @@ class HostDevice final : public Device {
   }
   void check_launch(const HostKernel& kernel, const Launch& launch) const;
 
-  /// Whether this is a forked child of the process that made the device. It has none of the device's threads.
+  /// True in a forked child of the process that made the device. It has none of the device's threads.
   bool is_inherited() const noexcept { return ::getpid() != process_; }
   void require_own_process() const;
 

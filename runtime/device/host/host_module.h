@@ -13,7 +13,7 @@ namespace hone {
 
 class HostModule;
 
-/// What Kernel::handle of the host device points to.
+/// Kernel::handle of the host device points to one of these.
 struct HostKernel {
   const HostModule* module = nullptr;
   const hone_host::Entry* entry = nullptr;

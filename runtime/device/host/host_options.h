@@ -24,7 +24,7 @@ struct HostOptions {
 
   HostOrder order;
 
-  /// What each byte of shared memory holds before each block: as it is, a NaN as float or double, −1 as an integer.
+  /// Each byte of shared memory holds this before each block: as it is, a NaN as float or double, −1 as an integer.
   unsigned char smem_fill = 0xff;
 
   /// A block that still runs after this long while it spins on atomics is given up: it waits for a block that cannot
@@ -38,7 +38,7 @@ struct HostOptions {
   /// Is told the accesses of modules that are `traced`. With one SM alone; null: nobody is.
   AccessTrace* trace = nullptr;
 
-  /// Of each launch, only the blocks at the corners of the grid run.
+  /// Only the blocks at the corners of the grid run in each launch.
   bool corner_blocks_only = false;
 
   /// Hears of a failure before launch() throws it.

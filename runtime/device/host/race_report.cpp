@@ -41,7 +41,7 @@ std::string access_text(const RacingAccess& access, const std::string& line) {
                      index_text(access.thread), index_text(access.block), verb(access.kind));
 }
 
-/// Whether `later` is not behind `earlier` in one file, so that a loop lies between them.
+/// True if `later` is not behind `earlier` in one file, so that a loop lies between them.
 bool goes_back(const std::string& earlier, const std::string& later) {
   const std::size_t colon = earlier.rfind(':');
   if (colon == std::string::npos || later.compare(0, colon + 1, earlier, 0, colon + 1) != 0) return false;

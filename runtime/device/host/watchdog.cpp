@@ -60,7 +60,7 @@ void Watchdog::watch() {
   }
 }
 
-/// Whether the SM's lane or block is overdue.
+/// True if the SM's lane or block is overdue.
 bool Watchdog::look_at(Sm& sm) {
   timespec time{};
   if (clock_gettime(sm.clock, &time) != 0) return false;

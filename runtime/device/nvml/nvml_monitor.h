@@ -19,15 +19,15 @@ struct ProcessLoad {
   unsigned sm_percent = 0;
 };
 
-/// Whether a set of NVML's clock event reasons means that the clock is below what was asked for: power cap, heat, or a
+/// True if a set of NVML's clock event reasons means that the clock is below what was asked for: power cap, heat, or a
 /// power brake (nvml.h, nvmlClocksEventReasons). Idle, application clocks and sync boost are no throttling.
 bool is_throttled(std::uint64_t reasons);
 
-/// What stands in the way, in words; "" when nothing does.
+/// Says what stands in the way, in words; "" when nothing does.
 std::string describe(const DeviceCondition& condition, std::uint64_t reasons, std::span<const ProcessLoad> loads,
                      unsigned own_pid);
 
-/// Whether others than `own_pid` used the SMs. Where the list lacks `own_pid` although this process works on the
+/// True if others than `own_pid` used the SMs. Where the list lacks `own_pid` although this process works on the
 /// device, pids are of another namespace (a container's) and say nothing: false.
 bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
 

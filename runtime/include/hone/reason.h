@@ -72,7 +72,7 @@ struct Reason {
   /// The words that all of its kind have in common: "… threads a block, the device allows …".
   std::string general_text() const;
 
-  /// Whether tools count the two as one: they have the same code, and of words in common the same.
+  /// True if tools count the two as one: they have the same code, and of words in common the same.
   bool is_like(const Reason& other) const;
 
   bool operator==(const Reason&) const = default;

@@ -40,7 +40,7 @@ struct SessionOptions {
   /// The time to spend on tuning one problem.
   std::chrono::milliseconds tune_budget{2000};
 
-  /// What winners are chosen by. Winners of one objective never serve a session of the other. Change it if calls come
+  /// Winners are chosen by this. Winners of one objective never serve a session of the other. Change it if calls come
   /// so densely that their energy matters more than their time.
   Objective objective = Objective::time;
 

@@ -31,7 +31,7 @@ struct TuningProgress {
   double best_us = 0;    ///< 0 before the first measurement
 };
 
-/// What the winner has the least of.
+/// The winner has the least of this.
 enum class Objective : std::uint8_t {
   time,
   energy,  ///< of one call, by the device's counter (Device::energy()): of the whole device, idle power included
@@ -79,9 +79,9 @@ struct TuningOptions {
   /// Choose `warm` if calls follow the kernel that wrote their input, and the input fits the last-level cache.
   InputState inputs = InputState::cold;
 
-  /// What is sought. For energy, the search by time comes first; then the energy of the fastest few is measured, up to
-  /// six that take at most a quarter longer than the fastest, for about two seconds each, which the budget does not
-  /// include. A Session replaces this by SessionOptions::objective.
+  /// The search seeks the least of this. For energy, the search by time comes first; then the energy of the fastest few
+  /// is measured, up to six that take at most a quarter longer than the fastest, for about two seconds each, which the
+  /// budget does not include. A Session replaces this by SessionOptions::objective.
   Objective objective = Objective::time;
 
   /// Measure every candidate that was not pruned, as far as the budget goes, whatever the model predicts.

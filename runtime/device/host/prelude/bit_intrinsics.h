@@ -60,7 +60,7 @@ inline double __hiloint2double(int high, int low) {
 
 namespace hone_host {
 
-/// What a GPU makes of a value that the integer type cannot hold: the nearest that it can, and 0 of NaN.
+/// A GPU makes this of a value that the integer type cannot hold: the nearest that it can, and 0 of NaN.
 template <class Integer>
 Integer saturated(double x) {
   constexpr bool kSigned = static_cast<Integer>(-1) < 0;

@@ -1,4 +1,4 @@
-// What a compiled kernel and the host device's engine know of each other. Included by both, hence free of headers.
+// A compiled kernel and the host device's engine know this of each other. Both include it, hence free of headers.
 #pragma once
 
 namespace hone_host {
@@ -64,7 +64,7 @@ struct WarpCall {
   Site site;
 };
 
-/// What kernels ask of the engine.
+/// Kernels ask this of the engine.
 struct Services {
   unsigned (*barrier)(BarrierOp op, bool predicate, Site site);
   void (*warp_op)(WarpCall* call);
@@ -85,7 +85,7 @@ struct Overflow {
   long long left, right;
 };
 
-/// What the engine hears of modules that were compiled for a check (instrumentation.cpp): null until it is set, under
+/// The engine hears this of modules that were compiled for a check (instrumentation.cpp): null until it is set, under
 /// the names hone_host_on_access and hone_host_on_overflow.
 using AccessHook = void (*)(const void* address, unsigned long bytes, AccessKind kind, const void* return_address);
 using OverflowHook = void (*)(const Overflow& overflow);
@@ -94,7 +94,7 @@ struct LaneView {
   Index3 thread;
 };
 
-/// What kernels may see of the block that runs. The word at the start of the arena points to it.
+/// Kernels may see this of the block that runs. The word at the start of the arena points to it.
 struct BlockView {
   const LaneView* lane;  ///< the lane that runs now
   Index3 block, block_extent, grid_extent;
@@ -115,7 +115,7 @@ struct Entry {
   const int* parameter_bytes;  ///< of each
 };
 
-/// What a module exports, under the name hone_host_module.
+/// A module exports this, under the name hone_host_module.
 struct ModuleDescriptor {
   int abi_version;
   const char* unit_name;
