@@ -217,7 +217,7 @@ class Command {
   std::string help_hint() const { return fmt::format("Try: {} --help", command_line_of(app_)); }
 
  private:
-  /// What all commands have. Extras are allowed so that what is left over is named in our words.
+  /// Adds what all commands have. Extras are allowed so that what is left over is named in our words.
   void set_up_common(CLI::App& part) {
     part.allow_extras();
     one_of(part.add_option("--color", color_)->take_last(), words_in(kColorWords));

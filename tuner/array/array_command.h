@@ -1,4 +1,4 @@
-// What commands share that call a kernel on the array in a file: hone reduce, hone softmax, hone transpose.
+// hone reduce, hone softmax and hone transpose share this: they call a kernel on the array in a file.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ struct ArrayCall {
 /// FILE, --dtype, --shape, --output and what all commands have that call a kernel; --axis where there is one.
 void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis);
 
-/// What --cache, --on-miss and --budget make of the environment's options. Throws CommandError(usage).
+/// Returns what --cache, --on-miss and --budget make of the environment's options. Throws CommandError(usage).
 SessionOptions session_options(const ArrayOptions& options, const Context& context);
 
 /// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and

@@ -89,7 +89,7 @@ InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std
                  fmt::format("npy, shape {}{}", npy_shape_text(header.shape),
                              header.fortran_order ? ", Fortran order" : ""),
                  header.shape,
-                 // Of one extent, or without elements, both orders are the same.
+                 // Both orders are the same with one extent, or without elements.
                  header.fortran_order && header.shape.size() > 1};
   const std::int64_t data_bytes = file_bytes - header.data_offset;
   if (data_bytes != file.size_bytes()) {

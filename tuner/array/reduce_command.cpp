@@ -59,7 +59,7 @@ ReducedValue read_values(const ReduceSpec& spec, const std::vector<std::byte>& b
   return {first.text + ", " + second.text, Json::array({first.json, second.json})};
 }
 
-/// What a list of operations leaves for one file: "every" is each operation that it can have.
+/// Returns what a list of operations leaves for one file: "every" is each operation that it can have.
 std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
   std::vector<ReduceOp> ops = parse_ops(text);
   const auto is_index = [](ReduceOp op) { return op == ReduceOp::argmin || op == ReduceOp::argmax; };

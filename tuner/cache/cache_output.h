@@ -1,4 +1,4 @@
-// What the hone cache commands have in common: the file they work on, and how they say what they did.
+// The hone cache commands have this in common: the file they work on, and how they say what they did.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::filesystem::path changed_cache_file(const std::string& option, bool dry_run
 
 nlohmann::ordered_json to_json(const cache::CopyCounts& counts);
 
-/// What merging and importing did, a line for each count that is not 0, and what had to be left out to standard error.
+/// Prints what merging and importing did, a line for each count that is not 0; standard error gets what was left out.
 void print_counts(const cache::CopyCounts& counts, const Context& context);
 void warn_of_damage(const cache::CopyCounts& counts, const Context& context);
 

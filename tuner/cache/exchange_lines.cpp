@@ -45,7 +45,7 @@ Json to_json(const Record& record) {
   return object;
 }
 
-/// Of everything in the line: what is for people as well.
+/// Covers everything in the line, also what is for people.
 std::string line_digest(const Entry& entry) {
   const cache::DeviceRecord& device = entry.key.device;
   cache::Digest digest;
@@ -195,7 +195,7 @@ cache::TuningRecord read_tuning(const Json& json) {
   return tuning;
 }
 
-/// What the file's own constraints would refuse without naming the line.
+/// Refuses what the file's own constraints would refuse without naming the line.
 void check_entry(const Entry& entry) {
   for (const cache::RangeRecord& range : entry.key.problem.sizes) {
     if (range.first > range.last) {
@@ -303,7 +303,7 @@ Json parse_json(std::string_view text) {
   };
   try {
     Json json = Json::parse(text, watch);
-    // Of two members with one name only one is left.
+    // Only one is left of two members with one name.
     if (count_members(json) != members) throw LineError("a name stands twice in one object");
     return json;
   } catch (const Json::parse_error& error) {

@@ -37,7 +37,7 @@ using ExchangeLine = std::variant<HeaderLine, BinaryLine, cache::Entry, EndLine>
 /// Without the end of the line. nullopt where a text out of the file is no UTF-8, and so has no place in JSON.
 std::optional<std::string> to_line(const ExchangeLine& line);
 
-/// What is wrong with a line, as the rest of a sentence that begins with its number.
+/// Says what is wrong with a line, as the rest of a sentence that begins with its number.
 class LineError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

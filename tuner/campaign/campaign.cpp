@@ -131,7 +131,7 @@ class Campaign {
       observer_.finished(plan_.take_failed(job.target, lane, failed.message, std::move(job.died)), lane);
   }
 
-  /// What a lost device was at goes back to the others of its kind.
+  /// The work of a lost device goes back to the others of its kind.
   void take(std::size_t lane, DeviceGone gone) {
     if (!opened_[lane]) throw CommandError(ExitCode::device, gone.message);
     result().device_failure = gone.message;
@@ -179,7 +179,7 @@ class Campaign {
     }
   }
 
-  /// Of the total budget.
+  /// Returns what is left of the total budget.
   milliseconds left() const {
     if (!options_.total_budget) return milliseconds::max();
     return *options_.total_budget - std::chrono::duration_cast<milliseconds>(options_.now() - start_);

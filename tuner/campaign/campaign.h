@@ -38,7 +38,7 @@ inline std::string device_identity(std::string_view kind, std::string_view tunin
   return std::string(kind).append(" ").append(tuning_identity);
 }
 
-/// Whether devices with these device_identity() share winners.
+/// True if devices with these device_identity() share winners.
 bool share_winners(const std::string& identity, const std::string& other);
 
 struct CampaignResult {

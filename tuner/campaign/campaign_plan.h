@@ -44,7 +44,7 @@ struct SkippedStep {
 /// There is no time left to consolidate a sweep: the last one of CampaignResult::sweeps says so.
 struct SweepLeftStep {};
 
-/// What a device is to do next; monostate: nothing now.
+/// A device does this next; monostate: nothing now.
 using Step = std::variant<std::monostate, TuneStep, ConsolidateStep, SkippedStep, SweepLeftStep>;
 
 /// Both references must outlive it.
@@ -53,16 +53,16 @@ class CampaignPlan {
   CampaignPlan(std::span<const WeightedProblem> problems, const CampaignOptions& options)
       : problems_(problems), options_(options) {}
 
-  /// Of all devices; groups them.
+  /// Takes all devices, and groups them.
   void set_devices(std::vector<CampaignDevice> devices);
 
   const std::vector<DeviceGroup>& groups() const { return groups_; }
   bool are_all_looked_up() const;
 
-  /// Whether nothing is left to be given to the devices of the group.
+  /// True if nothing is left to be given to the devices of the group.
   bool is_done(const DeviceGroup& group) const;
 
-  /// Those that the group is to tune, in the order in which take_looked_up() is told what the cache has of them.
+  /// Returns the group's problems, in the order in which take_looked_up() is told what the cache has of them.
   std::vector<Problem> problems_of(const DeviceGroup& group) const;
   void take_looked_up(std::size_t group, std::size_t device, std::vector<CampaignItem> found);
 

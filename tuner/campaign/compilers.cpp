@@ -31,7 +31,7 @@ bool are_alike(const std::vector<SourceFile>& a, const std::vector<SourceFile>& 
   });
 }
 
-/// What a compiler answers; nullopt when it ended instead, then `how_it_ended` says how.
+/// Returns what a compiler answers; nullopt when it ended instead, then `how_it_ended` says how.
 std::optional<Answer> answer_of(WorkerProcess& process, std::string& how_it_ended) {
   while (true) {
     std::vector<Answer> answers = process.receive();

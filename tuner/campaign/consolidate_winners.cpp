@@ -81,8 +81,8 @@ class Consolidation {
     return serves_nothing_else;
   }
 
-  /// Those of the tuned problems next to each row, which may be the best there and nowhere else: between two of them,
-  /// and at a near one whose own search has missed them.
+  /// Adds the runners-up of the tuned problems next to each row, which may be the best there and nowhere else: between
+  /// two of them, and at a near one whose own search has missed them.
   void list_runners_up(std::vector<Candidate>& candidates) {
     RunnersUp runners_up(store_, session_.device()->facts(), request_.problems, tuned_winners_);
     const auto may_have_missed = [&](const SweepRow& row, const SweepRow& other, const Candidate& candidate) {

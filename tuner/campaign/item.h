@@ -48,7 +48,7 @@ struct CampaignItem {
   std::string disturbance = {};  ///< what was seen then
 };
 
-/// What the portfolio made of a size sweep: problems that differ in size alone.
+/// The portfolio made this of a size sweep: problems that differ in size alone.
 struct SweepResult {
   Problem first;  ///< the smallest one
   std::size_t device = 0;

@@ -41,7 +41,7 @@ struct CacheFailed {
   std::string message;
 };
 
-/// What a lane tells the campaign: an answer, or why there is none.
+/// A lane tells the campaign this: an answer, or why there is none.
 using LaneEvent = std::variant<ReadyAnswer, ProgressAnswer, LookedUpAnswer, TunedAnswer, ConsolidatedAnswer, JobFailed,
                                DeviceGone, CacheFailed>;
 
@@ -65,8 +65,8 @@ class Lane {
   /// Asks the worker to end its job early.
   void stop();
 
-  /// What has happened since; looks for deaths and hangs, too. To be called every tenth of a second, or when there is
-  /// something to read.
+  /// Returns what has happened since; looks for deaths and hangs, too. To be called every tenth of a second, or when
+  /// there is something to read.
   std::vector<LaneEvent> look();
 
   /// Takes the job that is done or failed out of the lane.

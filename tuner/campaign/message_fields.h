@@ -184,7 +184,7 @@ void each_field(Some<SweepResult> auto& sweep, Visit& visit) {
   visit("failure", sweep.failure);
 }
 
-/// What has fields: such a value is an object on the wire.
+/// A value that has fields is an object on the wire.
 template <class T>
 concept HasFields = requires(T& value, void (*visit)(...)) {
   each_field(value, visit);

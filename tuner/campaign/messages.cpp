@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Request>> kRequestKin
 constexpr std::array<std::string_view, std::variant_size_v<Answer>> kAnswerKinds{
     "ready", "progress", "looked_up", "tuned", "consolidated", "compiled", "compile_failed", "failed"};
 
-/// What JSON has a type for.
+/// JSON has a type for such a value.
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string> ||
     std::same_as<T, std::map<std::string, int>> || std::same_as<T, decltype(Reason::numbers)>;

@@ -59,7 +59,7 @@ struct ConsolidateRequest {
   std::optional<Problem> next = {};  ///< TuningOptions::next
 };
 
-/// Of a compiler: → CompiledAnswer or CompileFailedAnswer
+/// Asks a compiler: → CompiledAnswer or CompileFailedAnswer
 struct CompileRequest {
   std::string architecture;
   std::string name;

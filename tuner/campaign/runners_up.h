@@ -12,22 +12,22 @@
 
 namespace hone::tuner {
 
-/// Of each tuned problem of a line the fastest few that are at most 5 % behind its winner and win nowhere in the line:
-/// what may be the best at a size beside it. A tuning is read when it is first asked about; throws StoreError. All
-/// references must outlive it.
+/// RunnersUp has the fastest few of each tuned problem of a line that are at most 5 % behind its winner and win nowhere
+/// in the line: they may be the best at a size beside it. A tuning is read when it is first asked about; throws
+/// StoreError. All references must outlive it.
 class RunnersUp {
  public:
   RunnersUp(const cache::Store& store, const DeviceFacts& facts, const std::vector<Problem>& problems,
             const std::vector<Candidate>& winners)
       : store_(store), facts_(facts), problems_(problems), winners_(winners) {}
 
-  /// Of a problem, given by its index.
+  /// Returns those of a problem, given by its index.
   const std::vector<Candidate>& of(std::size_t problem) { return tuned(problem).runners_up; }
 
   /// The time that its tuning took, as the cache has it.
   double tuning_ms(std::size_t problem) { return tuned(problem).tuning_ms; }
 
-  /// Whether the tuning of a problem knows what a candidate is worth: it was measured, or it failed or was wrong.
+  /// True if the tuning of a problem knows what a candidate is worth: it was measured, or it failed or was wrong.
   bool is_known(std::size_t problem, const Candidate& candidate);
 
  private:

@@ -12,7 +12,7 @@
 namespace hone::tuner {
 namespace {
 
-/// Of the rows between two tuned ones.
+/// Takes the rows between two tuned ones.
 void choose_measured(std::span<SweepRow> gap) {
   for (SweepRow& row : gap) row.is_measured = false;
   const std::size_t count = std::min(kMostBetween, gap.size());

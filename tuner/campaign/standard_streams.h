@@ -22,7 +22,7 @@ class RequestStream {
   /// Waits for the next one. Throws CommandError(failed) for a line that is none.
   Request next();
 
-  /// Of StopRequest, which is not among the others.
+  /// Stops with StopRequest, which is not among the others.
   std::stop_token stop();
 
  private:

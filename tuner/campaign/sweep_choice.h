@@ -24,15 +24,15 @@ std::array<std::size_t, 2> tuned_beside(std::span<const SweepRow> rows, std::siz
 
 class SweepComparison {
  public:
-  /// Of `candidates`, all different, the first `winners` are winners of tuned rows, the others runners-up.
+  /// The first `winners` of `candidates`, all different, are winners of tuned rows, the others runners-up.
   SweepComparison(std::size_t rows, std::vector<Candidate> candidates, std::size_t winners);
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
   std::size_t index_of(const Candidate& candidate) const;
 
-  /// What has to be measured at a row: at a tuned one all winners, at one between those that are near the fastest at
-  /// one of the tuned rows beside it, which are measured by then; and the row's runners-up. Nothing where all are as
-  /// fast as the fastest beside it.
+  /// Returns what has to be measured at a row: at a tuned one all winners, at one between those that are near the
+  /// fastest at one of the tuned rows beside it, which are measured by then; and the row's runners-up. Nothing where
+  /// all are as fast as the fastest beside it.
   std::vector<Candidate> list_compared(std::span<const SweepRow> rows, std::size_t row) const;
 
   /// `here` and, unless it is empty, `corner` are what the candidates take at a row and at the largest corner of its

@@ -1,4 +1,4 @@
-// What a worker does with one problem: looks it up, or tunes it.
+// A worker does this with one problem: looks it up, or tunes it.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace hone::tuner {
 
-/// What connects work on a problem with whoever asked for it.
+/// WorkHooks connect work on a problem with whoever asked for it.
 struct WorkHooks {
   std::stop_token stop = {};
   std::function<void(const TuningProgress&)> on_progress = {};

@@ -33,7 +33,7 @@ class RunningRecord {
     }
     std::array<char, kRunningBytes> record{};
     std::snprintf(record.data(), record.size(), "%llu %s", ++count_, text_.c_str());
-    // Whether it could be written or not, the candidate runs: at worst, nobody can be blamed.
+    // The candidate runs even if it could not be written: at worst, nobody can be blamed.
     [[maybe_unused]] const ssize_t ignored = pwrite(kRunningDescriptor, record.data(), record.size(), 0);
   }
 

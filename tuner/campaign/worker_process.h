@@ -35,7 +35,7 @@ class WorkerProcess {
   /// Readable when there is something to receive, or when the worker has ended.
   int descriptor() const { return out_; }
 
-  /// Whether its output has ended; then how_it_ended() waits for it.
+  /// True if its output has ended; then how_it_ended() waits for it.
   bool has_ended() const { return ended_; }
 
   /// "was killed by signal 11 (Segmentation fault)", "ended with code 1"; waits for the end.
@@ -43,7 +43,7 @@ class WorkerProcess {
 
   void kill_now();
 
-  /// What it wrote down before it ran something the last time.
+  /// It wrote this down before it ran something the last time.
   struct Running {
     std::uint64_t count = 0;  ///< of runs; 0: nothing ran yet
     std::string candidate;    ///< as JSON

@@ -44,7 +44,7 @@ Launch launch_of(const CheckOptions& options) {
   return launch;
 }
 
-/// What NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
+/// Says what NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
 struct GpuCheck {
   std::optional<Resources> resources = {};
   std::string not_looked_at = {};         ///< why there are none
@@ -192,7 +192,7 @@ nlohmann::ordered_json host_json(const HostCheckReport& report, const HostCheck&
 /// Sizes that no tile divides, and that take a moment.
 constexpr std::array<std::string_view, 3> kCheckedSizes{"1003", "67x45", "19x13x7"};
 
-/// What the policies of a kernel file were checked with.
+/// The policies of a kernel file were checked with this.
 struct KernelFileCheck {
   std::string file;
   Problem problem;

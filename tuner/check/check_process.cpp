@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::json;
 using Judge = std::function<std::string(const HostCheckReport&)>;
 
-/// What the child has to say: a report, or the error that was thrown.
+/// Returns what the child has to say: a report, or the error that was thrown.
 std::string checked(const HostCheck& check, const Judge& judge) {
   Json json;
   try {

@@ -15,7 +15,7 @@ namespace hone::tuner {
 /// CommandError(usage) where a mode has no path.
 std::filesystem::path chosen_cache_path(const std::string& option, const SessionOptions& from_environment);
 
-/// Whether that file is not to be written to.
+/// True if that file is not to be written to.
 bool is_only_read(const std::string& option, const SessionOptions& from_environment);
 
 /// The file, for subcommands that are pointless without a file. Throws CommandError(usage).

@@ -15,7 +15,7 @@
 
 namespace hone::tuner {
 
-/// What the command sees of the world outside its arguments. The defaults are those of a pipe in a real process.
+/// The command sees this of the world outside its arguments. The defaults are those of a pipe in a real process.
 struct Environment {
   /// Read once, and only by the subcommands that need it.
   std::function<SessionOptions()> session_options = &SessionOptions::from_environment;
@@ -35,10 +35,10 @@ struct Environment {
   /// True if terminals may be written to in color where --color does not say.
   bool may_color = false;
 
-  /// What `-` as a file stands for.
+  /// `-` as a file stands for this.
   std::istream* in = &std::cin;
 
-  /// What the devices of this machine would store winners under today.
+  /// The devices of this machine would store winners under these today.
   std::function<std::vector<CurrentToolchain>()> toolchains = &current_toolchains;
 
   /// The hone command itself, to be run as the worker processes of a campaign (see tuner/campaign/worker.h), and as the
@@ -50,7 +50,7 @@ struct Environment {
   std::function<std::stop_token()> watch_interrupts = [] { return std::stop_token{}; };
 };
 
-/// What every subcommand works with.
+/// Every subcommand works with this.
 struct Context {
   std::ostream& out;
   std::ostream& err;

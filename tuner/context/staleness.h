@@ -16,7 +16,7 @@ enum class Currency {
   unknown,  ///< of a device that is not in this machine
 };
 
-/// What a device of this machine would store winners under today.
+/// A device of this machine would store winners under this today.
 struct CurrentToolchain {
   std::string kind;
   std::string architecture;

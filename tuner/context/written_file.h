@@ -13,8 +13,8 @@ namespace hone::tuner {
 /// the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a device, a
 /// FIFO, a socket's file) is opened and written to as it is.
 ///
-/// What is not finished with finish() leaves no trace in a regular file. Throws Error(io_failed) that names the path and
-/// the reason.
+/// A file that is not finished with finish() leaves no trace of what was written. Throws Error(io_failed) that names
+/// the path and the reason.
 class WrittenFile {
  public:
   /// Opens it, so that what cannot be written is refused before anything is computed. `standard_output` must outlive
@@ -43,7 +43,7 @@ class WrittenFile {
   std::ostream* standard_output_ = nullptr;
 };
 
-/// Whether a path means the standard output, so that what people read has to go elsewhere.
+/// True if a path means the standard output, so that what people read has to go elsewhere.
 bool is_standard_output(const std::filesystem::path& path);
 
 }  // namespace hone::tuner

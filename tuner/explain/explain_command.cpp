@@ -250,7 +250,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
                                                     winners.size()));
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
-    // What was taken from another class has its trials there, and none for this one.
+    // A winner that was taken from another class has its trials there, and none for this one.
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
     if (options.format != kTrialFormats[0]) return print_trials(stored, tuning, options.format, context);

@@ -24,7 +24,7 @@ double footprint(const cache::CandidateRecord& candidate) {
   return static_cast<double>(candidate.max_blocks) * candidate.block_threads * std::max(candidate.registers, 1);
 }
 
-/// Of one that was measured to the end beside the winner, and was not clearly slower.
+/// Says why one lost that was measured to the end beside the winner, and was not clearly slower.
 std::string why_tied(const TrialRecord& trial, const TrialRecord& winner) {
   if (Geometry{trial.candidate.max_blocks}.is_block_per_tile() &&
       !Geometry{winner.candidate.max_blocks}.is_block_per_tile())

@@ -109,7 +109,7 @@ Json to_json(const LoanRegrets& row) {
   return {{"kind", row.kind}, {"unjudged", row.unjudged}, {"loans", std::move(loans)}};
 }
 
-/// What it would cost these winners' classes to be served by others.
+/// Prints what it would cost these winners' classes to be served by others.
 void print_loans(const Winners& winners, const cache::Store& store, bool as_json, const Context& context) {
   const auto tuning_of = [&](const StoredWinner& stored) { return store.tuning(stored.id); };
   const std::vector<LoanRegrets> rows = loan_regrets(tuned_classes(winners, tuning_of));
@@ -138,7 +138,7 @@ void print_loans(const Winners& winners, const cache::Store& store, bool as_json
   table.print(context.out, context.environment.out_columns());
 }
 
-/// Of a wrong option and a missing path the option is named.
+/// If an option is wrong and the path is missing, the option is named.
 std::filesystem::path path_unless_wrong(const InspectOptions& options, const Context& context) {
   try {
     return required_cache_path(options.cache, context.environment.session_options());

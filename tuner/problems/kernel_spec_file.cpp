@@ -57,7 +57,7 @@ struct FieldUse {
 constexpr std::array<FieldUse, 3> kFieldUses{{{"elements", true}, {"indices_below", true}, {"value", false}}};
 constexpr std::array<std::string_view, 3> kReferenceFields{"file", "source", "numpy"};
 
-/// What `hone tune` tunes where neither --size nor the file says anything, for each number of extents.
+/// `hone tune` tunes this where neither --size nor the file says anything, for each number of extents.
 constexpr std::array<std::string_view, 3> kUsualSizes{"2^24", "2^12x2^12", "2^8x2^8x2^8"};
 
 class KernelReader : DocumentReader {
@@ -151,7 +151,7 @@ class KernelReader : DocumentReader {
     }
   }
 
-  /// Those of a cache file of Kernel Tuner. It is not closed while the tuning that writes it may go on.
+  /// Takes those of a cache file of Kernel Tuner. It is not closed while the tuning that writes it may go on.
   void import_parameters(const FileField& field, const std::string& file) {
     DocumentText document = located(field.value.at, [&] { return read_document_file(folder_ / file, "Kernel Tuner"); });
     std::string& text = document.text;

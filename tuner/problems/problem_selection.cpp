@@ -58,7 +58,7 @@ class Listing {
         if (problems_.size() == first_of_kind_ && !refusal_of_kind_.empty())
           left_out_.push_back(fmt::format("{} of {}", family_.operations()[operation], info(dtype).name));
       }
-    // What is not defined is refused where nothing else is named, and left out among other things.
+    // A problem that is not defined is refused where nothing else is named, and left out among other things.
     const bool is_single = operations.size() == 1 && dtypes.size() == 1;
     if (!problems_.empty() && (!is_single || refusal_.empty())) return std::move(problems_);
     if (!refusal_.empty()) throw CommandError(ExitCode::usage, fmt::format("no problem is left: {}", refusal_));

@@ -15,7 +15,7 @@ namespace hone::tuner {
 std::optional<Problem> problem_of(const cache::ProblemRecord& record, const Extents& extents,
                                   Families families = built_in_families());
 
-/// Whether the problem is of the class that the columns describe.
+/// True if the problem is of the class that the columns describe.
 bool is_described(const Problem& problem, const cache::ProblemRecord& record);
 
 /// "sum f32 2^20", "reduce_rows sum f32 2^13x2^13", "softmax f16 2^13x2^13": of other families than the first, the

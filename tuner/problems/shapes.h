@@ -28,7 +28,7 @@ using TypedShape = std::vector<std::int64_t>;
 /// and for a shape of more than kMaxSize elements that no bound leaves out.
 std::vector<TypedShape> parse_shapes(std::string_view text);
 
-/// What a list may stand for: more would never be tuned.
+/// A list may stand for so many shapes: more would never be tuned.
 inline constexpr std::size_t kMostShapes = 1 << 16;
 
 /// The extents of a family that has `count` of them; of three, the first is 1 where two were typed: a batch of one.

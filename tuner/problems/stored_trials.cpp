@@ -10,7 +10,7 @@
 namespace hone::tuner {
 namespace {
 
-/// Of several that could be meant, ids grow with time.
+/// If several could be meant, this is the one with the largest id: ids grow with time.
 std::optional<cache::StoredWinner> newest_winner(const cache::Store& store, const DeviceFacts& facts,
                                                  const Problem& problem) {
   std::optional<cache::StoredWinner> newest;

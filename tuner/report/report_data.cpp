@@ -121,7 +121,7 @@ bool is_shown_before(const Shown& a, const Shown& b) {
   return std::pair(a.stored->winner.tuned, a.stored->id) > std::pair(b.stored->winner.tuned, b.stored->id);
 }
 
-/// What winners of one sweep of sizes have in common.
+/// Winners of one sweep of sizes have this in common.
 auto sweep_of(const Shown& entry) {
   const cache::KeyRecord& key = entry.stored->key;
   return std::tie(entry.cache, key.device.kind, key.device.identity, key.problem.family, key.problem.operation,

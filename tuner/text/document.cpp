@@ -154,7 +154,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  /// Of the value that comes next. Stays valid while it is open: its parent gets no other children meanwhile.
+  /// Returns the place of the next value. It stays valid while it is open: its parent gets no other children meanwhile.
   FileValue& place() {
     if (open_.empty()) return root_;
     if (auto* list = std::get_if<FileList>(&open_.back()->content)) return list->emplace_back();

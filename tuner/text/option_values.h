@@ -42,7 +42,7 @@ auto words_in(const std::ranges::range auto& words) {
 /// `option` takes a path.
 void file_name(CLI::Option* option);
 
-/// What an option takes; ValueKind::other where it declares nothing.
+/// Returns what an option takes; ValueKind::other where it declares nothing.
 ValueSet declared_values(const CLI::Option& option);
 
 }  // namespace hone::tuner

@@ -80,7 +80,7 @@ std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value,
                   text, why));
 }
 
-/// What the unit behind the number of a size stands for.
+/// Returns what the unit behind the number of a size stands for.
 std::int64_t unit_factor(std::string_view text, std::string_view name) {
   for (const SizeUnit& unit : kSizeUnits)
     if (unit.name == name) return unit.factor;

@@ -42,7 +42,7 @@ std::string_view first_character(std::string_view text) {
   return std::all_of(character.begin() + 1, character.end(), is_continuation) ? character : std::string_view();
 }
 
-/// Whether a terminal takes a character for text: no control character of C0 or C1, none that ends a line or turns the
+/// True if a terminal takes a character for text: no control character of C0 or C1, none that ends a line or turns the
 /// direction of what follows (Unicode, Bidirectional Algorithm, 2.1 to 2.6), which would let a name show as another
 /// one.
 bool is_harmless(std::string_view character) {

@@ -9,7 +9,7 @@
 
 namespace hone::tuner {
 
-/// What a table shows where a figure is not known.
+/// A table shows this where a figure is not known.
 inline constexpr std::string_view kUnknown = "–";
 
 enum class Align { left, right };

@@ -181,7 +181,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   // starts.
   const std::stop_token stop = context.environment.watch_interrupts();
   parse_family(options.problems.family);
-  // What was typed is looked at before what it is to be done with.
+  // The arguments are checked before the device and the cache are.
   require_one_source(options.problems, options.missed);
   const std::optional<Shard> shard = chosen_shard(options);
   std::optional<Objective> objective;

@@ -1,4 +1,4 @@
-// What hone tune shows: progress while it runs, a summary at its end.
+// hone tune shows this: progress while it runs, a summary at its end.
 #pragma once
 
 #include <chrono>

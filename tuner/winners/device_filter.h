@@ -11,7 +11,7 @@ namespace hone::tuner {
 /// The kinds, for completions.
 inline constexpr std::array<std::string_view, 2> kDeviceKinds{"cuda", "host"};
 
-/// Whether `text` is the device's kind ("cuda"), its architecture ("sm_90") or part of its name. Letter case does not
+/// True if `text` is the device's kind ("cuda"), its architecture ("sm_90") or part of its name. Letter case does not
 /// count. An empty text matches every device.
 bool matches_device(const cache::DeviceRecord& device, std::string_view text);
 

@@ -84,7 +84,7 @@ std::string resources_text(const cache::CandidateRecord& candidate) {
                      smem);
 }
 
-/// What the winner takes, or why no time is shown.
+/// Says what the winner takes, or why no time is shown.
 std::string measured_text(const cache::StoredWinner& stored, const cache::StoredWinner* measured) {
   const std::string_view how = how_text(stored);
   if (how == "tuned")

@@ -42,11 +42,11 @@ std::string tune_command(const cache::StoredWinner& stored);
 /// or "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);
 
-/// What a winner that is "nearest" was tuned for, and what kind of loan that is: "reduce max f32 n=1048576, an
+/// Says what a winner that is "nearest" was tuned for, and what kind of loan that is: "reduce max f32 n=1048576, an
 /// operation that moves as many bytes with as much arithmetic".
 std::string lender_text(const cache::StoredWinner& stored);
 
-/// Whether the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
+/// True if the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
 bool is_measured(const cache::StoredWinner& stored);
 
 /// The winner of `all` in whose class `stored` was measured, and which has the trials: itself, or another one of the

@@ -154,7 +154,7 @@ function effectsOf(w) {
   return w.effects;
 }
 
-// What the reader chose: filters, and one winner with one of its trials. It stands in the address after the #.
+// The reader chose filters, and one winner with one of its trials. The choice stands in the address after the #.
 const FILTERS = [
   { name: "device", label: "Device", of: (w) => w.p.device.label },
   { name: "family", label: "Family", of: (w) => w.p.family },
