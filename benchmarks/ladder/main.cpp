@@ -115,6 +115,16 @@ std::vector<Size> sizes_that_fit(std::vector<Size> sizes, const Device& device) 
   return sizes;
 }
 
+/// Names the steps that the device cannot run.
+void say_left_out(const DeviceFacts& facts, nlohmann::ordered_json& json) {
+  for (const LadderStep& step : ladder_steps()) {
+    const std::string why = why_left_out(step, facts);
+    if (why.empty()) continue;
+    fmt::print("left out: {}: {}\n", step.name, why);
+    json["left_out"].push_back({{"step", step.name}, {"why", why}});
+  }
+}
+
 bool run(const Options& options) {
   Session session = make_session(options.run);
   const std::shared_ptr<Device>& device = session.device();
@@ -130,6 +140,9 @@ bool run(const Options& options) {
   arena.fill(DType::f32, nullptr);
   fmt::print("{}, {} of f32 in a {}, {}\n", device->facts().name, options.what, options.context, today());
 
+  nlohmann::ordered_json json{
+      {"device", device->facts().name}, {"date", today()}, {"what", options.what}, {"context", options.context}};
+  if (is_sum) say_left_out(device->facts(), json);
   std::vector<LadderRow> rows;
   for (const Size& size : sizes) {
     std::vector<LadderRow> found = is_sum ? run_ladder(session, arena, flush, size.columns, context, options.timing)
@@ -137,8 +150,6 @@ bool run(const Options& options) {
                                                               size.rows, size.columns, context, options.timing);
     for (LadderRow& row : found) rows.push_back(std::move(row));
   }
-  nlohmann::ordered_json json{
-      {"device", device->facts().name}, {"date", today()}, {"what", options.what}, {"context", options.context}};
   if (is_sum) {
     const ReadCeiling read = measure_read_ceiling(device, arena.data(), arena.size_bytes(), nullptr);
     for (LadderRow& row : rows) row.ceiling_gbps = read.gbps;

@@ -73,11 +73,12 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
   std::vector<Contestant> contestants;
   std::vector<LadderRow> rows;
   std::vector<long double> expected;
-  steps.reserve(ladder_steps().size());
+  const std::vector<LadderStep> here = ladder_steps_on(device->facts());
+  steps.reserve(here.size());
   std::vector<const float*> inputs;
   for (int copy = 0; copy < layout.copies; ++copy)
     inputs.push_back(static_cast<const float*>(arena.at(layout, copy, 0)));
-  for (const LadderStep& step : ladder_steps()) {
+  for (const LadderStep& step : here) {
     const LoadedStep& loaded = steps.emplace_back(device, step, inputs, n, out.as<float>());
     contestants.push_back({std::string(step.name), [&loaded](int turn, Stream on) { loaded.enqueue(turn, on); }});
     rows.push_back({.step = std::string(step.name),
@@ -135,7 +136,7 @@ std::vector<LadderError> ladder_errors(Session& session, std::int64_t n) {
     errors.push_back({std::string(step), found, static_cast<double>(std::fabs(found - exact) / exact)});
   };
   const float* const input = in.as<float>();
-  for (const LadderStep& step : ladder_steps()) {
+  for (const LadderStep& step : ladder_steps_on(device->facts())) {
     if (step.is_max) continue;
     const LoadedStep loaded(device, step, std::span(&input, 1), n, out.as<float>());
     loaded.enqueue(0, nullptr);

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
+
+#include <hone/sdk/gpu_compiler.h>
+
 #include "benchmarks/common/embedded.h"
 
 namespace hone::benchmarks {
@@ -19,6 +23,12 @@ constexpr LadderStep kSteps[] = {
      "the last six levels in one warp: no barriers of the whole block"},
     {"shuffle", "shuffle", levels, LadderGrid::elements,
      "values move between registers: one barrier and 32 bytes of shared memory are left"},
+    {.name = "cooperative_groups",
+     .file = "group_reduce",
+     .finish = levels,
+     .grid = LadderGrid::elements,
+     .teaches = "the shuffles by reduce() of cooperative groups, whose tiles know who takes part",
+     .cuda_header = "cooperative_groups.h"},
     {"shuffle_atomic", "shuffle_atomic", atomic, LadderGrid::elements,
      "one launch: block sums meet in an atomic, a queue of one addition per 256 elements"},
     {"chunks", "contiguous_chunks", atomic, LadderGrid::wave,
@@ -88,6 +98,21 @@ std::vector<Launch> launch_levels(const LadderStep& step, const LadderBuffers& b
 
 std::span<const LadderStep> ladder_steps() { return kSteps; }
 
+std::string why_left_out(const LadderStep& step, const DeviceFacts& facts) {
+  if (step.cuda_header.empty()) return "";
+  if (facts.kind != "cuda") return fmt::format("it includes {}, so it needs CUDA", step.cuda_header);
+  if (!GpuCompiler().include_folders(step.cuda_header).empty()) return "";
+  return fmt::format("it includes {}, which was not found above the NVRTC library; CUDA_HOME names another toolkit",
+                     step.cuda_header);
+}
+
+std::vector<LadderStep> ladder_steps_on(const DeviceFacts& facts) {
+  std::vector<LadderStep> steps;
+  for (const LadderStep& step : kSteps)
+    if (why_left_out(step, facts).empty()) steps.push_back(step);
+  return steps;
+}
+
 std::size_t ladder_scratch_bytes(const LadderStep& step, std::int64_t n) {
   const std::int64_t of_block = 2 + (works_in_a_copy(step) ? kLadderBlockThreads : 0);
   const std::int64_t floats = blocks_for(n, kLadderBlockThreads) * of_block;
@@ -104,6 +129,7 @@ Unit ladder_unit(const LadderStep& step) {
             .headers = {files.begin(), files.end()},
             .entries = {name}};
   if (step.finish == LadderFinish::two_kernels) unit.entries.push_back(name + "_finish");
+  if (!step.cuda_header.empty()) unit.include_folders = GpuCompiler().include_folders(step.cuda_header);
   return unit;
 }
 

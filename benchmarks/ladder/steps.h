@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include <hone/device_facts.h>
 #include <hone/kernel.h>
 
 namespace hone::benchmarks {
@@ -33,9 +35,16 @@ struct LadderStep {
   LadderGrid grid;
   std::string_view teaches;  ///< what it changes in the step before
   bool is_max = false;       ///< it finds the largest element, not the sum
+  std::string_view cuda_header = {};  ///< a header of CUDA that it includes
 };
 
 std::span<const LadderStep> ladder_steps();
+
+/// "": the step runs on such a device. Else it says why not: the header of CUDA that it includes is missing.
+std::string why_left_out(const LadderStep& step, const DeviceFacts& facts);
+
+/// The steps that run on such a device.
+std::vector<LadderStep> ladder_steps_on(const DeviceFacts& facts);
 
 inline constexpr std::int64_t kLadderBlockThreads = 256;
 inline constexpr std::int64_t kMostLadderElements = (std::int64_t{1} << 31) - 1;  ///< 32-bit indices

@@ -24,6 +24,7 @@ std::string unit_digest(const Unit& unit) {
   digest.add("source", unit.source);
   for (const std::string& entry : unit.entries) digest.add("entry", entry);
   for (const SourceFile& header : unit.headers) digest.add("name", header.name).add("text", header.text);
+  for (const std::string& folder : unit.include_folders) digest.add("folder", folder);
   return digest.hex();
 }
 

@@ -226,7 +226,9 @@ Binary HostCompiler::compile(const Unit& unit) const {
   };
   append(compile_options(instrumentation_));
   command.push_back("-ffile-prefix-map=" + folder.string() + "=.");  // reports name the unit's files, not the folder
-  append({"-I.", "-include", "../prelude/cuda_on_host.h", "-c", std::string(kUnitFile), "-o", "../unit.o"});
+  append({"-I."});
+  for (const std::string& include_folder : unit.include_folders) command.push_back("-I" + include_folder);
+  append({"-include", "../prelude/cuda_on_host.h", "-c", std::string(kUnitFile), "-o", "../unit.o"});
   run_or_throw(unit, folder, command);
 
   const std::vector<std::byte> object = read_bytes(temp.path() / "unit.o");

@@ -1,7 +1,6 @@
 #include "runtime/jit/nvrtc_compiler.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <span>
 #include <utility>
@@ -111,6 +110,10 @@ NvrtcCompiler::NvrtcCompiler(NvrtcSearch search) : search_(std::move(search)), p
 
 std::string NvrtcCompiler::identity() const { return path_.empty() ? std::string() : file_identity(path_); }
 
+std::vector<std::string> NvrtcCompiler::include_folders(std::string_view header) const {
+  return cuda_include_folders(path_, header);
+}
+
 const NvrtcLibrary& NvrtcCompiler::library() const {
   const std::lock_guard lock(mutex_);
   if (!library_) {
@@ -129,8 +132,8 @@ Binary NvrtcCompiler::compile(const Unit& unit, std::string_view architecture) c
   const NvrtcLibrary& nvrtc = library();
   require_architecture(nvrtc, architecture);
   // -lineinfo lets compute-sanitizer and the profilers name source lines; it changes no instruction.
-  const std::array<std::string, 3> options{fmt::format("--gpu-architecture={}", architecture), "--std=c++20",
-                                           "-lineinfo"};
+  std::vector<std::string> options{fmt::format("--gpu-architecture={}", architecture), "--std=c++20", "-lineinfo"};
+  for (const std::string& folder : unit.include_folders) options.push_back("--include-path=" + folder);
   const Program program(nvrtc, unit);
   if (const nvrtcResult result = program.compile(options); result != NVRTC_SUCCESS) {
     throw Error(ErrorCode::compile_failed,

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <hone/kernel.h>
 
@@ -21,6 +22,9 @@ class NvrtcCompiler {
 
   /// file_identity() of the library, without opening it; "" when none is found.
   std::string identity() const;
+
+  /// As GpuCompiler::include_folders().
+  std::vector<std::string> include_folders(std::string_view header) const;
 
   /// The cubin of `unit` for `architecture` ("sm_90"). Throws Error: compile_failed with the unit, the options and
   /// the compiler's log; unsupported when NVRTC is missing (with where it was looked for) or does not know the

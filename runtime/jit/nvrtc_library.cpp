@@ -98,6 +98,18 @@ std::string NvrtcSearch::describe() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::vector<std::string> cuda_include_folders(const fs::path& library, std::string_view header) {
+  std::error_code ignored;
+  for (fs::path above = library.parent_path(); above.has_relative_path(); above = above.parent_path()) {
+    const fs::path include = above / "include";
+    if (!fs::is_regular_file(include / header, ignored)) continue;
+    std::vector<std::string> folders{include.string()};
+    if (fs::is_directory(include / "cccl", ignored)) folders.push_back((include / "cccl").string());
+    return folders;
+  }
+  return {};
+}
+
 NvrtcLibrary::NvrtcLibrary(const fs::path& path) : path_(path.native()) {
   void* handle = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {

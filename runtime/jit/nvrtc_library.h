@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nvrtc.h>
@@ -29,6 +30,10 @@ struct NvrtcSearch {
 
 /// File names of the library, most specific first: "libnvrtc.so.13", "libnvrtc.so".
 std::vector<std::string> nvrtc_file_names();
+
+/// The folder of CUDA's headers that has `header` and belongs to the toolkit of this library, and in it that of the C++
+/// libraries, which some headers include. It is the nearest folder `include` above the library; none if there is none.
+std::vector<std::string> cuda_include_folders(const std::filesystem::path& library, std::string_view header);
 
 /// The functions of an open library. It stays in the process once it is open, since its threads and exit handlers
 /// outlive any handle. Immutable, hence safe to use from any thread; so are the functions, on different programs.

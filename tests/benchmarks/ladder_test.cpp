@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <hone/error.h>
 #include <hone/host_check.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +52,13 @@ TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, LadderSteps, testing::ValuesIn(ladder_steps().begin(), ladder_steps().end()),
+DeviceFacts facts_of(const std::string& kind) {
+  DeviceFacts facts;
+  facts.kind = kind;
+  return facts;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, LadderSteps, testing::ValuesIn(ladder_steps_on(facts_of("host"))),
                          [](const auto& step) { return std::string(step.param.name); });
 
 class MatrixSteps : public testing::TestWithParam<MatrixStep> {
@@ -132,6 +140,25 @@ TEST(Ladder, TheTailEffectHasAGridOfItsOwn) {
                                                         : 492U)
         << step.name;
   }
+}
+
+TEST(Ladder, TheHostLeavesOutNothingButWhatIncludesHeadersOfCuda) {
+  std::vector<std::string_view> left_out;
+  for (const LadderStep& step : ladder_steps())
+    if (!why_left_out(step, facts_of("host")).empty()) left_out.push_back(step.name);
+  EXPECT_THAT(left_out, testing::ElementsAre("cooperative_groups"));
+}
+
+TEST(Ladder, CooperativeGroupsCompileWithTheHeadersOfTheToolkit) {
+  const auto step = std::ranges::find(ladder_steps(), "cooperative_groups", &LadderStep::name);
+  ASSERT_NE(step, ladder_steps().end());
+  if (!why_left_out(*step, facts_of("cuda")).empty()) GTEST_SKIP() << why_left_out(*step, facts_of("cuda"));
+  const Binary binary = compile_for_gpu(ladder_unit(*step), "sm_90");
+  EXPECT_THAT(binary.entries, testing::ElementsAre("group_reduce"));
+  EXPECT_FALSE(binary.code.empty());
+  Unit without = ladder_unit(*step);
+  without.include_folders.clear();
+  EXPECT_THROW(compile_for_gpu(without, "sm_90"), Error);
 }
 
 TEST(Ladder, ScratchMemoryHoldsWhatTheLaunchesUse) {

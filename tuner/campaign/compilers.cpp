@@ -79,8 +79,11 @@ void run_compiler() {
   while (true) {
     auto request = std::get<CompileRequest>(requests.next());
     if (request.headers) headers = *std::move(request.headers);
-    const Unit unit{
-        .name = request.name, .source = request.source, .headers = headers, .entries = request.entries};
+    const Unit unit{.name = request.name,
+                    .source = request.source,
+                    .headers = headers,
+                    .entries = request.entries,
+                    .include_folders = request.include_folders};
     try {
       answer(CompiledAnswer{compiler.compile(unit, request.architecture)});
     } catch (const Error& error) {
@@ -123,7 +126,8 @@ class Compilers::Lease {
 
   /// As answer_of().
   std::optional<Answer> ask(const Unit& unit, std::string_view architecture, std::string& how_it_ended) {
-    CompileRequest request{std::string(architecture), unit.name, unit.source, unit.entries, std::nullopt};
+    CompileRequest request{std::string(architecture), unit.name,            unit.source,
+                           unit.entries,              unit.include_folders, std::nullopt};
     if (!are_alike(compiler_->headers, unit.headers)) request.headers = unit.headers;
     compiler_->process.send(std::move(request));
     compiler_->headers = unit.headers;

@@ -57,6 +57,7 @@ void each_field(Some<CompileRequest> auto& request, Visit& visit) {
   visit("name", request.name);
   visit("source", request.source);
   visit("entries", request.entries);
+  visit("include_folders", request.include_folders);
   visit("headers", request.headers);
 }
 

@@ -65,6 +65,7 @@ struct CompileRequest {
   std::string name;
   std::string source;
   std::vector<std::string> entries;
+  std::vector<std::string> include_folders;
   std::optional<std::vector<SourceFile>> headers;  ///< nullopt: those of the request before
 };
 

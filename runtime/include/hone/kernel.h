@@ -29,8 +29,14 @@ struct Unit {
   /// "hone::transpose<Kernel>". Naming a template here instantiates it. Launch::entry is an index into this list.
   std::vector<std::string> entries;
 
+  /// Folders in which `#include <…>` finds files, such as GpuCompiler::include_folders(). Usually none: a winner must
+  /// compile on machines that have no headers of CUDA.
+  std::vector<std::string> include_folders = {};
+
   /// True if both compile to the same kernels.
-  bool has_code_of(const Unit& other) const { return source == other.source && entries == other.entries; }
+  bool has_code_of(const Unit& other) const {
+    return source == other.source && entries == other.entries && include_folders == other.include_folders;
+  }
 };
 
 /// A compiled Unit, as it is stored beside its winner.

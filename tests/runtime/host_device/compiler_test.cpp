@@ -41,6 +41,17 @@ TEST(HostCompiler, ErrorsCarryTheUnitsOwnLines) {
   EXPECT_THAT(message, Names("broken", "unit", "-std=c++20", "broken.cuh:2:3", "error", "unit.cu:4:3"));
 }
 
+TEST(HostCompiler, FindsFilesInTheFoldersOfTheUnit) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "hone_host_include_folders";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "three.cuh") << "constexpr int kThree = 3;\n";
+  Unit unit{"unit", "#include <three.cuh>\nextern \"C\" __global__ void entry(int* out) { *out = kThree; }\n", {},
+            {"entry"}};
+  EXPECT_EQ(error_of([&] { make_host_device()->compile(unit); }).first, ErrorCode::compile_failed);
+  unit.include_folders = {folder};
+  EXPECT_FALSE(make_host_device()->compile(unit).code.empty());
+}
+
 TEST(HostCompiler, UndefinedFunctionsAreErrors) {
   const auto device = make_host_device();
   const auto [code, message] = error_of([&] {

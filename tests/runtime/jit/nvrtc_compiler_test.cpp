@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <span>
 #include <thread>
@@ -76,6 +78,17 @@ TEST_F(NvrtcCompiling, IncludesTheHeadersOfTheUnit) {
         "__device__ constexpr int twice(int x) { return kTwo * x; }\n"},
        {"two.cuh", "constexpr int kTwo = 2;\n"}});
   EXPECT_TRUE(contains(compiler_.compile(with_headers, "sm_90").code, ".text.k"));
+}
+
+TEST_F(NvrtcCompiling, FindsFilesInTheFoldersOfTheUnit) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "hone_include_folders";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "three.cuh") << "constexpr int kThree = 3;\n";
+  Unit three = unit("#include <three.cuh>\nextern \"C\" __global__ void k(int* out) { *out = kThree; }\n");
+  expect_failure(three, "sm_90", ErrorCode::compile_failed,
+                 [](const std::string& message) { EXPECT_THAT(message, Names("three.cuh")); });
+  three.include_folders = {folder};
+  EXPECT_TRUE(contains(compiler_.compile(three, "sm_90").code, ".text.k"));
 }
 
 TEST_F(NvrtcCompiling, CompilesCxx20) {

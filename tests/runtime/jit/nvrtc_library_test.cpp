@@ -111,6 +111,18 @@ TEST_F(NvrtcSearching, ReadsTheEnvironment) {
   EXPECT_THAT(search.folders, Not(Contains(fs::path("relative"))));
 }
 
+TEST_F(NvrtcSearching, TheHeadersAreThoseOfTheNearestFolderAboveTheLibrary) {
+  const fs::path library = write("toolkit/targets/lib/libnvrtc.so", "");
+  write("include/some.h", "");
+  write("toolkit/include/some.h", "");
+  const std::string include = folder_ / "toolkit/include";
+  EXPECT_THAT(cuda_include_folders(library, "some.h"), testing::ElementsAre(include));
+  write("toolkit/include/cccl/cuda/std/version", "");
+  EXPECT_THAT(cuda_include_folders(library, "some.h"), testing::ElementsAre(include, include + "/cccl"));
+  EXPECT_THAT(cuda_include_folders(library, "no_such.h"), testing::IsEmpty());
+  EXPECT_THAT(cuda_include_folders("", "some.h"), testing::IsEmpty());
+}
+
 TEST_F(NvrtcSearching, NothingFoundNamesThePlacesAndTheWayOut) {
   const NvrtcSearch search{.chosen = {}, .folders = {folder_ / "a", folder_ / "b"}};
   EXPECT_EQ(NvrtcCompiler(search).identity(), "");

@@ -81,8 +81,8 @@ std::vector<Request> requests() {
                              .inputs = InputState::warm,
                              .excluded = {{candidate(), "it died"}},
                              .next = usual()},
-          CompileRequest{"sm_90", "unit", "source", {"first", "second"}, {{{"a.cuh", "text"}}}},
-          CompileRequest{"sm_90", "unit", "source", {"first"}, std::nullopt},
+          CompileRequest{"sm_90", "unit", "source", {"first", "second"}, {"/a", "/b"}, {{{"a.cuh", "text"}}}},
+          CompileRequest{"sm_90", "unit", "source", {"first"}, {}, std::nullopt},
           StopRequest{}};
 }
 

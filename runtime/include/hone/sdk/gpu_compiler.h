@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <hone/kernel.h>
 
@@ -24,6 +25,10 @@ class GpuCompiler {
 
   /// Identifies the NVRTC that was found without loading it; "" if there is none.
   std::string identity() const;
+
+  /// The folders of CUDA's own headers, for Unit::include_folders, if the toolkit of the NVRTC that was found has
+  /// `header` ("cooperative_groups.h"); else none.
+  std::vector<std::string> include_folders(std::string_view header) const;
 
   /// Compiles a cubin for an architecture like "sm_90". Throws Error: compile_failed with the compiler's log,
   /// unsupported if there is no NVRTC, if it does not know the architecture, or if this build of Hone has no CUDA
