@@ -131,6 +131,27 @@ TEST_F(ReportInABrowser, SearchIsInTheOrderOfMeasuringWhereThatIsKnown) {
   EXPECT_THAT(unknown, ::testing::AllOf(HasSubstr("Order not recorded"), HasSubstr("in the model's order")));
 }
 
+TEST_F(ReportInABrowser, AParameterThatMattersInOneProblemIsNotHiddenByTheMean) {
+  std::vector<cache::Publication> sums{tuned_sum(20), tuned_sum(24), tuned_sum(28)};
+  for (cache::TrialRecord& trial : sums[1].tuning->trials)
+    if (trial.candidate.policy.find("unroll=1") != std::string::npos) trial.median_us = 30 * sums[1].winner.median_us;
+  store_.publish(sums);
+  open();
+  const std::string card = evaluate("document.getElementById('answer-parameter').textContent");
+  EXPECT_THAT(card, ::testing::AllOf(HasSubstr("unroll"), HasSubstr("30.0×"), HasSubstr("3.70×"), HasSubstr("2^24")));
+  EXPECT_EQ(evaluate("document.querySelectorAll('#parameters-0 .mark.s2').length > 0"), true);
+  EXPECT_THAT(browser_->messages(), IsEmpty());
+}
+
+TEST_F(ReportInABrowser, TheFastestWinnerIsNotMeasuredByItself) {
+  cache::Publication fast = tuned_sum(28);
+  fast.winner.median_us = 320;  // beyond what the model expects of the device
+  store_.publish(fast);
+  open();
+  EXPECT_THAT(evaluate("document.getElementById('answer-limit').textContent").get<std::string>(),
+              HasSubstr("the read ceiling itself"));
+}
+
 TEST_F(ReportInABrowser, NamesOutOfTheFileAreText) {
   cache::Publication hostile = tuned_sum(20, "<b id=\"planted\">sum</b>");
   hostile.key.device.name = "</script><script>window.planted = 1</script>";

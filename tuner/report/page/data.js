@@ -114,6 +114,8 @@ function rooflineUs(w) {
   const memory = device.read_gbps > 0 ? w.bytes / (device.read_gbps * 1000) : 0;
   return Math.max(context.launch_us + memory, context.floor_us);
 }
+/** True of the winner whose bandwidth is the read ceiling of its device. */
+const isCeiling = (w) => w.p.device.read_is_measured && w.gbps >= .9999 * w.p.device.read_gbps;
 const shareOfRoofline = (w) => (w.us > 0 ? rooflineUs(w) / w.us : 0);
 const shareOfBandwidth = (w) => (w.us > 0 && w.p.device.read_gbps > 0 ? w.gbps / w.p.device.read_gbps : 0);
 

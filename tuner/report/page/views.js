@@ -7,7 +7,8 @@ const winnerTip = (w) =>
 const section = (id, title, lead, ...content) => el("section", { id }, el("h2", {}, title),
   el("p", { class: "lead" }, lead), content);
 
-/** Parameters over problems: what their next best and their worst values cost, as geometric means. */
+/** Parameters over problems: what their next best and their worst values cost, as geometric means, and the problem in
+    which the worst value costs most. */
 function parameterCosts(tuned) {
   const costs = [];
   for (const [family, ofFamily] of groupBy(tuned.filter((w) => w.tuning), (w) => w.p.family)) {
@@ -32,12 +33,24 @@ const stack = (parts, total) => el("div", { class: "stack", role: "img", "aria-l
 const stackKey = (parts) => el("div", { class: "key" }, parts.map(([words, className]) =>
   el("span", {}, el("span", { class: "stack" }, el("i", { class: className })), words)));
 
+/** How much longer something takes, as a factor. */
+const ratioText = (cost) => (1 + cost).toFixed(cost < 9 ? 2 : 1) + "×";
+
+/** Says what a winner's bandwidth is compared with. Where the fastest winner is the ceiling, it has none but itself. */
+function ceilingText(w) {
+  const device = w.p.device;
+  if (!(device.read_gbps > 0)) return ".";
+  return isCeiling(w) ? ", the most of all winners here: it is the read ceiling itself."
+    : ` where ${gbpsText(device.read_gbps)} are the read ceiling.`;
+}
+
 function answers(shown) {
   const tuned = shown.filter((w) => w.us > 0), known = tuned.filter((w) => w.tuning);
   if (!tuned.length) return [];
   // Over all problems together: a parameter that matters in one of a hundred problems is not the answer.
   const total = (each) => each.problems * Math.log1p(each.worst);
   const costs = parameterCosts(known).sort((a, b) => total(b) - total(a)), top = costs[0];
+  const single = costs.reduce((a, b) => (!a || b.most.worst > a.most.worst ? b : a), null);
   const counts = LIMITS.map(([name, className]) => [name, className,
     known.filter((w) => w.tuning.limit.name === name).length]);
   const main = counts.reduce((a, b) => (b[2] > a[2] ? b : a));
@@ -46,13 +59,19 @@ function answers(shown) {
   return el("div", { class: "answers" },
     el("div", { class: "card", id: "answer-parameter" }, el("h2", {}, "Which parameter matters most?"),
       top ? [el("p", { class: "big" }, top.name),
-             el("p", {}, `In ${top.family}, its worst value takes ${(1 + top.worst).toFixed(2)}× as long as ` +
-                `its best, and the next best one ${costText(top.next)}: ` +
-                 `geometric means of ${countText(top.problems, "problem")}. `,
+             el("p", {}, `In ${top.family}, its worst value takes ${ratioText(top.most.worst)} as long as its best in `,
+                winnerLink(top.most.w), top.problems === 1 ? ", the one problem in which values of it were compared"
+                  : `, where it costs most, and ${ratioText(top.worst)} in the geometric mean of ` +
+                    `${top.problems} problems`,
+                `; the next best value takes ${ratioText(top.next)}${top.problems === 1 ? "" : " in that mean"}. `,
                 el("a", { href: "#parameters" }, "All parameters")),
+             single !== top ? el("p", { id: "answer-single" }, "In one problem, ",
+               `${single.name} of ${single.family} costs most: ${ratioText(single.most.worst)} in `,
+               winnerLink(single.most.w), ".") : null,
              costs[1] ? el("p", { class: "soft" }, "Then, by what all problems would lose together: " +
-               costs.slice(1, 4).map((each) => `${each.name} of ${each.family}, ${(1 + each.worst).toFixed(2)}× in ` +
-                 countText(each.problems, "problem")).join("; ") + ".") : null]
+               costs.slice(1, 4).map((each) => `${each.name} of ${each.family}, ${ratioText(each.worst)} in ` +
+                 (each.problems === 1 ? "1 problem" : `the mean of ${each.problems} problems and ` +
+                   `${ratioText(each.most.worst)} at most`)).join("; ") + ".") : null]
         : el("p", { class: "soft" }, "No trials are stored with these winners.")),
     el("div", { class: "card", id: "answer-limit" }, el("h2", {}, "What is the limit?"),
       known.length ? [el("p", { class: "big" }, main[0]),
@@ -60,8 +79,7 @@ function answers(shown) {
                [`${name} ${count}`, className])),
              el("p", {}, `So many of ${countText(known.length, "tuned problem")} are limited by each. The largest, `,
                 winnerLink(largest), `, is limited by ${largest.tuning.limit.name}: it moves ` +
-                `${gbpsText(largest.gbps)} GB/s` + (largest.p.device.read_gbps > 0
-                  ? ` where ${gbpsText(largest.p.device.read_gbps)} are the read ceiling.` : "."))]
+                `${gbpsText(largest.gbps)} GB/s` + ceilingText(largest))]
         : el("p", { class: "soft" }, "No trials are stored with these winners.")),
     el("div", { class: "card", id: "answer-far" }, el("h2", {}, "Where is it far from it?"),
       el("p", { class: "big" }, `${percentText(shareOfRoofline(far[0]))} of the roofline at worst`),
@@ -248,7 +266,8 @@ function parameterSection(shown) {
   const figures = [...groupBy(costs, (each) => each.family)].map(([family, list], index) => {
     const width = 520, rowHeight = 26, left = 128, right = 96, top = 22;
     const height = top + rowHeight * list.length + 26;
-    const x = axis({ values: list.flatMap((each) => [Math.max(each.next, 1e-3), Math.max(each.worst, 1e-3)]),
+    const x = axis({ values: list.flatMap((each) => [each.next, each.worst, each.most.worst])
+      .map((cost) => Math.max(cost, 1e-3)),
       kind: "log",
                      label: "", format: costText, from: 1e-3, coarse: true });
     const px = x.place(left, width - right);
@@ -257,22 +276,27 @@ function parameterSection(shown) {
     for (const tick of x.ticks) root.append(svg("path", { class: "grid", d: `M${px(tick)} ${top - 6}V${height - 22}` }),
       svg("text", { class: "soft", x: px(tick), y: height - 8, "text-anchor": "middle" }, costText(tick)));
     list.forEach((each, i) => {
-      const y = top + rowHeight * (i + .5), a = px(Math.max(each.next, 1e-3)), b = px(Math.max(each.worst, 1e-3));
+      const y = top + rowHeight * (i + .5);
+      const [a, b, c] = [each.next, each.worst, each.most.worst].map((cost) => px(Math.max(cost, 1e-3)));
       root.append(svg("text", { x: left - 10, y: y + 4, "text-anchor": "end", class: i ? "" : "name" }, each.name),
+        svg("path", { class: "path thin faint s0", d: `M${b} ${y}H${c}` }),
         svg("path", { class: "path s0", d: `M${a} ${y}H${b}` }),
+        mark(c, y, { series: 2, kind: "hollow", w: each.most.w, tip: `${each.name}: the worst value in ` +
+          `${each.most.w.p.label} ${shapeText(each.most.w)}, where it costs most, ${costText(each.most.worst)}` }),
         mark(a, y, { series: 0, kind: "hollow", w: each.most.w,
           tip: `${each.name}: the next best value, ${costText(each.next)}` }),
         mark(b, y, { series: 1, w: each.most.w,
-          tip: `${each.name}: the worst value, ${costText(each.worst)}; most in ` +
-          `${each.most.w.p.label} ${shapeText(each.most.w)}: ${costText(each.most.worst)}` }),
+          tip: `${each.name}: the worst value, ${costText(each.worst)}` }),
         svg("text", { class: "soft", x: width, y: y + 4, "text-anchor": "end" }, countText(each.problems, "problem")));
     });
-    return figure("parameters-" + index, family, root, { legend: [legendMark("the next best value costs", 0, "hollow"),
-      legendMark("the worst value costs", 1)] });
+    return figure("parameters-" + index, family, root, { legend: [
+      legendMark("the next best value costs in the mean", 0, "hollow"),
+      legendMark("the worst value costs in the mean", 1), legendMark("and in the worst problem", 2, "hollow")] });
   });
   return section("parameters", "Which parameter mattered",
     "For each value of a parameter, the best candidate that was measured with it stands for it. The cost is its time " +
-    "over the best value's, as a geometric mean over problems. A search measures promising candidates, so bad values " +
+    "over the best value's: as a geometric mean over problems, and in the problem where the worst value costs most, " +
+    "which a mean over many may hide. A search measures promising candidates, so bad values " +
     "look better than they are; hone tune --exhaustive measures all.", el("div", { class: "figures wide" }, figures));
 }
 
